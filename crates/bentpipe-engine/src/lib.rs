@@ -1,0 +1,18 @@
+//! bentpipe's engine: the rules of protocols and links, and nothing else.
+//!
+//! It has no clock, no socket and no entropy. A driver brings time and packets; `bentpipe-sim` brings virtual time,
+//! `bentpipe-io` real time. The protocol that was simulated is the one that moves real bytes.
+//!
+//! Reading order: [`units`], [`Machine`] and [`Context`], [`probe`], [`link`], [`tcp`].
+#![forbid(unsafe_code)]
+
+mod machine;
+pub mod link;
+pub mod probe;
+pub mod stream;
+pub mod tcp;
+pub mod units;
+pub mod wire;
+
+pub use machine::{Context, Machine, Step};
+pub use probe::{NoProbe, Probe};

@@ -1,0 +1,154 @@
+//! What a link can be made of.
+
+use crate::units::{Bytes, Duration, Probability, Rate};
+
+/// How much may wait, the packet in transmission not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// As much as comes.
+    Unlimited,
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes.
+    Bytes(Bytes),
+}
+
+/// Random Early Detection (Floyd and Jacobson 1993), in packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// Average below which nothing is dropped, packets.
+    pub min_threshold: f64,
+    /// Average at which `max_probability` is reached, packets.
+    pub max_threshold: f64,
+    /// Drop probability at `max_threshold`.
+    pub max_probability: Probability,
+    /// Weight of a new sample in the average.
+    pub weight: f64,
+    /// From `max_threshold` to twice that, the probability rises to 1 instead of jumping (Floyd 2000, "gentle").
+    pub gentle: bool,
+    /// Spread drops evenly: at least 1/p packets between two of them (ns-2's `wait_`), not only on average.
+    pub wait: bool,
+    /// Packet length from which an idle period is counted in packet times.
+    pub mean_packet: Bytes,
+}
+
+/// Which packets are admitted while there is room.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Discipline {
+    /// All.
+    DropTail,
+    /// RED's choice.
+    Red(RedConfig),
+}
+
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueueConfig {
+    /// Room.
+    pub limit: QueueLimit,
+    /// Admission.
+    pub discipline: Discipline,
+}
+
+/// A distribution of time spans.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// Always the same.
+    Fixed(Duration),
+    /// Each span between the bounds alike.
+    Uniform(Duration, Duration),
+    /// Exponential.
+    Exponential {
+        /// Its mean.
+        mean: Duration,
+    },
+    /// Exponential, values beyond a bound set to the bound: `transat`'s bursts.
+    ExponentialClipped {
+        /// Mean before clipping.
+        mean: Duration,
+        /// Lower bound.
+        min: Duration,
+        /// Upper bound.
+        max: Duration,
+    },
+    /// Exponential, values beyond a bound drawn again.
+    ExponentialTruncated {
+        /// Mean before truncation.
+        mean: Duration,
+        /// Lower bound.
+        min: Duration,
+        /// Upper bound.
+        max: Duration,
+    },
+}
+
+/// How the state of the channel moves in time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChannelConfig {
+    /// Always good.
+    Clear,
+    /// Bursts, begun after a gap from the end of the one before; the first gap runs from the start.
+    OnOff {
+        /// Length of a gap.
+        gap: Distribution,
+        /// Length of a burst.
+        burst: Distribution,
+    },
+    /// Bursts at known times: a forced schedule, or a recorded trace. Start and length, in order of time.
+    Schedule(Vec<(Duration, Duration)>),
+}
+
+/// What the channel does to a packet, in each of its states.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossConfig {
+    /// Probability that a packet is lost.
+    pub packet: Probability,
+    /// Probability that a bit is wrong; a packet with a wrong bit is lost.
+    pub bit: Probability,
+}
+
+impl LossConfig {
+    /// Loses nothing.
+    pub const NONE: LossConfig = LossConfig { packet: Probability::ZERO, bit: Probability::ZERO };
+}
+
+/// Longer propagation in a burst: the `transat` paper's approximation of link-layer retransmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExtraDelay(pub Duration);
+
+/// A link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Line rate; `None` takes no time to transmit.
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Queue before the line.
+    pub queue: QueueConfig,
+    /// State of the channel over time.
+    pub channel: ChannelConfig,
+    /// Loss while the channel is good.
+    pub good: LossConfig,
+    /// Loss while it is bad.
+    pub bad: LossConfig,
+    /// Delay added to what starts transmission while it is bad; order is kept.
+    pub extra_delay: ExtraDelay,
+    /// Packets lost before the queue: indices, from 0, in order of arrival among the packets that can be listed.
+    pub drop_list: Vec<u64>,
+}
+
+impl LinkConfig {
+    /// A clean link with an unlimited queue.
+    pub fn clean(rate: Option<Rate>, delay: Duration) -> Self {
+        LinkConfig {
+            rate,
+            delay,
+            queue: QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail },
+            channel: ChannelConfig::Clear,
+            good: LossConfig::NONE,
+            bad: LossConfig::NONE,
+            extra_delay: ExtraDelay(Duration::ZERO),
+            drop_list: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! A link: queue → serializer → propagation → channel.
+//!
+//! The queue is FIFO, so a packet's departure is known when it arrives: it is computed then, and a hop costs one
+//! event. The packets in flight stand in a ring in order of delivery; only the head's instant is visible.
+
+use std::collections::VecDeque;
+
+use super::channel::{Channel, ChannelState};
+use super::config::{Discipline, LinkConfig, LossConfig, QueueLimit};
+use super::queue::Red;
+use crate::machine::{Context, Machine, Step};
+use crate::probe::{DropReason, Event, Probe};
+use crate::stream::{Stream, TimeNoise};
+use crate::units::{Duration, Probability, Time, TransmitClock};
+
+/// Anything that has a length on the line.
+pub trait Wire {
+    /// Bytes on the line, headers included.
+    fn wire_len(&self) -> u32;
+
+    /// Whether the packet counts for the drop list.
+    fn is_listable(&self) -> bool {
+        true
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It reaches the other end.
+    Delivered,
+    /// The channel lost it; the other end sees nothing.
+    Lost,
+}
+
+/// A packet at the far end of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival<P> {
+    /// The packet.
+    pub packet: P,
+    /// Whether it is whole.
+    pub outcome: Outcome,
+}
+
+/// Every packet that was ever offered is in one of these, or in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets offered.
+    pub offered: u64,
+    /// Delivered.
+    pub delivered: u64,
+    /// Bytes delivered.
+    pub delivered_bytes: u64,
+    /// Lost because the queue was full.
+    pub dropped_full: u64,
+    /// Lost by RED's choice.
+    pub dropped_early: u64,
+    /// Lost on the channel.
+    pub dropped_channel: u64,
+    /// Lost by the drop list.
+    pub dropped_listed: u64,
+    /// Most packets that waited at once.
+    pub max_waiting: u32,
+}
+
+impl LinkCounters {
+    /// All losses.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped_full + self.dropped_early + self.dropped_channel + self.dropped_listed
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight<P> {
+    arrives: Time,
+    lost: bool,
+    packet: P,
+}
+
+/// What the sky does to packets, where it does anything.
+#[derive(Clone, Debug)]
+struct Sky {
+    good: LossConfig,
+    bad: LossConfig,
+    extra_delay: Duration,
+    /// The channel as packets start transmission, and as they leave the link: two walks over one process.
+    at_start: Channel,
+    at_exit: Channel,
+    noise: TimeNoise,
+    last_exit: Time,
+    /// Packets that left at `last_exit` before this one.
+    same_exit: u32,
+    /// Packet length and state of the last bit error probability, and the probability.
+    bit_cache: Option<(u32, ChannelState, Probability)>,
+}
+
+/// A unidirectional link.
+#[derive(Clone, Debug)]
+pub struct Link<P> {
+    clock: Option<TransmitClock>,
+    delay: Duration,
+    limit: QueueLimit,
+    red: Option<Red>,
+    sky: Option<Box<Sky>>,
+    drop_list: Vec<u64>,
+    next_listed: usize,
+    listable: u64,
+
+    /// When the line has sent all that was admitted.
+    busy_until: Time,
+    last_arrival: Time,
+    /// Start of transmission and length of those that may still wait, in order. Kept only where somebody asks.
+    waiting: VecDeque<(Time, u32)>,
+    waiting_bytes: u64,
+    in_flight: VecDeque<InFlight<P>>,
+    counters: LinkCounters,
+}
+
+impl<P: Wire> Link<P> {
+    /// The link of the component `name` under `seed`.
+    pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
+        let channel = Channel::new(&config.channel, seed, &format!("{name}/channel"));
+        let sky = (config.good != LossConfig::NONE || !channel.is_clear()).then(|| {
+            Box::new(Sky {
+                good: config.good,
+                bad: config.bad,
+                extra_delay: config.extra_delay.0,
+                at_start: channel.clone(),
+                at_exit: channel,
+                noise: TimeNoise::named(seed, &format!("{name}/loss")),
+                last_exit: Time::ZERO,
+                same_exit: 0,
+                bit_cache: None,
+            })
+        });
+        let red = match config.queue.discipline {
+            Discipline::DropTail => None,
+            Discipline::Red(red) => Some(Red::new(red, config.rate, Stream::named(seed, &format!("{name}/red")))),
+        };
+        Link {
+            clock: config.rate.map(TransmitClock::new),
+            delay: config.delay,
+            limit: config.queue.limit,
+            red,
+            sky,
+            drop_list: config.drop_list.clone(),
+            next_listed: 0,
+            listable: 0,
+            busy_until: Time::ZERO,
+            last_arrival: Time::ZERO,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            in_flight: VecDeque::new(),
+            counters: LinkCounters::default(),
+        }
+    }
+
+    /// What has become of the packets so far.
+    pub fn counters(&self) -> LinkCounters {
+        self.counters
+    }
+
+    /// Packets admitted and neither delivered nor lost yet.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// When the head of the ring arrives.
+    #[inline(always)]
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.in_flight.front().map(|head| head.arrives)
+    }
+
+    /// Offers a packet to the link; true if it was admitted.
+    #[inline]
+    pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) -> bool {
+        self.counters.offered += 1;
+        let length = packet.wire_len();
+        if !self.drop_list.is_empty() && packet.is_listable() && self.is_listed() {
+            self.counters.dropped_listed += 1;
+            cx.emit(|| Event::Dropped { reason: DropReason::Listed });
+            return false;
+        }
+        if let Err(reason) = self.admit(cx, length) {
+            match reason {
+                DropReason::Early => self.counters.dropped_early += 1,
+                _ => self.counters.dropped_full += 1,
+            }
+            cx.emit(|| Event::Dropped { reason });
+            return false;
+        }
+        let start = self.busy_until.max(cx.now);
+        let transmission = self.clock.as_mut().map_or(Duration::ZERO, |clock| clock.transmit(length));
+        self.busy_until = start + transmission;
+        let mut arrives = self.busy_until + self.delay;
+        let mut lost = false;
+        if let Some(sky) = &mut self.sky {
+            if sky.extra_delay > Duration::ZERO && sky.at_start.at(start) == ChannelState::Bad {
+                arrives += sky.extra_delay;
+            }
+            // Order is kept, and no packet comes faster behind a delayed one than the line could have sent it.
+            if arrives < self.last_arrival {
+                arrives = self.last_arrival + transmission;
+            }
+            lost = sky.loses(arrives, length);
+        }
+        self.last_arrival = arrives;
+        if self.keeps_waiting::<Pr>() && start > cx.now {
+            self.waiting.push_back((start, length));
+            self.waiting_bytes += length as u64;
+            self.counters.max_waiting = self.counters.max_waiting.max(self.waiting.len() as u32);
+        }
+        self.in_flight.push_back(InFlight { arrives, lost, packet });
+        true
+    }
+
+    /// The next packet that has arrived by `cx.now`.
+    #[inline]
+    pub fn take<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>) -> Option<Arrival<P>> {
+        if self.in_flight.front()?.arrives > cx.now {
+            return None;
+        }
+        let InFlight { lost, packet, .. } = self.in_flight.pop_front()?;
+        if lost {
+            self.counters.dropped_channel += 1;
+            cx.emit(|| Event::Dropped { reason: DropReason::Channel });
+            return Some(Arrival { packet, outcome: Outcome::Lost });
+        }
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += packet.wire_len() as u64;
+        Some(Arrival { packet, outcome: Outcome::Delivered })
+    }
+
+    fn is_listed(&mut self) -> bool {
+        let index = self.listable;
+        self.listable += 1;
+        let listed = self.drop_list.get(self.next_listed) == Some(&index);
+        self.next_listed += listed as usize;
+        listed
+    }
+
+    /// Whether anybody wants to know how much waits.
+    fn keeps_waiting<Pr: Probe>(&self) -> bool {
+        Pr::WATCHES || self.red.is_some() || self.limit != QueueLimit::Unlimited
+    }
+
+    #[inline]
+    fn admit<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, length: u32) -> Result<(), DropReason> {
+        if !self.keeps_waiting::<Pr>() {
+            return Ok(());
+        }
+        while let Some(&(start, bytes)) = self.waiting.front()
+            && start <= cx.now
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= bytes as u64;
+        }
+        let (packets, bytes) = (self.waiting.len() as u32, self.waiting_bytes);
+        let idle = self.busy_until <= cx.now;
+        let red_admits = match &mut self.red {
+            Some(red) => red.admits(cx.now, packets, idle.then_some(self.busy_until)),
+            None => true,
+        };
+        let average = self.red.as_ref().map(Red::average);
+        cx.emit(|| Event::Queue { packets, bytes, average });
+        let has_room = idle
+            || match self.limit {
+                QueueLimit::Unlimited => true,
+                QueueLimit::Packets(limit) => packets < limit,
+                QueueLimit::Bytes(limit) => bytes + length as u64 <= limit.get(),
+            };
+        if !has_room {
+            if let Some(red) = &mut self.red {
+                red.forced_drop();
+            }
+            return Err(DropReason::QueueFull);
+        }
+        if red_admits { Ok(()) } else { Err(DropReason::Early) }
+    }
+}
+
+impl Sky {
+    fn loses(&mut self, exit: Time, length: u32) -> bool {
+        self.same_exit = if exit == self.last_exit { self.same_exit + 1 } else { 0 };
+        self.last_exit = exit;
+        let state = self.at_exit.at(exit);
+        let loss = if state == ChannelState::Bad { self.bad } else { self.good };
+        if loss == LossConfig::NONE {
+            return false;
+        }
+        let by_bits = match self.bit_cache {
+            Some((cached, at, p)) if cached == length && at == state => p,
+            _ => {
+                let p = loss.bit.any_of_bits(length as u64 * 8);
+                self.bit_cache = Some((length, state, p));
+                p
+            }
+        };
+        let probability = loss.packet.get() + (1.0 - loss.packet.get()) * by_bits.get();
+        self.noise.at(exit.as_nanos(), self.same_exit) < probability
+    }
+}
+
+impl<P: Wire> Machine for Link<P> {
+    type Input = P;
+    type Output = Arrival<P>;
+
+    fn handle<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) {
+        self.offer(cx, packet);
+    }
+
+    fn poll<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>) -> Step<Arrival<P>> {
+        match self.take(cx) {
+            Some(arrival) => Step::Do(arrival),
+            None => Step::Wait(self.next_arrival()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

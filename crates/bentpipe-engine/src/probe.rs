@@ -1,0 +1,112 @@
+//! What a machine tells those who watch. Probes only watch: a run is the same with and without them.
+
+use crate::tcp::{Segment, State};
+use crate::units::{Duration, Time};
+
+/// The number under which the driver knows a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Who(pub u32);
+
+/// Why a link lost a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropReason {
+    /// The queue had no room.
+    QueueFull,
+    /// The queue's AQM chose the packet (RED).
+    Early,
+    /// The channel lost or damaged it.
+    Channel,
+    /// It stands on the scenario's drop list.
+    Listed,
+}
+
+/// Something that happened inside a machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// A connection changed its state (RFC 9293 §3.3.2).
+    State {
+        /// The state left.
+        from: State,
+        /// The state entered.
+        to: State,
+    },
+    /// A segment goes out.
+    Sent {
+        /// The segment.
+        segment: Segment,
+        /// Whether its first byte has been sent before.
+        retransmission: bool,
+    },
+    /// A segment has come in.
+    Received {
+        /// The segment.
+        segment: Segment,
+    },
+    /// The sender's windows after an ACK or a loss.
+    Window {
+        /// Congestion window, bytes, inflation included.
+        cwnd: u64,
+        /// Slow start threshold, bytes.
+        ssthresh: u64,
+        /// `snd_max - snd_una`, bytes.
+        flight: u64,
+    },
+    /// A round-trip sample was taken (RFC 6298 §2).
+    Rtt {
+        /// The sample.
+        sample: Duration,
+        /// The timeout that follows from it, without backoff.
+        rto: Duration,
+    },
+    /// The sender entered loss recovery.
+    RecoveryEntered {
+        /// `snd_una` at that moment.
+        snd_una: u64,
+        /// The highest sequence number sent, whose ACK ends the recovery.
+        recover: u64,
+    },
+    /// The sender left loss recovery.
+    RecoveryLeft,
+    /// The retransmission timer ran out.
+    Timeout {
+        /// The first byte not acknowledged.
+        snd_una: u64,
+        /// How many times in a row.
+        backoffs: u32,
+    },
+    /// A timeout was found spurious (RFC 5682).
+    SpuriousTimeout,
+    /// The queue of a link met an arriving packet.
+    Queue {
+        /// Packets waiting before it, the one in transmission not counted.
+        packets: u32,
+        /// Bytes waiting before it.
+        bytes: u64,
+        /// RED's average in packets, where the queue keeps one.
+        average: Option<f64>,
+    },
+    /// The link lost a packet.
+    Dropped {
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+/// A watcher.
+pub trait Probe {
+    /// Whether events are built at all.
+    const WATCHES: bool = true;
+
+    /// Takes note of one event.
+    fn event(&mut self, now: Time, who: Who, event: &Event);
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProbe;
+
+impl Probe for NoProbe {
+    const WATCHES: bool = false;
+    #[inline(always)]
+    fn event(&mut self, _: Time, _: Who, _: &Event) {}
+}

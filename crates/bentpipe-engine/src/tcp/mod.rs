@@ -1,0 +1,22 @@
+//! TCP, complete and wire-true (RFC 9293), in parts that are named by their documents.
+//!
+//! Reading order: [`Segment`] what travels; [`variant`] the table of what a sender is made of; [`TcpConfig`];
+//! `rtt` (RFC 6298); `scoreboard` (RFC 6675); `sender` the ACK pipeline; `receiver` reassembly and SACK blocks;
+//! [`Connection`] joins one sender and one receiver under the states of RFC 9293.
+
+mod config;
+mod connection;
+mod ranges;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod sender;
+pub mod variant;
+
+pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
+pub use connection::{Abort, Connection, Input, Output, Role, State, TcpStats};
+pub use rtt::{RtoConfig, RttClock, RttEstimator};
+pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
+pub use sender::TcbCache;
+pub use variant::{AckPolicy, Daass, Variant};

@@ -1,0 +1,214 @@
+//! Round-trip estimator and retransmission timeout (RFC 6298), with an exact and a coarse clock.
+//!
+//! The coarse clock keeps the estimates as 4.3BSD and ns-2 do: whole ticks, srtt with three fraction bits and rttvar
+//! with two (Jacobson 1988, appendix A).
+
+use crate::units::{Duration, Time};
+
+/// How time is measured for the estimator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttClock {
+    /// As exact as the driver's time.
+    Exact,
+    /// In whole ticks of this length.
+    Ticks {
+        /// Length of a tick: 500 ms in 4.3BSD.
+        tick: Duration,
+        /// Where in a tick the host was started: shifts which events fall into the same one.
+        phase: Duration,
+        /// Timers too run out on ticks only, as with BSD's `tcp_slowtimo`; else they run out exactly.
+        fire_on_tick: bool,
+    },
+}
+
+/// Settings of the retransmission timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    /// Before the first sample (RFC 6298 §2.1: 1 s).
+    pub initial: Duration,
+    /// Least timeout before backoff (RFC 6298 §2.4: 1 s).
+    pub min: Duration,
+    /// Greatest timeout (RFC 6298 §2.5: at least 60 s).
+    pub max: Duration,
+    /// The clock.
+    pub clock: RttClock,
+    /// Retransmissions of one segment before the connection is given up (RFC 9293 §3.8.3, R2).
+    pub max_retries: u32,
+}
+
+impl RtoConfig {
+    /// RFC 6298 with its recommended values, and 15 retries as Linux has them.
+    pub const RFC6298: RtoConfig = RtoConfig {
+        initial: Duration::from_secs(1),
+        min: Duration::from_secs(1),
+        max: Duration::from_secs(60),
+        clock: RttClock::Exact,
+        max_retries: 15,
+    };
+}
+
+/// G of RFC 6298 for the exact clock: Linux's and most others' millisecond.
+const GRANULARITY: Duration = Duration::from_millis(1);
+
+/// The estimator of one connection.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    config: RtoConfig,
+    /// Exact: nanoseconds. Ticks: eighths of a tick.
+    srtt: u64,
+    /// Exact: nanoseconds. Ticks: quarters of a tick.
+    rttvar: u64,
+    measured: bool,
+    /// RTO before backoff and bounds.
+    base: Duration,
+    backoff: u64,
+    last_sample: Duration,
+}
+
+impl RttEstimator {
+    /// An estimator that has seen nothing.
+    pub fn new(config: RtoConfig) -> Self {
+        RttEstimator { config, srtt: 0, rttvar: 0, measured: false, base: config.initial, backoff: 1, last_sample: Duration::ZERO }
+    }
+
+    /// Takes the round trip of a segment sent at `sent` and acknowledged `now`, neither of them ambiguous (Karn).
+    pub fn sample(&mut self, sent: Time, now: Time) {
+        let elapsed = now - sent;
+        self.last_sample = elapsed;
+        match self.config.clock {
+            RttClock::Exact => self.sample_exact(elapsed.as_nanos()),
+            RttClock::Ticks { tick, phase, .. } => {
+                let (tick, phase) = (tick.as_nanos(), phase.as_nanos());
+                let into_tick = (sent.as_nanos() + phase) % tick;
+                self.sample_ticks(((elapsed.as_nanos() + into_tick) / tick).max(1), tick);
+            }
+        }
+        self.measured = true;
+    }
+
+    //= RFC 6298 §2.2, §2.3: SRTT <- R, RTTVAR <- R/2 at the first measurement, then gains of 1/8 and 1/4
+    fn sample_exact(&mut self, r: u64) {
+        if self.measured {
+            self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(r) / 4;
+            self.srtt = self.srtt - self.srtt / 8 + r / 8;
+        } else {
+            self.srtt = r;
+            self.rttvar = r / 2;
+        }
+        self.base = Duration::from_nanos(self.srtt + (4 * self.rttvar).max(GRANULARITY.as_nanos()));
+    }
+
+    fn sample_ticks(&mut self, r: u64, tick: u64) {
+        if self.srtt != 0 {
+            let delta = r as i64 - (self.srtt >> 3) as i64;
+            self.srtt = (self.srtt as i64 + delta).max(1) as u64;
+            let delta = delta.abs() - (self.rttvar >> 2) as i64;
+            self.rttvar = (self.rttvar as i64 + delta).max(1) as u64;
+        } else {
+            self.srtt = r << 3;
+            self.rttvar = r << 1;
+        }
+        // srtt + 4 rttvar with both at their scales: (8 srtt + 4 rttvar * 2) / 8.
+        self.base = Duration::from_nanos((((self.rttvar << 3) + self.srtt) >> 3) * tick);
+    }
+
+    /// Ends the backoff: an unambiguous ACK has come.
+    pub fn reset_backoff(&mut self) {
+        self.backoff = 1;
+    }
+
+    //= RFC 6298 §5.5: "The host MUST set RTO <- RTO * 2 ("back off the timer")."
+    /// Doubles the timeout after it has run out.
+    pub fn back_off(&mut self) {
+        if self.rto() < self.config.max {
+            self.backoff *= 2;
+        }
+        if let RttClock::Ticks { .. } = self.config.clock
+            && self.backoff > 8
+        {
+            // 4.3BSD: the estimate is worthless by now; the next sample starts it afresh.
+            self.rttvar += self.srtt >> 3;
+            self.srtt = 0;
+        }
+    }
+
+    /// The timeout in force.
+    pub fn rto(&self) -> Duration {
+        self.base.max(self.config.min).saturating_mul(self.backoff).min(self.config.max)
+    }
+
+    /// When a timer that is started now runs out.
+    pub fn deadline(&self, now: Time) -> Time {
+        let exact = now + self.rto();
+        match self.config.clock {
+            RttClock::Ticks { tick, phase, fire_on_tick: true } => {
+                let (tick, phase) = (tick.as_nanos(), phase.as_nanos());
+                let into_tick = (exact.as_nanos() + phase) % tick;
+                if into_tick == 0 { exact } else { exact + Duration::from_nanos(tick - into_tick) }
+            }
+            _ => exact,
+        }
+    }
+
+    /// The smoothed round trip, once measured.
+    pub fn srtt(&self) -> Option<Duration> {
+        if !self.measured {
+            return None;
+        }
+        Some(match self.config.clock {
+            RttClock::Exact => Duration::from_nanos(self.srtt),
+            RttClock::Ticks { tick, .. } => Duration::from_nanos((self.srtt * tick.as_nanos()) >> 3),
+        })
+    }
+
+    /// The last sample taken.
+    pub fn last_sample(&self) -> Duration {
+        self.last_sample
+    }
+
+    /// Starts from the estimate of an earlier connection (RFC 9040 §6).
+    pub fn inherit(&mut self, other: &RttEstimator) {
+        if other.measured {
+            (self.srtt, self.rttvar, self.base, self.measured) = (other.srtt, other.rttvar, other.base, true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn rfc6298_by_hand() {
+        let mut rtt = RttEstimator::new(RtoConfig::RFC6298);
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        // First sample 500 ms: SRTT 500, RTTVAR 250, RTO = 500 + 4 * 250.
+        rtt.sample(at(0), at(500));
+        assert_eq!(rtt.rto(), Duration::from_millis(1500));
+        // Second sample 580 ms: RTTVAR = 3/4 * 250 + 1/4 * 80 = 207.5, SRTT = 7/8 * 500 + 1/8 * 580 = 510.
+        rtt.sample(at(1000), at(1580));
+        assert_eq!(rtt.rto(), Duration::from_millis(510 + 830));
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Duration::from_millis(4 * 1340));
+        rtt.reset_backoff();
+        assert_eq!(rtt.rto(), Duration::from_millis(1340));
+    }
+
+    #[test]
+    fn bsd_ticks_by_hand() {
+        let clock = RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: true };
+        let mut rtt = RttEstimator::new(RtoConfig { clock, ..RtoConfig::RFC6298 });
+        // 560 ms from the start of a tick are one tick: srtt 8/8, rttvar 2/4, RTO = (2 * 8 + 8) / 8 = 3 ticks.
+        rtt.sample(at(0), at(560));
+        assert_eq!(rtt.rto(), Duration::from_millis(1500));
+        assert_eq!(rtt.srtt(), Some(Duration::from_millis(500)));
+        // Begun 460 ms into a tick the same round trip spans two.
+        rtt.sample(at(460), at(1020));
+        assert_eq!(rtt.deadline(at(1020)), at(3000));
+    }
+}

@@ -1,0 +1,211 @@
+//! A TCP segment as values (RFC 9293 §3.1).
+//!
+//! Sequence and acknowledgement numbers are 64-bit and count from the initial sequence number: SYN is 0, the first
+//! byte of data is 1. `wire::tcp` wraps them to 32 bits. The payload is a span; the driver's buffers hold the bytes.
+
+use core::fmt;
+use core::ops::BitOr;
+
+/// Sequence number of the first byte of data: the SYN before it occupies 0.
+pub const FIRST_BYTE: u64 = 1;
+
+/// Control bits.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No control bit.
+    pub const NONE: Flags = Flags(0);
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronize sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgement number counts.
+    pub const ACK: Flags = Flags(0x10);
+
+    /// The bits as they stand on the wire.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Flags from the wire; bits that have no meaning here (URG, ECN) are left out.
+    pub const fn from_bits_truncate(bits: u8) -> Self {
+        Flags(bits & 0x1f)
+    }
+
+    /// Whether all bits of `other` are set.
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [(Flags::SYN, "S"), (Flags::FIN, "F"), (Flags::RST, "R"), (Flags::PSH, "P"), (Flags::ACK, ".")];
+        for (flag, name) in names {
+            if self.has(flag) {
+                f.write_str(name)?;
+            }
+        }
+        if *self == Flags::NONE { f.write_str("-") } else { Ok(()) }
+    }
+}
+
+/// Most SACK blocks that fit the 40 bytes of options (RFC 2018 §3).
+pub const MAX_SACK_BLOCKS: usize = 4;
+
+/// The SACK blocks of a segment, kept as 32-bit distances from its acknowledgement number.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct SackBlocks {
+    count: u8,
+    blocks: [(i32, i32); MAX_SACK_BLOCKS],
+}
+
+impl SackBlocks {
+    /// No blocks.
+    pub const NONE: SackBlocks = SackBlocks { count: 0, blocks: [(0, 0); MAX_SACK_BLOCKS] };
+
+    /// Adds the block `start..end`, seen from the acknowledgement number `ack`; false where there is no room.
+    pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
+        if self.count as usize == MAX_SACK_BLOCKS {
+            return false;
+        }
+        // Windows are at most 2^30 bytes (RFC 7323 §2.3), so a block lies within 31 bits of the ACK.
+        let distance = |edge: u64| edge.wrapping_sub(ack) as i32;
+        self.blocks[self.count as usize] = (distance(start), distance(end));
+        self.count += 1;
+        true
+    }
+
+    /// How many blocks there are.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The blocks as `(start, end)`, end exclusive, seen from `ack`.
+    #[inline]
+    pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let edge = move |distance: i32| ack.wrapping_add(distance as i64 as u64);
+        self.blocks[..self.count as usize].iter().map(move |&(start, end)| (edge(start), edge(end)))
+    }
+}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.blocks[..self.count as usize]).finish()
+    }
+}
+
+/// The timestamps option (RFC 7323 §3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub value: u32,
+    /// TSecr: the echo.
+    pub echo: u32,
+}
+
+/// What only a SYN carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct SynOptions {
+    /// Maximum segment size that the sender of the option takes (RFC 9293 §3.7.1).
+    pub mss: Option<u16>,
+    /// Shift of the windows it will send (RFC 7323 §2).
+    pub window_scale: Option<u8>,
+    /// It takes SACK (RFC 2018 §2).
+    pub sack_permitted: bool,
+}
+
+/// A parsed, valid segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Sequence number of the SYN, the first byte or the FIN.
+    pub seq: u64,
+    /// Next sequence number expected from the other side; meaningful with [`Flags::ACK`].
+    pub ack: u64,
+    /// The window offered, in bytes, already unscaled.
+    pub window: u32,
+    /// Bytes of payload.
+    pub len: u16,
+    /// Control bits.
+    pub flags: Flags,
+    /// Options of a SYN; all off on others.
+    pub syn: SynOptions,
+    /// Timestamps, where negotiated.
+    pub timestamps: Option<Timestamps>,
+    /// Selective acknowledgements.
+    pub sack: SackBlocks,
+}
+
+impl Segment {
+    /// A segment with these flags and nothing else.
+    pub const fn new(flags: Flags) -> Self {
+        Segment {
+            seq: 0,
+            ack: 0,
+            window: 0,
+            len: 0,
+            flags,
+            syn: SynOptions { mss: None, window_scale: None, sack_permitted: false },
+            timestamps: None,
+            sack: SackBlocks::NONE,
+        }
+    }
+
+    /// SEG.LEN of RFC 9293: payload bytes, and one each for SYN and FIN.
+    #[inline]
+    pub const fn sequence_len(&self) -> u64 {
+        self.len as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64
+    }
+
+    /// The sequence number after the segment.
+    #[inline]
+    pub const fn end(&self) -> u64 {
+        self.seq + self.sequence_len()
+    }
+
+    /// Bytes of TCP options as `wire::tcp` writes them, padding included.
+    pub fn options_len(&self) -> u32 {
+        let syn = 4 * self.syn.mss.is_some() as u32
+            + 4 * self.syn.window_scale.is_some() as u32
+            // SACK-permitted is padded by two NOPs unless it shares its word with the timestamps.
+            + if self.syn.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
+        let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
+        let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() as u32 };
+        syn + timestamps + sack
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_below_the_ack_survive() {
+        // A D-SACK block reports data below the cumulative acknowledgement (RFC 2883 §4).
+        let ack = 5_000_000_000;
+        let mut blocks = SackBlocks::NONE;
+        assert!(blocks.push(ack, ack - 1460, ack));
+        assert!(blocks.push(ack, ack + 1460, ack + 2920));
+        assert_eq!(blocks.iter(ack).collect::<Vec<_>>(), [(ack - 1460, ack), (ack + 1460, ack + 2920)]);
+    }
+}

@@ -1,0 +1,204 @@
+//! The table of variants: a name, and what it is made of.
+//!
+//! A variant is a row of cells. Nothing is subclassed: the sender reads the cells. A scenario may override any cell.
+
+use crate::units::Duration;
+
+/// How a connection finds its first operating point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Startup {
+    /// Slow start from the initial window (RFC 5681 §3.1).
+    SlowStart,
+    /// A window fixed from the first segment on, in segments: no slow start, no congestion avoidance.
+    FixedWindow(u32),
+}
+
+/// How far the window opens per ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// One segment per ACK in slow start, SMSS * SMSS / cwnd in congestion avoidance, whatever it acknowledges
+    /// (RFC 5681 §3.1, equation 3): with delayed ACKs half as fast as byte counting.
+    PerAck,
+    /// Appropriate Byte Counting: the bytes acknowledged, in slow start at most this many segments per ACK
+    /// (RFC 3465 §2.1, RFC 5681 §3.1).
+    Bytes(u32),
+}
+
+/// When the sender takes a segment for lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DupThresh {
+    /// Duplicate ACKs (RFC 5681 §3.2: 3).
+    pub count: u32,
+    /// ns-2's `numdupacksFrac_`: at least the congestion window divided by this.
+    pub window_fraction: Option<u32>,
+}
+
+/// How Reno's inflated window is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// At the first ACK of new data (Reno, RFC 5681 §3.2).
+    FirstNewAck,
+    /// At the ACK of everything sent before the loss was found (NewReno, RFC 6582 §3.2).
+    Recover,
+}
+
+/// Which partial ACKs restart the retransmission timer (RFC 6582 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartialAckTimer {
+    /// Only the first one: many losses in a window end in a timeout.
+    Impatient,
+    /// Each one: a repair per round trip, however many.
+    SlowButSteady,
+}
+
+/// The sender's estimate of what is in flight, for SACK recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PipeForm {
+    /// RFC 6675: enters on `IsLost` too, (DupThresh - 1) * SMSS bytes SACKed above mark a loss, rescue retransmission.
+    Rfc6675,
+    /// RFC 3517, the conservative form of the `transat` paper: enters on duplicate ACKs alone, DupThresh * SMSS.
+    Rfc3517,
+    /// ns-2's `sack1` (Fall and Floyd 1996): a counter, one down per ACK, one up per transmission.
+    Ns2,
+}
+
+/// How losses are repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Tahoe: window of one segment, everything again from the loss on.
+    Restart,
+    /// Reno and NewReno: the window is inflated by the duplicate ACKs.
+    Inflate {
+        /// What ends it.
+        exit: Exit,
+        /// Take back the inflation by what a partial ACK acknowledges (RFC 6582 §3.2 step 3B).
+        deflate: bool,
+        /// The timer under partial ACKs.
+        timer: PartialAckTimer,
+    },
+    /// SACK: as much as the pipe has room for, lost segments first.
+    Pipe(PipeForm),
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// First operating point.
+    pub startup: Startup,
+    /// Initial window in segments (RFC 6928: 10).
+    pub initial_window: u32,
+    /// Window growth per ACK.
+    pub growth: Growth,
+    /// Duplicate ACKs that mean loss.
+    pub dup_thresh: DupThresh,
+    /// Repair of losses.
+    pub recovery: Recovery,
+    /// Negotiate SACK (RFC 2018).
+    pub sack: bool,
+    /// A new segment on each of the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Find spurious timeouts (RFC 5682).
+    pub frto: bool,
+    /// Most segments sent in answer to one ACK.
+    pub max_burst: Option<u32>,
+}
+
+const BASE: Variant = Variant {
+    startup: Startup::SlowStart,
+    initial_window: 10,
+    growth: Growth::Bytes(2),
+    dup_thresh: DupThresh { count: 3, window_fraction: None },
+    recovery: Recovery::Restart,
+    sack: false,
+    limited_transmit: false,
+    frto: false,
+    max_burst: None,
+};
+
+/// Name, meaning and cells of each variant.
+pub const VARIANTS: &[(&str, &str, Variant)] = &[
+    ("tahoe", "slow start after every loss (Jacobson 1988)", BASE),
+    (
+        "reno",
+        "fast recovery, left at the first new ACK (RFC 5681)",
+        Variant {
+            recovery: Recovery::Inflate { exit: Exit::FirstNewAck, deflate: false, timer: PartialAckTimer::Impatient },
+            ..BASE
+        },
+    ),
+    (
+        "newreno",
+        "fast recovery until everything is repaired, impatient timer (RFC 6582)",
+        Variant {
+            recovery: Recovery::Inflate { exit: Exit::Recover, deflate: true, timer: PartialAckTimer::Impatient },
+            limited_transmit: true,
+            ..BASE
+        },
+    ),
+    (
+        "newreno-sbs",
+        "NewReno, slow but steady: each partial ACK restarts the timer (RFC 6582 §4)",
+        Variant {
+            recovery: Recovery::Inflate { exit: Exit::Recover, deflate: true, timer: PartialAckTimer::SlowButSteady },
+            limited_transmit: true,
+            ..BASE
+        },
+    ),
+    (
+        "sack",
+        "conservative SACK-based recovery (RFC 6675), limited transmit",
+        Variant { recovery: Recovery::Pipe(PipeForm::Rfc6675), sack: true, limited_transmit: true, ..BASE },
+    ),
+    (
+        "sack-3517",
+        "SACK-based recovery as the transat paper cites it (RFC 3517)",
+        Variant { recovery: Recovery::Pipe(PipeForm::Rfc3517), sack: true, ..BASE },
+    ),
+    (
+        "sack-ns2",
+        "SACK with ns-2's pipe counter (Fall and Floyd 1996)",
+        Variant { recovery: Recovery::Pipe(PipeForm::Ns2), sack: true, ..BASE },
+    ),
+    (
+        "sack-frto",
+        "SACK and F-RTO (RFC 6675, RFC 5682)",
+        Variant { recovery: Recovery::Pipe(PipeForm::Rfc6675), sack: true, limited_transmit: true, frto: true, ..BASE },
+    ),
+];
+
+impl Variant {
+    /// The row of that name.
+    pub fn named(name: &str) -> Option<Variant> {
+        VARIANTS.iter().find(|(n, ..)| *n == name).map(|&(.., row)| row)
+    }
+}
+
+/// When the receiver leaves the delayed ACK aside at the start (RFC 2760 §3.2.3, "DAASS").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Daass {
+    /// Never.
+    Off,
+    /// For the first segments of data.
+    FirstSegments(u32),
+    /// Until the first gap in the sequence: as long as the sender's slow start has cost nothing, so far as a receiver
+    /// can tell.
+    SlowStart,
+}
+
+/// When a receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckPolicy {
+    /// An ACK waits at most this long (RFC 9293 §3.8.6.3: at most 0.5 s); zero acknowledges every segment.
+    pub delay: Duration,
+    /// Every n-th in-order segment is acknowledged at once (RFC 5681 §4.2: 2).
+    pub every: u32,
+    /// Quick ACKs at the start.
+    pub daass: Daass,
+}
+
+impl AckPolicy {
+    /// Every segment at once.
+    pub const IMMEDIATE: AckPolicy = AckPolicy { delay: Duration::ZERO, every: 1, daass: Daass::Off };
+    /// Every second segment, or after 200 ms.
+    pub const DELAYED: AckPolicy = AckPolicy { delay: Duration::from_millis(200), every: 2, daass: Daass::Off };
+}

@@ -1,0 +1,13 @@
+//! Quantities with their units in the type: [`Time`], [`Duration`], [`Bytes`], [`Rate`], [`Probability`].
+//!
+//! Inside is a whole number wherever that is possible; where a conversion rounds, its name says how.
+
+mod bytes;
+mod probability;
+mod rate;
+mod time;
+
+pub use bytes::Bytes;
+pub use probability::Probability;
+pub use rate::{Rate, TransmitClock};
+pub use time::{Duration, Time};

@@ -1,0 +1,1 @@
+//! Bytes to values and back: the headers as they stand on the wire.

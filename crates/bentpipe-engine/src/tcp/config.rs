@@ -53,6 +53,8 @@ pub struct Shortcuts {
     pub ns2_inflate_always: bool,
     /// Segment lengths as ns-2 counts them: a SACK block costs 8 bytes with no padding, the options of a SYN nothing.
     pub ns2_lengths: bool,
+    /// ns-2 before 2010 (`SYN_immediate_ack_ 0`): a one-way SYN is acknowledged as late as a segment of data.
+    pub ns2_delayed_syn_ack: bool,
     /// ns-2 counts the very first segment of a transfer without SYN at its payload length alone.
     pub ns2_bare_first_segment: bool,
 }
@@ -66,6 +68,7 @@ impl Shortcuts {
         ns2_recovery: false,
         ns2_inflate_always: false,
         ns2_lengths: false,
+        ns2_delayed_syn_ack: false,
         ns2_bare_first_segment: false,
     };
 
@@ -77,6 +80,7 @@ impl Shortcuts {
         ns2_recovery: true,
         ns2_inflate_always: false,
         ns2_lengths: true,
+        ns2_delayed_syn_ack: false,
         ns2_bare_first_segment: true,
     };
 }

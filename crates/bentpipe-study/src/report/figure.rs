@@ -1,0 +1,185 @@
+//! A figure as data: panels side by side, each with series over two axes and shaded spans of time.
+
+/// A quantity along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it is.
+    pub label: String,
+    /// Its unit.
+    pub unit: String,
+    /// From and to, or `None` to fit the data.
+    pub range: Option<(f64, f64)>,
+}
+
+impl Axis {
+    /// An axis that fits the data.
+    pub fn new(label: &str, unit: &str) -> Self {
+        Axis { label: label.into(), unit: unit.into(), range: None }
+    }
+
+    /// Time in seconds.
+    pub fn time() -> Self {
+        Axis::new("time", "s")
+    }
+
+    /// The axis cut to a range.
+    pub fn between(self, low: f64, high: f64) -> Self {
+        Axis { range: Some((low, high)), ..self }
+    }
+
+    /// The label with its unit, as it stands at the axis.
+    pub fn title(&self) -> String {
+        if self.unit.is_empty() { self.label.clone() } else { format!("{} ({})", self.label, self.unit) }
+    }
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Straight lines from point to point.
+    Line,
+    /// Level until the next point: counters, ACK numbers.
+    Step,
+    /// A dot at each point: packets sent.
+    Dot,
+    /// A cross at each point: packets lost.
+    Cross,
+}
+
+/// One curve or cloud.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// How it is drawn.
+    pub mark: Mark,
+    /// Points in order of x.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A shaded interval of x: an error burst.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// Start.
+    pub from: f64,
+    /// End.
+    pub to: f64,
+}
+
+/// One pair of axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// What it shows.
+    pub title: String,
+    /// Horizontal.
+    pub x: Axis,
+    /// Vertical.
+    pub y: Axis,
+    /// Curves.
+    pub series: Vec<Series>,
+    /// What the shaded spans are, and the spans.
+    pub spans: Option<(String, Vec<Span>)>,
+}
+
+/// A figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Title over all panels.
+    pub title: String,
+    /// Panels from left to right.
+    pub panels: Vec<Panel>,
+}
+
+impl Panel {
+    /// The least and greatest x and y of what is drawn, or the ranges asked for; a range without extent is widened.
+    pub(super) fn ranges(&self) -> ((f64, f64), (f64, f64)) {
+        let fit = |pick: fn(&(f64, f64)) -> f64| {
+            let points = self.series.iter().flat_map(|s| &s.points).map(pick);
+            let (low, high) = points.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+            if low > high {
+                (0.0, 1.0)
+            } else if low == high {
+                (low - 0.5, high + 0.5)
+            } else {
+                let room = 0.02 * (high - low);
+                (if low >= 0.0 && low <= room { 0.0 } else { low - room }, high + room)
+            }
+        };
+        let x = self.x.range.unwrap_or_else(|| fit(|p| p.0));
+        let y = self.y.range.unwrap_or_else(|| fit(|p| p.1));
+        (x, y)
+    }
+}
+
+impl Figure {
+    /// All points as CSV: `panel,series,x,y` under a header that names the axes of the first panel with their units.
+    /// Spans are series of two points, start and end, without y.
+    pub fn to_csv(&self) -> String {
+        let axes = self.panels.first().map_or(("x".into(), "y".into()), |p| (p.x.title(), p.y.title()));
+        let mut out = format!("panel,series,{},{}\n", field(&axes.0), field(&axes.1));
+        for panel in &self.panels {
+            let title = field(&panel.title);
+            for series in &panel.series {
+                let name = field(&series.name);
+                for (x, y) in &series.points {
+                    out.push_str(&format!("{title},{name},{x},{y}\n"));
+                }
+            }
+            if let Some((name, spans)) = &panel.spans {
+                let name = field(name);
+                for span in spans {
+                    out.push_str(&format!("{title},{name},{},\n{title},{name},{},\n", span.from, span.to));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// A field of CSV (RFC 4180 §2): in quotes where it holds a comma, a quote or a line break.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::report) fn figure() -> Figure {
+        let series =
+            |name: &str, mark, points: &[(f64, f64)]| Series { name: name.into(), mark, points: points.to_vec() };
+        Figure {
+            title: "One burst & its repair".into(),
+            panels: vec![Panel {
+                title: "Ref, 1 flow".into(),
+                x: Axis::time(),
+                y: Axis::new("sequence number", "segments"),
+                series: vec![
+                    series("sent", Mark::Dot, &[(0.0, 1.0), (1.0, 2.0), (1.0, 3.0)]),
+                    series("ACK", Mark::Step, &[(0.5, 1.0), (1.5, 3.0)]),
+                    series("dropped", Mark::Cross, &[(1.0, 3.0)]),
+                ],
+                spans: Some(("error burst".into(), vec![Span { from: 0.9, to: 1.1 }])),
+            }],
+        }
+    }
+
+    #[test]
+    fn csv_holds_every_point() {
+        let csv = figure().to_csv();
+        let lines: Vec<_> = csv.lines().collect();
+        assert_eq!(lines[0], "panel,series,time (s),sequence number (segments)");
+        assert_eq!(lines[1], "\"Ref, 1 flow\",sent,0,1");
+        assert_eq!(lines[7], "\"Ref, 1 flow\",error burst,0.9,");
+        assert_eq!(lines.len(), 9);
+    }
+
+    #[test]
+    fn ranges_fit_what_is_there() {
+        let mut panel = figure().panels.remove(0);
+        let ((x0, x1), (y0, y1)) = panel.ranges();
+        assert!(x0 == 0.0 && x1 > 1.5 && y0 < 1.0 && y1 > 3.0, "{x0} {x1} {y0} {y1}");
+        panel.series.clear();
+        assert_eq!(panel.ranges(), ((0.0, 1.0), (0.0, 1.0)));
+    }
+}

@@ -1,0 +1,89 @@
+//! Files that are whole or not there.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::figure::Figure;
+use super::svg::DrawError;
+
+/// Why a file was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The system refused.
+    #[error("{} could not be written: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The figure could not be drawn.
+    #[error("{}: {source}", path.display())]
+    Draw {
+        /// The file it was for.
+        path: PathBuf,
+        /// The reason.
+        source: DrawError,
+    },
+}
+
+/// Writes `contents` to `path` under a temporary name in the same folder and renames it, so that a reader, or a run
+/// that is broken off, never meets half a file. Folders are made as needed.
+///
+/// # Errors
+/// [`WriteError::Io`] with the path.
+pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
+    let failed = |source| WriteError::Io { path: path.to_owned(), source };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".bentpipe-");
+    // A temporary file is for its owner alone by default; a result is for everybody, less the umask.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder).map_err(failed)?;
+    file.write_all(contents).map_err(failed)?;
+    file.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+/// Writes `NAME.svg` and `NAME.csv` to `folder`.
+///
+/// # Errors
+/// A figure that cannot be drawn, or the system's refusal.
+pub fn write_figure(folder: &Path, name: &str, figure: &Figure) -> Result<(), WriteError> {
+    let path = folder.join(format!("{name}.svg"));
+    let svg = figure.to_svg().map_err(|source| WriteError::Draw { path: path.clone(), source })?;
+    write_whole(&path, svg.as_bytes())?;
+    write_whole(&folder.join(format!("{name}.csv")), figure.to_csv().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::figure::tests::figure;
+
+    #[test]
+    fn nothing_but_the_whole_files_is_left() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let deep = folder.path().join("out/figures");
+        write_figure(&deep, "T-F07", &figure()).expect("writable");
+        write_figure(&deep, "T-F07", &figure()).expect("written over");
+        let mut names: Vec<_> = std::fs::read_dir(&deep)
+            .expect("it was made")
+            .map(|e| e.expect("readable").file_name().into_string().expect("plain"))
+            .collect();
+        names.sort();
+        assert_eq!(names, ["T-F07.csv", "T-F07.svg"]);
+        assert_eq!(std::fs::read_to_string(deep.join("T-F07.csv")).expect("readable"), figure().to_csv());
+    }
+
+    #[test]
+    fn the_path_is_named_where_writing_fails() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        write_whole(&file, b"x").expect("writable");
+        let error = write_whole(&file.join("below"), b"y").expect_err("a file is no folder").to_string();
+        assert!(error.contains("below"), "{error}");
+    }
+}

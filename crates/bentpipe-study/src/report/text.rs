@@ -1,0 +1,112 @@
+//! Rows as a table for people and as JSON for programs.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use super::{Row, Verdict};
+
+/// The rows as tables, one for each part of the paper (what stands before the first `/` of the ids; claims and figures
+/// together), and a line that counts the verdicts. `width`: columns of the terminal; `None` does not wrap.
+pub fn render_text(rows: &[Row], width: Option<u16>) -> String {
+    let mut out = String::new();
+    for group in rows.chunk_by(|a, b| part(&a.id) == part(&b.id)) {
+        let mut table = Table::new();
+        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        if let Some(width) = width {
+            table.set_width(width);
+        }
+        table.set_header(["id", "paper", "ours", "unit", "ratio", "range", "verdict", "item", "why"]);
+        for row in group {
+            let range = match (row.low, row.high) {
+                (None, None) => String::new(),
+                (low, high) => format!("{}..{}", number(low), number(high)),
+            };
+            table.add_row([
+                row.id.clone(),
+                number(row.paper),
+                number(row.ours),
+                row.unit.clone(),
+                row.ratio.map_or(String::new(), |r| format!("{r:.3}")),
+                range,
+                row.verdict.name().into(),
+                row.item.clone(),
+                row.why.clone(),
+            ]);
+        }
+        for index in [1, 2, 4] {
+            if let Some(column) = table.column_mut(index) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        out.push_str(&table.trim_fmt());
+        out.push('\n');
+    }
+    let count = |verdict| rows.iter().filter(|r| r.verdict == verdict).count();
+    let (matching, shape, differs) = (count(Verdict::Match), count(Verdict::Shape), count(Verdict::Differs));
+    out.push_str(&format!("{} rows: {matching} match, {shape} shape, {differs} differ\n", rows.len()));
+    out
+}
+
+/// The rows as a JSON array, indented.
+pub fn to_json(rows: &[Row]) -> String {
+    serde_json::to_string_pretty(rows).expect("rows hold only text and numbers")
+}
+
+fn part(id: &str) -> &str {
+    let stem = id.split('/').next().unwrap_or(id);
+    // Table numbers are part of the stem; the number of a claim or figure is not.
+    if stem.contains("-T") && stem.len() > 2 && stem.as_bytes()[2] == b'T' {
+        stem
+    } else {
+        stem.get(..3).unwrap_or(stem)
+    }
+}
+
+/// Four significant digits, without an exponent for what people meet in a paper.
+fn number(x: Option<f64>) -> String {
+    let Some(x) = x else { return String::new() };
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let magnitude = x.abs().log10().floor() as i32;
+    if !(-4..7).contains(&magnitude) {
+        return format!("{x:.3e}");
+    }
+    let decimals = (3 - magnitude).clamp(0, 6) as usize;
+    let text = format!("{x:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        let shown: Vec<_> = [60.812, 0.8, 14.0, 12345.6, 0.004321, -1.65, 3e-7].map(|x| number(Some(x))).to_vec();
+        assert_eq!(shown, ["60.81", "0.8", "14", "12346", "0.004321", "-1.65", "3.000e-7"]);
+        assert_eq!(number(None), "");
+    }
+
+    #[test]
+    fn parts_are_kept_apart_and_counted() {
+        let row = |id: &str, verdict| Row::new(id, "", Some(1.0), Some(2.0), "s").judged(verdict, "because");
+        let rows = [
+            row("T-T01/50-on/Ref", Verdict::Match),
+            row("T-T01/50-on/Enh", Verdict::Differs),
+            row("T-T02/fastest-on/Ref", Verdict::Match),
+            row("T-C01", Verdict::Shape),
+            row("T-C02", Verdict::Match),
+        ];
+        let text = render_text(&rows, Some(120));
+        assert_eq!(text.matches("verdict").count(), 3, "{text}");
+        assert!(text.ends_with("5 rows: 3 match, 1 shape, 1 differ\n"), "{text}");
+        assert!(text.lines().all(|l| l.chars().count() <= 120), "{text}");
+    }
+
+    #[test]
+    fn json_comes_back() {
+        let rows = vec![Row::new("T-C01", "order", None, Some(0.1), "%").judged(Verdict::Match, "")];
+        let back: Vec<Row> = serde_json::from_str(&to_json(&rows)).expect("our own JSON");
+        assert_eq!(back, rows);
+    }
+}

@@ -1,0 +1,85 @@
+//! Samples to statements: quantiles, means, differences and ratios, each with its confidence interval.
+//!
+//! Nothing here assumes a shape of the distribution but [`mean_interval`] and what rests on it, which need a mean that
+//! is nearly normal. What draws at random takes a [`Stream`](bentpipe_engine::stream::Stream) of its own, so the same
+//! seed gives the same interval.
+//!
+//! Reading order: [`Sample`] the quantiles; [`order`] their distribution-free intervals; [`mean`] Student's t;
+//! [`paired`] two systems under the same seeds; [`resample`] the bootstrap, and whether a small sample of ours could
+//! have given a published figure.
+
+pub mod mean;
+pub mod order;
+pub mod paired;
+pub mod resample;
+mod sample;
+
+pub use mean::{mean, mean_interval, standard_deviation};
+pub use order::{median_interval, quantile_interval};
+pub use paired::{Comparison, paired_difference, paired_ratio};
+pub use resample::{Subsets, bootstrap_interval};
+pub use sample::{FiveNumbers, Sample};
+
+/// An interval that holds a quantity with some confidence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Confidence in 0..1; where order statistics allow only some levels, the one reached.
+    pub confidence: f64,
+}
+
+impl Interval {
+    /// Whether `x` lies inside or on an end.
+    pub fn contains(&self, x: f64) -> bool {
+        self.low <= x && x <= self.high
+    }
+}
+
+/// Why a statistic cannot be given.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum StatsError {
+    /// Too few values.
+    #[error("{have} values where {need} are needed")]
+    TooFew {
+        /// Values given.
+        have: usize,
+        /// Values needed.
+        need: usize,
+    },
+    /// A value is infinite or not a number, or not above zero where a ratio is asked.
+    #[error("value {index} is {value}, which has no place here")]
+    BadValue {
+        /// Where it stands.
+        index: usize,
+        /// What it is.
+        value: f64,
+    },
+    /// The two samples of a pair differ in length.
+    #[error("{left} values cannot be paired with {right}")]
+    Unpaired {
+        /// Values on the left.
+        left: usize,
+        /// Values on the right.
+        right: usize,
+    },
+    /// A probability outside 0..1.
+    #[error("{0} is not a level between 0 and 1")]
+    BadLevel(f64),
+}
+
+fn check_level(level: f64) -> Result<(), StatsError> {
+    if level > 0.0 && level < 1.0 { Ok(()) } else { Err(StatsError::BadLevel(level)) }
+}
+
+fn check_values(values: &[f64], need: usize) -> Result<(), StatsError> {
+    if values.len() < need {
+        return Err(StatsError::TooFew { have: values.len(), need });
+    }
+    match values.iter().position(|v| !v.is_finite()) {
+        Some(index) => Err(StatsError::BadValue { index, value: values[index] }),
+        None => Ok(()),
+    }
+}

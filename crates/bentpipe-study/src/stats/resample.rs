@@ -1,0 +1,155 @@
+//! Statistics of samples drawn from our runs: the bootstrap, and the range for samples of a paper's size.
+//!
+//! A paper prints a statistic of, say, 20 runs. We have 200. Its figure is borne out if a sample of 20 of ours could
+//! well have given it: the statistic is computed for many random subsets of 20 runs, and the middle 90 % or 95 % of
+//! the results is the range. The units drawn are runs, not flows: four flows that shared a link belong together.
+
+use bentpipe_engine::stream::Stream;
+
+use super::sample::quantile_of_sorted;
+use super::{Interval, StatsError, check_level, check_values};
+
+/// How units are drawn from a population to make a smaller sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subsets {
+    /// Units in the population.
+    pub population: usize,
+    /// Units in a sample: the paper's number of runs.
+    pub size: usize,
+    /// How many samples are drawn.
+    pub draws: usize,
+}
+
+impl Subsets {
+    /// The range that holds the middle `level` (0..1) of each of `K` statistics. `statistics` is given the indices of
+    /// the units drawn.
+    ///
+    /// Units are drawn without replacement as long as the population is at least twice the sample, and with it (the
+    /// bootstrap) where it is smaller: subsets that share most of their units would all look alike.
+    ///
+    /// # Errors
+    /// Nothing to draw from or no draws, a level outside 0..1, or a statistic that is not finite.
+    pub fn ranges<const K: usize>(
+        self,
+        level: f64,
+        stream: &mut Stream,
+        mut statistics: impl FnMut(&[usize]) -> [f64; K],
+    ) -> Result<[Interval; K], StatsError> {
+        check_level(level)?;
+        let least = self.population.min(self.size).min(self.draws);
+        if least == 0 {
+            return Err(StatsError::TooFew { have: least, need: 1 });
+        }
+        let mut order: Vec<usize> = (0..self.population).collect();
+        let mut drawn: [Vec<f64>; K] = std::array::from_fn(|_| Vec::with_capacity(self.draws));
+        let mut picked = vec![0; self.size];
+        for _ in 0..self.draws {
+            if self.population >= 2 * self.size {
+                // The first `size` steps of Fisher and Yates's shuffle.
+                for i in 0..self.size {
+                    order.swap(i, i + below(stream, self.population - i));
+                }
+                picked.copy_from_slice(&order[..self.size]);
+            } else {
+                picked.fill_with(|| below(stream, self.population));
+            }
+            for (values, value) in drawn.iter_mut().zip(statistics(&picked)) {
+                values.push(value);
+            }
+        }
+        for values in &mut drawn {
+            check_values(values, 1)?;
+            values.sort_unstable_by(f64::total_cmp);
+        }
+        Ok(drawn.map(|values| middle(&values, level)))
+    }
+}
+
+/// Percentile bootstrap: the confidence interval of a statistic of independent values (Efron 1979).
+///
+/// # Errors
+/// Fewer than two values, one that is not finite, a confidence outside 0..1, or a statistic that is not finite.
+pub fn bootstrap_interval(
+    values: &[f64],
+    confidence: f64,
+    draws: usize,
+    stream: &mut Stream,
+    statistic: impl Fn(&[f64]) -> f64,
+) -> Result<Interval, StatsError> {
+    check_values(values, 2)?;
+    let n = values.len();
+    let mut drawn = Vec::with_capacity(n);
+    let [interval] = Subsets { population: n, size: n, draws }.ranges(confidence, stream, |picked| {
+        drawn.clear();
+        drawn.extend(picked.iter().map(|&i| values[i]));
+        [statistic(&drawn)]
+    })?;
+    Ok(interval)
+}
+
+/// A whole number in 0..n. The bias of scaling 53 random bits is below n / 2^53.
+fn below(stream: &mut Stream, n: usize) -> usize {
+    ((stream.uniform() * n as f64) as usize).min(n - 1)
+}
+
+fn middle(sorted: &[f64], level: f64) -> Interval {
+    let tail = (1.0 - level) / 2.0;
+    Interval { low: quantile_of_sorted(sorted, tail), high: quantile_of_sorted(sorted, 1.0 - tail), confidence: level }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::{Sample, mean, mean_interval};
+
+    fn stream() -> Stream {
+        Stream::named(1, "test/resample")
+    }
+
+    #[test]
+    fn a_subset_holds_no_unit_twice() {
+        let subsets = Subsets { population: 10, size: 5, draws: 200 };
+        let mut seen = [false; 10];
+        let ranges = subsets.ranges(0.9, &mut stream(), |picked| {
+            let mut sorted = picked.to_vec();
+            sorted.sort_unstable();
+            sorted.dedup();
+            assert_eq!(sorted.len(), 5);
+            sorted.iter().for_each(|&i| seen[i] = true);
+            [0.0]
+        });
+        assert!(ranges.is_ok() && seen.iter().all(|&s| s));
+    }
+
+    #[test]
+    fn the_least_of_a_subset_as_combinatorics_has_it() {
+        // Of 1..=100, 20 drawn: P(min > m) = C(100-m, 20) / C(100, 20) = prod (80-i)/(100-i) over i < m. It passes
+        // below 5 % from m = 12 (0.0557) to m = 13 (0.0431), and above 95 % never: P(min = 1) = 20 %. So 1 to 13.
+        let subsets = Subsets { population: 100, size: 20, draws: 20_000 };
+        let [range] = subsets
+            .ranges(0.9, &mut stream(), |picked| [*picked.iter().min().expect("twenty") as f64 + 1.0])
+            .expect("units to draw");
+        assert_eq!(range.low, 1.0);
+        assert!((12.0..=14.0).contains(&range.high), "{range:?}");
+    }
+
+    #[test]
+    fn the_bootstrap_of_a_mean_is_near_students_t() {
+        let mut source = Stream::named(2, "test/values");
+        let values: Vec<f64> = (0..200).map(|_| source.exponential(10.0)).collect();
+        let t = mean_interval(&values, 0.95).expect("values");
+        let b = bootstrap_interval(&values, 0.95, 4000, &mut stream(), mean).expect("values");
+        // Skewness 2 and n = 200 move the ends by under a tenth of the interval's length.
+        let tenth = (t.high - t.low) / 10.0;
+        assert!((t.low - b.low).abs() < tenth && (t.high - b.high).abs() < tenth, "{t:?} {b:?}");
+    }
+
+    #[test]
+    fn the_same_stream_gives_the_same_interval() {
+        let values: Vec<f64> = (0..50).map(|i| ((i * 37) % 50) as f64).collect();
+        let median = |v: &[f64]| Sample::new(v.to_vec()).expect("values").median();
+        let run = || bootstrap_interval(&values, 0.9, 500, &mut stream(), median).expect("values");
+        assert_eq!(run(), run());
+        assert!(run().contains(24.5));
+    }
+}

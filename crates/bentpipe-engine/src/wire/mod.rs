@@ -1,1 +1,112 @@
 //! Bytes to values and back: the headers as they stand on the wire.
+//!
+//! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ip`] and under it [`ipv4`] and
+//! [`ipv6`], [`udp`], [`tcp`].
+//!
+//! Nothing here allocates, and parsing is total: each byte string gives a value or a [`WireError`]. What is not
+//! modelled: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer, ECN bits.
+
+use core::fmt;
+
+pub mod checksum;
+pub mod ip;
+pub mod ipv4;
+pub mod ipv6;
+pub mod seq;
+pub mod tcp;
+pub mod udp;
+
+/// Why bytes are not the packet that they were taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// There are fewer bytes than the header says, or than any header has.
+    Truncated {
+        /// Bytes that would have been needed.
+        needed: usize,
+        /// Bytes that were there.
+        have: usize,
+    },
+    /// The IP version is neither 4 nor 6, or not the one that was asked for.
+    Version(u8),
+    /// A header length (IHL, data offset) or a datagram length is smaller than the header, or beyond the packet.
+    HeaderLength(usize),
+    /// The checksum is wrong, or absent where it must be there.
+    Checksum,
+    /// A fragment of an IPv4 datagram; there is no reassembly.
+    Fragment,
+    /// A TCP option has a length that its kind cannot have, or that leads beyond the header.
+    OptionLength {
+        /// The option's kind.
+        kind: u8,
+        /// Its length byte; 0 where even that is missing.
+        length: u8,
+    },
+    /// The payload is longer than a [`Segment`](crate::tcp::Segment) or an IP packet can say.
+    PayloadLength(usize),
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            WireError::Truncated { needed, have } => write!(f, "truncated: {have} of {needed} bytes"),
+            WireError::Version(version) => write!(f, "unexpected IP version {version}"),
+            WireError::HeaderLength(length) => write!(f, "impossible header length {length}"),
+            WireError::Checksum => f.write_str("wrong checksum"),
+            WireError::Fragment => f.write_str("fragment of an IPv4 datagram"),
+            WireError::OptionLength { kind, length } => write!(f, "TCP option {kind} with impossible length {length}"),
+            WireError::PayloadLength(length) => write!(f, "payload of {length} bytes is too long"),
+        }
+    }
+}
+
+impl core::error::Error for WireError {}
+
+/// Why a value does not fit the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmitError {
+    /// The buffer is too small.
+    NoRoom {
+        /// Bytes that the packet takes.
+        needed: usize,
+        /// Bytes that the buffer has.
+        have: usize,
+    },
+    /// The options take more than the 40 bytes that a TCP header has for them.
+    OptionsTooLong(u32),
+    /// The payload pieces are not as long, together, as the header says.
+    PayloadLength {
+        /// What the header says.
+        expected: usize,
+        /// What the pieces have.
+        have: usize,
+    },
+    /// The packet is longer than the length field of its IP or UDP header can say.
+    TooLong(usize),
+}
+
+impl fmt::Display for EmitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            EmitError::NoRoom { needed, have } => write!(f, "packet of {needed} bytes, buffer of {have}"),
+            EmitError::OptionsTooLong(length) => write!(f, "{length} bytes of TCP options, at most 40 fit"),
+            EmitError::PayloadLength { expected, have } => write!(f, "payload of {have} bytes instead of {expected}"),
+            EmitError::TooLong(length) => write!(f, "{length} bytes are too long for the header's length field"),
+        }
+    }
+}
+
+impl core::error::Error for EmitError {}
+
+/// The first `N` bytes from `at` on.
+fn bytes<const N: usize>(from: &[u8], at: usize) -> Result<[u8; N], WireError> {
+    let truncated = WireError::Truncated { needed: at.saturating_add(N), have: from.len() };
+    from.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().ok_or(truncated)
+}
+
+fn u16_at(from: &[u8], at: usize) -> Result<u16, WireError> {
+    bytes(from, at).map(u16::from_be_bytes)
+}
+
+fn u32_at(from: &[u8], at: usize) -> Result<u32, WireError> {
+    bytes(from, at).map(u32::from_be_bytes)
+}

@@ -1,0 +1,161 @@
+//! What TCP and UDP must know of IP, in either version: who talks to whom, and where the payload lies.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::ops::Range;
+
+use super::checksum::Checksum;
+use super::{EmitError, WireError, ipv4, ipv6, u16_at};
+
+/// Protocol number of TCP (RFC 9293 §3.1).
+pub const TCP: u8 = 6;
+/// Protocol number of UDP (RFC 768).
+pub const UDP: u8 = 17;
+
+/// Source and destination of a packet, of one IP version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Addresses {
+    /// IPv4.
+    V4 {
+        /// Whence.
+        source: Ipv4Addr,
+        /// Whither.
+        destination: Ipv4Addr,
+    },
+    /// IPv6.
+    V6 {
+        /// Whence.
+        source: Ipv6Addr,
+        /// Whither.
+        destination: Ipv6Addr,
+    },
+}
+
+impl Addresses {
+    /// The pair, or `None` where the versions differ.
+    pub const fn new(source: IpAddr, destination: IpAddr) -> Option<Self> {
+        match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Addresses::V4 { source, destination }),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Addresses::V6 { source, destination }),
+            _ => None,
+        }
+    }
+
+    /// Whence.
+    pub const fn source(&self) -> IpAddr {
+        match *self {
+            Addresses::V4 { source, .. } => IpAddr::V4(source),
+            Addresses::V6 { source, .. } => IpAddr::V6(source),
+        }
+    }
+
+    /// Whither.
+    pub const fn destination(&self) -> IpAddr {
+        match *self {
+            Addresses::V4 { destination, .. } => IpAddr::V4(destination),
+            Addresses::V6 { destination, .. } => IpAddr::V6(destination),
+        }
+    }
+
+    /// The way back.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Addresses::V4 { source, destination } => Addresses::V4 { source: destination, destination: source },
+            Addresses::V6 { source, destination } => Addresses::V6 { source: destination, destination: source },
+        }
+    }
+
+    /// Bytes of the IP header that [`emit`] writes.
+    pub const fn header_len(&self) -> usize {
+        match self {
+            Addresses::V4 { .. } => ipv4::HEADER,
+            Addresses::V6 { .. } => ipv6::HEADER,
+        }
+    }
+
+    /// The sum over the pseudo header of `length` bytes of `protocol` (RFC 9293 §3.1; RFC 8200 §8.1).
+    pub fn pseudo_header(&self, protocol: u8, length: usize) -> Checksum {
+        let sum = match self {
+            Addresses::V4 { source, destination } => {
+                Checksum::new().bytes(&source.octets()).bytes(&destination.octets())
+            }
+            Addresses::V6 { source, destination } => {
+                Checksum::new().bytes(&source.octets()).bytes(&destination.octets())
+            }
+        };
+        // The length has 16 bits in version 4 and 32 in version 6; the upper ones are 0 where both say it.
+        sum.bytes(&(length as u32).to_be_bytes()).word(u16::from(protocol))
+    }
+}
+
+/// Source and destination port of TCP and UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ports {
+    /// Whence.
+    pub source: u16,
+    /// Whither.
+    pub destination: u16,
+}
+
+impl Ports {
+    /// The way back.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Ports { source: self.destination, destination: self.source }
+    }
+
+    /// The ports of a TCP segment or UDP datagram, unchecked: enough to find whom it is for.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below four bytes.
+    pub fn peek(payload: &[u8]) -> Result<Self, WireError> {
+        Ok(Ports { source: u16_at(payload, 0)?, destination: u16_at(payload, 2)? })
+    }
+}
+
+/// An IP packet of either version, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Who talks to whom.
+    pub addresses: Addresses,
+    /// What the payload is.
+    pub protocol: u8,
+    /// Where the payload lies; trailing bytes below IP's business are left out.
+    pub payload: Range<usize>,
+}
+
+/// Takes a packet apart.
+///
+/// # Errors
+/// Whatever [`ipv4::parse`] and [`ipv6::parse`] find wrong, [`WireError::Version`] for all other versions.
+pub fn parse(packet: &[u8]) -> Result<Packet, WireError> {
+    match packet.first().ok_or(WireError::Truncated { needed: 1, have: 0 })? >> 4 {
+        4 => ipv4::parse(packet).map(|(header, payload)| Packet {
+            addresses: Addresses::V4 { source: header.source, destination: header.destination },
+            protocol: header.protocol,
+            payload,
+        }),
+        6 => ipv6::parse(packet).map(|(header, payload)| Packet {
+            addresses: Addresses::V6 { source: header.source, destination: header.destination },
+            protocol: header.next_header,
+            payload,
+        }),
+        version => Err(WireError::Version(version)),
+    }
+}
+
+/// Writes the header before `payload_len` bytes of `protocol`, with the hop limit 64 (RFC 1700) and, in version 4,
+/// "don't fragment"; returns its length.
+///
+/// # Errors
+/// [`EmitError::NoRoom`], or [`EmitError::TooLong`] where the packet does not fit the length field.
+pub fn emit(addresses: &Addresses, protocol: u8, payload_len: usize, out: &mut [u8]) -> Result<usize, EmitError> {
+    match *addresses {
+        Addresses::V4 { source, destination } => {
+            ipv4::emit(&ipv4::Header::new(source, destination, protocol), payload_len, out)
+        }
+        Addresses::V6 { source, destination } => {
+            ipv6::emit(&ipv6::Header::new(source, destination, protocol), payload_len, out)
+        }
+    }
+}

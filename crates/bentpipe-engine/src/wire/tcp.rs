@@ -1,0 +1,301 @@
+//! TCP segments (RFC 9293 §3.1) with the options of RFC 2018, RFC 2883 and RFC 7323.
+//!
+//! A [`Segment`] has 64-bit offsets, windows in bytes and SACK blocks in the same numbering; on the wire there are
+//! 32-bit numbers from two initial sequence numbers, and windows shifted by what the two SYNs agreed on.
+//! [`Translation`] is what one end must remember to go from one to the other.
+//!
+//! Options are laid out as Linux and the BSDs do, each on a 4-byte boundary with NOPs before it, and take the bytes
+//! that [`Segment::options_len`] counts. Left out: urgent data, ECN, all other options (stepped over when read).
+
+use core::ops::Range;
+
+use super::ip::{Addresses, Ports, TCP};
+use super::seq::{Numbering, SeqNumber};
+use super::{EmitError, WireError, bytes, u16_at, u32_at};
+use crate::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
+
+/// Bytes of a header without options.
+pub const HEADER: usize = 20;
+/// Most bytes of options: the data offset has four bits.
+pub const MAX_OPTIONS: usize = 40;
+/// Largest shift of a window (RFC 7323 §2.3).
+pub const MAX_WINDOW_SHIFT: u8 = 14;
+
+mod kind {
+    pub(super) const END: u8 = 0;
+    pub(super) const NOP: u8 = 1;
+    pub(super) const MSS: u8 = 2;
+    pub(super) const WINDOW_SCALE: u8 = 3;
+    pub(super) const SACK_PERMITTED: u8 = 4;
+    pub(super) const SACK: u8 = 5;
+    pub(super) const TIMESTAMPS: u8 = 8;
+}
+
+/// Where the connection stands, to tell which of the offsets with the same 32-bit number is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Near {
+    /// Next sequence number expected from the peer.
+    pub rcv_nxt: u64,
+    /// First sequence number that the peer has not acknowledged.
+    pub snd_una: u64,
+}
+
+/// One end's knowledge of how its connection is written on the wire.
+///
+/// It learns from the SYNs that pass through it; for a connection whose handshake is not seen, fill in the fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Translation {
+    /// From us to the peer.
+    pub addresses: Addresses,
+    /// Our port as the source, the peer's as the destination.
+    pub ports: Ports,
+    /// Our initial sequence number.
+    pub iss: Numbering,
+    /// The peer's, once its SYN has come.
+    pub irs: Option<Numbering>,
+    /// Rcv.Wind.Shift: the window scale that our SYN offered.
+    pub our_scale: Option<u8>,
+    /// Snd.Wind.Shift: the window scale that the peer's SYN offered.
+    pub peer_scale: Option<u8>,
+}
+
+impl Translation {
+    /// A connection of which nothing has been sent, with our initial sequence number.
+    pub const fn new(addresses: Addresses, ports: Ports, iss: u32) -> Self {
+        let iss = Numbering::from_isn(iss);
+        Translation { addresses, ports, iss, irs: None, our_scale: None, peer_scale: None }
+    }
+
+    /// Whether a segment between these two comes from the peer to us.
+    pub fn is_for_us(&self, addresses: &Addresses, ports: Ports) -> bool {
+        *addresses == self.addresses.reversed() && ports == self.ports.reversed()
+    }
+
+    /// Shift of the windows that we send: none unless both SYNs had the option (RFC 7323 §2.2).
+    pub fn send_shift(&self) -> u8 {
+        self.peer_scale.and(self.our_scale).unwrap_or(0).min(MAX_WINDOW_SHIFT)
+    }
+
+    /// Shift of the windows that the peer sends.
+    pub fn receive_shift(&self) -> u8 {
+        self.our_scale.and(self.peer_scale).unwrap_or(0).min(MAX_WINDOW_SHIFT)
+    }
+
+    /// Writes the segment with its payload, given in pieces; returns the length.
+    ///
+    /// The window is rounded down to what the wire can say. A SYN's window scale is remembered.
+    ///
+    /// # Errors
+    /// [`EmitError::OptionsTooLong`], [`EmitError::NoRoom`], or [`EmitError::PayloadLength`] where the pieces do not
+    /// add up to `segment.len`.
+    pub fn emit(&mut self, segment: &Segment, payload: &[&[u8]], out: &mut [u8]) -> Result<usize, EmitError> {
+        let (expected, have) = (usize::from(segment.len), payload.iter().map(|piece| piece.len()).sum());
+        if expected != have {
+            return Err(EmitError::PayloadLength { expected, have });
+        }
+        let header = self.header(segment, out)?;
+        let total = header + expected;
+        let have = out.len();
+        let out = out.get_mut(..total).ok_or(EmitError::NoRoom { needed: total, have })?;
+        let mut at = header;
+        for piece in payload {
+            out[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+        }
+        let sum = self.addresses.pseudo_header(TCP, total).bytes(out).finish();
+        out[16..18].copy_from_slice(&sum.to_be_bytes());
+        Ok(total)
+    }
+
+    /// Writes the header alone, with the checksum of a payload of `segment.len` zeros: what a capture of a simulation
+    /// shows, where nobody keeps the bytes. Returns the length.
+    ///
+    /// # Errors
+    /// As [`Translation::emit`].
+    pub fn emit_header(&mut self, segment: &Segment, out: &mut [u8]) -> Result<usize, EmitError> {
+        let header = self.header(segment, out)?;
+        let total = header + usize::from(segment.len);
+        let sum = self.addresses.pseudo_header(TCP, total).bytes(&out[..header]).finish();
+        out[16..18].copy_from_slice(&sum.to_be_bytes());
+        Ok(header)
+    }
+
+    /// The header, its checksum still zero.
+    fn header(&mut self, segment: &Segment, out: &mut [u8]) -> Result<usize, EmitError> {
+        let options = segment.options_len();
+        if options as usize > MAX_OPTIONS {
+            return Err(EmitError::OptionsTooLong(options));
+        }
+        let length = HEADER + options as usize;
+        let have = out.len();
+        let out = out.get_mut(..length).ok_or(EmitError::NoRoom { needed: length, have })?;
+        let is_syn = segment.flags.has(Flags::SYN);
+        if is_syn {
+            self.our_scale = segment.syn.window_scale;
+        }
+        let ack = match self.irs {
+            Some(irs) if segment.flags.has(Flags::ACK) => irs.wrap(segment.ack).0,
+            _ => 0,
+        };
+        // RFC 7323 §2.2: the window of a SYN is never scaled.
+        let shift = if is_syn { 0 } else { self.send_shift() };
+        let window = u16::try_from(segment.window >> shift).unwrap_or(u16::MAX);
+        out[0..2].copy_from_slice(&self.ports.source.to_be_bytes());
+        out[2..4].copy_from_slice(&self.ports.destination.to_be_bytes());
+        out[4..8].copy_from_slice(&self.iss.wrap(segment.seq).0.to_be_bytes());
+        out[8..12].copy_from_slice(&ack.to_be_bytes());
+        out[12] = (length as u8 / 4) << 4;
+        out[13] = segment.flags.bits();
+        out[14..16].copy_from_slice(&window.to_be_bytes());
+        // Checksum to come, urgent pointer unused.
+        out[16..20].fill(0);
+        let written = self.write_options(segment, ack, &mut out[HEADER..]);
+        debug_assert_eq!(written, options as usize, "options_len() is what is written");
+        Ok(length)
+    }
+
+    /// Options in the order of Linux; `out` has room for all. Returns their length.
+    fn write_options(&self, segment: &Segment, ack: u32, out: &mut [u8]) -> usize {
+        use kind::{MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE};
+        let mut at = 0;
+        let mut put = |piece: &[u8]| {
+            out[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+        };
+        if let Some(mss) = segment.syn.mss {
+            put(&[MSS, 4]);
+            put(&mss.to_be_bytes());
+        }
+        match (segment.timestamps, segment.syn.sack_permitted) {
+            (Some(_), true) => put(&[SACK_PERMITTED, 2]),
+            (Some(_), false) => put(&[NOP, NOP]),
+            (None, true) => put(&[NOP, NOP, SACK_PERMITTED, 2]),
+            (None, false) => {}
+        }
+        if let Some(Timestamps { value, echo }) = segment.timestamps {
+            put(&[TIMESTAMPS, 10]);
+            put(&value.to_be_bytes());
+            put(&echo.to_be_bytes());
+        }
+        if let Some(shift) = segment.syn.window_scale {
+            put(&[NOP, WINDOW_SCALE, 3, shift]);
+        }
+        if !segment.sack.is_empty() {
+            put(&[NOP, NOP, SACK, 2 + 8 * segment.sack.len() as u8]);
+            // The blocks acknowledge what the acknowledgement number does, so they share its numbering.
+            let numbering = Numbering(SeqNumber(ack));
+            for (start, end) in segment.sack.iter(0) {
+                put(&numbering.wrap(start).0.to_be_bytes());
+                put(&numbering.wrap(end).0.to_be_bytes());
+            }
+        }
+        at
+    }
+
+    /// Reads a segment from the peer; the range is where its payload lies in `bytes`.
+    ///
+    /// The first SYN, if it acknowledges nothing or our SYN, teaches the peer's initial sequence number and window
+    /// scale. Before that all sequence numbers of the peer are 0. SYN options elsewhere and empty SACK blocks mean
+    /// nothing and are left out.
+    ///
+    /// # Errors
+    /// Truncation, impossible data offset or option length, wrong checksum.
+    pub fn parse(&mut self, bytes: &[u8], near: Near) -> Result<(Segment, Range<usize>), WireError> {
+        let fixed: [u8; HEADER] = super::bytes(bytes, 0)?;
+        let header = usize::from(fixed[12] >> 4) * 4;
+        if header < HEADER {
+            return Err(WireError::HeaderLength(header));
+        }
+        if bytes.len() < header {
+            return Err(WireError::Truncated { needed: header, have: bytes.len() });
+        }
+        let len = u16::try_from(bytes.len() - header).map_err(|_| WireError::PayloadLength(bytes.len() - header))?;
+        if self.addresses.reversed().pseudo_header(TCP, bytes.len()).bytes(bytes).finish() != 0 {
+            return Err(WireError::Checksum);
+        }
+        let flags = Flags::from_bits_truncate(fixed[13]);
+        let (is_syn, is_ack) = (flags.has(Flags::SYN), flags.has(Flags::ACK));
+        let seq = SeqNumber(u32_at(&fixed, 4)?);
+        let ack = SeqNumber(u32_at(&fixed, 8)?);
+        let mut segment = Segment { len, ..Segment::new(flags) };
+        if is_ack {
+            segment.ack = self.iss.unwrap(ack, near.snd_una);
+        }
+        read_options(&bytes[HEADER..header], ack, &mut segment)?;
+        if !is_syn {
+            segment.syn = SynOptions::default();
+        } else if self.irs.is_none() && (!is_ack || segment.ack == 1) {
+            self.irs = Some(Numbering(seq));
+            self.peer_scale = segment.syn.window_scale;
+        }
+        segment.seq = self.irs.map_or(0, |irs| irs.unwrap(seq, near.rcv_nxt));
+        segment.window = u32::from(u16_at(&fixed, 14)?) << if is_syn { 0 } else { self.receive_shift() };
+        Ok((segment, header..bytes.len()))
+    }
+}
+
+/// Reads the options into the segment; `ack` is its acknowledgement number on the wire.
+fn read_options(mut options: &[u8], ack: SeqNumber, segment: &mut Segment) -> Result<(), WireError> {
+    loop {
+        let (kind, rest) = match options {
+            [] | [kind::END, ..] => return Ok(()),
+            [kind::NOP, rest @ ..] => {
+                options = rest;
+                continue;
+            }
+            [kind, rest @ ..] => (*kind, rest),
+        };
+        let length = rest.first().copied().unwrap_or(0);
+        let wrong = WireError::OptionLength { kind, length };
+        // The length counts kind and length too; 0 and 1 would stand still.
+        if length < 2 {
+            return Err(wrong);
+        }
+        let (option, after) = options.split_at_checked(usize::from(length)).ok_or(wrong)?;
+        let body = &option[2..];
+        match kind {
+            kind::MSS => segment.syn.mss = Some(exact(body, wrong).map(u16::from_be_bytes)?),
+            kind::WINDOW_SCALE => {
+                // RFC 7323 §2.3: a larger shift is taken for 14.
+                segment.syn.window_scale = Some(exact(body, wrong).map(|[shift]: [u8; 1]| shift.min(MAX_WINDOW_SHIFT))?)
+            }
+            kind::SACK_PERMITTED => {
+                exact::<0>(body, wrong)?;
+                segment.syn.sack_permitted = true;
+            }
+            kind::TIMESTAMPS => {
+                exact::<8>(body, wrong)?;
+                segment.timestamps = Some(Timestamps { value: u32_at(body, 0)?, echo: u32_at(body, 4)? });
+            }
+            kind::SACK => read_sack(body, wrong, ack, &mut segment.sack)?,
+            _ => {}
+        }
+        options = after;
+    }
+}
+
+fn read_sack(body: &[u8], wrong: WireError, ack: SeqNumber, sack: &mut SackBlocks) -> Result<(), WireError> {
+    let (blocks, rest) = body.as_chunks::<8>();
+    if blocks.is_empty() || !rest.is_empty() {
+        return Err(wrong);
+    }
+    *sack = SackBlocks::NONE;
+    for block in blocks {
+        let edge = |at| bytes(block, at).map(|edge| SeqNumber(u32::from_be_bytes(edge)));
+        let (start, end) = (edge(0)?, edge(4)?);
+        if end.distance_from(start) > 0 {
+            // Seen from 0, a block is its own two distances from the acknowledgement number.
+            let offset = |edge: SeqNumber| edge.distance_from(ack) as i64 as u64;
+            sack.push(0, offset(start), offset(end));
+        }
+    }
+    Ok(())
+}
+
+/// An option's body of exactly `N` bytes.
+fn exact<const N: usize>(body: &[u8], wrong: WireError) -> Result<[u8; N], WireError> {
+    body.try_into().map_err(|_| wrong)
+}
+
+#[cfg(test)]
+mod tests;

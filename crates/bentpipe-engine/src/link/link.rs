@@ -318,4 +318,5 @@ impl<P: Wire> Machine for Link<P> {
 }
 
 #[cfg(test)]
+#[path = "tests.rs"]
 mod tests;

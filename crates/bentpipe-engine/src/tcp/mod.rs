@@ -6,12 +6,14 @@
 
 mod config;
 mod connection;
+mod frto;
 mod ranges;
 mod receiver;
 mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
+mod window;
 pub mod variant;
 
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};

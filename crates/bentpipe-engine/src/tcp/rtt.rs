@@ -207,8 +207,10 @@ mod tests {
         rtt.sample(at(0), at(560));
         assert_eq!(rtt.rto(), Duration::from_millis(1500));
         assert_eq!(rtt.srtt(), Some(Duration::from_millis(500)));
-        // Begun 460 ms into a tick the same round trip spans two.
+        // Begun 460 ms into a tick the same round trip spans two: srtt 9/8, rttvar 3/4, RTO = (24 + 9) / 8 = 4 ticks,
+        // and 3020 ms lies within a tick that ends at 3500.
         rtt.sample(at(460), at(1020));
-        assert_eq!(rtt.deadline(at(1020)), at(3000));
+        assert_eq!(rtt.rto(), Duration::from_millis(2000));
+        assert_eq!(rtt.deadline(at(1020)), at(3500));
     }
 }

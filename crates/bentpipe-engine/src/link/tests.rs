@@ -1,0 +1,121 @@
+use super::super::config::{ChannelConfig, ExtraDelay, LinkConfig, QueueLimit};
+use super::*;
+use crate::probe::{NoProbe, Who};
+use crate::units::Rate;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Packet(u32);
+
+impl Wire for Packet {
+    fn wire_len(&self) -> u32 {
+        self.0
+    }
+}
+
+fn config() -> LinkConfig {
+    LinkConfig::clean(Rate::from_bits_per_second(2_000_000), Duration::from_millis(255))
+}
+
+fn ms(millis: f64) -> Time {
+    Time::from_nanos((millis * 1e6) as u64)
+}
+
+/// Offers packets of 1000 B at the given milliseconds; arrival in milliseconds, or `None` where it was lost.
+fn arrivals(config: &LinkConfig, offers: &[f64]) -> Vec<Option<f64>> {
+    let mut link = Link::new(config, 1, "up");
+    let mut probe = NoProbe;
+    let mut lost_before = Vec::new();
+    for &at in offers {
+        let mut cx = Context { now: ms(at), who: Who(0), probe: &mut probe };
+        lost_before.push(!link.offer(&mut cx, Packet(1000)));
+    }
+    let mut got = Vec::new();
+    for lost in lost_before {
+        if lost {
+            got.push(None);
+            continue;
+        }
+        let now = link.next_arrival().expect("in flight");
+        let arrival = link.take(&mut Context { now, who: Who(0), probe: &mut probe }).expect("due");
+        got.push((arrival.outcome == Outcome::Delivered).then_some(now.as_nanos() as f64 / 1e6));
+    }
+    assert_eq!(link.in_flight(), 0);
+    let c = link.counters();
+    assert_eq!(c.offered, c.delivered + c.dropped());
+    got
+}
+
+#[test]
+fn a_packet_takes_transmission_and_propagation() {
+    // 8000 bits at 2 Mbit/s: 4 ms; the second waits for the first.
+    assert_eq!(arrivals(&config(), &[0.0, 1.0, 100.0]), [Some(259.0), Some(263.0), Some(359.0)]);
+}
+
+#[test]
+fn the_queue_holds_its_limit_beside_the_one_in_transmission() {
+    let mut config = config();
+    config.queue.limit = QueueLimit::Packets(2);
+    let offers = [0.0, 0.0, 0.0, 0.0, 3.9, 4.0];
+    // One in transmission, two wait, the fourth and the one at 3.9 ms find no room; at 4 ms there is one.
+    assert_eq!(arrivals(&config, &offers), [Some(259.0), Some(263.0), Some(267.0), None, None, Some(271.0)]);
+    config.queue.limit = QueueLimit::Bytes(crate::units::Bytes::new(2500));
+    assert_eq!(arrivals(&config, &offers), [Some(259.0), Some(263.0), Some(267.0), None, None, Some(271.0)]);
+}
+
+#[test]
+fn a_drop_list_counts_arrivals() {
+    let mut config = config();
+    config.drop_list = vec![1, 3];
+    assert_eq!(arrivals(&config, &[0.0, 0.0, 0.0, 0.0]), [Some(259.0), None, Some(263.0), None]);
+}
+
+#[test]
+fn a_burst_loses_what_leaves_the_link_inside_it() {
+    let mut config = config();
+    config.channel = ChannelConfig::Schedule(vec![(Duration::from_millis(262), Duration::from_millis(5))]);
+    config.bad.packet = Probability::ONE;
+    // Exits at 259, 263, 267: the burst ends at 267, exclusive.
+    assert_eq!(arrivals(&config, &[0.0, 0.0, 0.0]), [Some(259.0), None, Some(267.0)]);
+}
+
+#[test]
+fn delay_in_a_burst_keeps_the_order() {
+    let mut config = config();
+    config.channel = ChannelConfig::Schedule(vec![(Duration::from_millis(3), Duration::from_millis(3))]);
+    config.extra_delay = ExtraDelay(Duration::from_millis(550));
+    // The one that starts at 4 ms is late by 550 ms; the next two queue up behind it, a packet time apart.
+    assert_eq!(arrivals(&config, &[0.0, 0.0, 0.0, 0.0]), [Some(259.0), Some(813.0), Some(817.0), Some(821.0)]);
+}
+
+#[test]
+fn losses_are_indexed_by_time_not_by_packet() {
+    let mut config = config();
+    config.good.packet = Probability::new(0.3).expect("in range");
+    let all: Vec<f64> = (0..200).map(|i| i as f64 * 4.0).collect();
+    let every_other: Vec<f64> = all.iter().copied().step_by(2).collect();
+    let lost = arrivals(&config, &all);
+    let fewer = arrivals(&config, &every_other);
+    assert_eq!(lost.iter().copied().step_by(2).collect::<Vec<_>>(), fewer);
+    let count = lost.iter().filter(|a| a.is_none()).count() as f64;
+    // Binomial(200, 0.3): mean 60, deviation 6.5; four of them.
+    assert!((count - 60.0).abs() < 26.0, "{count}");
+}
+
+#[test]
+fn bit_errors_grow_with_the_length() {
+    let mut config = config();
+    config.rate = None;
+    config.good.bit = Probability::new(1e-4).expect("in range");
+    let mut lost = [0; 2];
+    for (i, len) in [40u32, 1000].into_iter().enumerate() {
+        let mut link = Link::new(&config, 5, "up");
+        for n in 0..10_000u64 {
+            let now = Time::from_nanos(n * 1000);
+            link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, Packet(len));
+        }
+        while link.take(&mut Context { now: Time::NEVER, who: Who(0), probe: &mut NoProbe }).is_some() {}
+        lost[i] = link.counters().dropped_channel;
+    }
+    // 1-(1-1e-4)^320 = 3.15 %, 1-(1-1e-4)^8000 = 55.07 % of 10 000; four deviations.
+    assert!(lost[0].abs_diff(315) < 70 && lost[1].abs_diff(5507) < 200, "{lost:?}");
+}

@@ -1,0 +1,88 @@
+//! F-RTO: was a retransmission timeout spurious? (RFC 5682 §2.1, the basic algorithm.)
+//!
+//! After the timeout's retransmission, an ACK that advances is answered with new data instead of more
+//! retransmissions. If the next ACK advances too, the segments had not been lost but late.
+
+/// What an ACK after the timeout means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FrtoVerdict {
+    /// Not in doubt, or decided: recover as usual.
+    Conventional,
+    /// Send up to two new segments, no retransmission.
+    SendNew,
+    /// The timeout was spurious: restore these.
+    Spurious {
+        /// Threshold before the timeout.
+        ssthresh: u64,
+        /// Bytes outstanding before the timeout.
+        flight: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Off,
+    /// The timeout's segment is out; no ACK yet.
+    First,
+    /// New segments are out.
+    Second,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Frto {
+    enabled: bool,
+    stage: Stage,
+    second: bool,
+    ssthresh: u64,
+    flight: u64,
+}
+
+impl Frto {
+    pub(super) fn new(enabled: bool) -> Self {
+        Frto { enabled, stage: Stage::Off, second: false, ssthresh: 0, flight: 0 }
+    }
+
+    /// The timer ran out. Not used on top of a recovery, nor on a repeated timeout (RFC 5682 §2.1 step 1).
+    pub(super) fn on_timeout(&mut self, recovering: bool, cwnd: u64, ssthresh: u64, flight: u64, retries: u32) {
+        self.stage = Stage::Off;
+        if self.enabled && !recovering && retries == 0 {
+            self.stage = Stage::First;
+            // The greater of window and threshold, so that the old operating point can be found again (RFC 4015 §3).
+            self.ssthresh = if ssthresh == u64::MAX { ssthresh } else { ssthresh.max(cwnd) };
+            self.flight = flight;
+        }
+    }
+
+    /// An ACK that advances to `ack`; `more` says whether there is data that was never sent.
+    pub(super) fn on_new_ack(&mut self, ack: u64, recover: Option<u64>, more: bool) -> FrtoVerdict {
+        match self.stage {
+            Stage::Off => FrtoVerdict::Conventional,
+            // The retransmission filled the whole window, or there is nothing new to try with.
+            Stage::First if recover.is_some_and(|recover| ack >= recover) || !more => {
+                self.stage = Stage::Off;
+                FrtoVerdict::Conventional
+            }
+            Stage::First => {
+                self.stage = Stage::Second;
+                FrtoVerdict::SendNew
+            }
+            Stage::Second => {
+                self.stage = Stage::Off;
+                FrtoVerdict::Spurious { ssthresh: self.ssthresh, flight: self.flight }
+            }
+        }
+    }
+
+    /// A duplicate ACK: whether it ends the doubt, as a real timeout.
+    pub(super) fn on_duplicate_ack(&mut self) -> bool {
+        self.second = self.stage == Stage::Second;
+        let undecided = self.stage != Stage::Off;
+        self.stage = Stage::Off;
+        undecided
+    }
+
+    /// Whether new segments were out when the duplicate ACK came: the window is then 3 segments at most.
+    pub(super) fn was_second(&self) -> bool {
+        self.second
+    }
+}

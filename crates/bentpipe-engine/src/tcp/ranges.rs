@@ -1,0 +1,180 @@
+//! Sorted, disjoint ranges of sequence numbers.
+//!
+//! Ranges are few (one per gap) and change at the ends, so a deque with binary search beats a tree.
+
+use std::collections::VecDeque;
+
+/// A set of sequence numbers as half-open ranges that neither touch nor overlap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ranges {
+    ranges: VecDeque<(u64, u64)>,
+}
+
+impl Ranges {
+    pub(super) const fn new() -> Self {
+        Ranges { ranges: VecDeque::new() }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    #[inline]
+    pub(super) fn first(&self) -> Option<(u64, u64)> {
+        self.ranges.front().copied()
+    }
+
+    /// One past the highest member, or 0.
+    #[inline]
+    pub(super) fn end(&self) -> u64 {
+        self.ranges.back().map_or(0, |r| r.1)
+    }
+
+    /// The ranges from the highest down.
+    pub(super) fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter().rev().copied()
+    }
+
+    /// Index of the first range that ends after `seq`.
+    #[inline]
+    fn index_after(&self, seq: u64) -> usize {
+        self.ranges.partition_point(|r| r.1 <= seq)
+    }
+
+    /// Adds `start..end`; `fresh` hears each part that was not in the set before. Whether there was one.
+    pub(super) fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> bool {
+        debug_assert!(start < end);
+        // Most arrivals extend the highest range or lie beyond it.
+        match self.ranges.back_mut() {
+            None => {
+                self.ranges.push_back((start, end));
+                fresh(start, end);
+                return true;
+            }
+            Some(last) if start >= last.0 => {
+                if start > last.1 {
+                    self.ranges.push_back((start, end));
+                    fresh(start, end);
+                    return true;
+                }
+                if end <= last.1 {
+                    return false;
+                }
+                fresh(last.1, end);
+                last.1 = end;
+                return true;
+            }
+            Some(_) => {}
+        }
+        // `first` is the first range that touches start..end or lies after it.
+        let first = self.ranges.partition_point(|r| r.1 < start);
+        let mut merged = (start, end);
+        let (mut at, mut last, mut any) = (start, first, false);
+        while let Some(&(s, e)) = self.ranges.get(last)
+            && s <= end
+        {
+            if at < s {
+                fresh(at, s);
+                any = true;
+            }
+            at = at.max(e);
+            merged = (merged.0.min(s), merged.1.max(e));
+            last += 1;
+        }
+        if at < end {
+            fresh(at, end);
+            any = true;
+        }
+        if last == first {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            if last > first + 1 {
+                self.ranges.drain(first + 1..last);
+            }
+        }
+        any
+    }
+
+    /// Takes out everything below `seq`; `removed` hears each part.
+    #[inline]
+    pub(super) fn remove_below(&mut self, seq: u64, mut removed: impl FnMut(u64, u64)) {
+        while let Some(first) = self.ranges.front_mut() {
+            if first.0 >= seq {
+                return;
+            }
+            if first.1 > seq {
+                removed(first.0, seq);
+                first.0 = seq;
+                return;
+            }
+            removed(first.0, first.1);
+            self.ranges.pop_front();
+        }
+    }
+
+    /// The range that holds `seq`.
+    pub(super) fn holding(&self, seq: u64) -> Option<(u64, u64)> {
+        self.ranges.get(self.index_after(seq)).copied().filter(|r| r.0 <= seq)
+    }
+
+    /// The first gap at or after `seq` that lies below a member of the set, as `(start, end)`.
+    pub(super) fn gap_from(&self, seq: u64) -> Option<(u64, u64)> {
+        let index = self.index_after(seq);
+        let range = self.ranges.get(index)?;
+        if range.0 > seq {
+            return Some((seq, range.0));
+        }
+        self.ranges.get(index + 1).map(|next| (range.1, next.0))
+    }
+
+    /// How many members lie in `from..to`.
+    pub(super) fn count_in(&self, from: u64, to: u64) -> u64 {
+        let overlap = |r: &(u64, u64)| r.1.min(to) - r.0.max(from);
+        self.ranges.iter().skip(self.index_after(from)).take_while(|r| r.0 < to).map(overlap).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// The ranges and a plain set of numbers agree after any operations.
+        #[test]
+        fn agrees_with_a_plain_set(operations in prop::collection::vec((0u64..60, 1u64..12, any::<bool>()), 1..60)) {
+            let (mut ranges, mut plain) = (Ranges::new(), BTreeSet::new());
+            for (seq, len, insert) in operations {
+                if insert {
+                    let mut fresh = Vec::new();
+                    let any = ranges.insert(seq, seq + len, |s, e| fresh.extend(s..e));
+                    let expected: Vec<u64> = (seq..seq + len).filter(|n| plain.insert(*n)).collect();
+                    prop_assert_eq!(any, !expected.is_empty());
+                    prop_assert_eq!(fresh, expected);
+                } else {
+                    let mut removed = Vec::new();
+                    ranges.remove_below(seq, |s, e| removed.extend(s..e));
+                    let above = plain.split_off(&seq);
+                    prop_assert_eq!(removed, plain.into_iter().collect::<Vec<_>>());
+                    plain = above;
+                }
+                let members: Vec<u64> = ranges.ranges.iter().flat_map(|r| r.0..r.1).collect();
+                prop_assert_eq!(&members, &plain.iter().copied().collect::<Vec<_>>());
+                prop_assert!(ranges.ranges.iter().zip(ranges.ranges.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                for at in [0, 7, 31, seq] {
+                    let gap = (at..ranges.end()).find(|n| !plain.contains(n));
+                    prop_assert_eq!(ranges.gap_from(at).map(|g| g.0), gap);
+                    prop_assert_eq!(ranges.count_in(at, at + 20), plain.range(at..at + 20).count() as u64);
+                    prop_assert_eq!(ranges.holding(at).is_some(), plain.contains(&at));
+                }
+            }
+        }
+    }
+}

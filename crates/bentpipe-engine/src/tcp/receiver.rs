@@ -1,0 +1,295 @@
+//! The receiving half: reassembly, the window offered, SACK and D-SACK blocks, and when to acknowledge.
+
+use super::config::TcpConfig;
+use super::ranges::Ranges;
+use super::segment::{FIRST_BYTE, MAX_SACK_BLOCKS, SackBlocks};
+use super::variant::Daass;
+use crate::units::{Duration, Time};
+
+/// When an acknowledgement is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckDue {
+    No,
+    Now,
+    By(Time),
+}
+
+/// The receiver of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// Next sequence number expected.
+    rcv_nxt: u64,
+    /// Up to here the user has taken the data.
+    read: u64,
+    buffer: u64,
+    /// Right edge of the window last offered; it never moves back (RFC 9293 §3.8.6).
+    edge: u64,
+    mss: u16,
+    /// What has come beyond a gap.
+    beyond: Ranges,
+    /// The blocks changed last, newest first (RFC 2018 §4).
+    recent: [(u64, u64); MAX_SACK_BLOCKS],
+    recent_len: usize,
+    sack_blocks: usize,
+    /// A duplicate to report once (RFC 2883 §4).
+    duplicate: Option<(u64, u64)>,
+    dsack: bool,
+
+    delay: Duration,
+    every: u32,
+    daass: Daass,
+    due: AckDue,
+    /// In-order segments not acknowledged yet.
+    pending: u32,
+    /// Segments with data so far, for DAASS.
+    data_segments: u32,
+    had_gap: bool,
+    /// ns-2's sink takes a repetition of the last segment for one in order.
+    ns2: bool,
+    /// Segments that brought nothing new.
+    pub(super) duplicates: u64,
+    /// Segments that came beyond a gap.
+    pub(super) out_of_order: u64,
+}
+
+impl Receiver {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Receiver {
+            rcv_nxt: 0,
+            read: FIRST_BYTE,
+            buffer: config.receive_buffer as u64,
+            edge: 0,
+            mss: config.mss,
+            beyond: Ranges::new(),
+            recent: [(0, 0); MAX_SACK_BLOCKS],
+            recent_len: 0,
+            sack_blocks: 0,
+            duplicate: None,
+            dsack: false,
+            delay: config.ack.delay,
+            every: config.ack.every,
+            daass: config.ack.daass,
+            due: AckDue::No,
+            pending: 0,
+            data_segments: 0,
+            had_gap: false,
+            ns2: config.shortcuts.ns2_recovery,
+            duplicates: 0,
+            out_of_order: 0,
+        }
+    }
+
+    /// The handshake is known: what both ends agreed on.
+    pub(super) fn negotiated(&mut self, sack_blocks: usize, dsack: bool, buffer_limit: u64) {
+        self.sack_blocks = sack_blocks;
+        self.dsack = dsack && sack_blocks > 1;
+        self.buffer = self.buffer.min(buffer_limit);
+    }
+
+    /// The peer's SYN has come (or there is none): data starts here.
+    pub(super) fn synchronize(&mut self) {
+        self.rcv_nxt = FIRST_BYTE;
+    }
+
+    #[inline]
+    pub(super) fn rcv_nxt(&self) -> u64 {
+        self.rcv_nxt
+    }
+
+    /// Bytes that the user can have from the start on, a FIN not counted.
+    #[inline]
+    pub(super) fn readable(&self) -> u64 {
+        self.rcv_nxt - FIRST_BYTE
+    }
+
+    /// The FIN has been reached: it takes a sequence number.
+    pub(super) fn pass_fin(&mut self) {
+        self.rcv_nxt += 1;
+        self.read += 1;
+    }
+
+    /// The user has taken `bytes`. Whether the window opens by so much that the peer should hear of it
+    /// (RFC 9293 §3.8.6.2.2, avoidance of the silly window).
+    pub(super) fn read(&mut self, bytes: u64) -> bool {
+        self.read = (self.read + bytes).min(self.rcv_nxt);
+        let opens = (self.read + self.buffer).saturating_sub(self.edge);
+        let was_small = self.edge.saturating_sub(self.rcv_nxt) < self.mss as u64;
+        was_small && opens >= (self.mss as u64).min(self.buffer / 2)
+    }
+
+    /// The window to offer, rounded down to what a shift of `scale` can say.
+    #[inline]
+    pub(super) fn offer_window(&mut self, scale: u8) -> u32 {
+        let wanted = self.read + self.buffer;
+        // Small openings are held back; an edge once offered stands.
+        if wanted >= self.edge + (self.mss as u64).min(self.buffer / 2) {
+            self.edge = wanted;
+        }
+        let window = self.edge.saturating_sub(self.rcv_nxt);
+        ((window >> scale) << scale) as u32
+    }
+
+    /// RFC 9293 §3.10.7.4, first check: whether a segment lies in the window.
+    pub(super) fn acceptable(&self, seq: u64, sequence_len: u64) -> bool {
+        let window = (self.read + self.buffer).max(self.edge).saturating_sub(self.rcv_nxt);
+        match (sequence_len, window) {
+            (0, 0) => seq == self.rcv_nxt,
+            (0, w) => seq >= self.rcv_nxt.saturating_sub(1) && seq < self.rcv_nxt + w,
+            // A zero-window probe: nothing fits, but the ACK in it counts and it wants an answer.
+            (_, 0) => false,
+            (len, w) => seq < self.rcv_nxt + w && seq + len > self.rcv_nxt,
+        }
+    }
+
+    /// Takes the payload `seq..end`. Whether `rcv_nxt` moved.
+    pub(super) fn on_data(&mut self, now: Time, seq: u64, end: u64) -> bool {
+        self.data_segments = self.data_segments.saturating_add(1);
+        // Beyond what the buffer takes there is nowhere to put it.
+        let end = end.min((self.read + self.buffer).max(self.edge));
+        if end <= self.rcv_nxt {
+            self.duplicates += 1;
+            if self.ns2 && end == self.rcv_nxt && self.beyond.is_empty() {
+                self.in_order(now);
+            } else {
+                self.duplicate = Some((seq, end));
+                self.due = AckDue::Now;
+            }
+            return false;
+        }
+        if seq > self.rcv_nxt {
+            self.had_gap = true;
+            self.out_of_order += 1;
+            let repeated = self.beyond.holding(seq).filter(|range| range.1 >= end);
+            if repeated.is_some() {
+                self.duplicates += 1;
+                self.duplicate = Some((seq, end));
+            } else {
+                self.beyond.insert(seq, end, |_, _| ());
+            }
+            self.remember(seq);
+            // "A receiver SHOULD send an immediate ACK when an out-of-order segment arrives" (RFC 5681 §4.2).
+            self.due = AckDue::Now;
+            return false;
+        }
+        if seq < self.rcv_nxt {
+            self.duplicate = Some((seq, self.rcv_nxt));
+        }
+        self.rcv_nxt = end;
+        if self.beyond.is_empty() {
+            self.in_order(now);
+            return true;
+        }
+        if let Some((_, to)) = self.beyond.holding(end) {
+            self.rcv_nxt = to;
+        }
+        self.beyond.remove_below(self.rcv_nxt + 1, |_, _| ());
+        self.forget_acknowledged();
+        // It "fills in all or part of a gap" (RFC 5681 §4.2).
+        self.due = AckDue::Now;
+        true
+    }
+
+    /// The SYN of a one-way opening is acknowledged like a segment of data.
+    pub(super) fn on_bare_syn(&mut self, now: Time, like_data: bool) {
+        if like_data { self.in_order(now) } else { self.due = AckDue::Now }
+    }
+
+    fn in_order(&mut self, now: Time) {
+        let quick = match self.daass {
+            Daass::Off => false,
+            Daass::FirstSegments(n) => self.data_segments <= n,
+            Daass::SlowStart => !self.had_gap,
+        };
+        self.pending += 1;
+        if quick || self.delay == Duration::ZERO || self.pending >= self.every {
+            self.due = AckDue::Now;
+        } else if self.due == AckDue::No {
+            self.due = AckDue::By(now + self.delay);
+        }
+    }
+
+    /// An ACK must go out now, whatever else.
+    pub(super) fn acknowledge_now(&mut self) {
+        self.due = AckDue::Now;
+    }
+
+    #[inline]
+    pub(super) fn ack_is_due(&self, now: Time) -> bool {
+        match self.due {
+            AckDue::No => false,
+            AckDue::Now => true,
+            AckDue::By(at) => at <= now,
+        }
+    }
+
+    /// When the delayed ACK must go out.
+    #[inline]
+    pub(super) fn ack_deadline(&self) -> Option<Time> {
+        match self.due {
+            AckDue::By(at) => Some(at),
+            AckDue::No | AckDue::Now => None,
+        }
+    }
+
+    /// An ACK goes out with this segment.
+    #[inline]
+    pub(super) fn acknowledged(&mut self) {
+        self.due = AckDue::No;
+        self.pending = 0;
+    }
+
+    /// SACK blocks for a segment that goes out: a D-SACK first, then the newest.
+    #[inline]
+    pub(super) fn sack_blocks(&mut self) -> SackBlocks {
+        let duplicate = self.duplicate.take();
+        let mut blocks = SackBlocks::NONE;
+        if self.sack_blocks == 0 || (self.recent_len == 0 && duplicate.is_none()) {
+            return blocks;
+        }
+        if let Some((start, end)) = duplicate.filter(|_| self.dsack) {
+            blocks.push(self.rcv_nxt, start, end);
+        }
+        let room = self.sack_blocks - blocks.len();
+        for &(start, end) in self.recent[..self.recent_len].iter().take(room) {
+            blocks.push(self.rcv_nxt, start, end);
+        }
+        blocks
+    }
+
+    //= RFC 2018 §4: "The first SACK block [...] MUST specify the contiguous block of data containing the segment which
+    //= triggered this ACK" and the others "repeat the most recently reported SACK blocks"
+    fn remember(&mut self, seq: u64) {
+        if self.sack_blocks == 0 {
+            return;
+        }
+        let Some(block) = self.beyond.holding(seq) else { return };
+        let mut kept = 0;
+        let mut recent = [(0, 0); MAX_SACK_BLOCKS];
+        recent[0] = block;
+        for &old in &self.recent[..self.recent_len] {
+            let covered = old.0 >= block.0 && old.1 <= block.1;
+            if !covered && kept + 1 < self.sack_blocks.min(MAX_SACK_BLOCKS) {
+                kept += 1;
+                recent[kept] = old;
+            }
+        }
+        self.recent = recent;
+        self.recent_len = kept + 1;
+    }
+
+    fn forget_acknowledged(&mut self) {
+        let mut kept = 0;
+        for i in 0..self.recent_len {
+            if self.recent[i].0 > self.rcv_nxt {
+                self.recent[kept] = self.recent[i];
+                kept += 1;
+            }
+        }
+        self.recent_len = kept;
+    }
+
+    /// Whether nothing waits beyond a gap.
+    pub(super) fn is_contiguous(&self) -> bool {
+        self.beyond.is_empty()
+    }
+}

@@ -1,0 +1,229 @@
+//! The SACK scoreboard (RFC 6675 §3, §4): what the peer holds, what is lost, what was sent again. Facts, no policy.
+//!
+//! RFC 6675 walks the window octet by octet. Here two cursors move up instead and counters follow them, so that each
+//! SACKed range is visited a constant number of times: everything not SACKed below `lost_edge` is lost (`IsLost` is
+//! monotone), everything not SACKed below `high_rxt` has been retransmitted in this recovery. The literal walk lives
+//! in the tests as the oracle.
+
+use super::ranges::Ranges;
+
+/// What the peer has told by SACK, and what follows from it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    sacked: Ranges,
+    /// SACKed bytes: all, those below `lost_edge`, those below `high_rxt`.
+    total: u64,
+    below_lost: u64,
+    below_rxt: u64,
+    lost_edge: u64,
+    high_rxt: u64,
+}
+
+fn overlap_below(start: u64, end: u64, edge: u64) -> u64 {
+    end.min(edge).saturating_sub(start)
+}
+
+impl Scoreboard {
+    /// Whether nothing is SACKed.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.sacked.is_empty()
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.sacked.clear();
+        (self.total, self.below_lost, self.below_rxt) = (0, 0, 0);
+        (self.lost_edge, self.high_rxt) = (0, 0);
+    }
+
+    /// The peer holds `start..end`. Whether that was news.
+    pub(super) fn sack(&mut self, start: u64, end: u64) -> bool {
+        let (lost_edge, high_rxt) = (self.lost_edge, self.high_rxt);
+        let (total, below_lost, below_rxt) = (&mut self.total, &mut self.below_lost, &mut self.below_rxt);
+        self.sacked.insert(start, end, |s, e| {
+            *total += e - s;
+            *below_lost += overlap_below(s, e, lost_edge);
+            *below_rxt += overlap_below(s, e, high_rxt);
+        })
+    }
+
+    /// The cumulative acknowledgement has moved to `una`.
+    #[inline]
+    pub(super) fn advance(&mut self, una: u64) {
+        if self.sacked.is_empty() {
+            return;
+        }
+        let (lost_edge, high_rxt) = (self.lost_edge, self.high_rxt);
+        let (total, below_lost, below_rxt) = (&mut self.total, &mut self.below_lost, &mut self.below_rxt);
+        self.sacked.remove_below(una, |s, e| {
+            *total -= e - s;
+            *below_lost -= overlap_below(s, e, lost_edge);
+            *below_rxt -= overlap_below(s, e, high_rxt);
+        });
+    }
+
+    /// Whether the first byte not acknowledged is SACKed: the peer has thrown away what it had reported.
+    pub(super) fn reneged(&self, una: u64) -> bool {
+        self.sacked.first().is_some_and(|r| r.0 <= una)
+    }
+
+    /// Starts a recovery: nothing is retransmitted yet.
+    pub(super) fn begin_recovery(&mut self, una: u64) {
+        self.high_rxt = una;
+        self.below_rxt = 0;
+    }
+
+    //= RFC 6675 §4: "IsLost (SeqNum): returns true when either DupThresh discontiguous SACKed sequences have arrived
+    //= above 'SeqNum' or more than (DupThresh - 1) * SMSS bytes [...] have been SACKed"
+    /// Moves `lost_edge` up after news: `dup_thresh` ranges above, or more than `bytes` bytes.
+    pub(super) fn find_losses(&mut self, dup_thresh: u32, bytes: u64) {
+        let (mut ranges, mut sum) = (0, 0);
+        let edge = self.sacked.descending().take(dup_thresh as usize).find_map(|(start, end)| {
+            ranges += 1;
+            sum += end - start;
+            (ranges >= dup_thresh || sum > bytes).then_some(start)
+        });
+        if let Some(edge) = edge {
+            self.raise_lost_edge(edge);
+        }
+    }
+
+    /// Everything not SACKed below `edge` is lost: after a timeout, all that was sent.
+    pub(super) fn raise_lost_edge(&mut self, edge: u64) {
+        if edge > self.lost_edge {
+            self.below_lost += self.sacked.count_in(self.lost_edge, edge);
+            self.lost_edge = edge;
+        }
+    }
+
+    /// Whether the byte at `seq`, not SACKed, is lost.
+    pub(super) fn is_lost(&self, seq: u64) -> bool {
+        seq < self.lost_edge
+    }
+
+    /// SetPipe (RFC 6675 §4): bytes in `una..high_data` taken to be in the network.
+    pub(super) fn pipe(&self, una: u64, high_data: u64) -> u64 {
+        let lost_edge = self.lost_edge.clamp(una, high_data);
+        let not_lost = (high_data - lost_edge) - (self.total - self.below_lost);
+        let resent = self.high_rxt.saturating_sub(una).saturating_sub(self.below_rxt);
+        not_lost + resent
+    }
+
+    /// NextSeg rules 1 and 3 (RFC 6675 §4): the first gap not yet retransmitted that lies below a SACKed range, or
+    /// below the lost edge; `(start, end)`.
+    pub(super) fn next_gap(&self, una: u64, only_lost: bool) -> Option<(u64, u64)> {
+        let from = self.high_rxt.max(una);
+        let limit = if only_lost { self.lost_edge } else { self.sacked.end().max(self.lost_edge) };
+        if from >= limit {
+            return None;
+        }
+        // Above the highest SACKed range the gap runs on to the limit (after a timeout, when all is lost).
+        let (start, end) = match self.sacked.gap_from(from) {
+            Some(gap) => gap,
+            None => (from.max(self.sacked.end()), limit),
+        };
+        (start < limit).then_some((start, end.min(limit)))
+    }
+
+    /// `..end` has been retransmitted now.
+    pub(super) fn retransmitted(&mut self, end: u64) {
+        if end > self.high_rxt {
+            self.below_rxt += self.sacked.count_in(self.high_rxt, end);
+            self.high_rxt = end;
+        }
+    }
+
+    /// One past the highest SACKed byte, or 0.
+    pub(super) fn end(&self) -> u64 {
+        self.sacked.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 6675 §4, octet by octet.
+    struct Literal {
+        sacked: Vec<bool>,
+        una: u64,
+        high_rxt: u64,
+        dup_thresh: u32,
+        smss: u64,
+    }
+
+    impl Literal {
+        fn is_lost(&self, seq: u64) -> bool {
+            let above: Vec<bool> = (seq + 1..self.sacked.len() as u64).map(|s| self.sacked[s as usize]).collect();
+            let bytes = above.iter().filter(|s| **s).count() as u64;
+            let starts = above.iter().enumerate().filter(|(i, s)| **s && (*i == 0 || !above[i - 1])).count();
+            starts as u32 >= self.dup_thresh || bytes > (self.dup_thresh as u64 - 1) * self.smss
+        }
+
+        fn pipe(&self) -> u64 {
+            (self.una..self.sacked.len() as u64)
+                .filter(|s| !self.sacked[*s as usize])
+                .map(|s| !self.is_lost(s) as u64 + (s < self.high_rxt) as u64)
+                .sum()
+        }
+
+        fn next_seg(&self, only_lost: bool) -> Option<u64> {
+            let highest = (0..self.sacked.len() as u64).filter(|s| self.sacked[*s as usize]).max()?;
+            (self.una.max(self.high_rxt)..highest)
+                .find(|s| !self.sacked[*s as usize] && (!only_lost || self.is_lost(*s)))
+        }
+    }
+
+    proptest! {
+        /// The cursors and the literal walk of RFC 6675 agree after any SACKs, ACKs and retransmissions. `IsLost` of a
+        /// byte cannot become false again, so the literal one is asked about SACKs that only grow.
+        #[test]
+        fn agrees_with_the_literal_scoreboard(
+            operations in prop::collection::vec((0u64..76, 1u64..10, 0u8..4), 1..40), smss in 1u64..6
+        ) {
+            let high_data = 80;
+            let mut fast = Scoreboard::default();
+            let mut slow = Literal { sacked: vec![false; high_data as usize], una: 0, high_rxt: 0, dup_thresh: 3, smss };
+            for (seq, len, what) in operations {
+                match what {
+                    0 | 1 if seq > slow.una => {
+                        let end = (seq + len).min(high_data);
+                        let news = (seq..end).any(|s| !slow.sacked[s as usize]);
+                        (seq..end).for_each(|s| slow.sacked[s as usize] = true);
+                        prop_assert_eq!(fast.sack(seq, end), news);
+                        fast.find_losses(3, 2 * smss);
+                    }
+                    2 => {
+                        let Some(start) = slow.next_seg(false) else { continue };
+                        let (gap, end) = fast.next_gap(slow.una, false).expect("the literal one has a gap");
+                        prop_assert_eq!(gap, start);
+                        let end = end.min(start + smss);
+                        fast.retransmitted(end);
+                        slow.high_rxt = end;
+                    }
+                    3 if seq > slow.una => {
+                        // A receiver that has everything below seq has it all: the ACK jumps to the next gap.
+                        let una = (seq..high_data).find(|s| !slow.sacked[*s as usize]).unwrap_or(high_data);
+                        (slow.una..una).for_each(|s| slow.sacked[s as usize] = true);
+                        slow.una = una;
+                        slow.high_rxt = slow.high_rxt.max(una);
+                        fast.advance(una);
+                        fast.retransmitted(una);
+                    }
+                    _ => {}
+                }
+                // Bytes that the ACK covers count as arrived for the literal IsLost, but the fast one has dropped them
+                // only below una, where nobody asks.
+                let lost = (slow.una..high_data).filter(|s| !slow.sacked[*s as usize] && slow.is_lost(*s)).count();
+                let fast_lost = (slow.una..high_data).filter(|s| !slow.sacked[*s as usize] && fast.is_lost(*s)).count();
+                prop_assert_eq!(fast_lost, lost);
+                prop_assert_eq!(fast.pipe(slow.una, high_data), slow.pipe());
+                for only_lost in [true, false] {
+                    prop_assert_eq!(fast.next_gap(slow.una, only_lost).map(|g| g.0), slow.next_seg(only_lost));
+                }
+            }
+        }
+    }
+}

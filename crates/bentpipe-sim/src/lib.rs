@@ -1,0 +1,1 @@
+//! Virtual time: runs scenarios on the bentpipe engine, deterministic on any number of threads

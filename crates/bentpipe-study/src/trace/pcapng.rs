@@ -1,0 +1,159 @@
+//! Packets as pcapng (draft-ietf-opsawg-pcapng): one interface per tap, nanoseconds, raw IP.
+//!
+//! Times count from the start of the run, so the packets of a simulation lie in the first hours of 1970. What a link
+//! lost can be seen by its absence at the tap behind the link.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+
+use bentpipe_engine::units::Time;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError};
+
+use super::part::PartFile;
+
+/// An option's length has 16 bits; longer comments go on in the next one.
+const MAX_COMMENT: usize = 65_000;
+
+/// if_tsresol: 10^-9 s.
+const NANOSECONDS: u8 = 9;
+
+/// A capture in the making.
+pub struct PcapWriter {
+    writer: PcapNgWriter<PartFile>,
+    taps: u32,
+}
+
+impl PcapWriter {
+    /// Begins the capture `path` with the interfaces `taps`; `comment` stands in the file's header: what was run, so
+    /// that it can be run again.
+    ///
+    /// # Errors
+    /// The system's, with the path.
+    pub fn create(path: &Path, taps: &[&str], comment: &str) -> io::Result<Self> {
+        let mut options: Vec<_> = pieces(comment).map(|c| SectionHeaderOption::Comment(Cow::Owned(c.into()))).collect();
+        options.push(SectionHeaderOption::UserApplication(concat!("bentpipe ", env!("CARGO_PKG_VERSION")).into()));
+        // The same bytes on every machine.
+        let section = SectionHeaderBlock { endianness: Endianness::Little, options, ..SectionHeaderBlock::default() };
+        let mut writer = PcapNgWriter::with_section_header(PartFile::create(path)?, section).map_err(to_io)?;
+        for tap in taps {
+            let interface = InterfaceDescriptionBlock {
+                linktype: DataLink::RAW,
+                snaplen: 0,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(Cow::Borrowed(*tap)),
+                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                ],
+            };
+            writer.write_pcapng_block(interface).map_err(to_io)?;
+        }
+        Ok(PcapWriter { writer, taps: taps.len() as u32 })
+    }
+
+    /// Writes one IP packet seen at the `tap`-th interface. `bytes` may be its beginning alone; `original_len` is
+    /// its length on the line.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] for a tap that was not named, else the system's.
+    pub fn packet(&mut self, tap: u32, at: Time, bytes: &[u8], original_len: u32) -> io::Result<()> {
+        if tap >= self.taps {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("tap {tap} of {}", self.taps)));
+        }
+        let block = EnhancedPacketBlock {
+            interface_id: tap,
+            timestamp: std::time::Duration::from_nanos(at.as_nanos()),
+            original_len,
+            data: Cow::Borrowed(bytes),
+            options: Vec::new(),
+        };
+        self.writer.write_pcapng_block(block).map(drop).map_err(to_io)
+    }
+
+    /// Gives the capture its name.
+    ///
+    /// # Errors
+    /// The system's, with the path.
+    pub fn finish(self) -> io::Result<()> {
+        self.writer.into_inner().finish().map(drop)
+    }
+}
+
+impl std::fmt::Debug for PcapWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PcapWriter").field("taps", &self.taps).finish_non_exhaustive()
+    }
+}
+
+/// The text in pieces that fit an option, cut between characters.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = (0..=rest.len().min(MAX_COMMENT)).rev().find(|&end| rest.is_char_boundary(end));
+        let (piece, after) = rest.split_at(end.expect("0 is a boundary"));
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+fn to_io(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use pcap_file::pcapng::{Block, PcapNgReader};
+
+    use super::*;
+
+    #[test]
+    fn names_nanoseconds_and_lengths_are_read_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deep/run.pcapng");
+        // Three comments, the cut next to a character of two bytes.
+        let comment = format!("x{}", "é".repeat(65_000));
+        let mut writer = PcapWriter::create(&path, &["server", "uplink"], &comment).expect("writable");
+        writer.packet(1, Time::from_nanos(5_000_000_001), &[0x45; 21], 1500).expect("writable");
+        assert_eq!(writer.packet(2, Time::ZERO, &[], 0).expect_err("unknown").kind(), io::ErrorKind::InvalidInput);
+        assert!(!path.exists(), "nothing has the name before the end");
+        writer.finish().expect("writable");
+
+        let mut reader = PcapNgReader::new(File::open(&path).expect("it is there")).expect("pcapng");
+        let comments: Vec<_> = reader
+            .section()
+            .options
+            .iter()
+            .filter_map(|o| if let SectionHeaderOption::Comment(c) = o { Some(c.to_string()) } else { None })
+            .collect();
+        assert_eq!((comments.len(), comments.concat()), (3, comment));
+        let mut packets = Vec::new();
+        while let Some(block) = reader.next_block() {
+            if let Block::EnhancedPacket(packet) = block.expect("a block") {
+                packets.push(packet.into_owned());
+            }
+        }
+        let names: Vec<_> = reader.interfaces().iter().map(|i| (i.linktype, i.options.clone())).collect();
+        let options = |name: &'static str| {
+            vec![InterfaceDescriptionOption::IfName(name.into()), InterfaceDescriptionOption::IfTsResol(9)]
+        };
+        assert_eq!(names, [(DataLink::RAW, options("server")), (DataLink::RAW, options("uplink"))]);
+        let [packet] = &packets[..] else { panic!("{packets:?}") };
+        assert_eq!((packet.interface_id, packet.original_len, packet.data.len()), (1, 1500, 21));
+        assert_eq!(packet.timestamp.as_nanos(), 5_000_000_001);
+    }
+
+    #[test]
+    fn what_is_broken_off_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        drop(PcapWriter::create(&folder.path().join("run.pcapng"), &["a"], "").expect("writable"));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
+    }
+}

@@ -1,0 +1,189 @@
+//! The columns of an event table: one row per event, each event filling the columns that it knows.
+
+use bentpipe_engine::probe::{DropReason, Event};
+use bentpipe_engine::tcp::{Segment, State};
+use bentpipe_engine::units::Time;
+
+/// What a column holds. Columns other than the first three are empty where an event does not know them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number.
+    Integer,
+    /// A real number.
+    Real,
+    /// Text.
+    Text,
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in the file.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// What it means, with the unit.
+    pub meaning: &'static str,
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell<'a> {
+    Integer(i64),
+    Real(f64),
+    Text(std::borrow::Cow<'a, str>),
+    Empty,
+}
+
+const fn column(name: &'static str, kind: Kind, meaning: &'static str) -> Column {
+    Column { name, kind, meaning }
+}
+
+/// Declares the table once: positions by name, and the list that [`COLUMNS`] shows.
+macro_rules! table {
+    ($($position:ident $kind:ident $meaning:literal;)*) => {
+        #[expect(non_camel_case_types, reason = "spelled as the columns are")]
+        #[derive(Clone, Copy)]
+        enum At { $($position),* }
+
+        /// The columns, in order.
+        pub const COLUMNS: &[Column] = &[$(column(stringify!($position), Kind::$kind, $meaning)),*];
+    };
+}
+
+table! {
+    time_ns Integer "Instant, nanoseconds since the start of the run.";
+    who Text "Name of the machine that the event happened in.";
+    event Text "Kind of event: state, sent, received, window, rtt, recovery, recovered, timeout, spurious-timeout, queue, \
+                dropped.";
+    seq Integer "sent, received: sequence number relative to the SYN, which is 0. recovery, timeout: snd_una.";
+    ack Integer "sent, received: acknowledgement number, relative to the peer's SYN. recovery: the number that ends it.";
+    len Integer "sent, received: payload, bytes.";
+    flags Text "sent, received: control bits, S F R P and . for ACK.";
+    window Integer "sent, received: offered window, bytes.";
+    sack Text "sent, received: SACK blocks as first-end, relative to the SYN, end exclusive, separated by spaces.";
+    retransmission Integer "sent: 1 if the first byte has been sent before, else 0.";
+    cwnd Integer "window: congestion window, bytes, inflation included.";
+    ssthresh Integer "window: slow start threshold, bytes; empty where there is none yet.";
+    flight Integer "window: bytes sent and not acknowledged.";
+    rtt_ns Integer "rtt: the sample, nanoseconds.";
+    rto_ns Integer "rtt: retransmission timeout that follows from it, nanoseconds, without backoff.";
+    backoffs Integer "timeout: how many in a row.";
+    queue_packets Integer "queue: packets waiting before the one that arrives.";
+    queue_bytes Integer "queue: bytes waiting before it.";
+    average Real "queue: average length of RED, packets; empty without RED.";
+    reason Text "dropped: queue-full, early (RED), channel, listed.";
+    from Text "state: the state left, as RFC 9293 spells it.";
+    to Text "state: the state entered.";
+}
+
+/// One row; its cells are in the order of [`COLUMNS`].
+pub(super) type Row<'a> = [Cell<'a>; COLUMNS.len()];
+
+/// A count of nanoseconds, bytes or packets. Beyond 2^63 stands what means "as high as it goes": no number.
+fn integer(value: impl TryInto<i64>) -> Cell<'static> {
+    value.try_into().map_or(Cell::Empty, Cell::Integer)
+}
+
+fn text(value: &str) -> Cell<'_> {
+    Cell::Text(value.into())
+}
+
+/// The row of an event.
+pub(super) fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
+    const EMPTY: Cell<'static> = Cell::Empty;
+    let mut row: Row<'a> = [EMPTY; COLUMNS.len()];
+    let mut set = |at: At, cell| row[at as usize] = cell;
+    set(At::time_ns, integer(now.as_nanos()));
+    set(At::who, text(who));
+    set(At::event, text(name(event)));
+    match event {
+        Event::State { from, to } => {
+            set(At::from, text(state(*from)));
+            set(At::to, text(state(*to)));
+        }
+        Event::Sent { segment, retransmission } => {
+            set(At::retransmission, integer(u8::from(*retransmission)));
+            segment_cells(segment, set);
+        }
+        Event::Received { segment } => segment_cells(segment, set),
+        Event::Window { cwnd, ssthresh, flight } => {
+            set(At::cwnd, integer(*cwnd));
+            set(At::ssthresh, integer(*ssthresh));
+            set(At::flight, integer(*flight));
+        }
+        Event::Rtt { sample, rto } => {
+            set(At::rtt_ns, integer(sample.as_nanos()));
+            set(At::rto_ns, integer(rto.as_nanos()));
+        }
+        Event::RecoveryEntered { snd_una, recover } => {
+            set(At::seq, integer(*snd_una));
+            set(At::ack, integer(*recover));
+        }
+        Event::Timeout { snd_una, backoffs } => {
+            set(At::seq, integer(*snd_una));
+            set(At::backoffs, integer(*backoffs));
+        }
+        Event::RecoveryLeft | Event::SpuriousTimeout => {}
+        Event::Queue { packets, bytes, average } => {
+            set(At::queue_packets, integer(*packets));
+            set(At::queue_bytes, integer(*bytes));
+            set(At::average, average.map_or(Cell::Empty, Cell::Real));
+        }
+        Event::Dropped { reason } => set(At::reason, text(drop_reason(*reason))),
+    }
+    row
+}
+
+fn segment_cells<'a>(segment: &Segment, mut set: impl FnMut(At, Cell<'a>)) {
+    set(At::seq, integer(segment.seq));
+    set(At::ack, integer(segment.ack));
+    set(At::len, integer(segment.len));
+    set(At::flags, Cell::Text(format!("{:?}", segment.flags).into()));
+    set(At::window, integer(segment.window));
+    if !segment.sack.is_empty() {
+        let blocks: Vec<_> = segment.sack.iter(segment.ack).map(|(start, end)| format!("{start}-{end}")).collect();
+        set(At::sack, Cell::Text(blocks.join(" ").into()));
+    }
+}
+
+fn name(event: &Event) -> &'static str {
+    match event {
+        Event::State { .. } => "state",
+        Event::Sent { .. } => "sent",
+        Event::Received { .. } => "received",
+        Event::Window { .. } => "window",
+        Event::Rtt { .. } => "rtt",
+        Event::RecoveryEntered { .. } => "recovery",
+        Event::RecoveryLeft => "recovered",
+        Event::Timeout { .. } => "timeout",
+        Event::SpuriousTimeout => "spurious-timeout",
+        Event::Queue { .. } => "queue",
+        Event::Dropped { .. } => "dropped",
+    }
+}
+
+fn drop_reason(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::QueueFull => "queue-full",
+        DropReason::Early => "early",
+        DropReason::Channel => "channel",
+        DropReason::Listed => "listed",
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Closed => "CLOSED",
+        State::Listen => "LISTEN",
+        State::SynSent => "SYN-SENT",
+        State::SynReceived => "SYN-RECEIVED",
+        State::Established => "ESTABLISHED",
+        State::FinWait1 => "FIN-WAIT-1",
+        State::FinWait2 => "FIN-WAIT-2",
+        State::CloseWait => "CLOSE-WAIT",
+        State::Closing => "CLOSING",
+        State::LastAck => "LAST-ACK",
+        State::TimeWait => "TIME-WAIT",
+    }
+}

@@ -6,8 +6,8 @@
 //! Reading order: [`units`], [`Machine`] and [`Context`], [`probe`], [`link`], [`tcp`].
 #![forbid(unsafe_code)]
 
-mod machine;
 pub mod link;
+mod machine;
 pub mod probe;
 pub mod stream;
 pub mod tcp;

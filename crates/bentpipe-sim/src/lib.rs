@@ -1,1 +1,20 @@
-//! Virtual time: runs scenarios on the bentpipe engine, deterministic on any number of threads
+//! Virtual time: runs a scenario on the engine.
+//!
+//! A run is single-threaded and deterministic: the order of events is total, randomness comes from streams named by
+//! component, and nothing depends on the machine. Parallel are the replications. Reading order: [`run`], `world`,
+//! `agenda`, `endpoint`; [`Observer`] watches, [`Fingerprint`] proves that two runs were the same.
+#![forbid(unsafe_code)]
+
+mod agenda;
+mod endpoint;
+mod fingerprint;
+mod observe;
+mod packet;
+mod run;
+mod world;
+
+pub use fingerprint::Fingerprint;
+pub use observe::{Both, LINK_BASE, Observer, Passage};
+pub use packet::{Body, Packet};
+pub use run::{RunError, RunResult, in_parallel, replicate, run, run_with};
+pub use world::{FlowResult, Timers};

@@ -43,7 +43,8 @@ pub struct Channel {
 }
 
 impl Distribution {
-    fn draw(&self, stream: &mut Stream) -> Duration {
+    /// A span from the stream.
+    pub fn draw(&self, stream: &mut Stream) -> Duration {
         let secs = match *self {
             Distribution::Fixed(span) => return span,
             Distribution::Uniform(low, high) => stream.uniform_in(low.as_secs_f64(), high.as_secs_f64()),

@@ -13,8 +13,8 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
-mod window;
 pub mod variant;
+mod window;
 
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
 pub use connection::{Abort, Connection, Input, Output, Role, State, TcpStats};

@@ -68,7 +68,15 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// An estimator that has seen nothing.
     pub fn new(config: RtoConfig) -> Self {
-        RttEstimator { config, srtt: 0, rttvar: 0, measured: false, base: config.initial, backoff: 1, last_sample: Duration::ZERO }
+        RttEstimator {
+            config,
+            srtt: 0,
+            rttvar: 0,
+            measured: false,
+            base: config.initial,
+            backoff: 1,
+            last_sample: Duration::ZERO,
+        }
     }
 
     /// Takes the round trip of a segment sent at `sent` and acknowledged `now`, neither of them ambiguous (Karn).

@@ -1,0 +1,443 @@
+//! A TCP connection (RFC 9293 §3): one sender, one receiver, and the states between them.
+
+mod arrival;
+mod output;
+
+use super::config::{Handshake, TcpConfig};
+use super::receiver::Receiver;
+use super::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment, Timestamps};
+use super::sender::{Sender, Span, TcbCache};
+use super::variant::Daass;
+use crate::machine::{Context, Machine, Step};
+use crate::probe::{Event, Probe};
+use crate::units::{Duration, Time};
+
+/// Connection states (RFC 9293 §3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Waits for a SYN.
+    Listen,
+    /// Has sent a SYN.
+    SynSent,
+    /// Has received and sent a SYN.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// Has sent a FIN.
+    FinWait1,
+    /// Its FIN is acknowledged; the other direction is open.
+    FinWait2,
+    /// Has received a FIN; its own direction is open.
+    CloseWait,
+    /// Both have sent FINs, its own is not acknowledged yet.
+    Closing,
+    /// Has received a FIN, then sent its own.
+    LastAck,
+    /// Waits for stray segments to die.
+    TimeWait,
+}
+
+/// Which side opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Sends the SYN when it is opened.
+    Active,
+    /// Waits for a SYN.
+    Passive,
+}
+
+/// Why a connection ended other than by two FINs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abort {
+    /// The peer refused the SYN.
+    Refused,
+    /// The peer sent a reset.
+    Reset,
+    /// A segment was retransmitted as often as allowed (RFC 9293 §3.8.3).
+    RetriesExhausted,
+    /// The user aborted.
+    Local,
+}
+
+/// What the driver brings to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Open: an active connection sends its SYN, a passive one listens.
+    Open,
+    /// The user has this many more bytes to send.
+    Write(u64),
+    /// The user has taken this many bytes out of the receive buffer.
+    Read(u64),
+    /// The user sends no more: a FIN follows the data.
+    Close,
+    /// Drop everything, send a reset.
+    Abort,
+    /// A segment has come; where the driver keeps real bytes it has stored them at the segment's span already.
+    Segment(Segment),
+}
+
+/// What a connection asks of the driver, or tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send this segment; its payload is `seq..seq + len` of the bytes written, the first byte being `FIRST_BYTE`.
+    Transmit(Segment),
+    /// The handshake is done.
+    Connected,
+    /// So many bytes, in order, can be read from the start on: read and unread ones together.
+    Readable(u64),
+    /// So many bytes of those written have been acknowledged from the start on: the driver may let go of them.
+    Acknowledged(u64),
+    /// The peer sends no more.
+    PeerClosed,
+    /// The end: after both FINs, or by an abort.
+    Closed(Result<(), Abort>),
+}
+
+/// What one end counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpStats {
+    /// Segments sent that take sequence space: data, SYN, FIN; first transmissions and repetitions.
+    pub data_segments: u64,
+    /// Those of them whose first number had been sent before.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Losses found by duplicate ACKs or SACK: fast retransmits.
+    pub fast_retransmits: u64,
+    /// Timeouts found spurious by F-RTO.
+    pub spurious_timeouts: u64,
+    /// Acceptable ACKs received.
+    pub acks_received: u64,
+    /// Duplicate ACKs among them.
+    pub duplicate_acks: u64,
+    /// D-SACK blocks received: retransmissions that were not needed (RFC 2883).
+    pub dsacks: u64,
+    /// Segments sent without data.
+    pub pure_acks: u64,
+    /// Segments received that brought nothing new.
+    pub duplicates_received: u64,
+    /// Segments received beyond a gap.
+    pub out_of_order_received: u64,
+    /// Most bytes outstanding.
+    pub max_flight: u64,
+    /// Greatest congestion window, bytes.
+    pub max_cwnd: u64,
+    /// Most segments sent in answer to one event.
+    pub max_burst: u32,
+}
+
+/// Window scale of an end that did not offer one.
+const NO_SCALE: u8 = 0;
+
+/// Notifications that wait for the driver.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    connected: bool,
+    readable: bool,
+    acknowledged: bool,
+    peer_closed: bool,
+    closed: Option<Result<(), Abort>>,
+    reset: Option<Segment>,
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    config: TcpConfig,
+    role: Role,
+    state: State,
+    sender: Sender,
+    receiver: Receiver,
+    /// Both ends have agreed.
+    sack: bool,
+    timestamps: bool,
+    /// Shift of the windows that we offer.
+    rcv_scale: u8,
+    /// TSval to echo, and the ACK we had sent when it came (RFC 7323 §4.3).
+    ts_recent: u32,
+    last_ack_sent: u64,
+    /// Sequence number of the peer's FIN.
+    peer_fin: Option<u64>,
+    time_wait: Option<Time>,
+    pending: Pending,
+    pure_acks: u64,
+    dsacks: u64,
+    challenge_acks: u32,
+    challenge_second: u64,
+}
+
+/// RFC 7323 §5.4: a timestamp clock of 1 ms.
+fn timestamp(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}
+
+/// Challenge ACKs per second (RFC 5961 §7).
+const CHALLENGE_LIMIT: u32 = 100;
+
+impl Connection {
+    /// A connection that is not open yet.
+    pub fn new(config: TcpConfig, role: Role) -> Self {
+        Connection {
+            role,
+            state: State::Closed,
+            sender: Sender::new(&config),
+            receiver: Receiver::new(&config),
+            sack: false,
+            timestamps: false,
+            rcv_scale: NO_SCALE,
+            ts_recent: 0,
+            last_ack_sent: 0,
+            peer_fin: None,
+            time_wait: None,
+            pending: Pending::default(),
+            pure_acks: 0,
+            dsacks: 0,
+            challenge_acks: 0,
+            challenge_second: 0,
+            config,
+        }
+    }
+
+    /// Takes over what earlier connections to the same host have learnt (RFC 9040). Before it is opened.
+    pub fn inherit(&mut self, cache: &TcbCache) {
+        self.sender.inherit(cache, self.config.tcb_sharing);
+    }
+
+    /// Leaves what it has learnt for later connections.
+    pub fn bequeath(&self, cache: &mut TcbCache) {
+        self.sender.bequeath(cache);
+    }
+
+    /// The state of RFC 9293 §3.3.2.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &TcpConfig {
+        &self.config
+    }
+
+    /// Bytes written and acknowledged, from the start.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
+    /// Bytes written, from the start.
+    pub fn written(&self) -> u64 {
+        self.sender.written()
+    }
+
+    /// Bytes received in order, from the start.
+    pub fn received(&self) -> u64 {
+        if self.receiver.rcv_nxt() == 0 { 0 } else { self.receiver.readable() - self.passed_fin() }
+    }
+
+    /// First sequence number not acknowledged; sequence numbers of what we send are unwrapped near it.
+    pub fn snd_una(&self) -> u64 {
+        self.sender.snd_una()
+    }
+
+    /// Next sequence number expected; those of what we receive are unwrapped near it.
+    pub fn rcv_nxt(&self) -> u64 {
+        self.receiver.rcv_nxt()
+    }
+
+    /// Shift of the windows in the segments we send after the SYN, for the wire.
+    pub fn rcv_scale(&self) -> u8 {
+        self.rcv_scale
+    }
+
+    /// Congestion window in bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.sender.cwnd()
+    }
+
+    /// Slow start threshold in bytes; `u64::MAX` before the first loss.
+    pub fn ssthresh(&self) -> u64 {
+        self.sender.ssthresh()
+    }
+
+    /// Smoothed round trip, once measured.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.sender.srtt()
+    }
+
+    /// Whether what came last left no gap.
+    pub fn is_contiguous(&self) -> bool {
+        self.receiver.is_contiguous()
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> TcpStats {
+        let c = &self.sender.counters;
+        TcpStats {
+            data_segments: c.segments,
+            retransmits: c.retransmits,
+            timeouts: c.timeouts,
+            fast_retransmits: c.fast_retransmits,
+            spurious_timeouts: c.spurious_timeouts,
+            acks_received: c.acks,
+            duplicate_acks: c.duplicate_acks,
+            dsacks: self.dsacks,
+            pure_acks: self.pure_acks,
+            duplicates_received: self.receiver.duplicates,
+            out_of_order_received: self.receiver.out_of_order,
+            max_flight: c.max_flight,
+            max_cwnd: c.max_cwnd.max(c.segments.min(1) * self.sender.cwnd()),
+            max_burst: c.max_burst,
+        }
+    }
+
+    fn passed_fin(&self) -> u64 {
+        self.peer_fin.is_some_and(|fin| self.receiver.rcv_nxt() > fin) as u64
+    }
+
+    fn enter<P: Probe>(&mut self, cx: &mut Context<'_, P>, to: State) {
+        let from = core::mem::replace(&mut self.state, to);
+        if from != to {
+            cx.emit(|| Event::State { from, to });
+        }
+    }
+
+    fn on_open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if self.state != State::Closed {
+            return;
+        }
+        if self.config.shortcuts.handshake == Handshake::None {
+            self.receiver.synchronize();
+            self.receiver.negotiated(self.sack_blocks(self.config.variant.sack), self.config.dsack, u64::MAX);
+            self.sack = self.config.variant.sack;
+            self.establish(cx, self.config.mss);
+            return;
+        }
+        self.enter(cx, if self.role == Role::Active { State::SynSent } else { State::Listen });
+    }
+
+    fn sack_blocks(&self, agreed: bool) -> usize {
+        // The timestamps take 12 of the 40 bytes of options (RFC 2018 §3).
+        let room = if self.timestamps { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
+        if agreed { room.min(self.config.sack_blocks as usize) } else { 0 }
+    }
+
+    /// Takes the peer's SYN: its options, its sequence number.
+    fn take_syn(&mut self, segment: &Segment) {
+        self.receiver.synchronize();
+        let ours = &self.config;
+        self.sack = ours.variant.sack && segment.syn.sack_permitted;
+        self.timestamps = ours.timestamps && segment.timestamps.is_some();
+        let scaled = ours.window_scaling && segment.syn.window_scale.is_some();
+        self.rcv_scale = if scaled { self.offered_scale() } else { NO_SCALE };
+        let limit = if scaled { u64::MAX } else { u16::MAX as u64 };
+        self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, limit);
+        if let Some(timestamps) = segment.timestamps {
+            self.ts_recent = timestamps.value;
+        }
+    }
+
+    /// The least shift that can say the whole buffer (RFC 7323 §2.2).
+    fn offered_scale(&self) -> u8 {
+        let buffer = self.config.receive_buffer;
+        (0..14).find(|shift| buffer >> shift <= u16::MAX as u32).unwrap_or(14)
+    }
+
+    //= RFC 6691 §2: the MSS option counts no options; what we send shrinks by those it carries
+    fn effective_mss(&self, peer: Option<u16>) -> u16 {
+        //= RFC 9293 §3.7.1: "If an MSS Option is not received at connection setup, [...] 536"
+        let mss = self.config.mss.min(peer.unwrap_or(536));
+        mss - if self.timestamps { 12 } else { 0 }
+    }
+
+    fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
+        self.sender.established(mss, self.config.variant.initial_window);
+        self.enter(cx, State::Established);
+        self.pending.connected = true;
+    }
+
+    fn on_close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        match self.state {
+            State::Closed | State::Listen => self.finish(cx, Ok(())),
+            State::SynSent => self.finish(cx, Ok(())),
+            State::SynReceived | State::Established => {
+                self.sender.close();
+                self.enter(cx, State::FinWait1);
+            }
+            State::CloseWait => {
+                self.sender.close();
+                self.enter(cx, State::LastAck);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_abort<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait) {
+            let mut reset = Segment::new(Flags::RST | Flags::ACK);
+            reset.seq = self.sender.snd_nxt();
+            reset.ack = self.receiver.rcv_nxt();
+            self.pending.reset = Some(reset);
+        }
+        self.finish(cx, Err(Abort::Local));
+    }
+}
+
+impl Machine for Connection {
+    type Input = Input;
+    type Output = Output;
+
+    #[inline]
+    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
+        match input {
+            Input::Segment(segment) => self.on_segment(cx, segment),
+            Input::Read(bytes) => {
+                if self.receiver.read(bytes) && !self.peer_has_closed() {
+                    self.receiver.acknowledge_now();
+                }
+            }
+            Input::Write(bytes) => self.sender.write(bytes),
+            Input::Open => self.on_open(cx),
+            Input::Close => self.on_close(cx),
+            Input::Abort => self.on_abort(cx),
+        }
+    }
+
+    #[inline]
+    fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+        if self.has_notifications()
+            && let Some(output) = self.notification()
+        {
+            return Step::Do(output);
+        }
+        if self.state == State::Closed || self.pending.reset.is_some() {
+            return self.end_of_life(cx);
+        }
+        if self.sender.deadline().is_some_and(|at| at <= cx.now)
+            && let Err(abort) = self.sender.on_time(cx)
+        {
+            let mut reset = Segment::new(Flags::RST | Flags::ACK);
+            (reset.seq, reset.ack) = (self.sender.snd_nxt(), self.receiver.rcv_nxt());
+            self.pending.reset = Some(reset);
+            self.finish(cx, Err(abort));
+            return self.end_of_life(cx);
+        }
+        if self.time_wait.is_some_and(|at| at <= cx.now) {
+            self.finish(cx, Ok(()));
+            return self.end_of_life(cx);
+        }
+        if self.can_send()
+            && let Some(span) = self.sender.next(cx.now).or_else(|| self.sender.window_probe())
+        {
+            let segment = self.segment(cx.now, span);
+            return self.transmit(cx, segment, span.retransmission);
+        }
+        if self.receiver.ack_is_due(cx.now) && self.receiver.rcv_nxt() > 0 {
+            let segment = self.bare(cx.now);
+            return self.transmit(cx, segment, false);
+        }
+        self.sender.check();
+        let timers = Time::earliest(self.sender.deadline(), self.receiver.ack_deadline());
+        Step::Wait(Time::earliest(timers, self.time_wait))
+    }
+}

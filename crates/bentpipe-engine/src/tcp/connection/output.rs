@@ -1,0 +1,104 @@
+//! Segments that go out, and what the driver is told.
+
+use super::*;
+
+impl Connection {
+    /// Turns a span into a segment: everything that both directions share.
+    #[inline]
+    pub(in crate::tcp) fn segment(&mut self, now: Time, span: Span) -> Segment {
+        let synchronized = self.receiver.rcv_nxt() > 0;
+        let mut flags = if synchronized { Flags::ACK } else { Flags::NONE };
+        if span.fin {
+            flags = flags | Flags::FIN;
+        }
+        if span.push {
+            flags = flags | Flags::PSH;
+        }
+        let mut segment = Segment::new(flags);
+        (segment.seq, segment.len) = (span.seq, span.len);
+        if span.syn {
+            self.dress_syn(&mut segment, synchronized);
+        } else {
+            segment.window = self.receiver.offer_window(self.rcv_scale);
+        }
+        let with_timestamps = if span.syn && !synchronized { self.config.timestamps } else { self.timestamps };
+        if with_timestamps {
+            segment.timestamps = Some(Timestamps { value: timestamp(now), echo: self.ts_recent });
+        }
+        if synchronized {
+            segment.ack = self.receiver.rcv_nxt();
+            self.last_ack_sent = segment.ack;
+            if self.sack && !span.syn {
+                segment.sack = self.receiver.sack_blocks();
+            }
+            self.receiver.acknowledged();
+        }
+        segment
+    }
+
+    pub(in crate::tcp) fn dress_syn(&mut self, segment: &mut Segment, answer: bool) {
+        segment.flags = segment.flags | Flags::SYN;
+        // The window of a SYN is never scaled (RFC 7323 §2.2).
+        segment.window = self.receiver.offer_window(0).min(u16::MAX as u32);
+        if self.config.shortcuts.handshake == Handshake::OneWay {
+            return;
+        }
+        segment.syn.mss = Some(self.config.mss);
+        segment.syn.sack_permitted = if answer { self.sack } else { self.config.variant.sack };
+        let scale = if answer { (self.rcv_scale > 0).then_some(self.rcv_scale) } else { Some(self.offered_scale()) };
+        segment.syn.window_scale = scale.filter(|_| self.config.window_scaling);
+    }
+
+    /// A segment without data.
+    pub(in crate::tcp) fn bare(&mut self, now: Time) -> Segment {
+        let seq = self.sender.snd_max();
+        self.pure_acks += 1;
+        self.segment(now, Span { seq, len: 0, syn: false, fin: false, push: false, retransmission: false })
+    }
+
+    pub(in crate::tcp) fn notification(&mut self) -> Option<Output> {
+        if core::mem::take(&mut self.pending.connected) {
+            return Some(Output::Connected);
+        }
+        if core::mem::take(&mut self.pending.readable) {
+            return Some(Output::Readable(self.received()));
+        }
+        if core::mem::take(&mut self.pending.acknowledged) {
+            return Some(Output::Acknowledged(self.sender.acknowledged()));
+        }
+        if core::mem::take(&mut self.pending.peer_closed) {
+            return Some(Output::PeerClosed);
+        }
+        None
+    }
+
+    pub(in crate::tcp) fn has_notifications(&self) -> bool {
+        let p = &self.pending;
+        p.readable || p.acknowledged || p.connected || p.peer_closed
+    }
+
+    pub(in crate::tcp) fn can_send(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::TimeWait | State::FinWait2)
+    }
+
+    pub(in crate::tcp) fn end_of_life<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+        if let Some(reset) = self.pending.reset.take() {
+            return self.transmit(cx, reset, false);
+        }
+        match self.pending.closed.take() {
+            Some(result) => Step::Do(Output::Closed(result)),
+            None => Step::Wait(None),
+        }
+    }
+
+    #[inline]
+    pub(in crate::tcp) fn transmit<P: Probe>(
+        &self,
+        cx: &mut Context<'_, P>,
+        segment: Segment,
+        retransmission: bool,
+    ) -> Step<Output> {
+        cx.emit(|| Event::Sent { segment, retransmission });
+        Step::Do(Output::Transmit(segment))
+    }
+}

@@ -1,0 +1,274 @@
+//! What an ACK of new data means: scoreboard, round trip, recovery, growth.
+
+use super::*;
+
+impl Sender {
+    /// Window update (RFC 9293 §3.10.7.4). Whether the window offered changed.
+    #[inline]
+    pub(in crate::tcp) fn update_window(&mut self, segment: &Segment) -> bool {
+        let fresh = self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
+        if !fresh {
+            return false;
+        }
+        (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
+        let window = segment.window as u64;
+        let changed = window != self.snd_wnd;
+        self.snd_wnd = window;
+        self.max_wnd = self.max_wnd.max(window);
+        if window > 0 && self.persist_at.take().is_some() {
+            self.persist_backoff = 0;
+            // The probe's byte is sent again as part of a full segment.
+            self.snd_nxt = self.snd_una;
+        }
+        changed
+    }
+
+    /// Takes an acceptable ACK: `snd_una <= ack <= snd_max`. `sample` is the round trip that timestamps give.
+    #[inline]
+    pub(in crate::tcp) fn on_ack<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        segment: &Segment,
+        window_changed: bool,
+        sample: Option<Duration>,
+    ) {
+        self.counters.acks += 1;
+        self.new_event();
+        let ack = segment.ack;
+        let news = !segment.sack.is_empty() && self.take_sack(segment);
+        if ack > self.snd_una {
+            self.on_new_ack(cx, ack, sample);
+        } else if ack == self.snd_una {
+            let plain = segment.sequence_len() == 0 && self.flight() > 0;
+            self.on_same_ack(cx, plain, window_changed, news);
+        }
+        cx.emit(|| Event::Window {
+            cwnd: self.window.cwnd() + self.window.inflation(),
+            ssthresh: self.window.ssthresh(),
+            flight: self.flight(),
+        });
+    }
+
+    /// Feeds the scoreboard. Whether it learnt anything.
+    pub(in crate::tcp) fn take_sack(&mut self, segment: &Segment) -> bool {
+        // ns-2 clears its scoreboard with each new ACK outside recovery.
+        if self.ns2 && self.phase != Phase::Recovery && (segment.ack > self.snd_una || self.ns2_deaf) {
+            return false;
+        }
+        let mut news = false;
+        let floor = self.snd_una.max(segment.ack);
+        for (start, end) in segment.sack.iter(segment.ack) {
+            // Below the ACK it is a D-SACK (RFC 2883); beyond what was sent it is nonsense.
+            if start >= floor && start < end && end <= self.snd_max {
+                news |= self.scoreboard.sack(start, end);
+            }
+        }
+        if news && let Recovery::Pipe(form) = self.variant.recovery {
+            self.find_losses(form);
+        }
+        news
+    }
+
+    pub(in crate::tcp) fn find_losses(&mut self, form: PipeForm) {
+        let thresh = self.variant.dup_thresh.count;
+        let bytes = match form {
+            PipeForm::Rfc6675 => (thresh as u64).saturating_sub(1) * self.mss as u64,
+            //= RFC 3517 §4: "(DupThresh * SMSS) bytes with sequence numbers greater than 'SeqNum' have been SACKed"
+            PipeForm::Rfc3517 => thresh as u64 * self.mss as u64 - 1,
+            PipeForm::Ns2 => return,
+        };
+        self.scoreboard.find_losses(thresh, bytes);
+    }
+
+    pub(in crate::tcp) fn on_new_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
+        self.retries = 0;
+        self.ns2_deaf = false;
+        if self.phase == Phase::Open {
+            let was = self.snd_una;
+            self.advance(cx, ack, sample);
+            if self.ns2 && !self.scoreboard.is_empty() {
+                self.scoreboard.clear();
+            }
+            self.grow(ack - was);
+            return;
+        }
+        self.on_new_ack_after_loss(cx, ack, sample);
+    }
+
+    pub(in crate::tcp) fn on_new_ack_after_loss<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        ack: u64,
+        sample: Option<Duration>,
+    ) {
+        let acked = ack - self.snd_una;
+        let full = self.recover.is_none_or(|recover| ack >= recover);
+        if self.phase == Phase::Loss {
+            let verdict = self.frto.on_new_ack(ack, self.recover, self.snd_max < self.end());
+            self.advance(cx, ack, sample);
+            if self.ns2 {
+                self.scoreboard.clear();
+            }
+            match verdict {
+                FrtoVerdict::Conventional => {}
+                // Two new segments, to see whether their ACKs come before those of retransmissions.
+                FrtoVerdict::SendNew => {
+                    self.snd_nxt = self.snd_max;
+                    self.burst = self.burst.min(2);
+                    return;
+                }
+                FrtoVerdict::Spurious { ssthresh, flight } => {
+                    self.window.undo(flight, ssthresh);
+                    self.counters.spurious_timeouts += 1;
+                    self.phase = Phase::Open;
+                    self.recover = Some(self.snd_una);
+                    self.snd_nxt = self.snd_max;
+                    self.scoreboard.clear();
+                    cx.emit(|| Event::SpuriousTimeout);
+                    return;
+                }
+            }
+            if full {
+                self.phase = Phase::Open;
+            }
+            self.grow(acked);
+            return;
+        }
+        match self.variant.recovery {
+            Recovery::Restart => {
+                self.advance(cx, ack, sample);
+                self.grow(acked);
+            }
+            Recovery::Inflate { exit, deflate, timer } => {
+                if full || exit == Exit::FirstNewAck {
+                    self.leave_inflated(cx, ack, sample, exit);
+                } else {
+                    self.on_partial_ack(cx, ack, deflate, timer);
+                }
+            }
+            Recovery::Pipe(form) if full => {
+                self.ns2_pipe -= 1;
+                self.phase = Phase::Open;
+                self.advance(cx, ack, sample);
+                if form == PipeForm::Ns2 {
+                    self.scoreboard.clear();
+                    self.recover = None;
+                }
+                cx.emit(|| Event::RecoveryLeft);
+            }
+            Recovery::Pipe(form) => {
+                // The retransmission and the segment after it have left the network.
+                self.ns2_pipe -= 2;
+                if form == PipeForm::Ns2 {
+                    // ns-2 takes no round trip here, but ends the backoff.
+                    self.rtt.reset_backoff();
+                }
+                self.advance_to(ack);
+                self.restart_timer(cx.now);
+            }
+        }
+    }
+
+    /// The end of Reno's or NewReno's recovery.
+    pub(in crate::tcp) fn leave_inflated<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        ack: u64,
+        sample: Option<Duration>,
+        exit: Exit,
+    ) {
+        let acked = ack - self.snd_una;
+        self.phase = Phase::Open;
+        //= RFC 5681 §3.2 step 6: "set cwnd to ssthresh", which takes the inflation away
+        self.advance(cx, ack, sample);
+        if self.ns2 {
+            self.window.open(acked);
+        } else if exit == Exit::Recover {
+            self.window.leave_recovery(self.flight());
+        }
+        cx.emit(|| Event::RecoveryLeft);
+    }
+
+    //= RFC 6582 §3.2 step 3: "then this is a partial ACK. In this case, retransmit the first unacknowledged segment."
+    pub(in crate::tcp) fn on_partial_ack<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        ack: u64,
+        deflate: bool,
+        timer: PartialAckTimer,
+    ) {
+        let acked = ack - self.snd_una;
+        if deflate {
+            self.window.deflate_partially(acked);
+        } else {
+            self.window.deflate_all();
+        }
+        if self.timed.is_some_and(|(end, _)| ack >= end) {
+            self.timed = None;
+            self.rtt.reset_backoff();
+        }
+        self.advance_to(ack);
+        if timer == PartialAckTimer::SlowButSteady || !self.first_partial {
+            self.restart_timer(cx.now);
+        }
+        self.first_partial = true;
+        self.retransmit_now = Some(self.snd_una);
+        if self.ns2 {
+            self.burst = self.burst.min(2);
+        }
+    }
+
+    /// `snd_una` moves in order: round trip, timer, counters.
+    #[inline]
+    pub(in crate::tcp) fn advance<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
+        self.advance_to(ack);
+        let timed = match sample {
+            Some(elapsed) => {
+                self.timed = None;
+                Some(Time::from_nanos(cx.now.as_nanos().saturating_sub(elapsed.as_nanos())))
+            }
+            None => match self.timed {
+                Some((end, sent)) if ack >= end => {
+                    self.timed = None;
+                    Some(sent)
+                }
+                _ => None,
+            },
+        };
+        if let Some(sent) = timed {
+            self.rtt.reset_backoff();
+            self.rtt.sample(sent, cx.now);
+            cx.emit(|| Event::Rtt { sample: self.rtt.last_sample(), rto: self.rtt.rto() });
+        }
+        self.dupacks = 0;
+        self.first_partial = false;
+        self.window.deflate_all();
+        self.restart_timer(cx.now);
+    }
+
+    #[inline]
+    pub(in crate::tcp) fn advance_to(&mut self, ack: u64) {
+        self.snd_una = ack;
+        self.snd_nxt = self.snd_nxt.max(ack);
+        self.limited_sent = 0;
+        self.limited_allowed = false;
+        self.retransmit_now = None;
+        self.scoreboard.advance(ack);
+    }
+
+    /// Growth of the window by an ACK of new data.
+    #[inline]
+    pub(in crate::tcp) fn grow(&mut self, acked: u64) {
+        // A window that is not used says nothing about the path (RFC 7661 §4.3): no growth then.
+        let before = self.flight() + acked;
+        let used = if self.window.in_slow_start() {
+            2 * before > self.window.cwnd()
+        } else {
+            before + 2 * self.mss as u64 > self.window.cwnd()
+        };
+        if self.open && (self.ns2 || used) {
+            self.window.open(acked);
+            self.counters.max_cwnd = self.counters.max_cwnd.max(self.window.cwnd());
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What to send next: repairs, new data under the window or the pipe, probes of a closed window.
+
+use super::*;
+
+impl Sender {
+    /// The next segment to send now, if any.
+    #[inline]
+    pub(in crate::tcp) fn next(&mut self, now: Time) -> Option<Span> {
+        let span = self.choose(now)?;
+        Some(self.sent(now, span))
+    }
+
+    #[inline]
+    pub(in crate::tcp) fn choose(&mut self, now: Time) -> Option<Span> {
+        if self.snd_nxt >= self.end() && self.phase == Phase::Open && self.open {
+            return None;
+        }
+        if let Some(seq) = self.retransmit_now.take() {
+            return Some(self.span(seq, u64::MAX));
+        }
+        if !self.open {
+            // Only the SYN.
+            return (self.snd_nxt == 0).then(|| self.span(0, 1));
+        }
+        if self.limited_allowed {
+            self.limited_allowed = false;
+            return self.limited_transmit();
+        }
+        if self.burst == 0 {
+            return None;
+        }
+        let span = match self.variant.recovery {
+            Recovery::Pipe(form)
+                if self.phase != Phase::Open && !(form == PipeForm::Ns2 && self.phase == Phase::Loss) =>
+            {
+                self.choose_by_pipe(now, form)
+            }
+            _ => self.choose_by_window(now),
+        }?;
+        self.burst -= 1;
+        Some(span)
+    }
+
+    /// New data under the window, or everything again after `snd_nxt` went back.
+    #[inline]
+    pub(in crate::tcp) fn choose_by_window(&mut self, now: Time) -> Option<Span> {
+        let edge = self.right_edge(self.window.usable());
+        if self.snd_nxt >= self.end() {
+            return None;
+        }
+        if self.snd_nxt >= edge {
+            self.maybe_persist(now);
+            return None;
+        }
+        let span = self.span(self.snd_nxt, edge);
+        self.worth_sending(now, &span).then_some(span)
+    }
+
+    /// Whether a segment is not too small (RFC 9293 §3.8.6.2.1) and Nagle lets it go (§3.7.4).
+    #[inline]
+    pub(in crate::tcp) fn worth_sending(&mut self, now: Time, span: &Span) -> bool {
+        if span.len == self.mss || span.syn {
+            return true;
+        }
+        let all = span.seq + span.len as u64 == self.data_end;
+        let idle = self.snd_nxt == self.snd_una;
+        if all {
+            return !self.nagle || idle || span.fin;
+        }
+        if self.unit == WindowUnit::Bytes && idle && 2 * span.len as u64 >= self.max_wnd {
+            return true;
+        }
+        self.maybe_persist(now);
+        false
+    }
+
+    //= RFC 6675 §5 step C: "If cwnd - pipe >= 1 SMSS, the sender SHOULD transmit one or more segments"
+    pub(in crate::tcp) fn choose_by_pipe(&mut self, now: Time, form: PipeForm) -> Option<Span> {
+        let mss = self.mss as u64;
+        let room = match form {
+            PipeForm::Ns2 => self.ns2_pipe < (self.window.pipe_target().min(self.window.limit()) / mss) as i64,
+            _ => {
+                self.window.pipe_target().min(self.window.limit())
+                    >= self.scoreboard.pipe(self.snd_una, self.snd_max) + mss
+            }
+        };
+        if !room {
+            return None;
+        }
+        self.ns2_pipe += 1;
+        let span = self.next_seg(now, form);
+        self.ns2_pipe -= span.is_none() as i64;
+        span
+    }
+
+    /// NextSeg (RFC 6675 §4): (1) what is lost, (2) what is new, (3) any gap, (4) the rescue. ns-2 takes any gap first.
+    pub(in crate::tcp) fn next_seg(&mut self, now: Time, form: PipeForm) -> Option<Span> {
+        if let Some((start, end)) = self.scoreboard.next_gap(self.snd_una, form != PipeForm::Ns2) {
+            return Some(self.span(start, end));
+        }
+        let new = self.snd_max;
+        let edge = self.right_edge(self.window.limit());
+        if new < self.end() && new < edge {
+            self.snd_nxt = new;
+            let span = self.span(new, edge);
+            if self.worth_sending(now, &span) {
+                return Some(span);
+            }
+        }
+        if form == PipeForm::Ns2 || self.phase == Phase::Loss {
+            return None;
+        }
+        if let Some((start, end)) = self.scoreboard.next_gap(self.snd_una, false) {
+            return Some(self.span(start, end));
+        }
+        if form == PipeForm::Rfc6675 { self.rescue_retransmission() } else { None }
+    }
+
+    //= RFC 6675 §4 NextSeg rule 4: "one segment of up to SMSS octets that MUST include the highest outstanding
+    //= unSACKed sequence number SHOULD be returned"
+    pub(in crate::tcp) fn rescue_retransmission(&mut self) -> Option<Span> {
+        if self.rescue.is_some_and(|upto| self.snd_una <= upto) || self.scoreboard.end() >= self.snd_max {
+            return None;
+        }
+        self.rescue = self.recover;
+        let from = self.scoreboard.end().max(self.snd_una).max(self.snd_max.saturating_sub(self.mss as u64));
+        Some(self.span(from, self.snd_max))
+    }
+
+    //= RFC 3042 §2: "The amount of outstanding data would remain less than or equal to the congestion window plus 2
+    //= segments"
+    pub(in crate::tcp) fn limited_transmit(&mut self) -> Option<Span> {
+        let allowance = self.dupacks as u64 * self.mss as u64;
+        let cwnd = match self.unit {
+            WindowUnit::Bytes => self.window.cwnd(),
+            WindowUnit::Segments => self.window.pipe_target(),
+        };
+        let edge = self.right_edge((cwnd + allowance).min(self.window.limit()));
+        // ns-2 sends what it would send next, which after a timeout is not new.
+        let new = if self.ns2 { self.snd_nxt } else { self.snd_max };
+        if new >= self.data_end || new + (self.mss as u64).min(self.data_end - new) > edge {
+            return None;
+        }
+        self.snd_nxt = new;
+        self.limited_sent += 1;
+        Some(self.span(new, edge))
+    }
+
+    /// A zero window with data to send and nothing outstanding: probe (RFC 9293 §3.8.6.1).
+    pub(in crate::tcp) fn maybe_persist(&mut self, now: Time) {
+        if self.persist_at.is_none() && self.rto_at.is_none() && self.snd_una == self.snd_nxt {
+            self.persist_backoff = 0;
+            self.persist_at = Some(now + self.persist_interval());
+        }
+    }
+
+    /// The probe of a zero window that is due: one byte beyond it.
+    pub(in crate::tcp) fn window_probe(&mut self) -> Option<Span> {
+        if !core::mem::take(&mut self.probe_now) || self.snd_una >= self.end() {
+            return None;
+        }
+        let span = self.span(self.snd_una, self.snd_una + 1);
+        Some(self.count(span))
+    }
+
+    /// The segment that starts at `seq` and ends before `edge`.
+    #[inline]
+    pub(in crate::tcp) fn span(&self, seq: u64, edge: u64) -> Span {
+        if seq == 0 {
+            return Span { seq, len: 0, syn: true, fin: false, push: false, retransmission: false };
+        }
+        let data = self.data_end.min(edge).saturating_sub(seq).min(self.mss as u64);
+        let end = seq + data;
+        let fin = self.fin && end == self.data_end && (edge > end || data == 0);
+        Span { seq, len: data as u16, syn: false, fin, push: data > 0 && end == self.data_end, retransmission: false }
+    }
+
+    /// Keeps the books of a segment that goes out now.
+    #[inline]
+    pub(in crate::tcp) fn sent(&mut self, now: Time, span: Span) -> Span {
+        let nothing_out = self.snd_una == self.snd_max;
+        let fresh = span.seq >= self.snd_max;
+        let end = span.seq + span.len as u64 + span.syn as u64 + span.fin as u64;
+        if fresh {
+            if self.timed.is_none() && (self.ns2 || self.phase == Phase::Open) {
+                self.timed = Some((end, now));
+            }
+        } else {
+            //= RFC 6298 §3: "RTT samples MUST NOT be made using segments that were retransmitted"
+            if !self.ns2 && self.timed.is_some_and(|(timed_end, _)| span.seq < timed_end) {
+                self.timed = None;
+            }
+            self.scoreboard.retransmitted(end);
+        }
+        if span.seq == self.snd_nxt || fresh {
+            self.snd_nxt = self.snd_nxt.max(end);
+        }
+        let span = self.count(span);
+        if self.rto_at.is_none() || nothing_out {
+            self.rto_at = Some(self.rtt.deadline(now));
+        }
+        self.burst_sent += 1;
+        self.counters.max_burst = self.counters.max_burst.max(self.burst_sent);
+        span
+    }
+
+    pub(in crate::tcp) fn count(&mut self, mut span: Span) -> Span {
+        let end = span.seq + span.len as u64 + span.syn as u64 + span.fin as u64;
+        span.retransmission = span.seq < self.snd_max;
+        self.counters.segments += 1;
+        self.counters.retransmits += span.retransmission as u64;
+        self.snd_max = self.snd_max.max(end);
+        self.counters.max_flight = self.counters.max_flight.max(self.snd_max - self.snd_una);
+        span
+    }
+}

@@ -1,0 +1,287 @@
+//! The ends of flows: a connection with the application on top of it, or a source or sink of datagrams.
+
+use bentpipe_engine::stream::Stream;
+use bentpipe_engine::tcp::{Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, TcpConfig};
+use bentpipe_engine::units::{Time, TransmitClock};
+use bentpipe_engine::{Context, Machine, Probe, Step};
+use bentpipe_study::scenario::{UdpFlow, UdpPattern, Workload};
+
+use crate::packet::{self, Body, Packet};
+
+/// One end of a flow.
+#[derive(Clone, Debug)]
+pub(crate) enum Endpoint {
+    Tcp(Box<TcpEnd>),
+    UdpSource(UdpSource),
+    UdpSink { received: u64, bytes: u64 },
+}
+
+/// A connection and its application.
+#[derive(Clone, Debug)]
+pub(crate) struct TcpEnd {
+    pub(crate) connection: Connection,
+    workload: Workload,
+    client: bool,
+    flow: u32,
+    /// When the application opens the connection.
+    start: Time,
+    opened: bool,
+    /// Whether a FIN follows the data; one-way openings have none.
+    closes: bool,
+    /// Bytes to write, and to expect, until the flow is done.
+    to_send: u64,
+    expected: u64,
+    /// Bytes read.
+    read: u64,
+    /// What the application does next, and when.
+    next_action: Option<Time>,
+    requests_left: u32,
+    bare_first: bool,
+    ns2_lengths: bool,
+    /// When the last byte to be sent was acknowledged, and the last one expected arrived.
+    pub(crate) acked_at: Option<Time>,
+    pub(crate) received_at: Option<Time>,
+    pub(crate) aborted: Option<Abort>,
+}
+
+/// As much as a greedy source has: a million seconds at a gigabit per second and more.
+const ENDLESS: u64 = 1 << 50;
+
+impl TcpEnd {
+    pub(crate) fn new(config: TcpConfig, role: Role, workload: Workload, flow: u32, start: Time) -> Self {
+        let client = role == Role::Active;
+        let (to_send, expected, requests_left) = match (workload, client) {
+            (Workload::Bulk(bytes), true) => (bytes.get(), 0, 0),
+            (Workload::Bulk(bytes), false) => (0, bytes.get(), 0),
+            (Workload::Greedy { .. }, true) => (ENDLESS, 0, 0),
+            (Workload::Greedy { .. }, false) => (0, u64::MAX, 0),
+            (Workload::RequestResponse { request, response, count, .. }, true) => {
+                (request.get() * count as u64, response.get() * count as u64, count)
+            }
+            (Workload::RequestResponse { request, response, count, .. }, false) => {
+                (response.get() * count as u64, request.get() * count as u64, count)
+            }
+        };
+        let three_way = config.shortcuts.handshake == Handshake::ThreeWay;
+        TcpEnd {
+            connection: Connection::new(config, role),
+            workload,
+            client,
+            flow,
+            start,
+            opened: false,
+            closes: three_way,
+            to_send,
+            expected,
+            read: 0,
+            next_action: None,
+            requests_left,
+            bare_first: config.shortcuts.ns2_bare_first_segment && config.shortcuts.handshake == Handshake::None,
+            ns2_lengths: config.shortcuts.ns2_lengths,
+            acked_at: None,
+            received_at: None,
+            aborted: None,
+        }
+    }
+
+    /// When this end acts first by itself. A passive one listens from the beginning.
+    pub(crate) fn first_action(&self) -> Time {
+        if self.client { self.start } else { Time::ZERO }
+    }
+
+    /// Whether nothing is to come from this end any more.
+    pub(crate) fn is_done(&self) -> bool {
+        self.aborted.is_some()
+            || (self.acked_at.is_some() || self.to_send == 0) && (self.received_at.is_some() || self.expected == 0)
+    }
+
+    /// Whether it ends by itself.
+    pub(crate) fn is_finite(&self) -> bool {
+        !matches!(self.workload, Workload::Greedy { .. })
+    }
+
+    fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.opened = true;
+        self.connection.handle(cx, Input::Open);
+        match self.workload {
+            Workload::Bulk(bytes) if self.client => {
+                self.connection.handle(cx, Input::Write(bytes.get()));
+                if self.closes {
+                    self.connection.handle(cx, Input::Close);
+                }
+            }
+            Workload::Greedy { duration } if self.client => {
+                self.connection.handle(cx, Input::Write(ENDLESS));
+                self.next_action = duration.map(|span| self.start + span);
+            }
+            Workload::RequestResponse { .. } if self.client => self.ask(cx),
+            _ => {}
+        }
+    }
+
+    fn ask<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.next_action = None;
+        if let Workload::RequestResponse { request, .. } = self.workload
+            && self.requests_left > 0
+        {
+            self.requests_left -= 1;
+            self.connection.handle(cx, Input::Write(request.get()));
+        }
+    }
+
+    /// The application's turn: what it had planned is due.
+    fn act<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if !self.opened {
+            if cx.now >= self.first_action() {
+                self.open(cx);
+            }
+            return;
+        }
+        if self.next_action.is_some_and(|at| at <= cx.now) {
+            match self.workload {
+                Workload::RequestResponse { .. } => self.ask(cx),
+                // The time of a greedy source is over: what is out is not waited for.
+                _ => {
+                    self.next_action = None;
+                    self.to_send = self.connection.acknowledged();
+                    self.acked_at = Some(cx.now);
+                    self.connection.handle(cx, Input::Abort);
+                }
+            }
+        }
+    }
+
+    fn on_readable<P: Probe>(&mut self, cx: &mut Context<'_, P>, total: u64) {
+        let fresh = total - self.read;
+        self.read = total;
+        self.connection.handle(cx, Input::Read(fresh));
+        if total >= self.expected && self.received_at.is_none() && self.expected > 0 {
+            self.received_at = Some(cx.now);
+        }
+        if let Workload::RequestResponse { request, response, think, count } = self.workload {
+            if self.client {
+                let answered = total / response.get().max(1);
+                let asked = (count - self.requests_left) as u64;
+                if answered == asked && self.requests_left > 0 && self.next_action.is_none() {
+                    self.next_action = Some(cx.now + think);
+                }
+                if self.received_at == Some(cx.now) && self.closes {
+                    self.connection.handle(cx, Input::Close);
+                }
+            } else {
+                let asked = total / request.get().max(1);
+                let answered = self.connection.written() / response.get().max(1);
+                if asked > answered {
+                    self.connection.handle(cx, Input::Write((asked - answered) * response.get()));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: Output) -> Option<Packet> {
+        match output {
+            Output::Transmit(segment) => {
+                let mut wire_len = packet::wire_len(&segment, self.ns2_lengths);
+                if self.bare_first && segment.len > 0 && segment.seq == FIRST_BYTE {
+                    wire_len = segment.len as u32;
+                }
+                return Some(Packet { flow: self.flow, forward: self.client, wire_len, body: Body::Tcp(segment) });
+            }
+            Output::Readable(total) => self.on_readable(cx, total),
+            Output::Acknowledged(total) => {
+                if total >= self.to_send && self.to_send > 0 && self.acked_at.is_none() {
+                    self.acked_at = Some(cx.now);
+                }
+            }
+            // A server of bulk data has nothing to say and closes behind the client.
+            Output::PeerClosed => self.connection.handle(cx, Input::Close),
+            Output::Closed(Err(abort)) if self.acked_at.is_none() || self.received_at.is_none() => {
+                self.aborted = Some(abort);
+            }
+            Output::Connected | Output::Closed(_) => {}
+        }
+        None
+    }
+
+    /// The next packet to send at `cx.now`, or when to ask again.
+    #[inline]
+    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Packet> {
+        if !self.opened || self.next_action.is_some() {
+            self.act(cx);
+        }
+        loop {
+            match self.connection.poll(cx) {
+                Step::Do(output) => {
+                    if let Some(packet) = self.take(cx, output) {
+                        return Step::Do(packet);
+                    }
+                }
+                Step::Wait(timer) => {
+                    if !self.opened {
+                        return Step::Wait(Some(self.first_action()));
+                    }
+                    return Step::Wait(Time::earliest(timer, self.next_action));
+                }
+            }
+        }
+    }
+}
+
+/// Datagrams at a constant rate, or in turns.
+#[derive(Clone, Debug)]
+pub(crate) struct UdpSource {
+    flow: u32,
+    packet: u32,
+    interval: TransmitClock,
+    next: Time,
+    /// End of the present time of sending.
+    on_until: Time,
+    pattern: UdpPattern,
+    stop: Time,
+    stream: Stream,
+    pub(crate) sent: u64,
+}
+
+impl UdpSource {
+    pub(crate) fn new(config: &UdpFlow, flow: u32, start: Time, seed: u64, name: &str) -> Self {
+        let mut source = UdpSource {
+            flow,
+            packet: config.packet,
+            interval: TransmitClock::new(config.rate),
+            next: start,
+            on_until: Time::NEVER,
+            pattern: config.pattern,
+            stop: config.stop.map_or(Time::NEVER, |span| Time::ZERO + span),
+            stream: Stream::named(seed, &format!("flow/{name}/on-off")),
+            sent: 0,
+        };
+        if let UdpPattern::OnOff { on, .. } = source.pattern {
+            source.on_until = start + on.draw(&mut source.stream);
+        }
+        source
+    }
+
+    pub(crate) fn first_action(&self) -> Time {
+        self.next
+    }
+
+    pub(crate) fn poll(&mut self, now: Time) -> Step<Packet> {
+        if self.next >= self.stop {
+            return Step::Wait(None);
+        }
+        if self.next > now {
+            return Step::Wait(Some(self.next));
+        }
+        let packet = Packet { flow: self.flow, forward: true, wire_len: self.packet, body: Body::Udp(self.sent) };
+        self.sent += 1;
+        self.next += self.interval.transmit(self.packet);
+        if let UdpPattern::OnOff { on, off } = self.pattern {
+            while self.next >= self.on_until {
+                self.next = self.on_until + off.draw(&mut self.stream);
+                self.on_until = self.next + on.draw(&mut self.stream);
+            }
+        }
+        Step::Do(packet)
+    }
+}

@@ -1,0 +1,140 @@
+//! A run: a scenario, a seed, someone who watches; and many runs at once.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bentpipe_engine::NoProbe;
+use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::units::Time;
+use bentpipe_study::scenario::Scenario;
+use bentpipe_study::topology::Unreachable;
+use rayon::prelude::*;
+
+use crate::observe::Observer;
+use crate::world::{FlowResult, Timers, World};
+
+/// Why a scenario cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is no path between the ends of a flow.
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
+    /// The threads for parallel runs could not be started.
+    #[error("cannot start {threads} threads: {cause}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system says.
+        cause: String,
+    },
+}
+
+/// What a run gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunResult {
+    /// Its seed.
+    pub seed: u64,
+    /// When it ended: all finite flows done, or the time limit.
+    pub end: Time,
+    /// Whether the time limit ended it while a finite flow was not done.
+    pub timed_out: bool,
+    /// The flows, in the scenario's order.
+    pub flows: Vec<FlowResult>,
+    /// The links, in the scenario's order.
+    pub links: Vec<LinkCounters>,
+    /// Packets still on the way.
+    pub in_flight: u64,
+    /// Events of the agenda.
+    pub events: u64,
+}
+
+/// Runs a scenario once in virtual time.
+///
+/// # Errors
+/// A flow whose ends are not connected.
+pub fn run<O: Observer>(scenario: &Scenario, seed: u64, observer: &mut O) -> Result<RunResult, RunError> {
+    run_with(scenario, seed, observer, Timers::Lazy, |_| true)
+}
+
+/// As [`run`], with the choice of timers, and asked now and then, with the present, whether to go on.
+///
+/// # Errors
+/// A flow whose ends are not connected.
+pub fn run_with<O: Observer>(
+    scenario: &Scenario,
+    seed: u64,
+    observer: &mut O,
+    timers: Timers,
+    mut go_on: impl FnMut(Time) -> bool,
+) -> Result<RunResult, RunError> {
+    /// Events between two questions: some milliseconds of work.
+    const EVENTS_PER_QUESTION: u32 = 1 << 17;
+    let scenario = scenario.with_seed(seed);
+    let mut world = World::new(&scenario, seed, timers)?;
+    let limit = Time::ZERO + scenario.time_limit;
+    let mut until_question = EVENTS_PER_QUESTION;
+    let mut exhausted = false;
+    while !world.is_over() {
+        if !world.step(limit, observer) {
+            exhausted = true;
+            break;
+        }
+        until_question -= 1;
+        if until_question == 0 {
+            until_question = EVENTS_PER_QUESTION;
+            if !go_on(world.now) {
+                break;
+            }
+        }
+    }
+    let end = if exhausted { limit.min(world.now.max(limit)) } else { world.now };
+    Ok(RunResult {
+        seed,
+        end,
+        timed_out: exhausted && !world.is_over() && scenario.flows.iter().any(|f| is_finite(f)),
+        flows: scenario.flows.iter().enumerate().map(|(n, flow)| world.flow_result(n, flow.start)).collect(),
+        links: world.link_counters(),
+        in_flight: world.in_flight(),
+        events: world.events,
+    })
+}
+
+fn is_finite(flow: &bentpipe_study::scenario::FlowSpec) -> bool {
+    use bentpipe_study::scenario::{FlowKind, Workload};
+    matches!(&flow.kind, FlowKind::Tcp(tcp) if !matches!(tcp.workload, Workload::Greedy { .. }))
+}
+
+/// Runs a scenario once per seed, on `threads` threads (0: as many as there are cores). The results stand in the
+/// order of the seeds and do not depend on the threads; `progress` hears how many are done.
+///
+/// # Errors
+/// A flow whose ends are not connected.
+pub fn replicate(
+    scenario: &Scenario,
+    seeds: Range<u64>,
+    threads: usize,
+    progress: impl Fn(usize) + Sync,
+) -> Result<Vec<RunResult>, RunError> {
+    let done = AtomicUsize::new(0);
+    in_parallel(seeds.collect(), threads, |seed| {
+        let result = run(scenario, seed, &mut NoProbe);
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+        result
+    })
+}
+
+/// Does independent jobs on `threads` threads (0: as many as there are cores), results in the order of the jobs.
+///
+/// # Errors
+/// The first error of a job in their order.
+pub fn in_parallel<J: Send, R: Send>(
+    jobs: Vec<J>,
+    threads: usize,
+    work: impl Fn(J) -> Result<R, RunError> + Sync,
+) -> Result<Vec<R>, RunError> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|cause| RunError::Threads { threads, cause: cause.to_string() })?;
+    pool.install(|| jobs.into_par_iter().map(&work).collect::<Vec<_>>()).into_iter().collect()
+}

@@ -1,0 +1,309 @@
+//! The world of a run: links and ends of flows, who is wired to whom, and what happens next.
+
+use bentpipe_engine::link::{Link, LinkCounters, Outcome};
+use bentpipe_engine::probe::{DropReason, Who};
+use bentpipe_engine::tcp::{Abort, Input, Role, TcpStats};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::{Context, Machine, Step};
+use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::topology::Topology;
+
+use crate::agenda::Agenda;
+use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
+use crate::observe::{LINK_BASE, Observer, Passage};
+use crate::packet::{Body, Packet};
+use crate::run::RunError;
+
+/// Where a packet goes from a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hop {
+    /// Onto this link.
+    Link(u32),
+    /// It is there.
+    Arrived,
+}
+
+/// How timers are kept in the agenda. Both give the same run; the literal one is the lazy one's twin in tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timers {
+    /// A timer that moves later stays where it is; when its slot comes, the machine is polled and says so.
+    #[default]
+    Lazy,
+    /// Each change is carried over at once.
+    Literal,
+}
+
+/// Links, ends and agenda of one run. Components are numbered: links first, so that on a tie a packet arrives before
+/// a timer runs out.
+#[derive(Debug)]
+pub(crate) struct World {
+    links: Vec<Link<Packet>>,
+    /// The first hop of each end's packets, and the next one behind each link for packets to each end.
+    first_hop: Vec<Hop>,
+    next_hop: Vec<Hop>,
+    ends: Vec<Endpoint>,
+    agenda: Agenda,
+    timers: Timers,
+    /// Ends that are not done; the run is over when none is left.
+    busy: usize,
+    done: Vec<bool>,
+    pub(crate) now: Time,
+    pub(crate) events: u64,
+}
+
+/// What one flow achieved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowResult {
+    /// When it started.
+    pub start: Time,
+    /// When the ACK of the last byte arrived at the sender.
+    pub acked_at: Option<Time>,
+    /// When the last missing byte arrived at the receiver.
+    pub received_at: Option<Time>,
+    /// Bytes that arrived in order at the flow's far end; for UDP all that arrived, headers included.
+    pub delivered: u64,
+    /// What the sender counted; for UDP only `data_segments`, the datagrams sent.
+    pub stats: TcpStats,
+    /// What the receiver counted.
+    pub receiver_stats: TcpStats,
+    /// Why it was given up, if it was.
+    pub aborted: Option<Abort>,
+}
+
+impl World {
+    pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers) -> Result<World, RunError> {
+        let topology = Topology::new(scenario)?;
+        let (links, flows) = (scenario.links.len(), scenario.flows.len());
+        let ends = 2 * flows;
+        let mut world = World {
+            links: scenario.links.iter().map(|l| Link::new(&l.config, seed, &format!("link/{}", l.name))).collect(),
+            first_hop: vec![Hop::Arrived; ends],
+            next_hop: vec![Hop::Arrived; links * ends],
+            ends: Vec::with_capacity(ends),
+            agenda: Agenda::new(links + ends),
+            timers,
+            busy: 0,
+            done: vec![false; ends],
+            now: Time::ZERO,
+            events: 0,
+        };
+        for (n, (flow, paths)) in scenario.flows.iter().zip(topology.paths()).enumerate() {
+            world.wire(2 * n, 2 * n + 1, &paths.forward);
+            world.wire(2 * n + 1, 2 * n, &paths.backward);
+            let start = Time::ZERO + flow.start;
+            match &flow.kind {
+                FlowKind::Tcp(tcp) => {
+                    let end = |config, role| {
+                        Endpoint::Tcp(Box::new(TcpEnd::new(config, role, tcp.workload, n as u32, start)))
+                    };
+                    world.ends.push(end(tcp.sender, Role::Active));
+                    world.ends.push(end(tcp.receiver, Role::Passive));
+                }
+                FlowKind::Udp(udp) => {
+                    world.ends.push(Endpoint::UdpSource(UdpSource::new(udp, n as u32, start, seed, &flow.name)));
+                    world.ends.push(Endpoint::UdpSink { received: 0, bytes: 0 });
+                }
+            }
+        }
+        world.plan_first_actions();
+        Ok(world)
+    }
+
+    fn wire(&mut self, from: usize, to: usize, path: &[usize]) {
+        let ends = self.first_hop.len();
+        let hop = |at: usize| path.get(at).map_or(Hop::Arrived, |&link| Hop::Link(link as u32));
+        self.first_hop[from] = hop(0);
+        for (i, &link) in path.iter().enumerate() {
+            self.next_hop[link * ends + to] = hop(i + 1);
+        }
+    }
+
+    fn plan_first_actions(&mut self) {
+        let links = self.links.len();
+        for (n, end) in self.ends.iter().enumerate() {
+            let first = match end {
+                Endpoint::Tcp(tcp) => {
+                    let counts = tcp.is_finite() && !tcp.is_done();
+                    self.busy += counts as usize;
+                    self.done[n] = !counts;
+                    tcp.first_action()
+                }
+                Endpoint::UdpSource(source) => source.first_action(),
+                Endpoint::UdpSink { .. } => Time::NEVER,
+            };
+            if !matches!(end, Endpoint::Tcp(_)) {
+                self.done[n] = true;
+            }
+            self.agenda.set(links + n, first);
+        }
+    }
+
+    /// Whether all finite flows are done; never true where there are none.
+    pub(crate) fn is_over(&self) -> bool {
+        self.busy == 0 && self.ends.iter().any(|end| matches!(end, Endpoint::Tcp(tcp) if tcp.is_finite()))
+    }
+
+    /// Does what is next, if that is not after `limit`. False when nothing is left.
+    #[inline]
+    pub(crate) fn step<O: Observer>(&mut self, limit: Time, observer: &mut O) -> bool {
+        let (time, component) = self.agenda.first();
+        if time > limit || time == Time::NEVER {
+            return false;
+        }
+        debug_assert!(time >= self.now, "time runs forward");
+        self.now = time;
+        self.events += 1;
+        if component < self.links.len() {
+            self.arrive(component, observer);
+        } else {
+            self.run_end(component - self.links.len(), observer);
+        }
+        true
+    }
+
+    /// The head of a link has reached its far end.
+    #[inline]
+    fn arrive<O: Observer>(&mut self, n: usize, observer: &mut O) {
+        let link = &mut self.links[n];
+        let mut cx = Context { now: self.now, who: Who(LINK_BASE + n as u32), probe: observer };
+        let arrival = link.take(&mut cx);
+        self.agenda.set(n, link.next_arrival().unwrap_or(Time::NEVER));
+        let Some(arrival) = arrival else { return };
+        let packet = arrival.packet;
+        if O::WATCHES {
+            let lost = arrival.outcome == Outcome::Lost;
+            let passage = if lost { Passage::Dropped(DropReason::Channel) } else { Passage::Delivered };
+            observer.packet(self.now, n, passage, &packet);
+        }
+        if arrival.outcome == Outcome::Lost {
+            return;
+        }
+        let to = packet.endpoint();
+        match self.next_hop[n * self.first_hop.len() + to] {
+            Hop::Link(next) => self.offer(next as usize, packet, observer),
+            Hop::Arrived => self.deliver(to, packet, observer),
+        }
+    }
+
+    #[inline]
+    fn offer<O: Observer>(&mut self, n: usize, packet: Packet, observer: &mut O) {
+        if O::WATCHES {
+            observer.packet(self.now, n, Passage::Offered, &packet);
+        }
+        let link = &mut self.links[n];
+        let idle = link.in_flight() == 0;
+        let before = if O::WATCHES { link.counters() } else { LinkCounters::default() };
+        let mut cx = Context { now: self.now, who: Who(LINK_BASE + n as u32), probe: observer };
+        if link.offer(&mut cx, packet) {
+            if idle {
+                self.agenda.set(n, link.next_arrival().expect("a packet was admitted"));
+            }
+        } else if O::WATCHES {
+            let after = link.counters();
+            let reason = if after.dropped_listed > before.dropped_listed {
+                DropReason::Listed
+            } else if after.dropped_early > before.dropped_early {
+                DropReason::Early
+            } else {
+                DropReason::QueueFull
+            };
+            observer.packet(self.now, n, Passage::Dropped(reason), &packet);
+        }
+    }
+
+    #[inline]
+    fn deliver<O: Observer>(&mut self, to: usize, packet: Packet, observer: &mut O) {
+        match (&mut self.ends[to], packet.body) {
+            (Endpoint::Tcp(tcp), Body::Tcp(segment)) => {
+                let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+                tcp.connection.handle(&mut cx, Input::Segment(segment));
+                self.run_end(to, observer);
+            }
+            (Endpoint::UdpSink { received, bytes }, Body::Udp(_)) => {
+                *received += 1;
+                *bytes += packet.wire_len as u64;
+            }
+            _ => debug_assert!(false, "a packet reached an end of another transport"),
+        }
+    }
+
+    /// Polls an end until it waits.
+    #[inline]
+    fn run_end<O: Observer>(&mut self, n: usize, observer: &mut O) {
+        let slot = self.links.len() + n;
+        loop {
+            let step = match &mut self.ends[n] {
+                Endpoint::Tcp(tcp) => {
+                    let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
+                    tcp.poll(&mut cx)
+                }
+                Endpoint::UdpSource(source) => source.poll(self.now),
+                Endpoint::UdpSink { .. } => Step::Wait(None),
+            };
+            match step {
+                Step::Do(packet) => {
+                    let Hop::Link(link) = self.first_hop[n] else { unreachable!("a flow has two nodes") };
+                    self.offer(link as usize, packet, observer);
+                }
+                Step::Wait(until) => {
+                    let until = until.unwrap_or(Time::NEVER);
+                    let due = self.agenda.due(slot);
+                    // Lazy: a slot that lies in the future but too early only costs a poll.
+                    let keep = self.timers == Timers::Lazy && due > self.now && due <= until;
+                    if !keep && due != until {
+                        self.agenda.set(slot, until);
+                    }
+                    break;
+                }
+            }
+        }
+        if !self.done[n] {
+            self.note_done(n);
+        }
+    }
+
+    fn note_done(&mut self, n: usize) {
+        if let Endpoint::Tcp(tcp) = &self.ends[n]
+            && tcp.is_done()
+        {
+            self.done[n] = true;
+            self.busy -= 1;
+        }
+    }
+
+    /// What the links counted.
+    pub(crate) fn link_counters(&self) -> Vec<LinkCounters> {
+        self.links.iter().map(Link::counters).collect()
+    }
+
+    /// Packets admitted to links and still there.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.links.iter().map(|link| link.in_flight() as u64).sum()
+    }
+
+    pub(crate) fn flow_result(&self, n: usize, start: Duration) -> FlowResult {
+        let start = Time::ZERO + start;
+        match (&self.ends[2 * n], &self.ends[2 * n + 1]) {
+            (Endpoint::Tcp(from), Endpoint::Tcp(to)) => FlowResult {
+                start,
+                acked_at: from.acked_at,
+                // With requests and responses the client's last byte ends the flow.
+                received_at: from.received_at.or(to.received_at),
+                delivered: to.connection.received(),
+                stats: from.connection.stats(),
+                receiver_stats: to.connection.stats(),
+                aborted: from.aborted.or(to.aborted),
+            },
+            (Endpoint::UdpSource(from), Endpoint::UdpSink { received, bytes }) => FlowResult {
+                start,
+                acked_at: None,
+                received_at: None,
+                delivered: *bytes,
+                stats: TcpStats { data_segments: from.sent, ..TcpStats::default() },
+                receiver_stats: TcpStats { data_segments: *received, ..TcpStats::default() },
+                aborted: None,
+            },
+            _ => unreachable!("both ends of a flow have its transport"),
+        }
+    }
+}

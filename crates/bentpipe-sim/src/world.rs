@@ -6,7 +6,7 @@ use bentpipe_engine::tcp::{Abort, Input, Role, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
-use bentpipe_study::topology::Topology;
+use bentpipe_study::topology;
 
 use crate::agenda::Agenda;
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
@@ -72,7 +72,6 @@ pub struct FlowResult {
 
 impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers) -> Result<World, RunError> {
-        let topology = Topology::new(scenario)?;
         let (links, flows) = (scenario.links.len(), scenario.flows.len());
         let ends = 2 * flows;
         let mut world = World {
@@ -87,9 +86,13 @@ impl World {
             now: Time::ZERO,
             events: 0,
         };
-        for (n, (flow, paths)) in scenario.flows.iter().zip(topology.paths()).enumerate() {
-            world.wire(2 * n, 2 * n + 1, &paths.forward);
-            world.wire(2 * n + 1, 2 * n, &paths.backward);
+        for (n, flow) in scenario.flows.iter().enumerate() {
+            let path = |given: &Option<Vec<usize>>, from, to| match given {
+                Some(route) => Ok(route.clone()),
+                None => topology::path(scenario, from, to),
+            };
+            world.wire(2 * n, 2 * n + 1, &path(&flow.route, flow.from, flow.to)?);
+            world.wire(2 * n + 1, 2 * n, &path(&flow.return_route, flow.to, flow.from)?);
             let start = Time::ZERO + flow.start;
             match &flow.kind {
                 FlowKind::Tcp(tcp) => {

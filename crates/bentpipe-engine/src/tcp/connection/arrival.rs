@@ -29,6 +29,7 @@ impl Connection {
         if self.config.shortcuts.handshake == Handshake::OneWay {
             self.sack = self.config.variant.sack;
             self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, u64::MAX);
+            self.sender.skip_syn();
             let quick = self.config.ack.daass != Daass::Off;
             self.receiver.on_bare_syn(cx.now, self.config.shortcuts.ns2_delayed_syn_ack && !quick);
             self.establish(cx, self.config.mss);
@@ -148,9 +149,11 @@ impl Connection {
             self.on_acknowledgement(cx, segment);
         }
         if segment.len > 0 && segment.end() <= self.receiver.rcv_nxt() {
+            // A repetition: the receiver notes it for the D-SACK and says when to answer, which is at once.
             self.receiver.on_data(cx.now, segment.seq, segment.seq + segment.len as u64);
+        } else {
+            self.receiver.acknowledge_now();
         }
-        self.receiver.acknowledge_now();
         false
     }
 

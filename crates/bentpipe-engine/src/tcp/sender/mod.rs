@@ -269,6 +269,11 @@ impl Sender {
         self.window.set_mss(mss);
     }
 
+    /// This end sends no SYN: the opening is one-way.
+    pub(in crate::tcp) fn skip_syn(&mut self) {
+        (self.snd_una, self.snd_nxt, self.snd_max) = (FIRST_BYTE, FIRST_BYTE, FIRST_BYTE);
+    }
+
     /// The SYN goes out once more: it crossed the peer's.
     pub(in crate::tcp) fn resend_syn(&mut self) {
         self.snd_nxt = 0;

@@ -1,0 +1,244 @@
+//! What physics allows a transfer, whatever the transport does.
+//!
+//! **Time.** The least time from the start of a flow to the arrival of its last byte: the handshake, then every segment
+//! sent as if the sender filled the pipe from the first instant. Links store and forward, so for n packets of which
+//! all but the last are of length L, and the last of l ≤ L, over links of rates r and delays d, the last bit arrives
+//! after the sum of all d and
+//!
+//! ```text
+//! max over k of [ sum over i ≤ k of L/r_i + (n-2) L / min over i ≤ k of r_i + sum over i ≥ k of l/r_i ]     n ≥ 2
+//! ```
+//!
+//! (a tandem of FIFO servers as a path in the max-plus plane: k is the link where the last packet waits last). With
+//! equal packets this is the time of one packet over all links and n-1 times the bottleneck's packet time.
+//!
+//! **Goodput.** The bottleneck's rate, less the headers and the packets that the channel loses: min over links of
+//! r_i times the product over j ≥ i of (1-p_j), times payload over wire length.
+//!
+//! Neither counts other flows, ACKs on a shared line, or the segments that must be sent again.
+
+use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig};
+use bentpipe_engine::tcp::{Handshake, TcpConfig};
+use bentpipe_engine::units::{Bytes, Duration, Rate};
+
+use crate::scenario::{FlowKind, FlowSpec, Scenario, TcpFlow, Workload, mean_secs};
+use crate::topology::{Unreachable, flow_paths};
+
+/// IPv4 and TCP headers without options.
+const HEADERS: u32 = 40;
+
+/// The limits of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Least time from the flow's start to the last byte at the receiver; `None` for a flow without an end.
+    pub time: Option<Duration>,
+    /// Most payload per second, in bits; `None` where no line takes time.
+    pub goodput: Option<f64>,
+}
+
+/// The limits of a TCP flow; `None` for UDP, which sends what it sends.
+///
+/// # Errors
+/// The ends of the flow are not joined.
+pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>, Unreachable> {
+    let FlowKind::Tcp(tcp) = &flow.kind else { return Ok(None) };
+    let (there, back) = flow_paths(scenario, flow)?;
+    let links = |path: &[usize]| path.iter().map(|&index| &scenario.links[index].config).collect::<Vec<_>>();
+    let (there, back) = (links(&there), links(&back));
+    let goodput = goodput(&there, SegmentSize::between(&tcp.sender, &tcp.receiver));
+    Ok(Some(Limit { time: workload_time(tcp, &there, &back), goodput }))
+}
+
+fn workload_time(tcp: &TcpFlow, there: &[&LinkConfig], back: &[&LinkConfig]) -> Option<Duration> {
+    let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
+    let handshake = match tcp.sender.shortcuts.handshake {
+        Handshake::None => Duration::ZERO,
+        // The SYN and its ACK, without their options: a bound from below.
+        Handshake::ThreeWay | Handshake::OneWay => {
+            pipe_time(there, 1, HEADERS, HEADERS) + pipe_time(back, 1, HEADERS, HEADERS)
+        }
+    };
+    match tcp.workload {
+        Workload::Bulk(bytes) => Some(handshake + transfer_time(there, bytes, size)),
+        Workload::Greedy { .. } => None,
+        Workload::RequestResponse { request, response, think, count } => {
+            let one = transfer_time(there, request, size) + transfer_time(back, response, size);
+            Some(handshake + one.saturating_mul(count as u64) + think.saturating_mul(count as u64 - 1))
+        }
+    }
+}
+
+/// What a data segment carries, and what it is on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentSize {
+    /// Payload of a full segment, bytes.
+    pub payload: u32,
+    /// IPv4 and TCP headers with the options of a data segment, bytes.
+    pub headers: u32,
+}
+
+impl SegmentSize {
+    /// The segments of a connection between these ends: the smaller MSS, less the timestamps where both have them on
+    /// (RFC 6691: the MSS does not count options, so payload must).
+    pub fn between(a: &TcpConfig, b: &TcpConfig) -> Self {
+        let options = if a.timestamps && b.timestamps { 12 } else { 0 };
+        SegmentSize { payload: (a.mss.min(b.mss) as u32).saturating_sub(options).max(1), headers: HEADERS + options }
+    }
+}
+
+/// Time from the first bit of `bytes` at the sender to the last at the receiver, over links otherwise empty.
+pub fn transfer_time(links: &[&LinkConfig], bytes: Bytes, size: SegmentSize) -> Duration {
+    let SegmentSize { payload, headers } = size;
+    let segments = bytes.get().div_ceil(payload as u64).max(1);
+    let last = bytes.get() - (segments - 1) * payload as u64;
+    pipe_time(links, segments, payload + headers, last as u32 + headers)
+}
+
+/// The time that `count` packets take, all of `length` bytes but the last.
+fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Duration {
+    let delay = links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
+    let rates: Vec<Rate> = links.iter().filter_map(|link| link.rate).collect();
+    // Exact in nanoseconds is more than needed: a path has few links, and a tenth of a nanosecond each is lost.
+    let time = |rate: &Rate, bytes: f64| bytes * 8.0 / rate.bits_per_second() as f64;
+    let tail = |from: usize| rates[from..].iter().map(|rate| time(rate, last as f64)).sum::<f64>();
+    let transmission = if count == 1 {
+        tail(0)
+    } else {
+        let through = |k: usize| {
+            let first = rates[..=k].iter().map(|rate| time(rate, length as f64)).sum::<f64>();
+            let slowest = rates[..=k].iter().min().expect("there is at least one");
+            first + time(slowest, (count - 2) as f64 * length as f64) + tail(k)
+        };
+        (0..rates.len()).map(through).fold(0.0, f64::max)
+    };
+    delay + Duration::from_secs_f64_rounded(transmission)
+}
+
+/// Most payload per second over these links, in bits; `None` where no line takes time.
+pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
+    let wire = size.payload + size.headers;
+    let mut passes = 1.0;
+    let mut least: Option<f64> = None;
+    for link in links.iter().rev() {
+        passes *= 1.0 - mean_loss(link, wire);
+        if let Some(rate) = link.rate {
+            let here = rate.bits_per_second() as f64 * passes;
+            least = Some(least.map_or(here, |least| least.min(here)));
+        }
+    }
+    least.map(|rate| rate * size.payload as f64 / wire as f64)
+}
+
+/// The probability that the channel loses a packet of that length, at a moment taken at random. A schedule of bursts
+/// has an end, so in the long run it is the good state.
+pub fn mean_loss(link: &LinkConfig, wire: u32) -> f64 {
+    let loss = |config: &LossConfig| {
+        let by_bits = config.bit.any_of_bits(wire as u64 * 8).get();
+        config.packet.get() + (1.0 - config.packet.get()) * by_bits
+    };
+    let bad = match &link.channel {
+        ChannelConfig::OnOff { gap, burst } => {
+            let (gap, burst) = (mean_secs(gap), mean_secs(burst));
+            if gap + burst > 0.0 { burst / (gap + burst) } else { 0.0 }
+        }
+        ChannelConfig::Clear | ChannelConfig::Schedule(_) => 0.0,
+    };
+    (1.0 - bad) * loss(&link.good) + bad * loss(&link.bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_engine::link::{Distribution, ExtraDelay};
+    use bentpipe_engine::units::Probability;
+
+    fn link(bits: u64, millis: u64) -> LinkConfig {
+        LinkConfig::clean(Rate::from_bits_per_second(bits), Duration::from_millis(millis))
+    }
+
+    const SIZE: SegmentSize = SegmentSize { payload: 960, headers: 40 };
+
+    #[test]
+    fn a_single_line_by_hand() {
+        // 1 kB at 1 Mbit/s is 8 ms: three of them and a last one of 140 B, 1.12 ms, after 100 ms of propagation.
+        let link = link(1_000_000, 100);
+        assert_eq!(transfer_time(&[&link], Bytes::new(3 * 960 + 100), SIZE), Duration::from_micros(125_120));
+        assert_eq!(transfer_time(&[&link], Bytes::new(100), SIZE), Duration::from_micros(101_120));
+    }
+
+    #[test]
+    fn a_tandem_by_hand() {
+        let (fast, slow) = (link(10_000_000, 10), link(2_000_000, 255));
+        // Ten equal packets: 0.8 ms over the fast line, 10 * 4 ms over the slow one, 265 ms.
+        let ten = Bytes::new(9600);
+        assert_eq!(transfer_time(&[&fast, &slow], ten, SIZE), Duration::from_micros(265_000 + 800 + 40_000));
+        // The other way round: 10 * 4 ms, then the last 0.8 ms. The same by symmetry.
+        assert_eq!(transfer_time(&[&slow, &fast], ten, SIZE), Duration::from_micros(265_000 + 800 + 40_000));
+        // A short last packet (40 B of payload, 80 B: 0.32 ms and 0.064 ms) waits behind the ninth on the slow line:
+        // 0.8 + 9 * 4 + 0.32. Over slow then fast it arrives at 9 * 4 + 0.32, but the ninth holds the fast line until
+        // 9 * 4 + 0.8, so 36 + 0.8 + 0.064.
+        let short = Bytes::new(9 * 960 + 40);
+        assert_eq!(transfer_time(&[&fast, &slow], short, SIZE), Duration::from_micros(265_000 + 800 + 36_000 + 320));
+        assert_eq!(transfer_time(&[&slow, &fast], short, SIZE), Duration::from_micros(265_000 + 36_000 + 800 + 64));
+    }
+
+    /// The formula against packets that are walked one by one.
+    #[test]
+    fn the_closed_form_is_the_walk() {
+        let walk = |rates: &[u64], count: u64, last: f64| {
+            let mut free = vec![0.0f64; rates.len()];
+            let mut at = 0.0;
+            for packet in 0..count {
+                let bytes = if packet + 1 == count { last } else { 1000.0 };
+                at = 0.0;
+                for (line, rate) in free.iter_mut().zip(rates) {
+                    at = f64::max(at, *line) + bytes * 8.0 / *rate as f64;
+                    *line = at;
+                }
+            }
+            at
+        };
+        for rates in [[1, 2, 3], [3, 2, 1], [2, 1, 3], [2, 3, 1], [7, 7, 7]] {
+            let rates = rates.map(|rate| rate * 100_000);
+            let links = rates.map(|rate| link(rate, 0));
+            let links: Vec<_> = links.iter().collect();
+            for (count, last) in [(1, 50), (2, 50), (2, 1000), (7, 41), (20, 999)] {
+                let closed = pipe_time(&links, count, 1000, last).as_secs_f64();
+                assert!((closed - walk(&rates, count, last as f64)).abs() < 1e-8, "{rates:?} {count} {last}");
+            }
+        }
+    }
+
+    #[test]
+    fn goodput_by_hand() {
+        let (fast, mut slow) = (link(10_000_000, 10), link(2_000_000, 255));
+        // 2 Mbit/s * 960/1000.
+        assert!((goodput(&[&fast, &slow], SIZE).expect("a rate") - 1_920_000.0).abs() < 1e-6);
+        // 10 % lost behind the slow line; what is lost before it leaves the line no idler.
+        slow.good.packet = Probability::new(0.1).expect("in range");
+        assert!((goodput(&[&fast, &slow], SIZE).expect("a rate") - 1_728_000.0).abs() < 1e-6);
+        let mut lossy = link(10_000_000, 10);
+        lossy.good.packet = Probability::new(0.1).expect("in range");
+        slow.good.packet = Probability::ZERO;
+        assert!((goodput(&[&lossy, &slow], SIZE).expect("a rate") - 1_920_000.0).abs() < 1e-6);
+        assert_eq!(goodput(&[&LinkConfig::clean(None, Duration::ZERO)], SIZE), None);
+    }
+
+    #[test]
+    fn mean_loss_by_hand() {
+        let s = Duration::from_secs;
+        let mut link = link(2_000_000, 255);
+        // Gaps of 5.5 s and bursts of 0.5 s on average: bad for 1/12 of the time.
+        link.channel = ChannelConfig::OnOff {
+            gap: Distribution::Uniform(s(1), s(10)),
+            burst: Distribution::Fixed(Duration::from_millis(500)),
+        };
+        link.bad.packet = Probability::new(0.6).expect("in range");
+        link.extra_delay = ExtraDelay(s(1));
+        assert!((mean_loss(&link, 1000) - 0.05).abs() < 1e-12);
+        // One bit in 8000 wrong with 1e-6: 1-(1-1e-6)^8000 = 0.0079680891...
+        link.channel = ChannelConfig::Clear;
+        link.good.bit = Probability::new(1e-6).expect("in range");
+        assert!((mean_loss(&link, 1000) - 0.0079680891).abs() < 1e-8);
+    }
+}

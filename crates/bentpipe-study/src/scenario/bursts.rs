@@ -1,0 +1,226 @@
+//! The channel of a link: bursts by distribution, by schedule or from a recorded trace, and Gilbert-Elliott.
+
+use std::path::{Path, PathBuf};
+
+use bentpipe_engine::link::{ChannelConfig, Distribution};
+use bentpipe_engine::units::Duration;
+
+use super::error::{Mistake, Problems, Span};
+use super::grammar::{DISTRIBUTION, DISTRIBUTION_SHAPE};
+use super::quantity::DURATION;
+use super::reader::{Item, View};
+use super::shape::Shape;
+
+/// Least probability that a draw of a truncated distribution is kept: below it drawing again takes too long.
+const LEAST_KEPT: f64 = 1e-4;
+
+fn bounds(item: &Item<'_>, problems: &mut Problems) -> Option<(Duration, Duration)> {
+    let [low, high] = item.pair(&Shape::DURATION, problems)?;
+    let (low, high) = (low.duration(problems)?, high.duration(problems)?);
+    if low > high {
+        let expected = Shape::Pair(&Shape::DURATION).expected() + ", the lesser first";
+        item.refuse(problems, format!("`{}`: the minimum is more than the maximum", item.path), Some(expected));
+        return None;
+    }
+    Some((low, high))
+}
+
+/// A distribution of spans.
+pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<Distribution> {
+    if item.as_text().is_some() {
+        return item.duration(problems).map(Distribution::Fixed);
+    }
+    if !matches!(item.node.value, super::document::Value::Table(_)) {
+        item.mismatch(problems, &DISTRIBUTION_SHAPE);
+        return None;
+    }
+    let view = item.table(DISTRIBUTION, problems)?;
+    let kinds: Vec<_> = ["fixed", "uniform", "exponential"].iter().filter_map(|key| view.get(key)).collect();
+    let [kind] = kinds.as_slice() else {
+        let message = format!("`{}` must be exactly one of fixed, uniform, exponential", item.path);
+        item.refuse(problems, message, Some("such as { uniform = [\"1 s\", \"10 s\"] }".to_owned()));
+        return None;
+    };
+    let limits: Vec<_> = ["clip", "truncate"].iter().filter_map(|key| view.get(key)).collect();
+    let is_exponential = view.get("exponential").is_some();
+    if let Some(limit) = limits.first().filter(|_| !is_exponential || limits.len() > 1) {
+        let message = format!("`{}` has its place in an exponential distribution, and alone", limit.path);
+        limit.refuse(problems, message, None);
+        return None;
+    }
+    if view.get("uniform").is_some() {
+        let (low, high) = bounds(kind, problems)?;
+        return Some(Distribution::Uniform(low, high));
+    }
+    let span = kind.duration(problems)?;
+    if !is_exponential {
+        return Some(Distribution::Fixed(span));
+    }
+    let Some(limit) = limits.first() else {
+        return Some(Distribution::Exponential { mean: span });
+    };
+    let (min, max) = bounds(limit, problems)?;
+    if view.get("clip").is_some() {
+        return Some(Distribution::ExponentialClipped { mean: span, min, max });
+    }
+    let beyond = |edge: Duration| libm::exp(-edge.as_secs_f64() / span.as_secs_f64());
+    let kept = beyond(min) - beyond(max);
+    // Not a number where the mean is zero.
+    if kept.is_nan() || kept < LEAST_KEPT {
+        let message = format!("`{}` keeps almost no draw of an exponential with that mean", limit.path);
+        limit.refuse(problems, message, Some("bounds that keep at least one draw in 10 000".to_owned()));
+        return None;
+    }
+    Some(Distribution::ExponentialTruncated { mean: span, min, max })
+}
+
+/// The mean of a distribution, in seconds.
+pub fn mean_secs(distribution: &Distribution) -> f64 {
+    let s = |span: &Duration| span.as_secs_f64();
+    match distribution {
+        Distribution::Fixed(span) => s(span),
+        Distribution::Uniform(low, high) => (s(low) + s(high)) / 2.0,
+        Distribution::Exponential { mean } => s(mean),
+        // E[clip(X, a, b)] = a + m (e^(-a/m) - e^(-b/m)).
+        Distribution::ExponentialClipped { mean, min, .. } if s(mean) == 0.0 => s(min),
+        Distribution::ExponentialClipped { mean, min, max } => {
+            s(min) + s(mean) * (libm::exp(-s(min) / s(mean)) - libm::exp(-s(max) / s(mean)))
+        }
+        // E[X | a <= X <= b] = m + (a e^(-a/m) - b e^(-b/m)) / (e^(-a/m) - e^(-b/m)).
+        Distribution::ExponentialTruncated { mean, min, max } => {
+            let (ea, eb) = (libm::exp(-s(min) / s(mean)), libm::exp(-s(max) / s(mean)));
+            s(mean) + (s(min) * ea - s(max) * eb) / (ea - eb)
+        }
+    }
+}
+
+/// Two alternating processes must not turn so fast that a run never ends.
+pub(crate) fn check_alternation(item: &Item<'_>, a: &Distribution, b: &Distribution, problems: &mut Problems) {
+    if mean_secs(a) + mean_secs(b) < 1e-6 {
+        let message = format!("`{}` changes its state more than a million times per second", item.path);
+        item.refuse(problems, message, Some("means of at least 1 us together".to_owned()));
+    }
+}
+
+/// When the channel is bad, by the table `bursts`.
+pub(crate) fn channel(
+    item: &Item<'_>,
+    view: &View<'_>,
+    beside: &Path,
+    problems: &mut Problems,
+) -> Option<ChannelConfig> {
+    let process = view.get("gap").or(view.get("length"));
+    let given: Vec<_> = [process, view.get("schedule"), view.get("file")].into_iter().flatten().collect();
+    if given.len() != 1 {
+        let message = format!("`{}` must have exactly one of gap and length, schedule, file", item.path);
+        let expected = "such as { gap = { uniform = [\"1 s\", \"10 s\"] }, length = \"200 ms\" }";
+        item.refuse(problems, message, Some(expected.to_owned()));
+        return None;
+    }
+    if let Some(schedule) = view.get("schedule") {
+        return schedule_of(&schedule, problems).map(ChannelConfig::Schedule);
+    }
+    if let Some(file) = view.get("file") {
+        return trace(&file, beside, problems).map(ChannelConfig::Schedule);
+    }
+    let gap = view.require("gap", problems);
+    let length = view.require("length", problems);
+    let gap = distribution(&gap?, problems);
+    let burst = distribution(&length?, problems);
+    let (gap, burst) = (gap?, burst?);
+    check_alternation(item, &gap, &burst, problems);
+    Some(ChannelConfig::OnOff { gap, burst })
+}
+
+/// Whether a burst begins before the one before it has ended.
+fn overlaps(before: Option<&(Duration, Duration)>, start: Duration) -> bool {
+    before.is_some_and(|&(earlier, length)| start < earlier + length)
+}
+
+const EMPTY: &str = "a burst cannot last no time";
+const OVERLAP: &str = "a burst begins before the one before it has ended";
+
+fn schedule_of(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<(Duration, Duration)>> {
+    let shape = Shape::List(&Shape::Pair(&Shape::DURATION));
+    let mut bursts = Vec::new();
+    let mut sound = true;
+    for entry in item.list(&shape, problems)? {
+        let burst = entry.pair(&Shape::DURATION, problems).and_then(|[start, length]| {
+            let (start, length) = (start.duration(problems), length.duration(problems));
+            Some((start?, length?))
+        });
+        let Some((start, length)) = burst else {
+            sound = false;
+            continue;
+        };
+        if length == Duration::ZERO || overlaps(bursts.last(), start) {
+            let message = if length == Duration::ZERO { EMPTY } else { OVERLAP };
+            entry.refuse(problems, message, Some("start and length, in order of time".to_owned()));
+            sound = false;
+        }
+        bursts.push((start, length));
+    }
+    sound.then_some(bursts)
+}
+
+/// A recorded trace: CSV with the columns start_s and length_s, both in seconds; `#` begins a comment.
+fn trace(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Vec<(Duration, Duration)>> {
+    let path: PathBuf = beside.join(item.text(problems)?);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => {
+            let message = format!("`{}` cannot be read: {error}", path.display());
+            item.refuse(problems, message, Some("a CSV file beside the scenario".to_owned()));
+            return None;
+        }
+    };
+    let source = problems.add_source(&path.display().to_string(), &text);
+    parse_trace(&text, source, &item.path, problems)
+}
+
+fn parse_trace(text: &str, source: usize, key: &str, problems: &mut Problems) -> Option<Vec<(Duration, Duration)>> {
+    const HEADER: &str = "start_s,length_s";
+    let mut bursts: Vec<(Duration, Duration)> = Vec::new();
+    let mut at = 0;
+    let mut header = false;
+    let mut sound = true;
+    for line in text.split_inclusive('\n') {
+        let span = Span::new(source, at..at + line.trim_end().len());
+        at += line.len();
+        let content = line.trim();
+        if content.is_empty() || content.starts_with('#') {
+            continue;
+        }
+        if !header {
+            header = true;
+            if content.replace(' ', "") != HEADER {
+                problems.add(span, Mistake::new(key, "the trace has other columns").expected(HEADER));
+                return None;
+            }
+            continue;
+        }
+        let seconds = |text: &str| DURATION.parse(&format!("{} s", text.trim())).map(Duration::from_nanos);
+        let burst = match content.split_once(',') {
+            Some((start, length)) => {
+                seconds(start).and_then(|start| Ok((start, seconds(length)?))).map_err(|bad| bad.message)
+            }
+            None => Err("the line has not two columns".to_owned()),
+        };
+        let wrong = match burst {
+            Ok((_, Duration::ZERO)) => EMPTY.to_owned(),
+            Ok((start, _)) if overlaps(bursts.last(), start) => OVERLAP.to_owned(),
+            Ok(burst) => {
+                bursts.push(burst);
+                continue;
+            }
+            Err(message) => message,
+        };
+        problems.add(span, Mistake::new(key, wrong).expected("start and length in seconds, in order of time"));
+        sound = false;
+        // A file of another kind has a mistake in every line.
+        if problems.count() > 20 {
+            return None;
+        }
+    }
+    sound.then_some(bursts)
+}

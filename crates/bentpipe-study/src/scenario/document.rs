@@ -1,0 +1,121 @@
+//! TOML as a tree whose every key and value knows its place in the text.
+
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::error::{Mistake, Problems, Span};
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) span: Span,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Text(String),
+    /// A whole number; `None` where it does not fit.
+    Integer(Option<i128>),
+    Float(f64),
+    Flag(bool),
+    /// TOML's dates and times, which the language has no use for.
+    Date,
+    List(Vec<Node>),
+    Table(Table),
+}
+
+impl Value {
+    /// What the value is, in words.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Value::Text(_) => "text",
+            Value::Integer(_) | Value::Float(_) => "a bare number",
+            Value::Flag(_) => "true or false",
+            Value::Date => "a date",
+            Value::List(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+}
+
+/// A table, in the order of its keys in the text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_span: Span,
+    pub(crate) node: Node,
+}
+
+impl Table {
+    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|entry| entry.key == key)
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) {
+        self.entries.retain(|entry| entry.key != key);
+    }
+}
+
+/// Reads the text of source number `source`; syntax errors go to `problems`.
+pub(crate) fn parse(text: &str, source: usize, problems: &mut Problems) -> Node {
+    let (root, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        let range = error.span().unwrap_or(0..0);
+        problems.add(Span::new(source, range), Mistake::new("", error.message()));
+    }
+    let mut node = Node { span: Span::new(source, root.span()), value: Value::Table(table(root.get_ref(), source, 0)) };
+    node.span = Span::new(source, 0..0);
+    node
+}
+
+/// Reads one TOML value out of an override's right side; `None` where it is not one.
+pub(crate) fn parse_value(text: &str, source: usize, offset: usize) -> Option<Node> {
+    let value = DeValue::parse(text).ok()?;
+    Some(node(&value, source, offset))
+}
+
+fn shifted(span: std::ops::Range<usize>, source: usize, offset: usize) -> Span {
+    Span::new(source, span.start + offset..span.end + offset)
+}
+
+fn node(value: &Spanned<DeValue<'_>>, source: usize, offset: usize) -> Node {
+    let span = shifted(value.span(), source, offset);
+    let value = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(integer) => {
+            Value::Integer(i128::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok())
+        }
+        DeValue::Float(float) => Value::Float(float.as_str().replace('_', "").parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(flag) => Value::Flag(*flag),
+        DeValue::Datetime(_) => Value::Date,
+        DeValue::Array(array) => Value::List(list(array, source, offset)),
+        DeValue::Table(inner) => Value::Table(table(inner, source, offset)),
+    };
+    Node { span, value }
+}
+
+fn list(array: &DeArray<'_>, source: usize, offset: usize) -> Vec<Node> {
+    array.iter().map(|value| node(value, source, offset)).collect()
+}
+
+fn table(inner: &DeTable<'_>, source: usize, offset: usize) -> Table {
+    let entries = inner
+        .iter()
+        .map(|(key, value)| Entry {
+            key: key.get_ref().to_string(),
+            key_span: shifted(key.span(), source, offset),
+            node: node(value, source, offset),
+        })
+        .collect();
+    Table { entries }
+}

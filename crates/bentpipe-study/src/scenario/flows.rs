@@ -1,0 +1,258 @@
+//! `[[flows]]`: who sends what to whom, when, and how.
+
+use bentpipe_engine::tcp::TcpConfig;
+use bentpipe_engine::units::{Bytes, Duration};
+
+use super::bursts;
+use super::document::Value;
+use super::error::{Mistake, Problems};
+use super::grammar::{AMOUNT, FLOW, FLOW_TYPES, GREEDY, ON_OFF, PATTERNS, REQUEST_RESPONSE, TCP_ONLY, UDP_ONLY};
+use super::links::Network;
+use super::quantity::{self, split};
+use super::reader::{Item, View};
+use super::shape::{Counted, Shape};
+use super::suggest::did_you_mean;
+use super::variants::{TcpTable, tcp_table};
+use super::{FlowKind, FlowSpec, Spread, TcpFlow, UdpFlow, UdpPattern, Variants, Workload};
+
+/// IPv4 and UDP headers.
+const UDP_HEADERS: u64 = 28;
+
+/// What flows are read against.
+pub(crate) struct World<'w> {
+    pub(crate) network: &'w Network,
+    pub(crate) tcp: &'w TcpTable,
+    pub(crate) variants: &'w Variants,
+    pub(crate) seed: u64,
+}
+
+/// Reads one entry of `[[flows]]`, the one with this index: as many flows as it counts.
+pub(crate) fn read(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Problems) -> Vec<FlowSpec> {
+    flows(item, index, world, problems).unwrap_or_default()
+}
+
+fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Problems) -> Option<Vec<FlowSpec>> {
+    let view = item.table(FLOW, problems)?;
+    let name = match view.get("name") {
+        Some(item) => item.name(problems)?.to_owned(),
+        None => format!("flow-{}", index + 1),
+    };
+    let ends = [view.require("from", problems), view.require("to", problems)];
+    let [from, to] = ends.map(|end| end.and_then(|end| node(&end, world.network, problems)));
+    if let (Some(from), Some(to)) = (from, to)
+        && from == to
+        && let Some(place) = view.get("to")
+    {
+        place.refuse(problems, "a flow cannot end where it begins", Some("another node".to_owned()));
+    }
+    let span =
+        |key, problems: &mut Problems| view.get(key).map_or(Some(Duration::ZERO), |item| item.duration(problems));
+    let (start, stagger, width) = (span("start", problems), span("stagger", problems), span("spread", problems));
+    let count = Counted::new("flows", 1, 100_000);
+    let count = view.get("count").map_or(Some(1), |item| item.count(count, problems));
+    if let Some(stagger) = view.get("stagger").filter(|_| view.get("count").is_none()) {
+        stagger.refuse(problems, "`stagger` needs a `count` of flows", Some("count = 4 beside it".to_owned()));
+    }
+    let is_udp = match view.get("type") {
+        Some(kind) => kind.choice(FLOW_TYPES, problems)? == "udp",
+        None => false,
+    };
+    let foreign = if is_udp { TCP_ONLY } else { UDP_ONLY };
+    for item in foreign.iter().filter_map(|key| view.get(key)) {
+        let (is, not) = if is_udp { ("tcp", "udp") } else { ("udp", "tcp") };
+        item.refuse(problems, format!("`{}` belongs to a {is} flow, this one is {not}", item.path), None);
+    }
+    let kind = if is_udp {
+        udp(&view, problems).map(FlowKind::Udp)
+    } else {
+        tcp(&view, item, world, problems).map(|flow| FlowKind::Tcp(Box::new(flow)))
+    };
+    let (from, to) = (from?, to?);
+    let route = route(view.get("route"), from, to, world.network, problems);
+    let return_route = self::route(view.get("return_route"), to, from, world.network, problems);
+    let (kind, start, stagger, width, count) = (kind?, start?, stagger?, width?, count?);
+    let (route, return_route) = (route?, return_route?);
+    let flow = |number: u64| {
+        let name = if view.get("count").is_some() { format!("{name}-{}", number + 1) } else { name.clone() };
+        let earliest = start + stagger.saturating_mul(number);
+        let spread = (width > Duration::ZERO).then_some(Spread { earliest, width });
+        FlowSpec {
+            from,
+            to,
+            start: spread.map_or(earliest, |spread| spread.draw(world.seed, &name)),
+            spread,
+            kind: kind.clone(),
+            route: route.clone(),
+            return_route: return_route.clone(),
+            name,
+        }
+    };
+    Some((0..count).map(flow).collect())
+}
+
+fn node(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<usize> {
+    let name = item.text(problems)?;
+    let index = network.nodes.iter().position(|node| node == name);
+    if index.is_none() {
+        let mistake = Mistake::new(&item.path, format!("no link leads to a node `{name}`"))
+            .expected(match network.nodes.len() {
+                0 => "links that name the nodes".to_owned(),
+                _ => format!("one of {}", network.nodes.join(", ")),
+            })
+            .help(did_you_mean(name, network.nodes.iter().map(String::as_str)));
+        problems.add(item.node.span, mistake);
+    }
+    index
+}
+
+/// An explicit route: names of links, each leaving where the one before has led. `NAME` of a duplex link stands for
+/// the direction that fits.
+fn route(
+    item: Option<Item<'_>>,
+    from: usize,
+    to: usize,
+    network: &Network,
+    problems: &mut Problems,
+) -> Option<Option<Vec<usize>>> {
+    let Some(item) = item else { return Some(None) };
+    let mut path = Vec::new();
+    let mut at = from;
+    for step in item.list(&Shape::List(&Shape::Text), problems)? {
+        let name = step.text(problems)?;
+        let fits = |link: &super::LinkSpec| {
+            link.name == name || ["forward", "backward"].iter().any(|way| link.name == format!("{name}/{way}"))
+        };
+        let named: Vec<_> = (0..network.links.len()).filter(|link| fits(&network.links[*link])).collect();
+        let Some(link) = named.iter().copied().find(|link| network.links[*link].from == at) else {
+            let names = network.links.iter().map(|link| link.name.as_str());
+            let mistake = match named.is_empty() {
+                true => Mistake::new(&step.path, format!("there is no link `{name}`")).help(did_you_mean(name, names)),
+                false => Mistake::new(&step.path, format!("the link `{name}` does not leave `{}`", network.nodes[at])),
+            };
+            let leaving: Vec<_> =
+                network.links.iter().filter(|link| link.from == at).map(|link| link.name.as_str()).collect();
+            problems.add(step.node.span, mistake.expected(format!("one of {}", leaving.join(", "))));
+            return None;
+        };
+        at = network.links[link].to;
+        path.push(link);
+    }
+    if at != to {
+        let message = format!("the route ends at `{}`, not at `{}`", network.nodes[at], network.nodes[to]);
+        item.refuse(problems, message, Some("links up to the end of the flow".to_owned()));
+        return None;
+    }
+    Some(Some(path))
+}
+
+fn tcp(view: &View<'_>, item: &Item<'_>, world: &World<'_>, problems: &mut Problems) -> Option<TcpFlow> {
+    let own = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
+    let table = world.tcp.overlaid(&own);
+    let ends = table.resolve(world.variants, (view.span, &format!("{}.tcp", item.path)), problems);
+    // A workload is checked also where the settings are wrong.
+    let (sender, receiver) = ends.unwrap_or_default();
+    let workload = workload(view, &sender, problems);
+    ends?;
+    Some(TcpFlow {
+        sender,
+        receiver,
+        workload: workload?,
+        variant_name: table.variant().to_owned(),
+        profile_name: table.profile().name.to_owned(),
+        explicit: table.settings.overrides,
+    })
+}
+
+/// "10 MB", or "1042 segments" of the sender's MSS; not nothing.
+fn amount(item: &Item<'_>, tcp: &TcpConfig, problems: &mut Problems) -> Option<Bytes> {
+    let bytes = match item.as_text().map(split) {
+        Some((_, "segments" | "segment")) => {
+            item.quantity(quantity::SEGMENTS, problems).map(|count| Bytes::new(count * tcp.mss as u64))
+        }
+        Some(_) => item.size(problems),
+        None => {
+            item.mismatch(problems, &Shape::SIZE);
+            None
+        }
+    };
+    if bytes == Some(Bytes::new(0)) {
+        item.refuse(problems, format!("`{}` cannot be nothing", item.path), Some(AMOUNT.expected()));
+        return None;
+    }
+    bytes
+}
+
+fn workload(view: &View<'_>, tcp: &TcpConfig, problems: &mut Problems) -> Option<Workload> {
+    let given: Vec<_> = ["bytes", "greedy", "request_response"].iter().filter_map(|key| view.get(key)).collect();
+    if given.len() != 1 {
+        let message = format!("`{}` must have exactly one of bytes, greedy, request_response", view.path);
+        let mistake = Mistake::new(&view.path, message).expected("such as bytes = \"10 MB\"");
+        problems.add(given.get(1).map_or(view.span, |item| item.node.span), mistake);
+        return None;
+    }
+    if let Some(item) = view.get("bytes") {
+        return amount(&item, tcp, problems).map(Workload::Bulk);
+    }
+    if let Some(item) = view.get("greedy") {
+        return match &item.node.value {
+            Value::Flag(true) => Some(Workload::Greedy { duration: None }),
+            Value::Table(_) => {
+                let view = item.table(GREEDY, problems)?;
+                let duration = match view.get("duration") {
+                    Some(item) => Some(item.duration(problems)?),
+                    None => None,
+                };
+                Some(Workload::Greedy { duration })
+            }
+            _ => {
+                let expected = "true, or { duration = \"60 s\" }".to_owned();
+                item.refuse(problems, format!("`{}` cannot be this", item.path), Some(expected));
+                None
+            }
+        };
+    }
+    let view = view.get("request_response")?.table(REQUEST_RESPONSE, problems)?;
+    let sizes = ["request", "response"].map(|key| {
+        let item = view.require(key, problems)?;
+        amount(&item, tcp, problems)
+    });
+    let think = view.get("think").map_or(Some(Duration::ZERO), |item| item.duration(problems));
+    let counted = Counted::new("requests", 1, u32::MAX as u64);
+    let count = view.get("count").map_or(Some(1), |item| item.count(counted, problems));
+    let [request, response] = sizes;
+    Some(Workload::RequestResponse { request: request?, response: response?, think: think?, count: count? as u32 })
+}
+
+fn udp(view: &View<'_>, problems: &mut Problems) -> Option<UdpFlow> {
+    let rate = view.require("rate", problems).and_then(|item| item.rate(problems));
+    let packet = view.require("packet", problems).and_then(|item| {
+        let bytes = item.size(problems)?.get();
+        if !(UDP_HEADERS..=65_535).contains(&bytes) {
+            let message = format!("`{}` must be from {UDP_HEADERS} B, the headers, to 65535 B", item.path);
+            item.refuse(problems, message, Some("a length such as \"1000 B\"".to_owned()));
+            return None;
+        }
+        Some(bytes as u32)
+    });
+    let pattern = match view.get("pattern") {
+        None => Some(UdpPattern::Cbr),
+        Some(item) if matches!(item.node.value, Value::Table(_)) => on_off(&item, problems),
+        Some(item) => item.choice(PATTERNS, problems).map(|_| UdpPattern::Cbr),
+    };
+    let stop = match view.get("stop") {
+        Some(item) => item.duration(problems).map(Some),
+        None => Some(None),
+    };
+    Some(UdpFlow { rate: rate?, packet: packet?, pattern: pattern?, stop: stop? })
+}
+
+fn on_off(item: &Item<'_>, problems: &mut Problems) -> Option<UdpPattern> {
+    let view = item.table(ON_OFF, problems)?;
+    let [on, off] = ["on", "off"].map(|key| {
+        let item = view.require(key, problems)?;
+        bursts::distribution(&item, problems)
+    });
+    let (on, off) = (on?, off?);
+    bursts::check_alternation(item, &on, &off, problems);
+    Some(UdpPattern::OnOff { on, off })
+}

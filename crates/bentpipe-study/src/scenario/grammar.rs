@@ -1,0 +1,195 @@
+//! The keys of the language.
+
+use super::shape::{Counted, Field, Shape};
+
+const fn field(key: &'static str, shape: Shape, doc: &'static str) -> Field {
+    Field { key, shape, doc }
+}
+
+/// A scenario.
+pub(crate) const SCENARIO: &[Field] = &[
+    field("name", Shape::Text, "Name of the experiment."),
+    field("description", Shape::Text, "What it is, for people."),
+    field("source", Shape::Text, "Where its numbers come from."),
+    field("seed", Shape::Count(Counted::new("", 0, u64::MAX)), "Seed of all random draws; 1 if not given."),
+    field(
+        "time_limit",
+        Shape::DURATION,
+        "When the run stops at the latest; earlier when all finite flows are done. 3600 s if not given.",
+    ),
+    field("tcp", Shape::TcpSettings { head: true, base: false }, "What all TCP connections have in common."),
+    field("variants", Shape::Named(VARIANT), "Rows of the scenario's own for the table of variants."),
+    field("links", Shape::List(&Shape::Table(LINK)), "The links; nodes are named by them."),
+    field("flows", Shape::List(&Shape::Table(FLOW)), "The flows."),
+];
+
+/// The head of a row of variants; its cells are TCP settings.
+pub(crate) const VARIANT: &[Field] = &[
+    field("base", Shape::Text, "The variant it is built on; its own name means the built-in one."),
+    field("description", Shape::Text, "What it is, for people."),
+];
+
+/// The head of a table of TCP settings.
+pub(crate) const TCP_HEAD: &[Field] = &[
+    field("profile", Shape::Text, "Defaults: \"rfc\", \"ns2\" or \"ns2-2003\"."),
+    field("variant", Shape::Text, "Row of the table of variants; the profile's own choice if not given."),
+];
+
+const NODE: Shape = Shape::Text;
+
+/// A link.
+pub(crate) const LINK: &[Field] = &[
+    field("name", Shape::Text, "Name of the link, for overrides, routes and results."),
+    field("between", Shape::Pair(&NODE), "The two nodes of a duplex link; forward is from the first to the second."),
+    field("from", NODE, "Where a link in one direction leaves."),
+    field("to", NODE, "Where a link in one direction leads."),
+    field("forward", Shape::Table(DIRECTION), "What the forward direction has otherwise."),
+    field("backward", Shape::Table(DIRECTION), "What the backward direction has otherwise."),
+    DIRECTION[0],
+    DIRECTION[1],
+    DIRECTION[2],
+    DIRECTION[3],
+    DIRECTION[4],
+    DIRECTION[5],
+    DIRECTION[6],
+    DIRECTION[7],
+];
+
+/// What one direction of a link is made of.
+pub(crate) const DIRECTION: &[Field] = &[
+    field("rate", Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]), "Line rate."),
+    field("delay", Shape::DURATION, "Propagation delay, one way."),
+    field(
+        "queue",
+        Shape::Any(&[QUEUE_LIMIT, Shape::Table(QUEUE)]),
+        "What may wait before the line, the packet in transmission not counted: packets, bytes, or the time that the \
+         line takes to send them. Unlimited if not given.",
+    ),
+    field("loss", Shape::Probability, "Probability that a packet is lost, each for itself."),
+    field("bit_error_rate", Shape::Probability, "Probability that a bit is wrong; a packet with a wrong bit is lost."),
+    field("bursts", Shape::Table(BURSTS), "Times at which the channel is bad."),
+    field("gilbert_elliott", Shape::Table(GILBERT_ELLIOTT), "A channel with two states of exponential lengths."),
+    field(
+        "drop_list",
+        Shape::List(&Shape::Count(Counted::new("", 0, u64::MAX))),
+        "Packets lost before the queue: indices from 0 in order of arrival, ascending.",
+    ),
+];
+
+const QUEUE_LIMIT: Shape = Shape::Any(&[Shape::PACKETS, Shape::SIZE, Shape::DURATION, Shape::Choice(&["unlimited"])]);
+
+/// The disciplines of a queue.
+pub(crate) const DISCIPLINES: &[&str] = &["drop-tail", "red"];
+
+/// A queue.
+pub(crate) const QUEUE: &[Field] = &[
+    field("limit", QUEUE_LIMIT, "What may wait."),
+    field("discipline", Shape::Choice(DISCIPLINES), "Which packets are admitted; \"drop-tail\" if not given."),
+    field("min_threshold", Shape::PACKETS, "RED: average below which nothing is dropped; 5 packets if not given."),
+    field(
+        "max_threshold",
+        Shape::PACKETS,
+        "RED: average at which max_probability is reached; three times min_threshold.",
+    ),
+    field("max_probability", Shape::Probability, "RED: drop probability at max_threshold; 10 % if not given."),
+    field(
+        "weight",
+        Shape::Any(&[Shape::Weight, Shape::Choice(&["auto"])]),
+        "RED: weight of a sample in the average. \"auto\", the default, is 1-exp(-1/C) for C mean packets per second.",
+    ),
+    field("gentle", Shape::Flag, "RED: probability rises to 1 at twice max_threshold instead of jumping; true."),
+    field("wait", Shape::Flag, "RED: at least 1/p packets between two drops; true."),
+    field("mean_packet", Shape::SIZE, "RED: length by which idle time is counted; 500 B if not given."),
+];
+
+/// Bursts.
+pub(crate) const BURSTS: &[Field] = &[
+    field("gap", DISTRIBUTION_SHAPE, "Time from the end of a burst, or the start, to the next burst."),
+    field("length", DISTRIBUTION_SHAPE, "Length of a burst."),
+    field(
+        "schedule",
+        Shape::List(&Shape::Pair(&Shape::DURATION)),
+        "Bursts at known times instead: start and length, in order of time.",
+    ),
+    field("file", Shape::Text, "Bursts from a CSV file beside the scenario instead: columns start_s and length_s."),
+    field("loss", Shape::Probability, "Probability that a packet is lost in a burst; 100 % if not given."),
+    field("bit_error_rate", Shape::Probability, "Bit error rate in a burst; the link's if not given."),
+    field("extra_delay", Shape::DURATION, "Delay added to packets that start transmission in a burst; order is kept."),
+];
+
+/// Gilbert-Elliott.
+pub(crate) const GILBERT_ELLIOTT: &[Field] = &[
+    field("good", Shape::DURATION, "Mean length of the good state."),
+    field("bad", Shape::DURATION, "Mean length of the bad state."),
+    field("loss_good", Shape::Probability, "Probability that a packet is lost in the good state; 0 if not given."),
+    field("loss_bad", Shape::Probability, "Probability that a packet is lost in the bad state."),
+];
+
+/// A distribution: a span, or one of these with its parameters.
+pub(crate) const DISTRIBUTION_SHAPE: Shape = Shape::Any(&[Shape::DURATION, Shape::Table(DISTRIBUTION)]);
+
+/// A distribution of spans.
+pub(crate) const DISTRIBUTION: &[Field] = &[
+    field("fixed", Shape::DURATION, "Always the same."),
+    field("uniform", Shape::Pair(&Shape::DURATION), "Every span between these alike."),
+    field("exponential", Shape::DURATION, "Exponential with this mean."),
+    field("clip", Shape::Pair(&Shape::DURATION), "Exponential values beyond these are set to them."),
+    field("truncate", Shape::Pair(&Shape::DURATION), "Exponential values beyond these are drawn again."),
+];
+
+/// The types of a flow.
+pub(crate) const FLOW_TYPES: &[&str] = &["tcp", "udp"];
+
+/// An amount that a connection carries.
+pub(crate) const AMOUNT: Shape = Shape::Any(&[Shape::SIZE, Shape::SEGMENTS]);
+
+/// A flow.
+pub(crate) const FLOW: &[Field] = &[
+    field("name", Shape::Text, "Name of the flow; \"flow-1\" for the first if not given."),
+    field("type", Shape::Choice(FLOW_TYPES), "Transport; \"tcp\" if not given."),
+    field("from", NODE, "Node that sends; with request_response the one that asks."),
+    field("to", NODE, "Node that receives."),
+    field("start", Shape::DURATION, "When it starts; 0 s if not given."),
+    field("count", Shape::Count(Counted::new("flows", 1, 100_000)), "So many flows of the kind: NAME-1, NAME-2, ..."),
+    field("stagger", Shape::DURATION, "Each of them starts so much later than the one before."),
+    field("spread", Shape::DURATION, "Each start is delayed by a draw between zero and this."),
+    field(
+        "route",
+        Shape::List(&Shape::Text),
+        "Names of the links from `from` to `to`; the shortest path if not given.",
+    ),
+    field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
+    field("bytes", AMOUNT, "TCP: carries so much, then ends."),
+    field("greedy", Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]), "TCP: carries as much as goes through."),
+    field("request_response", Shape::Table(REQUEST_RESPONSE), "TCP: requests, each answered before the next."),
+    field("tcp", Shape::TcpSettings { head: true, base: false }, "TCP: settings of this flow."),
+    field("rate", Shape::RATE, "UDP: rate on the wire while it sends."),
+    field("packet", Shape::SIZE, "UDP: length of a packet on the wire, the 28 B of IPv4 and UDP headers included."),
+    field("pattern", Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(ON_OFF)]), "UDP: when it sends; \"cbr\"."),
+    field("stop", Shape::DURATION, "UDP: when it stops, from the start of the run."),
+];
+
+/// Keys that only TCP flows have.
+pub(crate) const TCP_ONLY: &[&str] = &["bytes", "greedy", "request_response", "tcp", "return_route"];
+/// Keys that only UDP flows have.
+pub(crate) const UDP_ONLY: &[&str] = &["rate", "packet", "pattern", "stop"];
+
+/// Patterns of a UDP flow that need no parameters.
+pub(crate) const PATTERNS: &[&str] = &["cbr"];
+
+/// A greedy flow.
+pub(crate) const GREEDY: &[Field] = &[field("duration", Shape::DURATION, "For so long; to the end if not given.")];
+
+/// Requests and responses.
+pub(crate) const REQUEST_RESPONSE: &[Field] = &[
+    field("request", AMOUNT, "Length of a request."),
+    field("response", AMOUNT, "Length of a response."),
+    field("think", Shape::DURATION, "Pause between a response and the next request; 0 s if not given."),
+    field("count", Shape::Count(Counted::new("requests", 1, u32::MAX as u64)), "Number of requests; 1 if not given."),
+];
+
+/// A UDP flow that sends in turns.
+pub(crate) const ON_OFF: &[Field] = &[
+    field("on", DISTRIBUTION_SHAPE, "Lengths of the times it sends."),
+    field("off", DISTRIBUTION_SHAPE, "Lengths of the times it does not."),
+];

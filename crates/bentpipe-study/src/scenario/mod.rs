@@ -1,0 +1,274 @@
+//! The scenario language: text to values.
+//!
+//! A scenario is a TOML file in which every quantity carries its unit. Reading order: [`Scenario`] is what comes out;
+//! `shape` and `grammar` say what may be written; `document` keeps the place of each key and value; `overrides` is
+//! `--set`; `reader` makes values out of nodes; `links`, `flows` and `variants` read the tables; [`profile`] and
+//! `settings` are the defaults and the names of TCP's cells; `write` turns a [`Scenario`] back into text.
+
+mod bursts;
+mod document;
+mod error;
+mod flows;
+mod grammar;
+mod links;
+mod overrides;
+pub mod profile;
+mod quantity;
+mod reader;
+mod resolve;
+mod schema;
+mod settings;
+mod shape;
+mod suggest;
+mod tcp;
+mod variants;
+mod write;
+
+use std::path::Path;
+
+use bentpipe_engine::link::{Distribution, LinkConfig};
+use bentpipe_engine::stream::Stream;
+use bentpipe_engine::tcp::TcpConfig;
+use bentpipe_engine::units::{Bytes, Duration, Rate};
+
+pub use bursts::mean_secs;
+pub use error::{ScenarioError, ScenarioErrors};
+pub use schema::schema;
+pub use settings::Cell;
+pub use tcp::{TcpOverrides, UnknownName, VariantRow, Variants, resolve_tcp};
+
+/// A resolved experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Where its numbers come from.
+    pub source: Option<String>,
+    /// Seed of all random draws.
+    pub seed: u64,
+    /// When it stops at the latest; it stops earlier when all finite flows are done.
+    pub time_limit: Duration,
+    /// Names of the nodes, in order of first mention.
+    pub nodes: Vec<String>,
+    /// The links, each in one direction.
+    pub links: Vec<LinkSpec>,
+    /// The flows.
+    pub flows: Vec<FlowSpec>,
+    /// The scenario's own rows of the table of variants.
+    pub variants: Variants,
+}
+
+/// A link in one direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Its name; `NAME/forward` and `NAME/backward` are the two directions of a duplex link.
+    pub name: String,
+    /// Index of the node it leaves.
+    pub from: usize,
+    /// Index of the node it leads to.
+    pub to: usize,
+    /// What it is made of.
+    pub config: LinkConfig,
+}
+
+/// A flow of packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// Its name.
+    pub name: String,
+    /// Index of the node that sends (or asks, with request and response).
+    pub from: usize,
+    /// Index of the node that receives (or answers).
+    pub to: usize,
+    /// When it starts.
+    pub start: Duration,
+    /// Where the start was drawn from, if it was: [`Scenario::with_seed`] draws again.
+    pub spread: Option<Spread>,
+    /// What it sends.
+    pub kind: FlowKind,
+    /// Links from `from` to `to`, where they are given.
+    pub route: Option<Vec<usize>>,
+    /// Links from `to` to `from`, where they are given.
+    pub return_route: Option<Vec<usize>>,
+}
+
+/// Starts drawn uniformly from `earliest..earliest + width`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Earliest start.
+    pub earliest: Duration,
+    /// Width of the interval.
+    pub width: Duration,
+}
+
+impl Spread {
+    /// The start of the flow `name` under `seed`.
+    pub fn draw(&self, seed: u64, name: &str) -> Duration {
+        let part = Stream::named(seed, &format!("flow/{name}/start")).uniform();
+        self.earliest + Duration::from_nanos((self.width.as_nanos() as f64 * part) as u64)
+    }
+}
+
+/// The transport of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FlowKind {
+    /// TCP.
+    Tcp(Box<TcpFlow>),
+    /// UDP.
+    Udp(UdpFlow),
+}
+
+/// A TCP connection and what it carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpFlow {
+    /// The end at `from`, which opens the connection.
+    pub sender: TcpConfig,
+    /// The end at `to`.
+    pub receiver: TcpConfig,
+    /// What it carries.
+    pub workload: Workload,
+    /// Name of the variant.
+    pub variant_name: String,
+    /// Name of the profile.
+    pub profile_name: String,
+    /// What was set explicitly; survives a change of variant.
+    pub explicit: TcpOverrides,
+}
+
+impl TcpFlow {
+    /// A connection with nothing set explicitly, by the names of a profile and a row of the engine's table.
+    pub fn new(profile: &str, variant: &str, workload: Workload) -> Result<TcpFlow, UnknownName> {
+        let explicit = TcpOverrides::default();
+        let (sender, receiver) = resolve_tcp(profile, variant, &Variants::new(), &explicit)?;
+        Ok(TcpFlow {
+            sender,
+            receiver,
+            workload,
+            variant_name: variant.to_owned(),
+            profile_name: profile.to_owned(),
+            explicit,
+        })
+    }
+}
+
+/// What a connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// So many bytes, then the end.
+    Bulk(Bytes),
+    /// As much as goes through.
+    Greedy {
+        /// For so long; `None`: until the scenario ends.
+        duration: Option<Duration>,
+    },
+    /// Requests from `from`, each answered by `to`, one after the other.
+    RequestResponse {
+        /// Length of a request.
+        request: Bytes,
+        /// Length of a response.
+        response: Bytes,
+        /// Pause between a response and the next request.
+        think: Duration,
+        /// Number of requests.
+        count: u32,
+    },
+}
+
+/// Packets without feedback.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UdpFlow {
+    /// Rate on the wire while it sends.
+    pub rate: Rate,
+    /// Length of a packet on the wire in bytes, the 28 bytes of IPv4 and UDP headers included.
+    pub packet: u32,
+    /// When it sends.
+    pub pattern: UdpPattern,
+    /// When it stops, from the scenario's start; `None`: when the scenario ends.
+    pub stop: Option<Duration>,
+}
+
+/// When a UDP flow sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum UdpPattern {
+    /// Always: constant bit rate.
+    Cbr,
+    /// In turns.
+    OnOff {
+        /// Lengths of the times it sends.
+        on: Distribution,
+        /// Lengths of the times it does not.
+        off: Distribution,
+    },
+}
+
+impl Scenario {
+    /// Reads a scenario file; `overrides` are `--set`'s keys and values, in order.
+    ///
+    /// # Errors
+    /// All mistakes that were found in the file, the overrides and the traces they name.
+    pub fn load(path: impl AsRef<Path>, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Scenario::parse(&text, &name, overrides),
+            Err(error) => Err(ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())])),
+        }
+    }
+
+    /// Reads a scenario; `file_name` stands in errors, and files that the text names lie beside it.
+    ///
+    /// # Errors
+    /// All mistakes that were found in the text, the overrides and the traces they name.
+    pub fn parse(text: &str, file_name: &str, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+        resolve::scenario(text, file_name, overrides)
+    }
+
+    /// The resolved scenario as text: links and flows written out, a TCP as its profile, its variant and what is set
+    /// on top of them. It reads back as the same value.
+    pub fn to_toml(&self) -> String {
+        write::scenario(self)
+    }
+
+    /// The same scenario with every TCP connection of another variant; what was set explicitly stays.
+    ///
+    /// # Errors
+    /// No variant of the scenario or of the engine's table has this name.
+    pub fn with_variant(&self, name: &str) -> Result<Scenario, UnknownName> {
+        let mut changed = self.clone();
+        for flow in &mut changed.flows {
+            let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+            let ends = (tcp.sender, tcp.receiver);
+            tcp.explicit =
+                tcp::all_explicit(&tcp.profile_name, &tcp.variant_name, &self.variants, &tcp.explicit, &ends)?;
+            (tcp.sender, tcp.receiver) = resolve_tcp(&tcp.profile_name, name, &self.variants, &tcp.explicit)?;
+            tcp.variant_name = name.to_owned();
+        }
+        Ok(changed)
+    }
+
+    /// The same scenario under another seed.
+    pub fn with_seed(&self, seed: u64) -> Scenario {
+        let mut changed = self.clone();
+        changed.seed = seed;
+        for flow in &mut changed.flows {
+            if let Some(spread) = flow.spread {
+                flow.start = spread.draw(seed, &flow.name);
+            }
+        }
+        changed
+    }
+
+    /// The index of a node.
+    pub fn node(&self, name: &str) -> Option<usize> {
+        self.nodes.iter().position(|node| node == name)
+    }
+
+    /// Names of all variants that [`Scenario::with_variant`] takes: the scenario's own, then the engine's.
+    pub fn variant_names(&self) -> Vec<&str> {
+        let own = self.variants.keys().map(String::as_str);
+        let table = bentpipe_engine::tcp::variant::VARIANTS.iter().map(|&(name, ..)| name);
+        own.chain(table.filter(|name| !self.variants.contains_key(*name))).collect()
+    }
+}

@@ -1,0 +1,152 @@
+//! Profiles: the settings that a TCP has before anybody names a variant.
+//!
+//! A profile is a whole [`TcpConfig`] and what it changes in the rows of the table of variants: ns-2's NewReno is not
+//! the RFC's.
+
+use bentpipe_engine::tcp::variant::{DupThresh, Exit, Growth, PartialAckTimer, Recovery};
+use bentpipe_engine::tcp::{AckPolicy, RtoConfig, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant};
+use bentpipe_engine::units::Duration;
+
+/// A named set of defaults.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub description: &'static str,
+    /// The variant where none is named.
+    pub default_variant: &'static str,
+    /// Whether the first slow start threshold is the window clamp unless it is given: in ns-2 it always is.
+    pub ssthresh_is_clamp: bool,
+    config: fn() -> TcpConfig,
+    adjust: fn(&mut Variant),
+}
+
+impl Profile {
+    /// The settings, with the default variant.
+    pub fn config(&self) -> TcpConfig {
+        self.with_row(Variant::named(self.default_variant).expect("a row of the table"))
+    }
+
+    /// The settings with a row of the engine's table, changed as the profile has it.
+    pub(crate) fn with_row(&self, mut variant: Variant) -> TcpConfig {
+        (self.adjust)(&mut variant);
+        TcpConfig { variant, ..(self.config)() }
+    }
+}
+
+/// All profiles.
+pub const PROFILES: &[Profile] = &[
+    Profile {
+        name: "rfc",
+        description: "wire-true TCP as the RFCs recommend it",
+        default_variant: "sack",
+        ssthresh_is_clamp: false,
+        config: TcpConfig::default,
+        adjust: |_| {},
+    },
+    Profile {
+        name: "ns2",
+        description: "ns-2 2.35 as the reference scenarios of its validation set it",
+        default_variant: "newreno",
+        ssthresh_is_clamp: true,
+        config: ns2,
+        adjust: |variant| {
+            // Windows grow by ACK: ns-2's `slowdown` counts ACKs, not bytes.
+            variant.growth = Growth::PerAck;
+            // ns-2 2.35, `Agent/TCP set windowInit_`: 2.
+            variant.initial_window = 2;
+            // The reference scenarios run with `singledup_ 0` unless they say so (2.35's own default is 1).
+            variant.limited_transmit = false;
+        },
+    },
+    Profile {
+        name: "ns2-2003",
+        description: "ns-2.26 as the transat paper most likely used it (\"gold\" profile)",
+        default_variant: "newreno-sbs",
+        ssthresh_is_clamp: true,
+        config: ns2_2003,
+        adjust: |variant| {
+            variant.growth = Growth::PerAck;
+            // transat §3.2: the Reference TCP starts with one segment.
+            variant.initial_window = 1;
+            // transat §3.2: limited transmit is a variant of its own.
+            variant.limited_transmit = false;
+            match &mut variant.recovery {
+                // ns-2 before 2003-05-05: no partial window deflation, timer restarted by every partial ACK.
+                Recovery::Inflate { exit: Exit::Recover, deflate, timer } => {
+                    *deflate = false;
+                    *timer = PartialAckTimer::SlowButSteady;
+                }
+                // `numdupacksFrac_ 10` (ns-2 before 2006; 2.35 has it off): of effect in Sack1 only.
+                Recovery::Pipe(_) => variant.dup_thresh = DupThresh { window_fraction: Some(10), ..variant.dup_thresh },
+                _ => {}
+            }
+        },
+    },
+];
+
+/// The profile of that name.
+pub fn profile(name: &str) -> Option<&'static Profile> {
+    PROFILES.iter().find(|profile| profile.name == name)
+}
+
+/// The base of the ns-2 reference scenarios.
+fn ns2() -> TcpConfig {
+    TcpConfig {
+        // 960 B of data, 1000 B on the wire with ns-2's header of 40 B (`tcpip_base_hdr_size_ 40`).
+        mss: 960,
+        // `Agent/TCPSink` without DelAck acknowledges each segment.
+        ack: AckPolicy::IMMEDIATE,
+        rto: RtoConfig {
+            // `rtxcur_init_ 3.0`, ns-2 2.35's default.
+            initial: Duration::from_secs(3),
+            // `minrto_ 1`: RFC 6298 §2.4 (2.35's own default is 0.2 s).
+            min: Duration::from_secs(1),
+            // `maxrto_ 60`, ns-2 2.35's default.
+            max: Duration::from_secs(60),
+            // `tcpTick_ 0.001`; timers run out exactly, on the scheduler.
+            clock: RttClock::Ticks { tick: Duration::from_millis(1), phase: Duration::ZERO, fire_on_tick: false },
+            // ns-2 never gives up.
+            max_retries: u32::MAX,
+        },
+        // `maxSackBlocks_ 3`, ns-2 2.35's default.
+        sack_blocks: 3,
+        // `generateDSacks_ false`, ns-2 2.35's default.
+        dsack: false,
+        // `timestamps_ false`, ns-2 2.35's default.
+        timestamps: false,
+        shortcuts: Shortcuts::NS2,
+        ..TcpConfig::default()
+    }
+}
+
+/// The profile that comes closest to the transat paper's tables, found by a search with ns-2 over all of them.
+fn ns2_2003() -> TcpConfig {
+    let base = ns2();
+    TcpConfig {
+        // transat §3.2: every second segment, 200 ms.
+        ack: AckPolicy::DELAYED,
+        rto: RtoConfig {
+            // `rtxcur_init_ 6.0`, the default of that time.
+            initial: Duration::from_secs(6),
+            // `minrto_ 1.0`, the default of that time.
+            min: Duration::from_secs(1),
+            // `tcpTick_ 0.5`: by search; finer ticks give too many spurious timeouts in tables 4 and 5.
+            clock: RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: false },
+            ..base.rto
+        },
+        // By search: any cap from about 250 to 330 segments fits table 1.
+        window_clamp: Some(300),
+        shortcuts: Shortcuts {
+            // `precisionReduce_ 0`: whole segments.
+            ssthresh_base: SsthreshBase::WholeWindow,
+            // `exitFastRetrans_ 0`.
+            ns2_inflate_always: true,
+            // `SYN_immediate_ack_ 0`.
+            ns2_delayed_syn_ack: true,
+            ..base.shortcuts
+        },
+        ..base
+    }
+}

@@ -1,0 +1,137 @@
+//! From a document to a [`Scenario`].
+
+use std::path::Path;
+
+use bentpipe_engine::units::Duration;
+
+use super::document::{self, Value};
+use super::error::{Mistake, Problems, ScenarioErrors};
+use super::flows::{self, World};
+use super::grammar::SCENARIO;
+use super::links::Network;
+use super::overrides;
+use super::reader::View;
+use super::shape::{Counted, Shape};
+use super::variants::{TcpTable, tcp_table, variants};
+use super::{FlowKind, Scenario};
+use crate::topology::{self, Unreachable};
+
+/// Where a run stops if nothing is said.
+const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(3600);
+/// Seed if none is given.
+const DEFAULT_SEED: u64 = 1;
+/// Most flows of a scenario, all counts together.
+const MOST_FLOWS: usize = 1_000_000;
+
+pub(crate) fn scenario(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+    let mut problems = Problems::default();
+    let source = problems.add_source(name, text);
+    let mut root = document::parse(text, source, &mut problems);
+    if problems.count() > 0 {
+        // What stands behind a syntax error may be anything.
+        return problems.finish(None);
+    }
+    for (key, value) in sets {
+        overrides::apply(&mut root, key, value, &mut problems);
+    }
+    let beside = Path::new(name).parent().unwrap_or(Path::new(""));
+    let scenario = resolve(&root, beside, &mut problems);
+    problems.finish(scenario)
+}
+
+fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option<Scenario> {
+    let Value::Table(table) = &root.value else { return None };
+    let view = View::open(table, String::new(), root.span, SCENARIO, problems);
+    let text = |key, problems: &mut Problems| view.get(key).and_then(|item| item.text(problems)).map(str::to_owned);
+    let name = view.require("name", problems).and_then(|item| item.name(problems)).map(str::to_owned);
+    let description = text("description", problems).unwrap_or_default();
+    let source = text("source", problems);
+    let seed = view.get("seed").map_or(Some(DEFAULT_SEED), |item| item.count(Counted::new("", 0, u64::MAX), problems));
+    let time_limit = view.get("time_limit").map_or(Some(DEFAULT_TIME_LIMIT), |item| {
+        let limit = item.duration(problems)?;
+        if limit == Duration::ZERO {
+            item.refuse(problems, "a run cannot last no time", Some(Shape::DURATION.expected()));
+        }
+        Some(limit)
+    });
+    let tcp = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
+    let variants = view.get("variants").map(|item| variants(&item, problems)).unwrap_or_default();
+    let mut network = Network::default();
+    for item in entries(&view, "links", problems) {
+        network.read(&item, beside, problems);
+    }
+    let world = World { network: &network, tcp: &tcp, variants: &variants, seed: seed.unwrap_or(DEFAULT_SEED) };
+    let mut flows = Vec::new();
+    let mut places = Vec::new();
+    for (index, item) in entries(&view, "flows", problems).into_iter().enumerate() {
+        let read = flows::read(&item, index, &world, problems);
+        places.extend(std::iter::repeat_n((item.node.span, index), read.len()));
+        flows.extend(read);
+        if flows.len() > MOST_FLOWS {
+            item.refuse(problems, format!("these are more than {MOST_FLOWS} flows"), None);
+            return None;
+        }
+    }
+    if flows.is_empty() {
+        // Settings that no flow shows to be wrong are wrong all the same.
+        check_defaults(&tcp, &world, &view, problems);
+    }
+    let mut names: Vec<_> = flows.iter().enumerate().map(|(index, flow)| (flow.name.as_str(), index)).collect();
+    names.sort();
+    for pair in names.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+        let (name, index) = pair[1];
+        let mistake =
+            Mistake::new(&format!("flows.{}.name", places[index].1), format!("two flows are called `{name}`"));
+        problems.add(places[index].0, mistake.expected("names of flows that differ"));
+    }
+    let scenario = Scenario {
+        name: name?,
+        description,
+        source,
+        seed: seed?,
+        time_limit: time_limit?,
+        nodes: network.nodes.clone(),
+        links: network.links.clone(),
+        flows,
+        variants,
+    };
+    check_reachable(&scenario, &places, problems);
+    Some(scenario)
+}
+
+/// The entries of a list that must be there and must not be empty.
+fn entries<'a>(view: &View<'a>, key: &str, problems: &mut Problems) -> Vec<super::reader::Item<'a>> {
+    let Some(item) = view.require(key, problems) else { return Vec::new() };
+    let shape = SCENARIO.iter().find(|field| field.key == key).map_or(Shape::Text, |field| field.shape);
+    let Some(list) = item.list(&shape, problems) else { return Vec::new() };
+    if list.is_empty() {
+        item.refuse(problems, format!("`{key}` is empty"), Some(format!("at least one [[{key}]]")));
+    }
+    list
+}
+
+fn check_defaults(tcp: &TcpTable, world: &World<'_>, view: &View<'_>, problems: &mut Problems) {
+    if let Some(item) = view.get("tcp") {
+        tcp.resolve(world.variants, (item.node.span, "tcp"), problems);
+    }
+}
+
+/// Data must get there, and a TCP's ACKs back.
+fn check_reachable(scenario: &Scenario, places: &[(super::error::Span, usize)], problems: &mut Problems) {
+    let mut last = None;
+    for (flow, (span, index)) in scenario.flows.iter().zip(places) {
+        // The flows of one entry share their ends.
+        if last.replace(index) == Some(index) {
+            continue;
+        }
+        let forward = flow.route.is_none().then(|| topology::path(scenario, flow.from, flow.to));
+        let needs_return = matches!(flow.kind, FlowKind::Tcp(_)) && flow.return_route.is_none();
+        let back = needs_return.then(|| topology::path(scenario, flow.to, flow.from));
+        for unreachable in [forward, back].into_iter().flatten().filter_map(Result::err) {
+            let Unreachable { from, to } = &unreachable;
+            let mistake = Mistake::new(&format!("flows.{index}"), unreachable.to_string())
+                .expected(format!("links that lead from `{from}` to `{to}`"));
+            problems.add(*span, mistake);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The grammar of the language as tables: which keys a table has, what stands behind each, and what it means.
+//!
+//! One table serves three readers: unknown keys are refused by it, error messages say from it what was expected, and
+//! the JSON schema is written from it. They cannot drift apart.
+
+use super::quantity::{DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE};
+
+/// A key of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub(crate) key: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) doc: &'static str,
+}
+
+/// What may stand behind a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// Text.
+    Text,
+    /// True or false.
+    Flag,
+    /// A whole number; the word after the number may be left out.
+    Count(Counted),
+    /// A number with a unit.
+    Quantity(Dimension),
+    /// "1 %", "1e-6" or 0.01.
+    Probability,
+    /// A number above zero and at most one.
+    Weight,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A table.
+    Table(&'static [Field]),
+    /// A list of things alike.
+    List(&'static Shape),
+    /// Two things, one after the other.
+    Pair(&'static Shape),
+    /// Tables under names of the user's choice.
+    Named(&'static [Field]),
+    /// Any of these.
+    Any(&'static [Shape]),
+    /// The cells of the TCP table, see [`settings`](super::settings).
+    TcpSettings {
+        /// Whether `variant` and `profile` may stand there.
+        head: bool,
+        /// Whether `base` may stand there.
+        base: bool,
+    },
+}
+
+/// A count of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// Of what, in the plural; empty for a bare number.
+    pub(crate) what: &'static str,
+    /// Least.
+    pub(crate) min: u64,
+    /// Most.
+    pub(crate) max: u64,
+}
+
+impl Counted {
+    pub(crate) const fn new(what: &'static str, min: u64, max: u64) -> Self {
+        Counted { what, min, max }
+    }
+}
+
+impl Shape {
+    pub(crate) const DURATION: Shape = Shape::Quantity(DURATION);
+    pub(crate) const RATE: Shape = Shape::Quantity(RATE);
+    pub(crate) const SIZE: Shape = Shape::Quantity(SIZE);
+    pub(crate) const PACKETS: Shape = Shape::Quantity(PACKETS);
+    pub(crate) const SEGMENTS: Shape = Shape::Quantity(SEGMENTS);
+
+    /// What was expected, in words.
+    pub(crate) fn expected(&self) -> String {
+        match self {
+            Shape::Text => "text".to_owned(),
+            Shape::Flag => "true or false".to_owned(),
+            Shape::Count(Counted { what: "", min, max }) => match *max {
+                u64::MAX => format!("a whole number from {min} on"),
+                max => format!("a whole number from {min} to {max}"),
+            },
+            Shape::Count(Counted { what, min, max }) => {
+                let example = (*min).max(4).min(*max);
+                format!("a number of {what} from {min} to {max} such as {example} or \"{example} {what}\"")
+            }
+            Shape::Quantity(dimension) => format!("{} such as \"{}\"", dimension.name, dimension.example),
+            Shape::Probability => "a probability such as \"1 %\" or \"1e-6\"".to_owned(),
+            Shape::Weight => "a number above 0 and at most 1".to_owned(),
+            Shape::Choice(words) => {
+                let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                match quoted.len() {
+                    1 => quoted[0].clone(),
+                    _ => format!("one of {}", quoted.join(", ")),
+                }
+            }
+            Shape::Table(fields) => {
+                let keys: Vec<_> = fields.iter().map(|field| field.key).collect();
+                format!("a table of {}", keys.join(", "))
+            }
+            Shape::List(inner) => format!("a list, each entry {}", inner.expected()),
+            Shape::Pair(inner) => format!("a list of two, each {}", inner.expected()),
+            Shape::Named(_) => "a table of tables".to_owned(),
+            Shape::Any(shapes) => {
+                let all: Vec<_> = shapes.iter().map(Shape::expected).collect();
+                all.join(", or ")
+            }
+            Shape::TcpSettings { .. } => "a table of TCP settings".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! From a [`Scenario`] to text that reads back as the same value.
+
+use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, QueueLimit};
+use bentpipe_engine::units::{Duration, Probability};
+use toml::{Table, Value};
+
+use super::quantity::{SIZE, format_duration, format_probability, format_rate};
+use super::settings::{Cell, setting};
+use super::tcp::all_explicit;
+use super::{FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, TcpOverrides, UdpFlow, UdpPattern, Workload};
+
+/// A table of these keys and values.
+fn table<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::Table(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+fn text(text: impl Into<String>) -> Value {
+    Value::String(text.into())
+}
+
+fn duration(span: Duration) -> Value {
+    text(format_duration(span))
+}
+
+fn probability(p: Probability) -> Value {
+    text(format_probability(p.get()))
+}
+
+/// Integers of TOML are signed: what does not fit is written as text, which reads back too.
+fn integer(value: u64) -> Value {
+    i64::try_from(value).map_or_else(|_| text(value.to_string()), Value::Integer)
+}
+
+pub(crate) fn scenario(scenario: &Scenario) -> String {
+    let mut root = Table::new();
+    root.insert("name".into(), text(&scenario.name));
+    root.insert("description".into(), text(&scenario.description));
+    if let Some(source) = &scenario.source {
+        root.insert("source".into(), text(source));
+    }
+    root.insert("seed".into(), integer(scenario.seed));
+    root.insert("time_limit".into(), duration(scenario.time_limit));
+    if !scenario.variants.is_empty() {
+        let rows = scenario.variants.iter().map(|(name, row)| {
+            let mut written = Table::new();
+            written.insert("base".into(), text(&row.base));
+            written.insert("description".into(), text(&row.description));
+            written.extend(overrides(&row.overrides));
+            (name.clone(), Value::Table(written))
+        });
+        root.insert("variants".into(), Value::Table(rows.collect()));
+    }
+    root.insert("links".into(), Value::Array(scenario.links.iter().map(|spec| link(spec, scenario)).collect()));
+    root.insert("flows".into(), Value::Array(scenario.flows.iter().map(|spec| flow(spec, scenario)).collect()));
+    toml::to_string(&root).expect("text, numbers and tables can always be written")
+}
+
+fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
+    let LinkConfig { rate, delay, queue, channel, good, bad, extra_delay, drop_list } = &spec.config;
+    let mut link = Table::new();
+    let mut put = |key: &str, value: Value| {
+        link.insert(key.to_owned(), value);
+    };
+    put("name", text(&spec.name));
+    put("from", text(&scenario.nodes[spec.from]));
+    put("to", text(&scenario.nodes[spec.to]));
+    put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate))));
+    put("delay", duration(*delay));
+    let limit = match queue.limit {
+        QueueLimit::Unlimited => text("unlimited"),
+        QueueLimit::Packets(count) => text(format!("{count} packets")),
+        QueueLimit::Bytes(bytes) => text(SIZE.format(bytes.get())),
+    };
+    put("queue", self::queue(limit, &queue.discipline));
+    put("loss", probability(good.packet));
+    put("bit_error_rate", probability(good.bit));
+    if *channel != ChannelConfig::Clear {
+        put("bursts", bursts(channel, bad, extra_delay.0));
+    }
+    if !drop_list.is_empty() {
+        put("drop_list", Value::Array(drop_list.iter().copied().map(integer).collect()));
+    }
+    Value::Table(link)
+}
+
+fn queue(limit: Value, discipline: &Discipline) -> Value {
+    match discipline {
+        Discipline::DropTail => table([("limit", limit), ("discipline", text("drop-tail"))]),
+        Discipline::Red(red) => table([
+            ("limit", limit),
+            ("discipline", text("red")),
+            ("min_threshold", text(format!("{} packets", red.min_threshold))),
+            ("max_threshold", text(format!("{} packets", red.max_threshold))),
+            ("max_probability", probability(red.max_probability)),
+            ("weight", Value::Float(red.weight)),
+            ("gentle", Value::Boolean(red.gentle)),
+            ("wait", Value::Boolean(red.wait)),
+            ("mean_packet", text(SIZE.format(red.mean_packet.get()))),
+        ]),
+    }
+}
+
+fn bursts(channel: &ChannelConfig, bad: &LossConfig, extra_delay: Duration) -> Value {
+    let mut bursts = Table::new();
+    match channel {
+        ChannelConfig::Clear => {}
+        ChannelConfig::OnOff { gap, burst } => {
+            bursts.insert("gap".into(), distribution(gap));
+            bursts.insert("length".into(), distribution(burst));
+        }
+        ChannelConfig::Schedule(schedule) => {
+            let pairs = schedule.iter().map(|&(start, length)| Value::Array(vec![duration(start), duration(length)]));
+            bursts.insert("schedule".into(), Value::Array(pairs.collect()));
+        }
+    }
+    bursts.insert("loss".into(), probability(bad.packet));
+    bursts.insert("bit_error_rate".into(), probability(bad.bit));
+    bursts.insert("extra_delay".into(), duration(extra_delay));
+    Value::Table(bursts)
+}
+
+fn distribution(distribution: &Distribution) -> Value {
+    let pair = |low: Duration, high: Duration| Value::Array(vec![duration(low), duration(high)]);
+    match *distribution {
+        Distribution::Fixed(span) => table([("fixed", duration(span))]),
+        Distribution::Uniform(low, high) => table([("uniform", pair(low, high))]),
+        Distribution::Exponential { mean } => table([("exponential", duration(mean))]),
+        Distribution::ExponentialClipped { mean, min, max } => {
+            table([("exponential", duration(mean)), ("clip", pair(min, max))])
+        }
+        Distribution::ExponentialTruncated { mean, min, max } => {
+            table([("exponential", duration(mean)), ("truncate", pair(min, max))])
+        }
+    }
+}
+
+fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
+    let mut flow = Table::new();
+    let mut put = |key: &str, value: Value| {
+        flow.insert(key.to_owned(), value);
+    };
+    put("name", text(&spec.name));
+    put("type", text(if matches!(spec.kind, FlowKind::Tcp(_)) { "tcp" } else { "udp" }));
+    put("from", text(&scenario.nodes[spec.from]));
+    put("to", text(&scenario.nodes[spec.to]));
+    put("start", duration(spec.spread.map_or(spec.start, |spread| spread.earliest)));
+    if let Some(spread) = spec.spread {
+        put("spread", duration(spread.width));
+    }
+    for (key, route) in [("route", &spec.route), ("return_route", &spec.return_route)] {
+        if let Some(route) = route {
+            put(key, Value::Array(route.iter().map(|link| text(&scenario.links[*link].name)).collect()));
+        }
+    }
+    match &spec.kind {
+        FlowKind::Tcp(tcp) => {
+            match tcp.workload {
+                Workload::Bulk(bytes) => put("bytes", text(SIZE.format(bytes.get()))),
+                Workload::Greedy { duration: None } => put("greedy", Value::Boolean(true)),
+                Workload::Greedy { duration: Some(span) } => put("greedy", table([("duration", duration(span))])),
+                Workload::RequestResponse { request, response, think, count } => put(
+                    "request_response",
+                    table([
+                        ("request", text(SIZE.format(request.get()))),
+                        ("response", text(SIZE.format(response.get()))),
+                        ("think", duration(think)),
+                        ("count", integer(count as u64)),
+                    ]),
+                ),
+            }
+            put("tcp", settings(tcp, scenario));
+        }
+        FlowKind::Udp(UdpFlow { rate, packet, pattern, stop }) => {
+            put("rate", text(format_rate(*rate)));
+            put("packet", text(SIZE.format(*packet as u64)));
+            match pattern {
+                UdpPattern::Cbr => put("pattern", text("cbr")),
+                UdpPattern::OnOff { on, off } => {
+                    put("pattern", table([("on", distribution(on)), ("off", distribution(off))]));
+                }
+            }
+            if let Some(stop) = stop {
+                put("stop", duration(*stop));
+            }
+        }
+    }
+    Value::Table(flow)
+}
+
+fn settings(tcp: &TcpFlow, scenario: &Scenario) -> Value {
+    let ends = (tcp.sender, tcp.receiver);
+    // Names that stand for nothing are possible in a value made by hand; its settings are then written as given.
+    let explicit = all_explicit(&tcp.profile_name, &tcp.variant_name, &scenario.variants, &tcp.explicit, &ends)
+        .unwrap_or_else(|_| tcp.explicit.clone());
+    let mut settings = Table::new();
+    settings.insert("profile".into(), text(&tcp.profile_name));
+    settings.insert("variant".into(), text(&tcp.variant_name));
+    settings.extend(overrides(&explicit));
+    Value::Table(settings)
+}
+
+fn overrides(overrides: &TcpOverrides) -> Table {
+    let mut written = cells(&overrides.both);
+    for (end, given) in [("sender", &overrides.sender), ("receiver", &overrides.receiver)] {
+        if !given.is_empty() {
+            written.insert(end.into(), Value::Table(cells(given)));
+        }
+    }
+    written
+}
+
+fn cells(given: &std::collections::BTreeMap<&'static str, Cell>) -> Table {
+    let mut written = Table::new();
+    for (key, cell) in given {
+        let counted = setting(key).map(|setting| setting.kind);
+        let value = match cell {
+            Cell::Count(count) => match counted {
+                Some(super::settings::Kind::Count(counted)) if !counted.what.is_empty() => {
+                    text(format!("{count} {}", counted.what))
+                }
+                _ => integer(*count),
+            },
+            Cell::Span(span) => duration(*span),
+            Cell::Size(bytes) => text(SIZE.format(*bytes)),
+            Cell::Flag(flag) => Value::Boolean(*flag),
+            Cell::Word(word) => text(*word),
+        };
+        match key.split_once('.') {
+            None => {
+                written.insert((*key).to_owned(), value);
+            }
+            Some((group, key)) => {
+                let group = written.entry(group).or_insert_with(|| Value::Table(Table::new()));
+                if let Value::Table(group) = group {
+                    group.insert(key.to_owned(), value);
+                }
+            }
+        }
+    }
+    written
+}

@@ -1,0 +1,217 @@
+//! Who is wired to whom: the links that a flow takes, and what such a path amounts to.
+
+use std::fmt;
+
+use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::units::{Bytes, Duration, Rate};
+
+use crate::scenario::{FlowSpec, LinkSpec, Scenario};
+
+/// No links lead from one node to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreachable {
+    /// The node that sends.
+    pub from: String,
+    /// The node that is not reached.
+    pub to: String,
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no links lead from `{}` to `{}`", self.from, self.to)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+/// Links in the order in which packets pass them, as indices into [`Scenario::links`].
+pub type Path = Vec<usize>;
+
+/// The path of fewest links; among those the one of least delay; among those the one whose links come first.
+///
+/// # Errors
+/// There is no path.
+pub fn path(scenario: &Scenario, from: usize, to: usize) -> Result<Path, Unreachable> {
+    let distance = distances(scenario, to);
+    let unreachable = || Unreachable {
+        from: scenario.nodes.get(from).cloned().unwrap_or_default(),
+        to: scenario.nodes.get(to).cloned().unwrap_or_default(),
+    };
+    let mut at = from;
+    let mut path = Path::new();
+    while at != to {
+        let here = distance.get(at).copied().flatten().ok_or_else(unreachable)?;
+        let next = scenario.links.iter().position(|link| link.from == at && through(link, &distance) == Some(here));
+        let next = next.expect("a node with a distance has a link that the distance comes from");
+        path.push(next);
+        at = scenario.links[next].to;
+    }
+    Ok(path)
+}
+
+/// Hops, then nanoseconds.
+type Distance = (usize, u64);
+
+/// How far it is over a link.
+fn through(link: &LinkSpec, distance: &[Option<Distance>]) -> Option<Distance> {
+    let (hops, delay) = distance.get(link.to).copied().flatten()?;
+    Some((hops + 1, delay.saturating_add(link.config.delay.as_nanos())))
+}
+
+/// How far it is from each node to `to` (Bellman and Ford: scenarios have a handful of links).
+fn distances(scenario: &Scenario, to: usize) -> Vec<Option<Distance>> {
+    let mut distance = vec![None; scenario.nodes.len()];
+    let Some(goal) = distance.get_mut(to) else { return distance };
+    *goal = Some((0, 0));
+    loop {
+        let mut changed = false;
+        for link in &scenario.links {
+            if let Some(candidate) = through(link, &distance)
+                && let Some(known) = distance.get_mut(link.from)
+                && known.is_none_or(|known| candidate < known)
+            {
+                *known = Some(candidate);
+                changed = true;
+            }
+        }
+        if !changed {
+            return distance;
+        }
+    }
+}
+
+/// The paths of a flow: there and back, its own routes honoured.
+///
+/// # Errors
+/// There is no path in one of the directions.
+pub fn flow_paths(scenario: &Scenario, flow: &FlowSpec) -> Result<(Path, Path), Unreachable> {
+    Ok((forward_path(scenario, flow)?, return_path(scenario, flow)?))
+}
+
+/// The path of a flow's data.
+///
+/// # Errors
+/// There is none.
+pub fn forward_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
+    flow.route.clone().map_or_else(|| path(scenario, flow.from, flow.to), Ok)
+}
+
+/// The path of a flow's acknowledgements.
+///
+/// # Errors
+/// There is none.
+pub fn return_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
+    flow.return_route.clone().map_or_else(|| path(scenario, flow.to, flow.from), Ok)
+}
+
+/// What a path amounts to, in one direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathFacts {
+    /// Propagation delay.
+    pub delay: Duration,
+    /// The slowest line; `None` where no line takes time.
+    pub bottleneck: Option<Rate>,
+    /// The link with the slowest line, the first of several; an index into [`Scenario::links`].
+    pub bottleneck_link: Option<usize>,
+    /// Room in the bottleneck's queue as the time that the line takes to send it, for packets of the length asked
+    /// about; `None` for an unlimited queue.
+    pub queue: Option<Duration>,
+}
+
+/// The facts of a path for packets of `packet` bytes on the wire.
+pub fn facts(scenario: &Scenario, path: &[usize], packet: u32) -> PathFacts {
+    let links = || path.iter().map(|&index| (index, &scenario.links[index].config));
+    let delay = links().fold(Duration::ZERO, |sum, (_, link)| sum + link.delay);
+    let slowest = links().filter_map(|(index, link)| Some((link.rate?, index))).min();
+    let queue = slowest.and_then(|(rate, index)| match scenario.links[index].config.queue.limit {
+        QueueLimit::Unlimited => None,
+        QueueLimit::Packets(count) => Some(rate.time_for_ceil(packet as u64).saturating_mul(count as u64)),
+        QueueLimit::Bytes(bytes) => Some(time_for(rate, bytes.get())),
+    });
+    PathFacts {
+        delay,
+        bottleneck: slowest.map(|(rate, _)| rate),
+        bottleneck_link: slowest.map(|(_, link)| link),
+        queue,
+    }
+}
+
+/// The time that any number of bytes takes, rounded up: [`Rate::time_for_ceil`] holds up to 2 GB only.
+pub(crate) fn time_for(rate: Rate, bytes: u64) -> Duration {
+    let nanos = (bytes as u128 * 8_000_000_000).div_ceil(rate.bits_per_second() as u128);
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// The bandwidth-delay product: what is in flight when the bottleneck is never idle and its queue is empty, for a
+/// round trip of propagation delays. `None` where no line of the way there takes time.
+pub fn bandwidth_delay_product(there: &PathFacts, back: &PathFacts) -> Option<Bytes> {
+    Some(Bytes::new(there.bottleneck?.bytes_in_floor(there.delay + back.delay)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(links: &str) -> Scenario {
+        let mut text = String::from("name = \"t\"\n[[flows]]\nfrom = \"A\"\nto = \"B\"\ntype = \"udp\"\n");
+        text.push_str("rate = \"1 Mbit/s\"\npacket = \"1000 B\"\n");
+        for (index, line) in links.lines().filter(|line| !line.trim().is_empty()).enumerate() {
+            let [from, to, delay]: [&str; 3] =
+                line.split_whitespace().collect::<Vec<_>>().try_into().expect("three words");
+            text.push_str(&format!("[[links]]\nname = \"{index}\"\nfrom = \"{from}\"\nto = \"{to}\"\n"));
+            text.push_str(&format!("rate = \"1 Mbit/s\"\ndelay = \"{delay} ms\"\n"));
+        }
+        Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn found(links: &str) -> Path {
+        let scenario = scenario(links);
+        forward_path(&scenario, &scenario.flows[0]).expect("reachable")
+    }
+
+    #[test]
+    fn fewest_hops_then_least_delay_then_order() {
+        assert_eq!(found("A C 1\nC B 1\nA B 500"), [2], "one hop beats two");
+        assert_eq!(found("A C 5\nC B 5\nA D 1\nD B 8"), [2, 3], "9 ms beat 10 ms");
+        assert_eq!(found("A C 5\nC B 5\nA D 5\nD B 5"), [0, 1], "the first of equals");
+        assert_eq!(found("A B 5\nA B 4"), [1]);
+    }
+
+    #[test]
+    fn links_lead_one_way() {
+        let scenario = scenario("A B 5");
+        let error = return_path(&scenario, &scenario.flows[0]).expect_err("no way back");
+        assert_eq!(error, Unreachable { from: "B".into(), to: "A".into() });
+    }
+
+    #[test]
+    fn facts_by_hand() {
+        let text = "
+            name = \"t\"
+            [[links]]
+            name = \"access\"
+            between = [\"A\", \"R\"]
+            rate = \"10 Mbit/s\"
+            delay = \"10 ms\"
+            [[links]]
+            name = \"sat\"
+            between = [\"R\", \"B\"]
+            rate = \"2 Mbit/s\"
+            delay = \"255 ms\"
+            queue = \"49 packets\"
+            [[flows]]
+            from = \"A\"
+            to = \"B\"
+            bytes = \"1 MB\"";
+        let scenario = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let (there, back) = flow_paths(&scenario, &scenario.flows[0]).expect("reachable");
+        assert_eq!((there.as_slice(), back.as_slice()), ([0, 2].as_slice(), [3, 1].as_slice()));
+        let there = facts(&scenario, &there, 1000);
+        assert_eq!(there.delay, Duration::from_millis(265));
+        assert_eq!(there.bottleneck, Rate::from_bits_per_second(2_000_000));
+        // 49 packets of 4 ms.
+        assert_eq!(there.queue, Some(Duration::from_millis(196)));
+        // 2 Mbit/s * 530 ms / 8.
+        assert_eq!(bandwidth_delay_product(&there, &facts(&scenario, &back, 1000)), Some(Bytes::new(132_500)));
+    }
+}

@@ -1,0 +1,311 @@
+//! The language: what each key becomes, in both directions.
+
+use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, QueueLimit};
+use bentpipe_engine::tcp::RttClock;
+use bentpipe_engine::units::{Bytes, Duration, Probability};
+use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, UdpPattern, Workload};
+use proptest::prelude::*;
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Every key of the language, none of them at its default.
+const EVERYTHING: &str = r#"
+name = "everything"
+description = "all keys"
+source = "this test"
+seed = 18446744073709551615
+time_limit = "1.5 min"
+
+[tcp]
+profile = "ns2"
+variant = "mine"
+mss = "536 B"
+sender.max_burst = 3
+receiver = { receive_buffer = "64 KiB", ack.delay = "100 ms" }
+
+[variants.mine]
+base = "newreno"
+description = "ours"
+fixed_window = "20 segments"
+initial_window = 3
+byte_counting = "1 segment"
+dup_thresh = { count = 4, window_fraction = 8 }
+recovery = "inflate"
+inflate = { exit = "first-new-ack", deflate = false, timer = "slow-but-steady" }
+sack = true
+limited_transmit = true
+frto = true
+max_burst = "7 segments"
+
+[[links]]
+name = "up"
+from = "A"
+to = "B"
+rate = "1.5 Mbit/s"
+delay = "0.25 s"
+queue = { limit = "200 ms", discipline = "red", min_threshold = "4.5 packets", max_threshold = "20 packets", max_probability = "2 %", weight = 0.002, gentle = false, wait = false, mean_packet = "1 kB" }
+loss = "0.1 %"
+bit_error_rate = "1e-7"
+drop_list = [1, 5, 100]
+
+[links.bursts]
+gap = { exponential = "5 s", truncate = ["1 s", "20 s"] }
+length = { fixed = "30 ms" }
+loss = 0.5
+bit_error_rate = 1e-4
+extra_delay = "550 ms"
+
+[[links]]
+name = "down"
+between = ["B", "A"]
+rate = "unlimited"
+delay = "7 us"
+queue = "unlimited"
+forward = { queue = "64 kB", bursts.schedule = [["4.2 s", "24 ms"], ["10 s", "1 ms"]] }
+backward = { rate = "10 kbit/s", gilbert_elliott = { good = "10 s", bad = "100 ms", loss_good = "1e-5", loss_bad = "50 %" } }
+
+[[flows]]
+name = "bulk"
+from = "A"
+to = "B"
+bytes = "3 segments"
+start = "10 ms"
+count = 3
+stagger = "1 s"
+spread = "5 ms"
+route = ["up"]
+return_route = ["down"]
+tcp = { profile = "rfc", rto = { tick = "500 ms", phase = "20 ms", fire_on_tick = true, initial = "3 s", min = "2 s", max = "64 s", max_retries = "unlimited" } }
+
+[[flows]]
+from = "A"
+to = "B"
+greedy = { duration = "20 s" }
+[flows.tcp]
+variant = "sack"
+ack = { delay = "0 s", every = 3, daass = "slow-start" }
+window_scaling = false
+timestamps = true
+sack_blocks = 2
+dsack = true
+window_clamp = 100
+initial_ssthresh = "off"
+nagle = true
+time_wait = "1 s"
+tcb_sharing = "ssthresh-and-rtt"
+shortcuts = { window_unit = "bytes", handshake = "three-way", ssthresh_base = "flight-size", ns2_recovery = false, ns2_inflate_always = true, ns2_lengths = false, ns2_delayed_syn_ack = true, ns2_bare_first_segment = false }
+
+[[flows]]
+name = "forever"
+from = "A"
+to = "B"
+greedy = true
+
+[[flows]]
+name = "web"
+from = "A"
+to = "B"
+request_response = { request = "400 B", response = "2 segments", think = "1 s", count = "20 requests" }
+
+[[flows]]
+name = "voice"
+type = "udp"
+from = "B"
+to = "A"
+rate = "64 kbit/s"
+packet = "200 B"
+pattern = { on = { exponential = "1 s" }, off = { exponential = "1.35 s", clip = ["0 s", "9 s"] } }
+start = "1 ms"
+stop = "60 s"
+"#;
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, "test.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn tcp<'s>(scenario: &'s Scenario, name: &str) -> &'s TcpFlow {
+    match &scenario.flows.iter().find(|flow| flow.name == name).expect("there").kind {
+        FlowKind::Tcp(tcp) => tcp,
+        FlowKind::Udp(_) => panic!("a TCP flow"),
+    }
+}
+
+#[test]
+fn every_key_arrives() {
+    let scenario = parse(EVERYTHING);
+    assert_eq!((scenario.seed, scenario.time_limit), (u64::MAX, Duration::from_secs(90)));
+    let up = &scenario.links[0].config;
+    // 1.5 Mbit/s for 200 ms.
+    assert_eq!(up.queue.limit, QueueLimit::Bytes(Bytes::new(37_500)));
+    let Discipline::Red(red) = up.queue.discipline else { panic!("RED") };
+    assert_eq!((red.min_threshold, red.max_threshold, red.weight), (4.5, 20.0, 0.002));
+    assert_eq!((red.gentle, red.wait, red.mean_packet), (false, false, Bytes::new(1000)));
+    let gap = Distribution::ExponentialTruncated { mean: ms(5000), min: ms(1000), max: ms(20_000) };
+    assert_eq!(up.channel, ChannelConfig::OnOff { gap, burst: Distribution::Fixed(ms(30)) });
+    assert_eq!((up.good.packet.get(), up.good.bit.get()), (0.001, 1e-7));
+    assert_eq!((up.bad.packet.get(), up.bad.bit.get()), (0.5, 1e-4));
+    assert_eq!(up.drop_list, [1, 5, 100]);
+
+    let names: Vec<_> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["up", "down/forward", "down/backward"]);
+    let down = &scenario.links[1].config;
+    assert_eq!((down.rate, down.delay), (None, Duration::from_micros(7)));
+    assert_eq!(down.channel, ChannelConfig::Schedule(vec![(ms(4200), ms(24)), (ms(10_000), ms(1))]));
+    assert_eq!((down.bad.packet, down.queue.limit), (Probability::ONE, QueueLimit::Bytes(Bytes::new(64_000))));
+    let back = &scenario.links[2].config;
+    assert_eq!(back.rate.map(|rate| rate.bits_per_second()), Some(10_000));
+    assert_eq!((back.good.packet.get(), back.bad.packet.get()), (1e-5, 0.5));
+    let mean = |mean| Distribution::Exponential { mean };
+    assert_eq!(back.channel, ChannelConfig::OnOff { gap: mean(ms(10_000)), burst: mean(ms(100)) });
+
+    let bulk = tcp(&scenario, "bulk-2");
+    assert_eq!((bulk.profile_name.as_str(), bulk.variant_name.as_str()), ("rfc", "mine"));
+    assert_eq!(bulk.workload, Workload::Bulk(Bytes::new(3 * 536)));
+    assert_eq!((bulk.sender.variant.max_burst, bulk.receiver.variant.max_burst), (Some(3), Some(7)));
+    assert_eq!((bulk.sender.receive_buffer, bulk.receiver.receive_buffer), (32 << 20, 65_536));
+    assert_eq!((bulk.sender.ack.delay, bulk.receiver.ack.delay), (ms(200), ms(100)));
+    assert_eq!(bulk.sender.rto.clock, RttClock::Ticks { tick: ms(500), phase: ms(20), fire_on_tick: true });
+    let second = scenario.flows.iter().find(|flow| flow.name == "bulk-2").expect("there");
+    assert!(second.start >= ms(1010) && second.start < ms(1015), "{:?}", second.start);
+    assert_eq!((second.route.clone(), second.return_route.clone()), (Some(vec![0]), Some(vec![1])));
+
+    let greedy = tcp(&scenario, "flow-2");
+    assert_eq!(greedy.workload, Workload::Greedy { duration: Some(Duration::from_secs(20)) });
+    assert_eq!((greedy.sender.window_clamp, greedy.sender.initial_ssthresh), (Some(100), None));
+    // What the flow sets for both ends replaces what [tcp] set for one.
+    assert_eq!(greedy.receiver.ack.delay, Duration::ZERO);
+    let FlowKind::Udp(voice) = &scenario.flows.last().expect("there").kind else { panic!("UDP") };
+    assert!(matches!(voice.pattern, UdpPattern::OnOff { on: Distribution::Exponential { .. }, .. }));
+    assert_eq!(voice.stop, Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn everything_reads_back() {
+    let scenario = parse(EVERYTHING);
+    let text = scenario.to_toml();
+    assert_eq!(parse(&text), scenario, "{text}");
+}
+
+#[test]
+fn explicit_settings_survive_a_change_of_variant() {
+    let scenario = parse(EVERYTHING).with_variant("tahoe").expect("a variant");
+    let bulk = tcp(&scenario, "bulk-1");
+    assert_eq!((bulk.variant_name.as_str(), bulk.sender.variant.initial_window), ("tahoe", 10));
+    assert_eq!((bulk.sender.mss, bulk.sender.variant.max_burst, bulk.receiver.variant.max_burst), (536, Some(3), None));
+    assert_eq!(parse(&scenario.to_toml()), scenario);
+    assert!(scenario.with_variant("tahoo").is_err());
+    // Also where they are what the old variant says anyway.
+    let text = EVERYTHING.replace("variant = \"mine\"\n", "variant = \"mine\"\ninitial_window = 3\n");
+    let same = parse(&text).with_variant("tahoe").expect("a variant");
+    assert_eq!(tcp(&same, "bulk-1").sender.variant.initial_window, 3);
+}
+
+#[test]
+fn what_a_caller_changes_by_hand_is_written_too() {
+    let mut scenario = parse(EVERYTHING);
+    let FlowKind::Tcp(tcp) = &mut scenario.flows[0].kind else { panic!("TCP") };
+    tcp.sender.mss = 1000;
+    tcp.receiver.nagle = true;
+    let again = parse(&scenario.to_toml());
+    let FlowKind::Tcp(read) = &again.flows[0].kind else { panic!("TCP") };
+    assert_eq!((read.sender.mss, read.receiver.mss, read.sender.nagle, read.receiver.nagle), (1000, 536, false, true));
+}
+
+#[test]
+fn a_seed_moves_the_drawn_starts_only() {
+    let scenario = parse(EVERYTHING);
+    let other = scenario.with_seed(7);
+    assert_eq!(other.seed, 7);
+    assert_ne!(other.flows[0].start, scenario.flows[0].start);
+    assert_eq!(other.flows[3].start, scenario.flows[3].start);
+    assert_eq!(other.with_seed(scenario.seed), scenario);
+}
+
+#[test]
+fn overrides_reach_every_place() {
+    let sets = [
+        ("links.up.delay", "300 ms"),
+        ("links.down.forward.queue.discipline", "red"),
+        ("links.down.forward.rate", "1 Mbit/s"),
+        ("links.up.drop_list", "[2]"),
+        ("flows.forever.bytes", "10 MB"),
+        ("flows.0.count", "2"),
+        ("tcp.rto.min", "300 ms"),
+        ("links.2", "{ name = \"x\" }"),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let scenario = Scenario::parse(EVERYTHING, "test.toml", &sets[..7]).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(
+        (scenario.links[0].config.delay, scenario.links[0].config.drop_list.as_slice()),
+        (ms(300), [2].as_slice())
+    );
+    let down = &scenario.links[1].config.queue;
+    assert_eq!(down.limit, QueueLimit::Bytes(Bytes::new(64_000)));
+    // 1-exp(-1/C) for 1 Mbit/s and packets of 500 B: C = 250.
+    let Discipline::Red(red) = down.discipline else { panic!("RED") };
+    assert!((red.weight - (1.0 - (-1.0f64 / 250.0).exp())).abs() < 1e-15);
+    assert_eq!(tcp(&scenario, "forever").workload, Workload::Bulk(Bytes::new(10_000_000)));
+    assert!(scenario.flows.iter().all(|flow| flow.name != "bulk-3"));
+    assert_eq!(tcp(&scenario, "forever").sender.rto.min, ms(300));
+    assert!(Scenario::parse(EVERYTHING, "test.toml", &sets[7..]).is_err());
+}
+
+#[test]
+fn a_trace_of_bursts_is_read_from_beside_the_scenario() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("fades.csv"), "# a walk\nstart_s,length_s\n4.2,0.024\n\n10, 1e-3\n")
+        .expect("written");
+    let text = EVERYTHING.replace("schedule = [[\"4.2 s\", \"24 ms\"], [\"10 s\", \"1 ms\"]]", "file = \"fades.csv\"");
+    std::fs::write(folder.path().join("s.toml"), text).expect("written");
+    let scenario = Scenario::load(folder.path().join("s.toml"), &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(scenario, parse(EVERYTHING));
+    std::fs::write(folder.path().join("fades.csv"), "start_s,length_s\n4.2,24 ms\n").expect("written");
+    let errors = Scenario::load(folder.path().join("s.toml"), &[]).expect_err("a unit in a column of seconds");
+    assert!(errors.0[0].source.ends_with("fades.csv"), "{errors}");
+    assert_eq!((errors.0[0].line, errors.0[0].key.as_str()), (2, "links.1.forward.bursts.file"));
+}
+
+/// A piece of the text above, mangled.
+fn mangled() -> impl Strategy<Value = String> {
+    let replacement = prop_oneof![
+        Just(String::new()),
+        "[0-9.e+-]{0,6}",
+        Just("\"\"".to_owned()),
+        Just("[]".to_owned()),
+        Just("{}".to_owned()),
+        Just("-1".to_owned()),
+        Just("\"99999999999999999999 s\"".to_owned()),
+        Just("\"0 s\"".to_owned()),
+        Just("\"é %\"".to_owned()),
+        "\\PC{0,8}",
+    ];
+    (0..EVERYTHING.len(), 0usize..40, replacement).prop_map(|(at, length, with)| {
+        let floor =
+            |at: usize| (0..=at.min(EVERYTHING.len())).rev().find(|at| EVERYTHING.is_char_boundary(*at)).unwrap_or(0);
+        let (start, end) = (floor(at), floor(at + length));
+        format!("{}{with}{}", &EVERYTHING[..start], &EVERYTHING[end..])
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_text_panics(text in prop_oneof![mangled(), "\\PC*", "(.|\n)*"], key in "[a-z0-9.=é]{0,12}", value in "\\PC{0,12}") {
+        for sets in [vec![], vec![(key, value)]] {
+            match Scenario::parse(&text, "test.toml", &sets) {
+                Ok(scenario) => {
+                    let written = scenario.to_toml();
+                    let again = Scenario::parse(&written, "again.toml", &[]);
+                    prop_assert_eq!(again.map_err(|errors| errors.to_string()), Ok(scenario), "{}", written);
+                }
+                Err(errors) => {
+                    prop_assert!(!errors.0.is_empty());
+                    prop_assert!(!errors.to_string().is_empty());
+                }
+            }
+        }
+    }
+}

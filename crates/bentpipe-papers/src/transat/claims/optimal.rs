@@ -1,0 +1,195 @@
+//! Claims about runs without errors: tables 1 and 2, sections 2.3 and 3.1.
+
+use bentpipe_sim::RunResult;
+
+use super::super::lab::{Lab, elapsed};
+use super::super::setting::{Setting, Variant};
+use super::super::single;
+use super::Finding;
+use crate::published::TRANSAT;
+use crate::reproduce::ReproduceError;
+
+type Found = Result<Finding, ReproduceError>;
+
+fn run(lab: &Lab<'_>, table: u8, key: &str, variant: Variant) -> Result<(RunResult, bool), ReproduceError> {
+    let (setting, last) = single::plan(table, key).expect("a row of the table");
+    Ok((lab.single(&setting.with_variant(variant))?, last))
+}
+
+/// The time of a cell of table 1 or 2, seconds.
+fn time(lab: &Lab<'_>, table: u8, key: &str, variant: Variant) -> Result<f64, ReproduceError> {
+    let (result, last) = run(lab, table, key, variant)?;
+    Ok(single::time(&result, last).expect("the lab refuses unfinished runs"))
+}
+
+/// The times of a row, in the order of [`Variant::WITHOUT_RED`].
+fn times(lab: &Lab<'_>, key: &str) -> Result<Vec<f64>, ReproduceError> {
+    Variant::WITHOUT_RED.iter().map(|&v| time(lab, 1, key, v)).collect()
+}
+
+/// Greatest distance of a row from the published one, percent.
+fn worst(key: &str, ours: &[f64]) -> f64 {
+    let published = &TRANSAT.table(1).expect("table 1").rows[key];
+    ours.iter().zip(published).map(|(a, b)| 100.0 * (a / b - 1.0).abs()).fold(0.0, f64::max)
+}
+
+/// Enhanced before IW4 before DAASS before Reference, which SACK and limited transmit do not change.
+fn in_order(t: &[f64]) -> bool {
+    let &[reference, iw4, daass, sack, sack_lt, enhanced] = t else { return false };
+    enhanced < iw4 && iw4 < daass && daass < reference && reference == sack && reference == sack_lt
+}
+
+fn list(times: &[f64]) -> String {
+    let shown: Vec<_> = times.iter().map(|t| format!("{t:.2}")).collect();
+    shown.join(" / ")
+}
+
+/// Without errors and congestion: Enhanced, IW4, DAASS, then Reference, SACK and SACK + limited transmit alike.
+pub(super) fn t_c01(lab: &Lab<'_>) -> Found {
+    let t = times(lab, "200-on")?;
+    let note = format!("{} s in the order of the table", list(&t));
+    Ok(Finding::new(worst("200-on", &t), note).and(in_order(&t)).or_shape(in_order(&t)))
+}
+
+/// Without window scaling the receiver's window limits the flow.
+pub(super) fn t_c02(lab: &Lab<'_>) -> Found {
+    let t = times(lab, "200-off")?;
+    let (result, _) = run(lab, 1, "200-off", Variant::Ref)?;
+    let flight = result.flows[0].stats.max_flight / Setting::PAYLOAD;
+    let window = u64::from(Setting::WINDOW_WITHOUT_SCALING);
+    let note = format!("{} s; at most {flight} of {window} segments outstanding", list(&t));
+    Ok(Finding::new(worst("200-off", &t), note).and(flight == window).or_shape(in_order(&t)))
+}
+
+/// Slow start overshoots a queue of 50 packets, and NewReno takes long to repair it.
+pub(super) fn t_c03(lab: &Lab<'_>) -> Found {
+    let (small, large) = (time(lab, 1, "50-on", Variant::Ref)?, time(lab, 1, "200-on", Variant::Ref)?);
+    Ok(Finding::new(small / large, format!("{small:.2} s against {large:.2} s")).or_shape(small > 2.0 * large))
+}
+
+/// Without scaling nothing is lost at 50 packets, and times are those of 200.
+pub(super) fn t_c04(lab: &Lab<'_>) -> Found {
+    let mut drops = 0;
+    let mut same = true;
+    for &variant in Variant::WITHOUT_RED {
+        drops += run(lab, 1, "50-off", variant)?.0.links.iter().map(|l| l.dropped()).sum::<u64>();
+        same &= time(lab, 1, "50-off", variant)? == time(lab, 1, "200-off", variant)?;
+    }
+    let note = if same { "times equal to the nanosecond" } else { "times differ" };
+    Ok(Finding::new(drops as f64, note).and(same))
+}
+
+/// IW4 or DAASS alone help little once slow start overshoots.
+pub(super) fn t_c05(lab: &Lab<'_>) -> Found {
+    let t = times(lab, "50-on")?;
+    let change = |i: usize| 100.0 * (t[i] / t[0] - 1.0);
+    let little = |c: f64| (-20.0..=0.0).contains(&c);
+    let note = format!("IW4 {:.1} %, DAASS {:.1} %", change(1), change(2));
+    Ok(Finding::new(change(1), note).and(little(change(2))))
+}
+
+/// SACK repairs the overshoot far faster than NewReno.
+pub(super) fn t_c06(lab: &Lab<'_>) -> Found {
+    let t = times(lab, "50-on")?;
+    let note = format!("Ref {:.2} s, SACK {:.2} s, SACK + limited transmit {:.2} s", t[0], t[3], t[4]);
+    Ok(Finding::new(t[0] / t[3], note).and(t[4] < t[0]).or_shape(t[3] < t[0]))
+}
+
+/// Reference is faster beside CBR 1.7 than beside CBR 0.8.
+pub(super) fn t_c08(lab: &Lab<'_>) -> Found {
+    let (more, less) = (time(lab, 1, "50-cbr1.7-on", Variant::Ref)?, time(lab, 1, "50-cbr0.8-on", Variant::Ref)?);
+    Ok(Finding::new(more / less, format!("{more:.2} s beside 1.7 Mbit/s, {less:.2} s beside 0.8")))
+}
+
+/// Window scaling makes no difference for four flows beside CBR 0.8.
+pub(super) fn t_c11(lab: &Lab<'_>) -> Found {
+    let mut differences = Vec::new();
+    for flow in ["fastest", "slowest"] {
+        for variant in Variant::ALL {
+            let on = time(lab, 2, &format!("{flow}-cbr0.8-on"), variant)?;
+            let off = time(lab, 2, &format!("{flow}-cbr0.8-off"), variant)?;
+            differences.push(((on - off).abs(), variant.name()));
+        }
+    }
+    let (greatest, variant) = differences.iter().copied().fold((0.0, ""), |a, b| if b.0 > a.0 { b } else { a });
+    let unchanged = differences.iter().filter(|(d, _)| *d <= 0.5).count();
+    let note = format!("greatest at {variant}; {unchanged} of {} cells within 0.5 s", differences.len());
+    Ok(Finding::new(greatest, note).or_shape(2 * unchanged > differences.len()))
+}
+
+/// With competing traffic the congestion window stays under 64 KB.
+pub(super) fn t_c12(lab: &Lab<'_>) -> Found {
+    let mut greatest = 0;
+    for variant in Variant::ALL {
+        let (result, _) = run(lab, 2, "fastest-cbr0.8-on", variant)?;
+        greatest = result.flows.iter().map(|f| f.stats.max_flight).max().unwrap_or(0).max(greatest);
+    }
+    let kilobytes = greatest as f64 / 1024.0;
+    Ok(Finding::new(kilobytes, "most data outstanding in any of the four flows, any variant").or_shape(kilobytes < 96.0))
+}
+
+/// Four flows do not share fairly.
+pub(super) fn t_c13(lab: &Lab<'_>) -> Found {
+    let mut ratios = Vec::new();
+    for row in ["on", "off", "cbr0.8-on", "cbr0.8-off"] {
+        for variant in Variant::ALL {
+            let slowest = time(lab, 2, &format!("slowest-{row}"), variant)?;
+            ratios.push(slowest / time(lab, 2, &format!("fastest-{row}"), variant)?);
+        }
+    }
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ratios.iter().copied().fold(0.0, f64::max);
+    Ok(Finding::new(least, format!("slowest against fastest flow from {least:.2} to {most:.2}")).or_shape(most > 1.05))
+}
+
+/// RED helps the slowest Enhanced flow beside CBR and leaves the fastest alone.
+pub(super) fn t_c14(lab: &Lab<'_>) -> Found {
+    let change = |flow: &str| {
+        let key = format!("{flow}-cbr0.8-on");
+        Ok::<_, ReproduceError>((time(lab, 2, &key, Variant::Enh)?, time(lab, 2, &key, Variant::EnhRed)?))
+    };
+    let ((slow, slow_red), (fast, fast_red)) = (change("slowest")?, change("fastest")?);
+    let note = format!("slowest {slow:.2} -> {slow_red:.2} s, fastest {fast:.2} -> {fast_red:.2} s; one draw of RED");
+    Ok(Finding::new(slow_red - slow, note).and((fast_red / fast - 1.0).abs() < 0.1))
+}
+
+/// Without CBR RED does not help: its average stays low while slow start fills the queue.
+pub(super) fn t_c15(lab: &Lab<'_>) -> Found {
+    let fast = time(lab, 2, "fastest-on", Variant::Enh)?;
+    let fast_red = time(lab, 2, "fastest-on", Variant::EnhRed)?;
+    let (setting, _) = single::plan(2, "fastest-on").expect("a row of the table");
+    let (_, trace) = lab.traced(&setting.with_variant(Variant::EnhRed))?;
+    let first_drop = trace.flows.iter().flat_map(|f| f.queue_drops.iter().map(|p| p.0)).fold(f64::INFINITY, f64::min);
+    let average = trace.queue.iter().take_while(|q| q.at < first_drop).filter_map(|q| q.average).fold(0.0, f64::max);
+    let waiting = trace.queue.iter().take_while(|q| q.at <= first_drop).map(|q| q.packets).max().unwrap_or(0);
+    let below = average < Setting::RED_MIN_THRESHOLD;
+    let note = format!(
+        "fastest {fast:.2} -> {fast_red:.2} s; until the first drop the average is at most {average:.1} of {} packets \
+         while up to {waiting} wait",
+        Setting::RED_MIN_THRESHOLD
+    );
+    Ok(Finding::new(fast_red - fast, note).and(below).or_shape(fast_red > 0.9 * fast))
+}
+
+/// Some variants finish sooner beside CBR, because they overshoot less.
+pub(super) fn t_c16(lab: &Lab<'_>) -> Found {
+    let change = |variant| {
+        Ok::<_, ReproduceError>(time(lab, 2, "fastest-cbr0.8-on", variant)? - time(lab, 2, "fastest-on", variant)?)
+    };
+    let (reference, daass) = (change(Variant::Ref)?, change(Variant::RefDaass)?);
+    let note = format!("fastest flow: Reference {reference:+.2} s, DAASS {daass:+.2} s");
+    Ok(Finding::new(reference, note).and(daass < 0.0).or_shape(reference < 0.0 || daass < 0.0))
+}
+
+/// Against the text ("Enhanced is best in all cases"): beside CBR 1.7 SACK with limited transmit is faster.
+pub(super) fn t_c19(lab: &Lab<'_>) -> Found {
+    let (result, _) = run(lab, 1, "50-cbr1.7-on", Variant::Enh)?;
+    let enhanced = elapsed(&result.flows[0]).expect("the lab refuses unfinished runs");
+    let sack_lt = time(lab, 1, "50-cbr1.7-on", Variant::SackLt)?;
+    let timeouts = result.flows[0].stats.timeouts;
+    let note = format!(
+        "SACK + limited transmit {sack_lt:.2} s, Enhanced {enhanced:.2} s with {timeouts} timeout(s): \"Enhanced is best \
+         in all cases\" is false"
+    );
+    Ok(Finding::new(sack_lt / enhanced, note))
+}

@@ -1,0 +1,143 @@
+//! Claims about what packets do: figures 2, 3, 6, 7 and 8.
+
+use super::super::figures::{Burst, burst_on_packets};
+use super::super::lab::Lab;
+use super::super::record::FlowTrace;
+use super::super::setting::{Setting, Variant};
+use super::Finding;
+use crate::published::TRANSAT;
+use crate::reproduce::ReproduceError;
+
+type Found = Result<Finding, ReproduceError>;
+
+/// Losses further apart than this belong to different episodes: some four round trips.
+const EPISODE_GAP: f64 = 2.0;
+
+/// ns-2's customary limit on the segments sent for one ACK (Fall and Floyd 1996, `maxburst_`).
+const MAX_BURST: u32 = 4;
+
+/// When the episodes of loss at the queue begin, seconds.
+fn episodes(flow: &FlowTrace) -> Vec<f64> {
+    let mut begins = Vec::new();
+    let mut last = f64::NEG_INFINITY;
+    for &(at, _) in &flow.queue_drops {
+        if at - last > EPISODE_GAP {
+            begins.push(at);
+        }
+        last = at;
+    }
+    begins
+}
+
+fn shown(times: &[f64]) -> String {
+    let shown: Vec<_> = times.iter().map(|t| format!("{t:.1}")).collect();
+    shown.join(", ")
+}
+
+/// At overflow about half of the window is lost.
+pub(super) fn t_c07(lab: &Lab<'_>) -> Found {
+    let (_, trace) = lab.traced(&Setting::one_flow())?;
+    let flow = &trace.flows[0];
+    let entered = flow.entered.first().copied().unwrap_or(f64::INFINITY);
+    // What is sent before the loss is noticed can still be lost until it has reached the queue.
+    let lost = flow.queue_drops.iter().filter(|p| p.0 <= entered + 0.1).count();
+    let window = flow.windows.iter().filter(|w| w.at <= entered).map(|w| w.flight).fold(0.0, f64::max);
+    let note = format!("{lost} packets lost of {window:.0} outstanding when the loss is noticed");
+    Ok(Finding::new(lost as f64 / window.max(1.0), note))
+}
+
+/// Beside CBR 0.8 a second episode follows the first recovery, beside CBR 1.7 none.
+pub(super) fn t_c09(lab: &Lab<'_>) -> Found {
+    let (_, less) = lab.traced(&Setting::one_flow().with_cbr(800))?;
+    let (_, more) = lab.traced(&Setting::one_flow().with_cbr(1700))?;
+    let (less, more) = (episodes(&less.flows[0]), episodes(&more.flows[0]));
+    let note = format!("beside 0.8 Mbit/s from {} s, beside 1.7 Mbit/s from {} s", shown(&less), shown(&more));
+    Ok(Finding::new(less.len() as f64, note).and(more.len() == 1).or_shape(less.len() > more.len()))
+}
+
+/// A limit on the burst per ACK removes the second episode.
+pub(super) fn t_c10(lab: &Lab<'_>) -> Found {
+    let base = Setting::one_flow().with_cbr(800);
+    let (_, free) = lab.traced(&base)?;
+    let (_, limited) = lab.traced(&base.with_max_burst(MAX_BURST))?;
+    let (free_drops, drops) = (free.flows[0].queue_drops.len(), limited.flows[0].queue_drops.len());
+    let (before, after) = (episodes(&free.flows[0]), episodes(&limited.flows[0]));
+    let note = format!(
+        "at most {MAX_BURST} segments per ACK: losses from {} s, {drops} in all; without the limit from {} s, {free_drops}",
+        shown(&after),
+        shown(&before)
+    );
+    Ok(Finding::new(after.len() as f64, note).or_shape(after.len() < before.len() || drops < free_drops))
+}
+
+/// The congestion window at a time, packets.
+fn window_at(flow: &FlowTrace, time: f64) -> f64 {
+    flow.windows.iter().take_while(|w| w.at <= time).last().map_or(1.0, |w| w.cwnd)
+}
+
+/// IW4 and DAASS open the window about five times faster.
+pub(super) fn t_c24(lab: &Lab<'_>) -> Found {
+    let (_, reference) = lab.traced(&Setting::one_flow())?;
+    let (_, enhanced) = lab.traced(&Setting::one_flow().with_variant(Variant::Enh))?;
+    let (reference, enhanced) = (&reference.flows[0], &enhanced.flows[0]);
+    // As long as Enhanced is in its first slow start, sampled every 0.1 s from the third second on: before that the
+    // windows are a few packets and their ratio jumps.
+    let end = enhanced.queue_drops.first().map_or(4.0, |p| p.0);
+    let times: Vec<f64> = (0..).map(|i| 2.0 + 0.1 * f64::from(i)).take_while(|&t| t < end).collect();
+    let ratios: Vec<f64> = times.iter().map(|&t| window_at(enhanced, t) / window_at(reference, t)).collect();
+    let mean = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
+    let last = ratios.last().copied().unwrap_or(f64::NAN);
+    let note = format!("mean ratio of the windows from 2 s to Enhanced's first loss at {end:.1} s; there {last:.1}");
+    Ok(Finding::new(mean, note).or_shape(mean > 1.5))
+}
+
+/// NewReno repairs one segment per round trip, SACK all within about one.
+pub(super) fn t_c25(lab: &Lab<'_>) -> Found {
+    let figure = TRANSAT.figure("T-F07").expect("a published figure");
+    let repair = |variant| {
+        let setting = burst_on_packets(lab, figure, variant, Burst::Loses)?;
+        let (_, trace) = lab.traced(&setting)?;
+        let flow = &trace.flows[0];
+        // From the first retransmission to the arrival of the last one at the receiver's side of things: the ACK
+        // that ends the recovery.
+        let entered = flow.entered.first().copied().unwrap_or(f64::NAN);
+        let left = flow.left.first().copied().unwrap_or(f64::NAN);
+        Ok::<_, ReproduceError>(((left - entered) / Setting::BASE_RTT, flow.channel_drops.len()))
+    };
+    let ((newreno, lost), (sack, _)) = (repair(Variant::Ref)?, repair(Variant::Sack)?);
+    let note = format!("{lost} packets lost; Reference repairs them in {newreno:.1} round trips, SACK in {sack:.1}");
+    Ok(Finding::new(newreno, note).and(sack <= 3.0).or_shape(sack < newreno))
+}
+
+/// The link's delay reaches TCP as delay, without loss or timeout; the clump of ACKs releases a burst of packets.
+pub(super) fn t_c26(lab: &Lab<'_>) -> Found {
+    let figure = TRANSAT.figure("T-F08").expect("a published figure");
+    let setting = burst_on_packets(lab, figure, Variant::Ref, Burst::Delays)?;
+    let (_, ideal) = lab.traced(&setting.clone().without_bursts())?;
+    let (_, delayed) = lab.traced(&setting)?;
+    let (ideal, delayed) = (&ideal.flows[0], &delayed.flows[0]);
+    let arrival = |flow: &FlowTrace, packet: f64| flow.received.iter().find(|p| p.1 == packet).map_or(f64::NAN, |p| p.0);
+    let first = figure.first_packet.expect("printed") as f64;
+    let late = arrival(delayed, first) - arrival(ideal, first);
+    let (from, to) = release_burst(delayed, arrival(delayed, first));
+    let note = format!(
+        "{} lost, {} timeouts; the ACKs then release packets {from} to {to} within 50 ms (printed: {} to {})",
+        delayed.channel_drops.len(),
+        delayed.timeouts.len(),
+        figure.release_first.expect("printed"),
+        figure.release_last.expect("printed"),
+    );
+    let clean = delayed.channel_drops.is_empty() && delayed.timeouts.is_empty();
+    Ok(Finding::new(late, note).and(clean && to > from).or_shape(clean))
+}
+
+/// The most packets sent within 50 ms, about what the satellite link carries in 12 packet times, in the two round
+/// trips after `time`: their first and last number.
+fn release_burst(flow: &FlowTrace, time: f64) -> (u64, u64) {
+    let after: Vec<_> = flow.sent.iter().map(|s| s.0).filter(|p| p.0 >= time && p.0 < time + 1.2).collect();
+    let clumps = after.iter().enumerate().map(|(i, first)| {
+        let last = after[i..].iter().take_while(|p| p.0 - first.0 <= 0.05).last().unwrap_or(first);
+        (first.1 as u64, last.1 as u64)
+    });
+    clumps.max_by_key(|&(from, to)| to.saturating_sub(from)).unwrap_or((0, 0))
+}

@@ -1,0 +1,213 @@
+//! The paper's figures as data and drawings, and what can be read off them as rows.
+
+use std::path::Path;
+
+use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, Span, write_figure, write_whole};
+
+use super::claims;
+use super::drawing;
+use super::lab::{Lab, elapsed};
+use super::record::{FlowTrace, Recorder};
+use super::setting::{Setting, Variant};
+use super::single;
+use crate::published::{PublishedFigure, TRANSAT};
+use crate::reproduce::ReproduceError;
+use crate::{Row, Verdict};
+
+/// How many figures the paper has.
+pub(super) const COUNT: u8 = 8;
+
+/// What a forced burst does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Burst {
+    /// Every packet in it is lost.
+    Loses,
+    /// Every packet in it comes one round trip of the link later.
+    Delays,
+}
+
+/// A setting whose only burst meets exactly the packets that the figure names. When they cross the satellite link is
+/// found in a run without bursts.
+pub(super) fn burst_on_packets(
+    lab: &Lab<'_>,
+    figure: &PublishedFigure,
+    variant: Variant,
+    kind: Burst,
+) -> Result<Setting, ReproduceError> {
+    let clean = Setting::one_flow().with_variant(variant);
+    let (_, trace) = lab.traced(&clean)?;
+    let crosses = |packet: Option<u64>| {
+        let packet = packet.expect("the figure names its packets") as f64;
+        trace.flows[0].crossed.iter().find(|p| p.1 == packet).expect("the transfer is longer").0
+    };
+    let (first, last) = (crosses(figure.first_packet), crosses(figure.last_packet));
+    // A packet is lost by the state as it leaves the link, and delayed by the state as its transmission begins: 255 ms
+    // and the 4 ms of its own transmission before. Packets are 4 ms apart, so 1 ms on either side meets no other.
+    let shift = if kind == Burst::Delays { 0.259 } else { 0.0 };
+    let micros = |seconds: f64| (seconds * 1e6).round() as u64;
+    let (start, end) = (micros(first - shift - 0.001), micros(last - shift + 0.001));
+    let at = (start, end - start);
+    Ok(match kind {
+        Burst::Loses => clean.with_burst_at(at, 100, 0),
+        Burst::Delays => clean.with_burst_at(at, 0, 550),
+    })
+}
+
+fn series(name: &str, mark: Mark, points: impl Iterator<Item = (f64, f64)>) -> Series {
+    Series { name: name.into(), mark, points: points.collect() }
+}
+
+/// Time and sequence number of one flow.
+fn sequence_panel(title: &str, trace: &Recorder, flow: usize, until: Option<f64>, receiver: bool) -> Panel {
+    let data = &trace.flows[flow];
+    let end = until.unwrap_or_else(|| data.acks.last().map_or(1.0, |p| p.0));
+    let before = |p: &(f64, f64)| p.0 <= end;
+    let mut all = vec![series("sent", Mark::Dot, data.sent.iter().map(|s| s.0).filter(before))];
+    if receiver {
+        all.push(series("received at H2", Mark::Dot, data.received.iter().copied().filter(before)));
+    }
+    all.push(series("ACK at H1", Mark::Step, data.acks.iter().copied().filter(before)));
+    let drops = || data.queue_drops.iter().chain(&data.channel_drops).copied().filter(before);
+    if drops().next().is_some() {
+        all.push(series("lost", Mark::Cross, drops()));
+    }
+    let bursts: Vec<_> = trace.bursts_until(end).iter().map(|&(from, to)| Span { from, to }).collect();
+    let mut x = Axis::time();
+    if let Some(until) = until {
+        x = x.between(0.0, until);
+    }
+    Panel {
+        title: title.into(),
+        x,
+        y: Axis::new("sequence number", "packets"),
+        series: all,
+        spans: (!bursts.is_empty()).then(|| ("error burst".into(), bursts)),
+    }
+}
+
+fn panel_of(lab: &Lab<'_>, setting: Setting, title: &str, until: Option<f64>) -> Result<Panel, ReproduceError> {
+    let (_, trace) = lab.traced(&setting)?;
+    Ok(sequence_panel(title, &trace, 0, until, false))
+}
+
+fn fastest_and_slowest(lab: &Lab<'_>, variant: Variant) -> Result<Panel, ReproduceError> {
+    let (setting, _) = single::plan(2, "fastest-on").expect("a row of the table");
+    let (result, trace) = lab.traced(&setting.with_variant(variant))?;
+    let mut order: Vec<_> = (0..result.flows.len()).filter_map(|n| Some((elapsed(&result.flows[n])?, n))).collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let sent = |flow: &FlowTrace| flow.sent.iter().map(|s| s.0).collect::<Vec<_>>();
+    let curve = |name: &str, n: usize| Series { name: name.into(), mark: Mark::Dot, points: sent(&trace.flows[n]) };
+    let (fastest, slowest) = (order.first().expect("four flows").1, order.last().expect("four flows").1);
+    Ok(Panel {
+        title: variant.name().into(),
+        x: Axis::time(),
+        y: Axis::new("sequence number", "packets"),
+        series: vec![curve("fastest flow", fastest), curve("slowest flow", slowest)],
+        spans: None,
+    })
+}
+
+fn queue_panel(lab: &Lab<'_>, variant: Variant) -> Result<Panel, ReproduceError> {
+    let (setting, _) = single::plan(2, "fastest-on").expect("a row of the table");
+    let (_, trace) = lab.traced(&setting.with_variant(variant))?;
+    let instant = trace.queue.iter().map(|q| (q.at, f64::from(q.packets)));
+    let average = trace.queue.iter().filter_map(|q| Some((q.at, q.average?)));
+    let end = trace.queue.last().map_or(1.0, |q| q.at);
+    let threshold = [(0.0, Setting::RED_MIN_THRESHOLD), (end, Setting::RED_MIN_THRESHOLD)];
+    Ok(Panel {
+        title: format!("{}, four flows without CBR", variant.name()),
+        x: Axis::time(),
+        y: Axis::new("queue", "packets"),
+        series: vec![
+            series("instantaneous", Mark::Step, instant),
+            series("average", Mark::Line, average),
+            series("minimum threshold", Mark::Line, threshold.into_iter()),
+        ],
+        spans: None,
+    })
+}
+
+/// The panels of figure `number`, from 2.
+fn panels(lab: &Lab<'_>, number: u8, figure: &PublishedFigure) -> Result<Vec<Panel>, ReproduceError> {
+    let one = |variant| Setting::one_flow().with_variant(variant);
+    Ok(match number {
+        2 => vec![
+            panel_of(lab, one(Variant::Ref), "(a) Reference", None)?,
+            panel_of(lab, one(Variant::Enh), "(b) Enhanced", None)?,
+        ],
+        3 => vec![
+            panel_of(lab, one(Variant::Ref).with_cbr(800), "(a) Reference + CBR 0.8 Mbit/s", None)?,
+            panel_of(lab, one(Variant::Ref).with_cbr(1700), "(b) Reference + CBR 1.7 Mbit/s", None)?,
+        ],
+        4 => vec![fastest_and_slowest(lab, Variant::Ref)?, fastest_and_slowest(lab, Variant::Enh)?],
+        5 => vec![queue_panel(lab, Variant::RefRed)?, queue_panel(lab, Variant::EnhRed)?],
+        6 => vec![
+            panel_of(lab, one(Variant::Ref), "Reference", Some(4.0))?,
+            panel_of(lab, one(Variant::Enh), "Enhanced", Some(4.0))?,
+        ],
+        7 => {
+            let loses = |variant| burst_on_packets(lab, figure, variant, Burst::Loses);
+            vec![
+                panel_of(lab, loses(Variant::Ref)?, "(a) Reference", Some(9.0))?,
+                panel_of(lab, loses(Variant::Sack)?, "(b) SACK", Some(9.0))?,
+            ]
+        }
+        _ => {
+            let delayed = burst_on_packets(lab, figure, Variant::Ref, Burst::Delays)?;
+            let (_, ideal) = lab.traced(&delayed.clone().without_bursts())?;
+            let (_, delayed) = lab.traced(&delayed)?;
+            vec![
+                sequence_panel("(a) no errors", &ideal, 0, Some(6.0), true),
+                sequence_panel("(b) S-LACP: one round trip later", &delayed, 0, Some(6.0), true),
+            ]
+        }
+    })
+}
+
+/// The claim that a figure is printed for.
+const fn shown_by(number: u8) -> &'static str {
+    match number {
+        2 => "T-C06",
+        3 => "T-C09",
+        4 => "T-C13",
+        5 => "T-C15",
+        6 => "T-C24",
+        7 => "T-C25",
+        _ => "T-C26",
+    }
+}
+
+/// Draws figure `number` where a folder is given, and says in a row how it fares.
+pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Row, ReproduceError> {
+    let id = format!("T-F{number:02}");
+    let figure = TRANSAT.figure(&id).expect("eight figures");
+    if number == 1 {
+        let scenario = Setting::four_flows().with_cbr(800).scenario();
+        if let Some(folder) = folder {
+            write_whole(&folder.join("T-F01.svg"), drawing::topology_svg(&scenario).as_bytes())?;
+            write_whole(&folder.join("T-F01.csv"), drawing::topology_csv(&scenario).as_bytes())?;
+        }
+        let row = Row::new(id, figure.title.as_str(), None, None, "");
+        return Ok(row.judged(Verdict::Match, "drawn from the scenario that all cells are run with"));
+    }
+    if let Some(folder) = folder {
+        let drawn = Figure { title: format!("{id}: {}", figure.title), panels: panels(lab, number, figure)? };
+        write_figure(folder, &id, &drawn)?;
+    }
+    let claim = claims::claim(lab, shown_by(number))?;
+    let mut row = Row::new(id, figure.title.as_str(), None, None, "");
+    if let Some(printed) = figure.burst_start_s {
+        // The burst is put on the packets that the figure names; when that is, is ours to say.
+        let variant = Variant::Ref;
+        let kind = if number == 7 { Burst::Loses } else { Burst::Delays };
+        let setting = burst_on_packets(lab, figure, variant, kind)?;
+        let (_, trace) = lab.traced(&setting)?;
+        let start = trace.bursts_until(f64::INFINITY).first().map(|b| b.0);
+        row = Row::new(row.id, format!("{}; start of the burst", figure.title), Some(printed), start, "s");
+    }
+    let why = format!("shows {}: {}", claim.id, claim.why);
+    // The burst's start is read off a printed axis and depends on the access delay: within one round trip.
+    let placed = row.paper.zip(row.ours).is_none_or(|(paper, ours)| (paper - ours).abs() <= Setting::BASE_RTT);
+    let verdict = if placed { claim.verdict } else { claim.verdict.max(Verdict::Shape) };
+    Ok(row.judged(verdict, why))
+}

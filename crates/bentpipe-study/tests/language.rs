@@ -116,7 +116,7 @@ from = "B"
 to = "A"
 rate = "64 kbit/s"
 packet = "200 B"
-pattern = { on = { exponential = "1 s" }, off = { exponential = "1.35 s", clip = ["0 s", "9 s"] } }
+pattern = { on = { uniform = ["1 s", "3 s"] }, off = { exponential = "1.35 s", clip = ["0 s", "9 s"] } }
 start = "1 ms"
 stop = "60 s"
 "#;
@@ -177,7 +177,7 @@ fn every_key_arrives() {
     // What the flow sets for both ends replaces what [tcp] set for one.
     assert_eq!(greedy.receiver.ack.delay, Duration::ZERO);
     let FlowKind::Udp(voice) = &scenario.flows.last().expect("there").kind else { panic!("UDP") };
-    assert!(matches!(voice.pattern, UdpPattern::OnOff { on: Distribution::Exponential { .. }, .. }));
+    assert!(matches!(voice.pattern, UdpPattern::OnOff { on: Distribution::Uniform(..), .. }));
     assert_eq!(voice.stop, Some(Duration::from_secs(60)));
 }
 
@@ -264,7 +264,7 @@ fn a_trace_of_bursts_is_read_from_beside_the_scenario() {
     std::fs::write(folder.path().join("fades.csv"), "start_s,length_s\n4.2,24 ms\n").expect("written");
     let errors = Scenario::load(folder.path().join("s.toml"), &[]).expect_err("a unit in a column of seconds");
     assert!(errors.0[0].source.ends_with("fades.csv"), "{errors}");
-    assert_eq!((errors.0[0].line, errors.0[0].key.as_str()), (2, "links.1.forward.bursts.file"));
+    assert_eq!((errors.0[0].line, errors.0[0].key.as_str()), (2, "links.down.forward.bursts.file"));
 }
 
 /// A piece of the text above, mangled.
@@ -308,4 +308,34 @@ proptest! {
             }
         }
     }
+}
+
+/// The text above misses no key of the language, so the tests above cover them all.
+#[test]
+fn everything_is_everything() {
+    fn keys(schema: &serde_json::Value, found: &mut Vec<String>) {
+        let children = match schema {
+            serde_json::Value::Object(children) => children,
+            serde_json::Value::Array(children) => return children.iter().for_each(|child| keys(child, found)),
+            _ => return,
+        };
+        if let Some(properties) = children.get("properties").and_then(|properties| properties.as_object()) {
+            found.extend(properties.keys().cloned());
+            properties.values().for_each(|child| keys(child, found));
+        }
+        children.iter().filter(|(key, _)| *key != "properties").for_each(|(_, child)| keys(child, found));
+    }
+    let mut found = Vec::new();
+    keys(&bentpipe_study::scenario::schema(), &mut found);
+    assert!(found.len() > 100, "{}", found.len());
+    let is_key = |key: &String| {
+        EVERYTHING.match_indices(key.as_str()).any(|(at, _)| {
+            let before = EVERYTHING[..at].chars().next_back().unwrap_or('\n');
+            let after = EVERYTHING[at + key.len()..].trim_start_matches(' ').chars().next();
+            !(before.is_alphanumeric() || before == '_' || before == '"') && matches!(after, Some('=' | '.' | ']'))
+        })
+    };
+    // A trace has a test of its own, with a file.
+    let missing: Vec<_> = found.iter().filter(|key| !is_key(key) && *key != "file").collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

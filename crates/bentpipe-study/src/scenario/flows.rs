@@ -93,12 +93,10 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
 fn node(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<usize> {
     let name = item.text(problems)?;
     let index = network.nodes.iter().position(|node| node == name);
-    if index.is_none() {
+    // Where a link is wrong, a node may be missing for that alone.
+    if index.is_none() && network.is_whole {
         let mistake = Mistake::new(&item.path, format!("no link leads to a node `{name}`"))
-            .expected(match network.nodes.len() {
-                0 => "links that name the nodes".to_owned(),
-                _ => format!("one of {}", network.nodes.join(", ")),
-            })
+            .expected(format!("one of {}", network.nodes.join(", ")))
             .help(did_you_mean(name, network.nodes.iter().map(String::as_str)));
         problems.add(item.node.span, mistake);
     }
@@ -204,9 +202,12 @@ fn workload(view: &View<'_>, tcp: &TcpConfig, problems: &mut Problems) -> Option
                 };
                 Some(Workload::Greedy { duration })
             }
-            _ => {
-                let expected = "true, or { duration = \"60 s\" }".to_owned();
-                item.refuse(problems, format!("`{}` cannot be this", item.path), Some(expected));
+            other => {
+                let message = match other {
+                    Value::Flag(_) => format!("`{}` = false says nothing: leave it out", item.path),
+                    _ => format!("`{}` cannot be {}", item.path, other.kind()),
+                };
+                item.refuse(problems, message, Some("true, or { duration = \"60 s\" }".to_owned()));
                 None
             }
         };

@@ -23,6 +23,8 @@ pub(crate) struct Network {
     pub(crate) links: Vec<LinkSpec>,
     /// Names under which links stand in the file, to refuse duplicates.
     names: Vec<String>,
+    /// Whether every entry has told its nodes.
+    pub(crate) is_whole: bool,
 }
 
 /// The two layers of a direction: what it has of its own, and what the link has for both.
@@ -54,8 +56,16 @@ impl Network {
         }))
     }
 
-    /// Reads one entry of `[[links]]`.
-    pub(crate) fn read(&mut self, item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<()> {
+    /// Reads the entries of `[[links]]`.
+    pub(crate) fn read(entries: &[Item<'_>], beside: &Path, problems: &mut Problems) -> Network {
+        let mut network = Network { is_whole: !entries.is_empty(), ..Network::default() };
+        for item in entries {
+            network.is_whole &= network.entry(item, beside, problems).is_some();
+        }
+        network
+    }
+
+    fn entry(&mut self, item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<()> {
         let view = item.table(LINK, problems)?;
         let name_item = view.require("name", problems);
         let name = name_item.as_ref().and_then(|item| item.name(problems)).unwrap_or("?").to_owned();
@@ -89,7 +99,7 @@ impl Network {
                 let (from, to, way) = if index == 0 { (first, second, "forward") } else { (second, first, "backward") };
                 self.add(format!("{name}/{way}"), from, to, config, &between, problems);
             }
-            return Some(());
+            return (first? != second?).then_some(());
         }
         for key in ["forward", "backward"] {
             if let Some(direction) = view.get(key) {
@@ -102,7 +112,7 @@ impl Network {
         let config = config(&Layers { own: None, common: &view }, beside, problems);
         let ends = (self.node(&from, problems), self.node(&to, problems));
         self.add(name, ends.0, ends.1, config, &to, problems);
-        Some(())
+        (ends.0? != ends.1?).then_some(())
     }
 
     fn add(
@@ -231,7 +241,11 @@ fn queue(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option
 fn limit(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option<QueueLimit> {
     let shape = QUEUE[0].shape;
     let Some(text) = item.as_text() else {
-        item.mismatch(problems, &Shape::PACKETS);
+        let message = match item.node.value {
+            Value::Integer(_) | Value::Float(_) => format!("`{}` is a bare number, it needs a unit", item.path),
+            ref other => format!("`{}` cannot be {}", item.path, other.kind()),
+        };
+        item.refuse(problems, message, Some(shape.expected()));
         return None;
     };
     if text == "unlimited" {

@@ -5,6 +5,7 @@
 
 use super::document::{self, Entry, Node, Table, Value};
 use super::error::{Mistake, Problems, Span};
+use super::reader::entry_name;
 use super::suggest::did_you_mean;
 
 /// Under which name overrides stand in errors.
@@ -78,14 +79,7 @@ impl Walk<'_> {
                 self.set(&mut entry.node, new)
             }
             Value::List(list) => {
-                let named = |node: &Node| match &node.value {
-                    Value::Table(table) => match table.get("name").map(|entry| &entry.node.value) {
-                        Some(Value::Text(name)) => Some(name.clone()),
-                        _ => None,
-                    },
-                    _ => None,
-                };
-                let names: Vec<_> = list.iter().map(named).collect();
+                let names: Vec<_> = list.iter().map(|node| entry_name(node).map(str::to_owned)).collect();
                 let by_name = names.iter().position(|name| name.as_deref() == Some(step));
                 let index = by_name.or_else(|| step.parse::<usize>().ok().filter(|index| *index < list.len()));
                 let Some(index) = index else {

@@ -11,6 +11,8 @@ use bentpipe_engine::units::{Duration, Rate};
 pub(crate) struct Dimension {
     /// What the quantity is called.
     pub(crate) name: &'static str,
+    /// What it measures.
+    noun: &'static str,
     /// A well-formed one.
     pub(crate) example: &'static str,
     /// Unit and its size in the engine's unit, the preferred spelling of each size first, sizes ascending.
@@ -22,6 +24,7 @@ pub(crate) struct Dimension {
 /// Spans of time, in nanoseconds; up to 10^9 s, which no sum of a few brings near an overflow.
 pub(crate) const DURATION: Dimension = Dimension {
     name: "a span of time",
+    noun: "time",
     example: "255 ms",
     units: &[
         ("ns", 1),
@@ -38,6 +41,7 @@ pub(crate) const DURATION: Dimension = Dimension {
 /// Rates, in bits per second.
 pub(crate) const RATE: Dimension = Dimension {
     name: "a rate",
+    noun: "rate",
     example: "2 Mbit/s",
     units: &[
         ("bit/s", 1),
@@ -59,6 +63,7 @@ pub(crate) const RATE: Dimension = Dimension {
 /// Amounts of data, in bytes.
 pub(crate) const SIZE: Dimension = Dimension {
     name: "an amount of data",
+    noun: "data",
     example: "64 kB",
     units: &[
         ("B", 1),
@@ -77,6 +82,7 @@ pub(crate) const SIZE: Dimension = Dimension {
 /// Numbers of packets.
 pub(crate) const PACKETS: Dimension = Dimension {
     name: "a number of packets",
+    noun: "packets",
     example: "50 packets",
     units: &[("packets", 1), ("packet", 1)],
     max: u32::MAX as u64,
@@ -85,6 +91,7 @@ pub(crate) const PACKETS: Dimension = Dimension {
 /// Numbers of segments.
 pub(crate) const SEGMENTS: Dimension = Dimension {
     name: "a number of segments",
+    noun: "segments",
     example: "10 segments",
     units: &[("segments", 1), ("segment", 1)],
     max: u32::MAX as u64,
@@ -162,16 +169,15 @@ impl Dimension {
             return Err(bad(format!("`{}` does not begin with a number", text.trim())));
         }
         let number = decimal(number)?;
-        let Some(&(unit, size)) = self.units.iter().find(|(name, _)| *name == unit) else {
+        let Some(&(_, size)) = self.units.iter().find(|(name, _)| *name == unit) else {
             return Err(self.unknown_unit(text.trim(), unit));
         };
         let scaled = number.digits.checked_mul(size as u128).ok_or_else(|| self.too_much(text))?;
         let divisor = 10u128.checked_pow(number.scale).ok_or_else(|| bad("too many digits"))?;
-        if scaled % divisor != 0 {
+        if !scaled.is_multiple_of(divisor) {
             let (smallest, _) = self.units[0];
             return Err(bad(format!("`{}` is not a whole number of {smallest}", text.trim())));
         }
-        let _ = unit;
         match u64::try_from(scaled / divisor) {
             Ok(value) if value <= self.max => Ok(value),
             _ => Err(self.too_much(text)),
@@ -199,10 +205,7 @@ impl Dimension {
         };
         let known: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
         BadQuantity {
-            message: format!(
-                "`{unit}` is not a unit of {}",
-                self.name.trim_start_matches("a ").trim_start_matches("an ")
-            ),
+            message: format!("`{unit}` is not a unit of {}", self.noun),
             help: help.or_else(|| Some(format!("the units are {}", known.join(", ")))),
         }
     }
@@ -318,7 +321,7 @@ mod tests {
         assert_eq!(message(DURATION.parse("0.5 ns")), "`0.5 ns` is not a whole number of ns / ");
         assert_eq!(
             message(SIZE.parse("64 KB")),
-            "`KB` is not a unit of amount of data / write kB (1000 bytes) or KiB (1024 bytes)"
+            "`KB` is not a unit of data / write kB (1000 bytes) or KiB (1024 bytes)"
         );
         assert_eq!(message(RATE.parse("2 Mb/s")), "`Mb/s` is not a unit of rate / write Mbit/s (bits) or MB/s (bytes)");
         assert_eq!(message(RATE.parse("2 mbit/s")), "`mbit/s` is not a unit of rate / did you mean `Mbit/s`?");

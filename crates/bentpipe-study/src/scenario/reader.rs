@@ -33,6 +33,15 @@ pub(crate) fn join(path: &str, key: impl std::fmt::Display) -> String {
     if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
 }
 
+/// The name of a list's entry, where it has one that can stand in a path.
+pub(crate) fn entry_name(node: &Node) -> Option<&str> {
+    let Value::Table(table) = &node.value else { return None };
+    match &table.get("name")?.node.value {
+        Value::Text(name) if !name.is_empty() && !name.contains(['.', '=']) => Some(name),
+        _ => None,
+    }
+}
+
 /// Reports a key that a table does not have.
 pub(crate) fn unknown_key<'k>(entry: &Entry, path: &str, keys: impl Iterator<Item = &'k str>, problems: &mut Problems) {
     let keys: Vec<_> = keys.collect();
@@ -286,9 +295,13 @@ impl<'a> Item<'a> {
     /// The entries of a list.
     pub(crate) fn list(&self, shape: &Shape, problems: &mut Problems) -> Option<Vec<Item<'a>>> {
         match &self.node.value {
-            Value::List(list) => Some(
-                list.iter().enumerate().map(|(index, node)| Item { node, path: join(&self.path, index) }).collect(),
-            ),
+            Value::List(list) => {
+                let item = |(index, node): (usize, &'a Node)| match entry_name(node) {
+                    Some(name) => Item { node, path: join(&self.path, name) },
+                    None => Item { node, path: join(&self.path, index) },
+                };
+                Some(list.iter().enumerate().map(item).collect())
+            }
             _ => {
                 self.mismatch(problems, shape);
                 None
@@ -303,7 +316,11 @@ impl<'a> Item<'a> {
         let found = list.len();
         let pair = list.try_into().ok();
         if pair.is_none() {
-            self.refuse(problems, format!("`{}` has {found} entries, not two", self.path), Some(shape.expected()));
+            self.refuse(
+                problems,
+                format!("`{}` must have two entries, it has {found}", self.path),
+                Some(shape.expected()),
+            );
         }
         pair
     }

@@ -56,16 +56,13 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
     });
     let tcp = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
     let variants = view.get("variants").map(|item| variants(&item, problems)).unwrap_or_default();
-    let mut network = Network::default();
-    for item in entries(&view, "links", problems) {
-        network.read(&item, beside, problems);
-    }
+    let network = Network::read(&entries(&view, "links", problems), beside, problems);
     let world = World { network: &network, tcp: &tcp, variants: &variants, seed: seed.unwrap_or(DEFAULT_SEED) };
     let mut flows = Vec::new();
     let mut places = Vec::new();
     for (index, item) in entries(&view, "flows", problems).into_iter().enumerate() {
         let read = flows::read(&item, index, &world, problems);
-        places.extend(std::iter::repeat_n((item.node.span, index), read.len()));
+        places.extend(std::iter::repeat_n((item.node.span, item.path.clone()), read.len()));
         flows.extend(read);
         if flows.len() > MOST_FLOWS {
             item.refuse(problems, format!("these are more than {MOST_FLOWS} flows"), None);
@@ -80,8 +77,7 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
     names.sort();
     for pair in names.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
         let (name, index) = pair[1];
-        let mistake =
-            Mistake::new(&format!("flows.{}.name", places[index].1), format!("two flows are called `{name}`"));
+        let mistake = Mistake::new(&format!("{}.name", places[index].1), format!("two flows are called `{name}`"));
         problems.add(places[index].0, mistake.expected("names of flows that differ"));
     }
     let scenario = Scenario {
@@ -117,11 +113,11 @@ fn check_defaults(tcp: &TcpTable, world: &World<'_>, view: &View<'_>, problems: 
 }
 
 /// Data must get there, and a TCP's ACKs back.
-fn check_reachable(scenario: &Scenario, places: &[(super::error::Span, usize)], problems: &mut Problems) {
+fn check_reachable(scenario: &Scenario, places: &[(super::error::Span, String)], problems: &mut Problems) {
     let mut last = None;
-    for (flow, (span, index)) in scenario.flows.iter().zip(places) {
+    for (flow, (span, path)) in scenario.flows.iter().zip(places) {
         // The flows of one entry share their ends.
-        if last.replace(index) == Some(index) {
+        if last.replace(*span) == Some(*span) {
             continue;
         }
         let forward = flow.route.is_none().then(|| topology::path(scenario, flow.from, flow.to));
@@ -129,7 +125,7 @@ fn check_reachable(scenario: &Scenario, places: &[(super::error::Span, usize)], 
         let back = needs_return.then(|| topology::path(scenario, flow.to, flow.from));
         for unreachable in [forward, back].into_iter().flatten().filter_map(Result::err) {
             let Unreachable { from, to } = &unreachable;
-            let mistake = Mistake::new(&format!("flows.{index}"), unreachable.to_string())
+            let mistake = Mistake::new(path, unreachable.to_string())
                 .expected(format!("links that lead from `{from}` to `{to}`"));
             problems.add(*span, mistake);
         }

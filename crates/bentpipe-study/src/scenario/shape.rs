@@ -78,13 +78,14 @@ impl Shape {
         match self {
             Shape::Text => "text".to_owned(),
             Shape::Flag => "true or false".to_owned(),
-            Shape::Count(Counted { what: "", min, max }) => match *max {
-                u64::MAX => format!("a whole number from {min} on"),
-                max => format!("a whole number from {min} to {max}"),
-            },
             Shape::Count(Counted { what, min, max }) => {
+                // The width of an integer is no bound that means anything.
+                let bounds = if *max >= u32::MAX as u64 - 1 { format!("{min} on") } else { format!("{min} to {max}") };
                 let example = (*min).max(4).min(*max);
-                format!("a number of {what} from {min} to {max} such as {example} or \"{example} {what}\"")
+                match *what {
+                    "" => format!("a whole number from {bounds}"),
+                    what => format!("a number of {what} from {bounds} such as {example} or \"{example} {what}\""),
+                }
             }
             Shape::Quantity(dimension) => format!("{} such as \"{}\"", dimension.name, dimension.example),
             Shape::Probability => "a probability such as \"1 %\" or \"1e-6\"".to_owned(),

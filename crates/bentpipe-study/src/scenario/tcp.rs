@@ -1,8 +1,12 @@
 //! How the settings of a connection come about, layer on layer.
 //!
-//! 1. the profile, 2. the variant's row of the engine's table, as the profile changes it, 3. the scenario's own rows on
-//! top of it (`[variants.NAME]`), 4. what is set explicitly (`[tcp]`, then the flow's `tcp`). Layers 3 and 4 may set
-//! both ends at once, or one (`sender`, `receiver`). Explicit settings survive a change of variant.
+//! 1. The profile.
+//! 2. The variant's row of the engine's table, as the profile changes it.
+//! 3. The scenario's own rows on top of it (`[variants.NAME]`).
+//! 4. What is set explicitly: `[tcp]`, then the flow's `tcp`.
+//!
+//! Layers 3 and 4 may set both ends at once, or one (`sender`, `receiver`). Explicit settings survive a change of
+//! variant.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -96,7 +96,8 @@ fn needed(key: &str) -> &'static str {
 }
 
 fn unknown_variant(unknown: &UnknownName, key: &str, name: &str, variants: &Variants) -> Mistake {
-    let names: Vec<_> = variants.keys().map(String::as_str).chain(VARIANTS.iter().map(|&(name, ..)| name)).collect();
+    let own = variants.keys().map(String::as_str).filter(|own| *own != name);
+    let names: Vec<_> = own.chain(VARIANTS.iter().map(|&(name, ..)| name)).collect();
     Mistake::new(key, unknown.to_string())
         .expected(format!("one of {}", names.join(", ")))
         .help(did_you_mean(name, names.iter().copied()))
@@ -197,8 +198,16 @@ fn cell(item: &Item<'_>, setting: &Setting, problems: &mut Problems) -> Option<C
         }
         let is_word = !text.starts_with(|c: char| c.is_ascii_digit());
         if is_word && !setting.words.is_empty() {
-            // A word where only a number stands is answered by the number's reader, with its own examples.
-            item.choice(setting.words, problems);
+            let shape = Shape::Choice(setting.words);
+            let expected = match setting.kind {
+                Kind::Count(counted) => format!("{}, or {}", Shape::Count(counted).expected(), shape.expected()),
+                Kind::Span => format!("{}, or {}", Shape::DURATION.expected(), shape.expected()),
+                _ => shape.expected(),
+            };
+            let mistake = Mistake::new(&item.path, format!("`{}` cannot be \"{text}\"", item.path))
+                .expected(expected)
+                .help(did_you_mean(text, setting.words.iter().copied()));
+            problems.add(item.node.span, mistake);
             return None;
         }
     }
@@ -212,7 +221,11 @@ fn cell(item: &Item<'_>, setting: &Setting, problems: &mut Problems) -> Option<C
             if !(min..=max).contains(&size) {
                 let dimension = quantity::SIZE;
                 let bounds = format!("from {} to {}", dimension.format(min), dimension.format(max));
-                item.refuse(problems, format!("`{}` must be {bounds}", item.path), Some(bounds));
+                item.refuse(
+                    problems,
+                    format!("`{}` cannot be {}", item.path, dimension.format(size)),
+                    Some(format!("an amount of data {bounds}")),
+                );
                 return None;
             }
             Some(Cell::Size(size))
@@ -282,7 +295,8 @@ pub(crate) fn variants(item: &Item<'_>, problems: &mut Problems) -> Variants {
         if let Err(unknown) = tcp::resolve(&PROFILES[0], &name, &variants, &TcpOverrides::default()) {
             let base = variants[&name].base.clone();
             let mistake = match &unknown {
-                UnknownName::Variant(_) if variants.contains_key(&base) => continue,
+                // Reported where that row stands.
+                UnknownName::Variant(_) if base != name && variants.contains_key(&base) => continue,
                 UnknownName::Variant(_) => unknown_variant(&unknown, &path, &base, &variants),
                 _ => Mistake::new(&path, unknown.to_string()).expected("a base that does not lead back here"),
             };

@@ -1,0 +1,71 @@
+//! Every field has a row, and every row puts in what it takes out.
+
+use super::*;
+use bentpipe_engine::tcp::variant::{VARIANTS, Variant};
+use bentpipe_engine::tcp::{AckPolicy, RtoConfig, Shortcuts};
+
+/// A field that the engine gains must gain a row: this stops compiling, and the count below stops being right.
+#[test]
+fn every_field_has_a_row() {
+    let TcpConfig {
+        mss: _,
+        variant,
+        ack,
+        rto,
+        receive_buffer: _,
+        window_scaling: _,
+        timestamps: _,
+        sack_blocks: _,
+        dsack: _,
+        window_clamp: _,
+        initial_ssthresh: _,
+        nagle: _,
+        time_wait: _,
+        tcb_sharing: _,
+        shortcuts,
+    } = TcpConfig::default();
+    let Variant {
+        startup: _,
+        initial_window: _,
+        growth: _,
+        dup_thresh: DupThresh { count: _, window_fraction: _ },
+        recovery: _,
+        sack: _,
+        limited_transmit: _,
+        frto: _,
+        max_burst: _,
+    } = variant;
+    let AckPolicy { delay: _, every: _, daass: _ } = ack;
+    let RtoConfig { initial: _, min: _, max: _, clock: _, max_retries: _ } = rto;
+    let Shortcuts {
+        window_unit: _,
+        handshake: _,
+        ssthresh_base: _,
+        ns2_recovery: _,
+        ns2_inflate_always: _,
+        ns2_lengths: _,
+        ns2_delayed_syn_ack: _,
+        ns2_bare_first_segment: _,
+    } = shortcuts;
+    // 11 plain fields, 10 cells of the variant and 3 of an inflating recovery, 3 of the ACK policy,
+    // 5 of the timer and 2 of a ticking clock, 8 shortcuts.
+    assert_eq!(SETTINGS.len(), 11 + 10 + 3 + 3 + 5 + 2 + 8);
+}
+
+#[test]
+fn what_is_put_in_comes_out() {
+    let mut configs: Vec<_> =
+        VARIANTS.iter().map(|&(.., variant)| TcpConfig { variant, ..TcpConfig::default() }).collect();
+    configs.push(crate::scenario::profile::profile("ns2-2003").expect("a profile").config());
+    for from in &configs {
+        for to in &configs {
+            let mut copy = *to;
+            for setting in SETTINGS {
+                if let Some(cell) = (setting.get)(from) {
+                    assert!((setting.set)(&mut copy, cell), "{}", setting.key);
+                }
+            }
+            assert_eq!(copy, *from);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What a mistake looks like to the one who made it. One snapshot per mistake, whole.
+
+use bentpipe_study::scenario::{Scenario, ScenarioErrors};
+
+const SOUND: &str = r#"name = "mistakes"
+
+[tcp]
+profile = "rfc"
+
+[[links]]
+name = "sat"
+between = ["SN1", "SN2"]
+rate = "2 Mbit/s"
+delay = "255 ms"
+queue = "50 packets"
+
+[[flows]]
+name = "data"
+from = "SN1"
+to = "SN2"
+bytes = "1 MB"
+"#;
+
+fn errors(text: &str, sets: &[(&str, &str)]) -> ScenarioErrors {
+    let sets: Vec<_> = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    Scenario::parse(text, "scenarios/mistakes.toml", &sets).expect_err("there is a mistake in it")
+}
+
+/// The sound scenario with one line changed.
+fn changed(from: &str, to: &str) -> ScenarioErrors {
+    assert!(SOUND.contains(from));
+    errors(&SOUND.replacen(from, to, 1), &[])
+}
+
+fn set(key: &str, value: &str) -> ScenarioErrors {
+    errors(SOUND, &[(key, value)])
+}
+
+#[test]
+fn the_sound_one_is_sound() {
+    Scenario::parse(SOUND, "scenarios/mistakes.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+}
+
+#[test]
+fn misspelt_key() {
+    insta::assert_snapshot!(changed("delay =", "dealy ="));
+}
+
+#[test]
+fn bare_number() {
+    insta::assert_snapshot!(changed("\"255 ms\"", "255"));
+}
+
+#[test]
+fn unknown_unit() {
+    insta::assert_snapshot!(changed("\"2 Mbit/s\"", "\"2 mbit/s\""));
+}
+
+#[test]
+fn unknown_node() {
+    insta::assert_snapshot!(changed("to = \"SN2\"", "to = \"SM2\""));
+}
+
+#[test]
+fn syntax() {
+    insta::assert_snapshot!(changed("[[flows]]", "[[flows]"));
+}
+
+#[test]
+fn override_of_a_link_that_is_not_there() {
+    insta::assert_snapshot!(set("links.satt.delay", "300 ms"));
+}
+
+#[test]
+fn override_without_unit() {
+    insta::assert_snapshot!(set("links.sat.delay", "300"));
+}
+
+#[test]
+fn several_at_once() {
+    let text = SOUND.replace("\"50 packets\"", "\"50 pakets\"").replace("\"1 MB\"", "\"1 KB\"").replace("rfc", "ns3");
+    insta::assert_snapshot!(errors(&text, &[("tcp.variant", "vegas"), ("tcp.mss", "70000 B")]));
+}
+
+#[test]
+fn red_thresholds_inverted() {
+    let queue = "queue = { limit = \"50 packets\", discipline = \"red\", min_threshold = \"15 packets\", max_threshold = \"5 packets\" }";
+    insta::assert_snapshot!(changed("queue = \"50 packets\"", queue));
+}
+
+#[test]
+fn unreachable_both_ways() {
+    let text = SOUND.replace("to = \"SN2\"", "to = \"H2\"")
+        + "[[links]]\nname = \"x\"\nfrom = \"H2\"\nto = \"H3\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+    insta::assert_snapshot!(errors(&text, &[]));
+}
+
+#[test]
+fn missing_file() {
+    let errors = Scenario::load("no/such/file.toml", &[]).expect_err("it is not there");
+    insta::assert_snapshot!(errors);
+}
+
+/// The first line of each message, its key and its place: one row per rule.
+#[test]
+fn every_rule_refuses() {
+    let rows: &[(&str, &str)] = &[
+        ("links.sat.loss", "101 %"),
+        ("links.sat.loss", "1"),
+        ("links.sat.loss", "-0.1"),
+        ("links.sat.delay", "-1 ms"),
+        ("links.sat.delay", "0.5 ns"),
+        ("links.sat.rate", "0 bit/s"),
+        ("links.sat.rate", "fast"),
+        ("links.sat.name", ""),
+        ("links.sat.name", "a.b"),
+        ("links.sat.between", "[\"A\", \"A\"]"),
+        ("links.sat.between", "[\"A\"]"),
+        ("links.sat.from", "A"),
+        ("links.sat.queue", "50"),
+        ("links.sat.queue", "true"),
+        ("links.sat.queue.min_threshold", "5 packets"),
+        ("links.sat.queue.discipline", "rde"),
+        ("links.sat.queue", "{ limit = \"9 packets\", discipline = \"red\", weight = 2.0 }"),
+        ("links.sat.bursts", "{ gap = \"1 s\" }"),
+        ("links.sat.bursts", "{}"),
+        ("links.sat.bursts", "{ gap = \"0 s\", length = \"0 s\" }"),
+        ("links.sat.bursts", "{ gap = \"1 s\", length = { uniform = [\"2 s\", \"1 s\"] } }"),
+        ("links.sat.bursts", "{ gap = \"1 s\", length = { exponential = \"1 ms\", truncate = [\"1 s\", \"2 s\"] } }"),
+        ("links.sat.bursts", "{ gap = \"1 s\", length = { uniform = [\"1 s\", \"2 s\"], clip = [\"1 s\", \"2 s\"] } }"),
+        ("links.sat.bursts.schedule", "[[\"2 s\", \"1 s\"], [\"2.5 s\", \"1 s\"]]"),
+        ("links.sat.bursts.file", "no-such-trace.csv"),
+        ("links.sat.gilbert_elliott", "{ good = \"1 s\", bad = \"1 s\" }"),
+        ("links.sat.drop_list", "[3, 3]"),
+        ("flows.data.bytes", "0 B"),
+        ("flows.data.bytes", "1 packet"),
+        ("flows.data.rate", "1 Mbit/s"),
+        ("flows.data.type", "quic"),
+        ("flows.data.count", "0"),
+        ("flows.data.stagger", "1 s"),
+        ("flows.data.to", "SN1"),
+        ("flows.data.greedy", "false"),
+        ("flows.data.request_response", "{ request = \"1 B\" }"),
+        ("flows.data.route", "[\"sta\"]"),
+        ("flows.data.return_route", "[]"),
+        ("flows.data.start", "2 h 3 min"),
+        ("flows.data.tcp.variant", "newrino"),
+        ("flows.data.tcp.rto.min", "100 s"),
+        ("flows.data.tcp.rto.mim", "1 s"),
+        ("flows.data.tcp.rto", "1 s"),
+        ("flows.data.tcp.mss", "65496 B"),
+        ("flows.data.tcp.mss", "1460"),
+        ("flows.data.tcp.sack", "false"),
+        ("flows.data.tcp.inflate.deflate", "false"),
+        ("flows.data.tcp.rto.phase", "1 ms"),
+        ("flows.data.tcp.initial_window", "0"),
+        ("flows.data.tcp.initial_window", "4 packets"),
+        ("flows.data.tcp.window_clamp", "on"),
+        ("flows.data.tcp.receiver.receive_buffer", "1 kB"),
+        ("flows.data.tcp.receiver.variant", "sack"),
+        ("flows.1.bytes", "1 MB"),
+        ("flows.data.bytes.x", "1"),
+        ("variants.x.base", "x"),
+        ("variants", "{ x = { base = \"y\" }, y = { base = \"x\" } }"),
+        ("variants.x.initial_window", "3"),
+        ("seed", "-1"),
+        ("time_limit", "0 s"),
+        ("name", "\" \""),
+        ("", "1"),
+        ("links", "[]"),
+    ];
+    let mut table = String::new();
+    for (key, value) in rows {
+        table.push_str(&format!("{key}={value}\n"));
+        let sets = [((*key).to_owned(), (*value).to_owned())];
+        let Err(errors) = Scenario::parse(SOUND, "scenarios/mistakes.toml", &sets) else {
+            panic!("accepted: {key}={value}")
+        };
+        for error in errors.0 {
+            let expected = error.expected.map(|expected| format!(" | expected {expected}")).unwrap_or_default();
+            let help = error.help.map(|help| format!(" | {help}")).unwrap_or_default();
+            let place = format!("{}:{}:{}", error.source, error.line, error.column);
+            table.push_str(&format!("    {place} {}: {}{expected}{help}\n", error.key, error.message));
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn names_are_given_once() {
+    let again = "[[links]]\nname = \"sat\"\nbetween = [\"SN2\", \"SN3\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+    assert!(errors(&(SOUND.to_owned() + again), &[]).to_string().contains("two links are called `sat`"));
+    let again = "[[flows]]\nname = \"data\"\nfrom = \"SN1\"\nto = \"SN2\"\nbytes = \"1 MB\"\n";
+    assert!(errors(&(SOUND.to_owned() + again), &[]).to_string().contains("two flows are called `data`"));
+}

@@ -32,7 +32,8 @@ const HEADERS: u32 = 40;
 pub struct Limit {
     /// Least time from the flow's start to the last byte at the receiver; `None` for a flow without an end.
     pub time: Option<Duration>,
-    /// Most payload per second, in bits; `None` where no line takes time.
+    /// Most payload per second, in bits, in the direction of the data (of the responses, where there are any); `None`
+    /// where no line takes time.
     pub goodput: Option<f64>,
 }
 
@@ -45,7 +46,8 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let (there, back) = flow_paths(scenario, flow)?;
     let links = |path: &[usize]| path.iter().map(|&index| &scenario.links[index].config).collect::<Vec<_>>();
     let (there, back) = (links(&there), links(&back));
-    let goodput = goodput(&there, SegmentSize::between(&tcp.sender, &tcp.receiver));
+    let bulk = if matches!(tcp.workload, Workload::RequestResponse { .. }) { &back } else { &there };
+    let goodput = goodput(bulk, SegmentSize::between(&tcp.sender, &tcp.receiver));
     Ok(Some(Limit { time: workload_time(tcp, &there, &back), goodput }))
 }
 

@@ -154,7 +154,7 @@ fn decimal(number: &str) -> Result<Decimal, BadQuantity> {
         scale = 0;
     }
     // Zeros at the end say nothing: 1.50 s is as whole in milliseconds as 1.5 s.
-    while scale > 0 && digits % 10 == 0 {
+    while scale > 0 && digits.is_multiple_of(10) {
         digits /= 10;
         scale -= 1;
     }

@@ -216,7 +216,8 @@ fn cells(given: &std::collections::BTreeMap<&'static str, Cell>) -> Table {
         let value = match cell {
             Cell::Count(count) => match counted {
                 Some(super::settings::Kind::Count(counted)) if !counted.what.is_empty() => {
-                    text(format!("{count} {}", counted.what))
+                    let what = if *count == 1 { counted.what.trim_end_matches('s') } else { counted.what };
+                    text(format!("{count} {what}"))
                 }
                 _ => integer(*count),
             },

@@ -8,7 +8,7 @@ use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 use bentpipe_study::topology;
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Due};
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
 use crate::observe::{LINK_BASE, Observer, Passage};
 use crate::packet::{Body, Packet};
@@ -33,8 +33,16 @@ pub enum Timers {
     Literal,
 }
 
-/// Links, ends and agenda of one run. Components are numbered: links first, so that on a tie a packet arrives before
-/// a timer runs out.
+/// When the head of a link arrives.
+#[inline(always)]
+fn head(link: &Link<Packet>) -> Due {
+    match (link.next_arrival(), link.head_begun()) {
+        (Some(at), Some(begun)) => Due::new(at, begun),
+        _ => Due::NEVER,
+    }
+}
+
+/// Links, ends and agenda of one run. Components are numbered, links first.
 #[derive(Debug)]
 pub(crate) struct World {
     links: Vec<Link<Packet>>,
@@ -42,6 +50,8 @@ pub(crate) struct World {
     first_hop: Vec<Hop>,
     next_hop: Vec<Hop>,
     ends: Vec<Endpoint>,
+    /// What each end waits for at last: the agenda may hold something earlier.
+    waits: Vec<Due>,
     agenda: Agenda,
     timers: Timers,
     /// Ends that are not done; the run is over when none is left.
@@ -79,6 +89,7 @@ impl World {
             first_hop: vec![Hop::Arrived; ends],
             next_hop: vec![Hop::Arrived; links * ends],
             ends: Vec::with_capacity(ends),
+            waits: vec![Due::NEVER; ends],
             agenda: Agenda::new(links + ends),
             timers,
             busy: 0,
@@ -137,7 +148,8 @@ impl World {
             if !matches!(end, Endpoint::Tcp(_)) {
                 self.done[n] = true;
             }
-            self.agenda.set(links + n, first);
+            self.waits[n] = if first == Time::NEVER { Due::NEVER } else { Due::new(first, Time::ZERO) };
+            self.agenda.set(links + n, self.waits[n]);
         }
     }
 
@@ -170,7 +182,7 @@ impl World {
         let link = &mut self.links[n];
         let mut cx = Context { now: self.now, who: Who(LINK_BASE + n as u32), probe: observer };
         let arrival = link.take(&mut cx);
-        self.agenda.set(n, link.next_arrival().unwrap_or(Time::NEVER));
+        self.agenda.set(n, head(link));
         let Some(arrival) = arrival else { return };
         let packet = arrival.packet;
         if O::WATCHES {
@@ -199,7 +211,7 @@ impl World {
         let mut cx = Context { now: self.now, who: Who(LINK_BASE + n as u32), probe: observer };
         if link.offer(&mut cx, packet) {
             if idle {
-                self.agenda.set(n, link.next_arrival().expect("a packet was admitted"));
+                self.agenda.set(n, head(link));
             }
         } else if O::WATCHES {
             let after = link.counters();
@@ -233,7 +245,6 @@ impl World {
     /// Polls an end until it waits.
     #[inline]
     fn run_end<O: Observer>(&mut self, n: usize, observer: &mut O) {
-        let slot = self.links.len() + n;
         loop {
             let step = match &mut self.ends[n] {
                 Endpoint::Tcp(tcp) => {
@@ -249,19 +260,32 @@ impl World {
                     self.offer(link as usize, packet, observer);
                 }
                 Step::Wait(until) => {
-                    let until = until.unwrap_or(Time::NEVER);
-                    let due = self.agenda.due(slot);
-                    // Lazy: a slot that lies in the future but too early only costs a poll.
-                    let keep = self.timers == Timers::Lazy && due > self.now && due <= until;
-                    if !keep && due != until {
-                        self.agenda.set(slot, until);
-                    }
+                    self.wait(n, until);
                     break;
                 }
             }
         }
         if !self.done[n] {
             self.note_done(n);
+        }
+    }
+
+    /// Keeps what an end waits for. Since when is remembered with it, so that a lazy agenda orders events of one
+    /// instant as a literal one does.
+    #[inline]
+    fn wait(&mut self, n: usize, until: Option<Time>) {
+        let slot = self.links.len() + n;
+        let waits = match until {
+            Some(until) if until == self.waits[n].at() => self.waits[n],
+            Some(until) => Due::new(until, self.now),
+            None => Due::NEVER,
+        };
+        self.waits[n] = waits;
+        let due = self.agenda.due(slot);
+        // Lazy: a slot that lies in the future but too early only costs a poll.
+        let keep = self.timers == Timers::Lazy && due.at() > self.now && due <= waits;
+        if !keep && due != waits {
+            self.agenda.set(slot, waits);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Agreement with other programs. Exit status 0 only if every row agrees.
 
+mod draw;
 mod ns2;
 mod reference;
+mod show;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,12 +29,31 @@ enum Command {
         /// The Tcl script for `ns`
         #[arg(long, default_value = "validation/ns2/scenario.tcl")]
         script: PathBuf,
+        /// Print what happens in the scenario of this id, and nothing else
+        #[arg(long)]
+        show: Option<String>,
+    },
+    /// Against the real `ns` on scenarios drawn at random, of the kinds that the table holds
+    Ns2Explore {
+        /// How many scenarios
+        #[arg(long, default_value_t = 100)]
+        count: u64,
+        /// Which ones
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// The Tcl script for `ns`
+        #[arg(long, default_value = "validation/ns2/scenario.tcl")]
+        script: PathBuf,
     },
 }
 
 fn main() -> ExitCode {
-    let Command::Ns2 { csv, rerun, script } = Arguments::parse().command;
-    match ns2::validate(&csv, rerun, &script) {
+    let agrees = match Arguments::parse().command {
+        Command::Ns2 { csv, show: Some(id), .. } => ns2::show(&csv, &id),
+        Command::Ns2 { csv, rerun, script, show: None } => ns2::validate(&csv, rerun, &script),
+        Command::Ns2Explore { count, seed, script } => ns2::explore(count, seed, &script),
+    };
+    match agrees {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

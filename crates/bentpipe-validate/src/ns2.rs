@@ -9,6 +9,7 @@ use bentpipe_engine::units::Time;
 use bentpipe_sim::{FlowResult, run};
 
 use crate::reference::{self, Row};
+use crate::show::Show;
 
 /// ns-2 rounds its round trips to ticks of 1 ms that begin at a random phase, which moves timeouts by a few
 /// milliseconds; and its own times move by up to 0.84 % (row D2, columns `pert_t_rx_*`) when the access delay changes
@@ -100,6 +101,37 @@ fn print_row(row: &Row, theirs: &Figures, ours: &Figures, drops: u64, agrees: bo
         pair(row.queue_overflow_drops, drops),
         if agrees { "" } else { "  DIFFERS" }
     );
+}
+
+/// Prints what happens in one scenario of the table.
+pub(crate) fn show(table: &Path, id: &str) -> Result<bool> {
+    let scenarios = reference::read(table)?;
+    let rows = scenarios.iter().find(|rows| rows[0].id == id);
+    let rows = rows.with_context(|| format!("{}: no scenario \"{id}\"", table.display()))?;
+    let mut show = Show { payload: rows[0].payload as u64, syn: rows[0].syn_exchange != 0 };
+    run(&reference::scenario(rows)?, 1, &mut show)?;
+    Ok(true)
+}
+
+/// Draws scenarios of the table's kinds, runs `ns` and us on each, and compares. Whether all agree but for `allowed`.
+pub(crate) fn explore(count: u64, seed: u64, script: &Path) -> Result<bool> {
+    let (mut good, mut total) = (0, 0);
+    for n in 0..count {
+        let rows = crate::draw::scenario(seed, n);
+        let theirs = run_ns(&rows, script)?;
+        let result = run(&reference::scenario(&rows)?, 1, &mut NoProbe)?;
+        for ((row, theirs), flow) in rows.iter().zip(theirs).zip(&result.flows) {
+            let ours = Figures::of_run(flow);
+            total += 1;
+            if ours.agrees(&theirs) {
+                good += 1;
+            } else {
+                println!("{} flow {} DIFFERS: {row:?}\n  ns-2 {theirs:?}\n  ours {ours:?}", row.id, row.flow);
+            }
+        }
+    }
+    println!("{good} of {total} flows of {count} drawn scenarios agree with ns itself (seed {seed})");
+    Ok(good == total)
 }
 
 /// Runs `ns` itself on a sample spread over the table: the table is really ns-2's, and ns-2 is still what it was.

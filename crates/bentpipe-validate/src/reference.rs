@@ -14,7 +14,7 @@ use bentpipe_study::scenario::{
 use serde::Deserialize;
 
 /// A flow of a scenario, and what ns-2 made of it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Row {
     pub(crate) id: String,
     pub(crate) flow: u32,
@@ -28,8 +28,6 @@ pub(crate) struct Row {
     pub(crate) buffer_limit_pkts: u32,
     #[serde(rename = "payload_B")]
     pub(crate) payload: u16,
-    #[serde(rename = "wire_B")]
-    pub(crate) wire: u32,
     pub(crate) segments: u64,
     pub(crate) iw: u32,
     pub(crate) window_pkts: u32,

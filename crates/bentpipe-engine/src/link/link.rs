@@ -73,6 +73,8 @@ impl LinkCounters {
 #[derive(Clone, Copy, Debug)]
 struct InFlight<P> {
     arrives: Time,
+    /// Start of its transmission.
+    begun: Time,
     lost: bool,
     packet: P,
 }
@@ -171,6 +173,12 @@ impl<P: Wire> Link<P> {
         self.in_flight.front().map(|head| head.arrives)
     }
 
+    /// When the transmission of the head of the ring began.
+    #[inline(always)]
+    pub fn head_begun(&self) -> Option<Time> {
+        self.in_flight.front().map(|head| head.begun)
+    }
+
     /// Offers a packet to the link; true if it was admitted.
     #[inline]
     pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) -> bool {
@@ -210,7 +218,7 @@ impl<P: Wire> Link<P> {
             self.waiting_bytes += length as u64;
             self.counters.max_waiting = self.counters.max_waiting.max(self.waiting.len() as u32);
         }
-        self.in_flight.push_back(InFlight { arrives, lost, packet });
+        self.in_flight.push_back(InFlight { arrives, begun: start, lost, packet });
         true
     }
 

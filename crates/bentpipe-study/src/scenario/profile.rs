@@ -78,7 +78,7 @@ pub const PROFILES: &[Profile] = &[
                     *deflate = false;
                     *timer = PartialAckTimer::SlowButSteady;
                 }
-                // `numdupacksFrac_ 10` (ns-2 before 2006; 2.35 has it off): of effect in Sack1 only.
+                // `numdupacksFrac_ 10`, by search: in ns-2 since October 2002, off in 2.35, of effect in Sack1 only.
                 Recovery::Pipe(_) => variant.dup_thresh = DupThresh { window_fraction: Some(10), ..variant.dup_thresh },
                 _ => {}
             }
@@ -128,9 +128,9 @@ fn ns2_2003() -> TcpConfig {
         // transat §3.2: every second segment, 200 ms.
         ack: AckPolicy::DELAYED,
         rto: RtoConfig {
-            // `rtxcur_init_ 6.0`, the default of that time.
+            // `rtxcur_init_ 6.0`, by search (ns-2 changed its default to 3.0 in January 2006).
             initial: Duration::from_secs(6),
-            // `minrto_ 1.0`, the default of that time.
+            // `minrto_ 1.0`, by search (ns-2 changed its default to 0.2 s later).
             min: Duration::from_secs(1),
             // `tcpTick_ 0.5`: by search; finer ticks give too many spurious timeouts in tables 4 and 5.
             clock: RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: false },
@@ -139,11 +139,11 @@ fn ns2_2003() -> TcpConfig {
         // By search: any cap from about 250 to 330 segments fits table 1.
         window_clamp: Some(300),
         shortcuts: Shortcuts {
-            // `precisionReduce_ 0`: whole segments.
+            // `precisionReduce_ 0`: whole segments, ns-2's default until January 2006.
             ssthresh_base: SsthreshBase::WholeWindow,
-            // `exitFastRetrans_ 0`.
+            // `exitFastRetrans_ 0`: as before July 2003, when ns-2 gained it.
             ns2_inflate_always: true,
-            // `SYN_immediate_ack_ 0`.
+            // `SYN_immediate_ack_ 0`: as before February 2010, when ns-2 gained it.
             ns2_delayed_syn_ack: true,
             ..base.shortcuts
         },

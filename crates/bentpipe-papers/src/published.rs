@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn every_number_of_the_paper_is_there() {
-        let cells: usize = (1..=14).flat_map(|n| TRANSAT.table(n).expect("14 tables").rows.values()).map(Vec::len).sum();
+        let cells: usize =
+            (1..=14).flat_map(|n| TRANSAT.table(n).expect("14 tables").rows.values()).map(Vec::len).sum();
         assert_eq!(cells, 784);
         let ids: Vec<_> = TRANSAT.claims.iter().map(|c| c.id.clone()).collect();
         assert_eq!(ids, (1..=34).map(|n| format!("T-C{n:02}")).collect::<Vec<_>>());

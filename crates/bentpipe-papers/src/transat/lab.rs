@@ -12,17 +12,23 @@ use super::record::Recorder;
 use super::setting::Setting;
 use crate::reproduce::{Options, Progress, ReproduceError};
 
+/// Results in the order of the seeds.
+type Runs = Rc<Vec<RunResult>>;
+
 /// Makes runs and remembers their results: a claim about a cell that a table has computed costs nothing.
 pub(super) struct Lab<'a> {
     options: &'a Options,
     progress: Progress<'a>,
-    known: RefCell<BTreeMap<(Setting, u32), Rc<Vec<RunResult>>>>,
+    known: RefCell<BTreeMap<(Setting, u32), Runs>>,
 }
 
 /// From the start of a flow to the arrival of its last missing byte at the receiver, seconds: the paper's elapsed time
 /// as far as its tables tell. `None` for a flow that did not end or has no end (CBR).
 pub(super) fn elapsed(flow: &FlowResult) -> Option<f64> {
-    flow.received_at.map(|end| end.saturating_since(flow.start)).filter(|&t| t > Duration::ZERO).map(Duration::as_secs_f64)
+    flow.received_at
+        .map(|end| end.saturating_since(flow.start))
+        .filter(|&t| t > Duration::ZERO)
+        .map(Duration::as_secs_f64)
 }
 
 impl<'a> Lab<'a> {
@@ -41,12 +47,12 @@ impl<'a> Lab<'a> {
     }
 
     /// As many runs as were asked for.
-    pub(super) fn replications(&self, setting: &Setting) -> Result<Rc<Vec<RunResult>>, ReproduceError> {
+    pub(super) fn replications(&self, setting: &Setting) -> Result<Runs, ReproduceError> {
         self.runs(setting, self.options.reps)
     }
 
     /// So many runs.
-    pub(super) fn runs(&self, setting: &Setting, count: u32) -> Result<Rc<Vec<RunResult>>, ReproduceError> {
+    pub(super) fn runs(&self, setting: &Setting, count: u32) -> Result<Runs, ReproduceError> {
         let key = (setting.clone(), count);
         if let Some(known) = self.known.borrow().get(&key) {
             return Ok(known.clone());
@@ -71,7 +77,11 @@ impl<'a> Lab<'a> {
     }
 
     /// The same with another seed.
-    pub(super) fn traced_with_seed(&self, setting: &Setting, seed: u64) -> Result<(RunResult, Recorder), ReproduceError> {
+    pub(super) fn traced_with_seed(
+        &self,
+        setting: &Setting,
+        seed: u64,
+    ) -> Result<(RunResult, Recorder), ReproduceError> {
         let scenario = setting.scenario().with_seed(seed);
         let mut recorder = Recorder::new(&scenario);
         let result = run(&scenario, seed, &mut recorder)?;
@@ -82,6 +92,7 @@ impl<'a> Lab<'a> {
 
 fn check_ended(scenario: &Scenario, result: &RunResult, what: &str) -> Result<(), ReproduceError> {
     let tcp = |kind: &FlowKind| matches!(kind, FlowKind::Tcp(_));
-    let ended = scenario.flows.iter().zip(&result.flows).all(|(spec, flow)| !tcp(&spec.kind) || elapsed(flow).is_some());
+    let ended =
+        scenario.flows.iter().zip(&result.flows).all(|(spec, flow)| !tcp(&spec.kind) || elapsed(flow).is_some());
     if ended { Ok(()) } else { Err(ReproduceError::Unfinished { what: what.into(), seed: result.seed }) }
 }

@@ -25,6 +25,8 @@ pub(super) struct FlowTrace {
     pub(super) queue_drops: Vec<Point>,
     /// Data lost on the satellite link.
     pub(super) channel_drops: Vec<Point>,
+    /// Data that arrives at the satellite link.
+    pub(super) offered: Vec<Point>,
     /// Data that has crossed the satellite link.
     pub(super) crossed: Vec<Point>,
     /// The sender's windows.
@@ -120,7 +122,7 @@ impl Probe for Recorder {
             }
             return;
         }
-        let (mss, is_sender) = (self.mss, who.0 % 2 == 0);
+        let (mss, is_sender) = (self.mss, who.0.is_multiple_of(2));
         let number = match event {
             Event::Sent { segment, .. } => self.packet_number(segment.seq),
             Event::Received { segment } if is_sender => self.acked(segment),
@@ -159,7 +161,7 @@ impl Observer for Recorder {
             Passage::Dropped(DropReason::Channel) => flow.channel_drops.push(point),
             Passage::Dropped(_) => flow.queue_drops.push(point),
             Passage::Delivered => flow.crossed.push(point),
-            Passage::Offered => {}
+            Passage::Offered => flow.offered.push(point),
         }
     }
 }

@@ -10,12 +10,16 @@ use bentpipe_study::stats::{Interval, Sample, Subsets};
 
 use super::lab::{Lab, elapsed};
 use super::setting::{Setting, Variant};
+use super::single;
 use crate::published::{OtherCell, TRANSAT, TRANSAT_NS2};
 use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
 
 /// Statistics of a table, in its order.
 const STATISTICS: [&str; 7] = ["min", "p25", "median", "p75", "max", "mean", "throughput"];
+
+/// Where the median stands among them.
+const MEDIAN: usize = 2;
 
 /// Samples drawn for a range: its ends then move by about 1 % of probability from one seed to the next.
 const DRAWS: usize = 2000;
@@ -98,7 +102,15 @@ pub(super) fn rows(lab: &Lab<'_>, table: u8) -> Result<Vec<Row>, ReproduceError>
         by_variant.push((variant, ours, ranges));
     }
     let title = &TRANSAT.table(table).expect("tables 1 to 14").title;
-    let mut rows = Vec::new();
+    let medians = by_variant.iter().map(|(variant, ours, _)| {
+        let paper = TRANSAT.cell(table, "median", variant.key()).expect("a full table");
+        let ns2 = TRANSAT_NS2.cell(table, "median", variant.key()).expect("ns-2 has every cell").value;
+        (ours[MEDIAN], paper, ns2)
+    });
+    let medians: Vec<_> = medians.collect();
+    let ours = single::mean_distance(medians.iter().map(|m| (m.0, m.1)));
+    let ns2 = single::mean_distance(medians.iter().map(|m| (m.2, m.1)));
+    let mut rows = vec![single::distance_row(table, "medians", ours, ns2)];
     for (column, statistic) in STATISTICS.iter().enumerate() {
         for (variant, ours, ranges) in &by_variant {
             let Some(paper) = TRANSAT.cell(table, statistic, variant.key()) else { continue };

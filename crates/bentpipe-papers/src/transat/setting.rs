@@ -127,6 +127,7 @@ pub(super) struct Setting {
     max_burst: Option<u32>,
     frto: bool,
     initial_ssthresh: Option<u32>,
+    tick_ms: Option<u16>,
 }
 
 impl Setting {
@@ -153,6 +154,7 @@ impl Setting {
             max_burst: None,
             frto: false,
             initial_ssthresh: None,
+            tick_ms: None,
         }
     }
 
@@ -211,6 +213,11 @@ impl Setting {
         Setting { initial_ssthresh: Some(segments), ..self }
     }
 
+    /// Tick of the sender's clock.
+    pub(super) fn with_tick(self, milliseconds: u16) -> Self {
+        Setting { tick_ms: Some(milliseconds), ..self }
+    }
+
     /// Length of a flow in the KB of the paper's throughputs.
     pub(super) fn kilobytes_per_flow(&self) -> f64 {
         // 1042 and 261 segments carry 1 MB and 250 KB, the last of them not full.
@@ -248,6 +255,9 @@ impl Setting {
         }
         if let Some(segments) = self.initial_ssthresh {
             set.push(("tcp.initial_ssthresh", format!("{segments} segments")));
+        }
+        if let Some(ms) = self.tick_ms {
+            set.push(("tcp.rto.tick", format!("{ms} ms")));
         }
         (file, set.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
@@ -305,6 +315,9 @@ impl fmt::Display for Setting {
         if !self.scaling {
             write!(f, ", no window scaling")?;
         }
+        if self.frto {
+            write!(f, ", F-RTO")?;
+        }
         match &self.bursts {
             Bursts::None => Ok(()),
             Bursts::Random { loss_percent, extra_ms } => {
@@ -327,7 +340,12 @@ mod tests {
     use bentpipe_engine::tcp::Daass;
 
     fn settings() -> impl Iterator<Item = Setting> {
-        let bases = [Setting::one_flow(), Setting::one_flow().with_cbr(1700), Setting::four_flows(), Setting::four_flows().with_cbr(800)];
+        let bases = [
+            Setting::one_flow(),
+            Setting::one_flow().with_cbr(1700),
+            Setting::four_flows(),
+            Setting::four_flows().with_cbr(800),
+        ];
         bases.into_iter().flat_map(|base| Variant::ALL.map(|variant| base.clone().with_variant(variant)))
     }
 
@@ -350,7 +368,9 @@ mod tests {
         let mut scenario = setting.scenario();
         let link = &bottleneck(&mut scenario).config;
         assert_eq!(link.queue.limit, QueueLimit::Packets(50));
-        assert!(matches!(link.queue.discipline, Discipline::Red(red) if red.min_threshold == Setting::RED_MIN_THRESHOLD));
+        assert!(
+            matches!(link.queue.discipline, Discipline::Red(red) if red.min_threshold == Setting::RED_MIN_THRESHOLD)
+        );
         assert_eq!((link.bad.packet.get(), link.extra_delay.0), (0.25, Duration::from_millis(550)));
         assert!(matches!(link.channel, ChannelConfig::OnOff { .. }));
         let FlowKind::Tcp(tcp) = &scenario.flows[3].kind else { panic!("a TCP flow") };

@@ -1,6 +1,6 @@
 //! Rows as a table for people and as JSON for programs.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
 use super::{Row, Verdict};
 
@@ -9,41 +9,60 @@ use super::{Row, Verdict};
 pub fn render_text(rows: &[Row], width: Option<u16>) -> String {
     let mut out = String::new();
     for group in rows.chunk_by(|a, b| part(&a.id) == part(&b.id)) {
-        let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-        if let Some(width) = width {
-            table.set_width(width);
+        let title = common_title(group);
+        if !title.is_empty() {
+            out.push_str(&format!("{}: {title}\n", part(&group[0].id)));
         }
-        table.set_header(["id", "paper", "ours", "unit", "ratio", "range", "verdict", "item", "why"]);
-        for row in group {
-            let range = match (row.low, row.high) {
-                (None, None) => String::new(),
-                (low, high) => format!("{}..{}", number(low), number(high)),
-            };
-            table.add_row([
-                row.id.clone(),
-                number(row.paper),
-                number(row.ours),
-                row.unit.clone(),
-                row.ratio.map_or(String::new(), |r| format!("{r:.3}")),
-                range,
-                row.verdict.name().into(),
-                row.item.clone(),
-                row.why.clone(),
-            ]);
-        }
-        for index in [1, 2, 4] {
-            if let Some(column) = table.column_mut(index) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        out.push_str(&table.trim_fmt());
-        out.push('\n');
+        out.push_str(&table(group, title.len(), width));
+        out.push_str("\n\n");
     }
     let count = |verdict| rows.iter().filter(|r| r.verdict == verdict).count();
     let (matching, shape, differs) = (count(Verdict::Match), count(Verdict::Shape), count(Verdict::Differs));
     out.push_str(&format!("{} rows: {matching} match, {shape} shape, {differs} differ\n", rows.len()));
     out
+}
+
+/// One part; `title` bytes of each item stand in the heading.
+fn table(group: &[Row], title: usize, width: Option<u16>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
+    if let Some(width) = width {
+        table.set_width(width);
+    }
+    table.set_header(["id", "paper", "ours", "unit", "ratio", "range", "verdict", "item", "why"]);
+    for row in group {
+        let range = match (row.low, row.high) {
+            (None, None) => String::new(),
+            (low, high) => format!("{}..{}", number(low), number(high)),
+        };
+        table.add_row([
+            row.id.clone(),
+            number(row.paper),
+            number(row.ours),
+            row.unit.clone(),
+            row.ratio.map_or(String::new(), |r| format!("{r:.3}")),
+            range,
+            row.verdict.name().into(),
+            row.item[title..].trim_start_matches("; ").to_owned(),
+            row.why.clone(),
+        ]);
+    }
+    for index in [1, 2, 4] {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+/// What all items of a part begin with, up to a semicolon.
+fn common_title(group: &[Row]) -> &str {
+    let first = group.first().map_or("", |row| row.item.as_str());
+    let title = first.split_once("; ").map_or("", |(title, _)| title);
+    let shared =
+        group.len() > 1 && group.iter().all(|row| row.item.strip_prefix(title).is_some_and(|r| r.starts_with("; ")));
+    if shared { title } else { "" }
 }
 
 /// The rows as a JSON array, indented.
@@ -99,8 +118,18 @@ mod tests {
         ];
         let text = render_text(&rows, Some(120));
         assert_eq!(text.matches("verdict").count(), 3, "{text}");
+        assert!(!text.contains("T-T02: "), "one row shares nothing: {text}");
         assert!(text.ends_with("5 rows: 3 match, 1 shape, 1 differ\n"), "{text}");
         assert!(text.lines().all(|l| l.chars().count() <= 120), "{text}");
+    }
+
+    #[test]
+    fn what_all_items_share_is_said_once() {
+        let row = |id: &str, item: &str| Row::new(id, item, Some(1.0), None, "s");
+        let rows = [row("T-T01/a", "one flow; first"), row("T-T01/b", "one flow; second")];
+        let text = render_text(&rows, None);
+        assert!(text.starts_with("T-T01: one flow\n"), "{text}");
+        assert_eq!(text.matches("one flow").count(), 1, "{text}");
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn row(lab: &Lab<'_>, id: &str, check: Check) -> Result<Row, ReproduceError> {
     let finding = check(lab)?;
     let verdict = finding.verdict(claim);
     let why = if finding.number.is_some() {
-        format!("{} [{}: {}]", finding.note, claim.tolerance, claim.derivation)
+        format!("{}. Allowed: {} ({})", finding.note, claim.tolerance, claim.derivation)
     } else {
         finding.note
     };

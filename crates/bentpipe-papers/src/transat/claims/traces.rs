@@ -46,13 +46,27 @@ pub(super) fn t_c07(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(lost as f64 / window.max(1.0), note))
 }
 
+/// Packets lost from the second episode on.
+fn lost_again(flow: &FlowTrace) -> usize {
+    let second = episodes(flow).get(1).copied().unwrap_or(f64::INFINITY);
+    flow.queue_drops.iter().filter(|p| p.0 >= second).count()
+}
+
 /// Beside CBR 0.8 a second episode follows the first recovery, beside CBR 1.7 none.
 pub(super) fn t_c09(lab: &Lab<'_>) -> Found {
     let (_, less) = lab.traced(&Setting::one_flow().with_cbr(800))?;
     let (_, more) = lab.traced(&Setting::one_flow().with_cbr(1700))?;
-    let (less, more) = (episodes(&less.flows[0]), episodes(&more.flows[0]));
-    let note = format!("beside 0.8 Mbit/s from {} s, beside 1.7 Mbit/s from {} s", shown(&less), shown(&more));
-    Ok(Finding::new(less.len() as f64, note).and(more.len() == 1).or_shape(less.len() > more.len()))
+    let (less, more) = (&less.flows[0], &more.flows[0]);
+    let (again_less, again_more) = (lost_again(less), lost_again(more));
+    let (less, more) = (episodes(less), episodes(more));
+    let note = format!(
+        "beside 0.8 Mbit/s losses from {} s, {again_less} packets in the second episode; beside 1.7 Mbit/s from {} s, \
+         {again_more} packets",
+        shown(&less),
+        shown(&more)
+    );
+    let milder = again_more < again_less;
+    Ok(Finding::new(less.len() as f64, note).and(more.len() == 1).or_shape(less.len() > 1 && milder))
 }
 
 /// A limit on the burst per ACK removes the second episode.
@@ -116,14 +130,16 @@ pub(super) fn t_c26(lab: &Lab<'_>) -> Found {
     let (_, ideal) = lab.traced(&setting.clone().without_bursts())?;
     let (_, delayed) = lab.traced(&setting)?;
     let (ideal, delayed) = (&ideal.flows[0], &delayed.flows[0]);
-    let arrival = |flow: &FlowTrace, packet: f64| flow.received.iter().find(|p| p.1 == packet).map_or(f64::NAN, |p| p.0);
+    let arrival =
+        |flow: &FlowTrace, packet: f64| flow.received.iter().find(|p| p.1 == packet).map_or(f64::NAN, |p| p.0);
     let first = figure.first_packet.expect("printed") as f64;
     let late = arrival(delayed, first) - arrival(ideal, first);
-    let (from, to) = release_burst(delayed, arrival(delayed, first));
+    let (from, to) = release_burst(delayed, first, figure.last_packet.expect("printed") as f64);
     let note = format!(
-        "{} lost, {} timeouts; the ACKs then release packets {from} to {to} within 50 ms (printed: {} to {})",
+        "{} lost, {} timeouts; their ACKs, {:.0} ms apart at most, release packets {from} to {to} (printed: {} to {})",
         delayed.channel_drops.len(),
         delayed.timeouts.len(),
+        longest_pause(delayed, first, figure.last_packet.expect("printed") as f64) * 1e3,
         figure.release_first.expect("printed"),
         figure.release_last.expect("printed"),
     );
@@ -131,13 +147,20 @@ pub(super) fn t_c26(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(late, note).and(clean && to > from).or_shape(clean))
 }
 
-/// The most packets sent within 50 ms, about what the satellite link carries in 12 packet times, in the two round
-/// trips after `time`: their first and last number.
-fn release_burst(flow: &FlowTrace, time: f64) -> (u64, u64) {
-    let after: Vec<_> = flow.sent.iter().map(|s| s.0).filter(|p| p.0 >= time && p.0 < time + 1.2).collect();
-    let clumps = after.iter().enumerate().map(|(i, first)| {
-        let last = after[i..].iter().take_while(|p| p.0 - first.0 <= 0.05).last().unwrap_or(first);
-        (first.1 as u64, last.1 as u64)
-    });
-    clumps.max_by_key(|&(from, to)| to.saturating_sub(from)).unwrap_or((0, 0))
+/// The ACKs that acknowledge the packets `first` to `last`: when they come.
+fn acks_of(flow: &FlowTrace, first: f64, last: f64) -> Vec<f64> {
+    // With an ACK for every second packet the last one may be acknowledged together with its successor.
+    flow.acks.iter().filter(|p| (first..=last + 1.0).contains(&p.1)).map(|p| p.0).collect()
+}
+
+/// First and last packet that is sent for these ACKs.
+fn release_burst(flow: &FlowTrace, first: f64, last: f64) -> (u64, u64) {
+    let acks = acks_of(flow, first, last);
+    let released: Vec<_> = flow.sent.iter().filter(|s| acks.contains(&s.0.0)).map(|s| s.0.1 as u64).collect();
+    (released.first().copied().unwrap_or(0), released.last().copied().unwrap_or(0))
+}
+
+/// The longest pause between two of these ACKs, seconds.
+fn longest_pause(flow: &FlowTrace, first: f64, last: f64) -> f64 {
+    acks_of(flow, first, last).windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
 }

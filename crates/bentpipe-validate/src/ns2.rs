@@ -65,7 +65,10 @@ impl Figures {
 /// Compares every row, then the real `ns` on a sample. Whether all agree.
 pub(crate) fn validate(table: &Path, rerun: usize, script: &Path) -> Result<bool> {
     let scenarios = reference::read(table)?;
-    println!("{:<18} {:>4}  {:>10} {:>10} {:>8} {:>8}  {:>11} {:>8} {:>6} {:>6}", "scenario", "flow", "ns-2 t_rx", "ours", "rx %", "ack %", "retransmits", "timeouts", "cuts", "drops");
+    println!(
+        "{:<18} {:>4}  {:>10} {:>10} {:>8} {:>8}  {:>11} {:>8} {:>6} {:>6}",
+        "scenario", "flow", "ns-2 t_rx", "ours", "rx %", "ack %", "retransmits", "timeouts", "cuts", "drops"
+    );
     let (mut good, mut total, mut worst) = (0, 0, 0.0f64);
     for rows in &scenarios {
         let scenario = reference::scenario(rows)?;
@@ -81,7 +84,11 @@ pub(crate) fn validate(table: &Path, rerun: usize, script: &Path) -> Result<bool
         }
     }
     let rerun_agrees = if rerun > 0 { rerun_sample(&scenarios, rerun, script)? } else { true };
-    println!("{good} of {total} rows agree (times within {} %, retransmissions and timeouts exact); worst time {:.3} % off", TOLERANCE * 100.0, worst * 100.0);
+    println!(
+        "{good} of {total} rows agree (times within {} %, retransmissions and timeouts exact); worst time {:.3} % off",
+        TOLERANCE * 100.0,
+        worst * 100.0
+    );
     Ok(good == total && rerun_agrees)
 }
 
@@ -126,7 +133,12 @@ pub(crate) fn explore(count: u64, seed: u64, script: &Path) -> Result<bool> {
             if ours.agrees(&theirs) {
                 good += 1;
             } else {
-                println!("{} flow {} DIFFERS: {row:?}\n  ns-2 {theirs:?}\n  ours {ours:?}", row.id, row.flow);
+                println!(
+                    "{} flow {} of {} DIFFERS: {row:?}\n  ns-2 {theirs:?}\n  ours {ours:?}",
+                    row.id,
+                    row.flow,
+                    rows.len()
+                );
             }
         }
     }
@@ -143,7 +155,15 @@ fn rerun_sample(scenarios: &[Vec<Row>], count: usize, script: &Path) -> Result<b
             let agrees = figures.agrees(&Figures::of_row(row));
             total += 1;
             good += agrees as usize;
-            println!("ns itself: {:<18} {:>4}  t_rx {:.4} s, {} retransmissions, {} timeouts{}", row.id, row.flow, figures.t_rx, figures.retransmits, figures.timeouts, if agrees { "" } else { "  DIFFERS from the table" });
+            println!(
+                "ns itself: {:<18} {:>4}  t_rx {:.4} s, {} retransmissions, {} timeouts{}",
+                row.id,
+                row.flow,
+                figures.t_rx,
+                figures.retransmits,
+                figures.timeouts,
+                if agrees { "" } else { "  DIFFERS from the table" }
+            );
         }
     }
     println!("ns itself: {good} of {total} rows of the sample are as in the table");
@@ -181,7 +201,13 @@ fn run_ns(rows: &[Row], script: &Path) -> Result<Vec<Figures>> {
     let text = String::from_utf8_lossy(&output.stdout);
     let figures: Vec<Figures> = text.lines().filter_map(parse_flow).collect();
     if figures.len() != rows.len() {
-        bail!("{}: ns gave {} flows, expected {}:\n{text}{}", row.id, figures.len(), rows.len(), String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "{}: ns gave {} flows, expected {}:\n{text}{}",
+            row.id,
+            figures.len(),
+            rows.len(),
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     Ok(figures)
 }

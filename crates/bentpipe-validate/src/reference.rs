@@ -198,12 +198,8 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
     if let Some(cbr) = parse_cbr(&first.cbr)? {
         links.extend([link(4, 1, &access), link(2, 5, &access), link(5, 2, &access), link(1, 4, &access)]);
         let bits = cbr.bytes as f64 * 8.0 / cbr.interval_s;
-        let udp = UdpFlow {
-            rate: rate(bits)?.expect("not zero"),
-            packet: cbr.bytes,
-            pattern: UdpPattern::Cbr,
-            stop: None,
-        };
+        let udp =
+            UdpFlow { rate: rate(bits)?.expect("not zero"), packet: cbr.bytes, pattern: UdpPattern::Cbr, stop: None };
         flows.push(flow("cbr".to_owned(), 4, 5, Duration::ZERO, FlowKind::Udp(udp)));
     }
     Ok(Scenario {

@@ -25,16 +25,15 @@ impl Connection {
         if !segment.flags.has(Flags::SYN) {
             return;
         }
-        self.take_syn(segment);
         if self.config.shortcuts.handshake == Handshake::OneWay {
-            self.sack = self.config.variant.sack;
-            self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, u64::MAX);
+            self.synchronize_without_options();
             self.sender.skip_syn();
             let quick = self.config.ack.daass != Daass::Off;
             self.receiver.on_bare_syn(cx.now, self.config.shortcuts.ns2_delayed_syn_ack && !quick);
             self.establish(cx, self.config.mss);
             return;
         }
+        self.take_syn(segment);
         let mss = self.effective_mss(segment.syn.mss);
         self.sender.set_peer_mss(mss);
         self.sender.update_window(segment);
@@ -57,8 +56,7 @@ impl Connection {
             return;
         }
         if self.config.shortcuts.handshake == Handshake::OneWay && acks_syn {
-            self.receiver.synchronize();
-            self.sack = self.config.variant.sack;
+            self.synchronize_without_options();
             self.sender.update_window(segment);
             self.sender.on_ack(cx, segment, true, None);
             self.establish(cx, self.config.mss);

@@ -307,13 +307,18 @@ impl Connection {
             return;
         }
         if self.config.shortcuts.handshake == Handshake::None {
-            self.receiver.synchronize();
-            self.receiver.negotiated(self.sack_blocks(self.config.variant.sack), self.config.dsack, u64::MAX);
-            self.sack = self.config.variant.sack;
+            self.synchronize_without_options();
             self.establish(cx, self.config.mss);
             return;
         }
         self.enter(cx, if self.role == Role::Active { State::SynSent } else { State::Listen });
+    }
+
+    /// An opening that carries no options: both ends are taken to be configured alike, windows in full.
+    fn synchronize_without_options(&mut self) {
+        self.receiver.synchronize();
+        self.sack = self.config.variant.sack;
+        self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, u64::MAX);
     }
 
     fn sack_blocks(&self, agreed: bool) -> usize {

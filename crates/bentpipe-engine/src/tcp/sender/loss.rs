@@ -196,7 +196,10 @@ impl Sender {
         self.ns2_deaf = true;
         self.phase = Phase::Loss;
         self.recover = Some(self.snd_max);
-        self.dupacks = 0;
+        // ns-2's Tahoe goes on counting where it was.
+        if !(self.ns2 && self.variant.recovery == Recovery::Restart) {
+            self.dupacks = 0;
+        }
         self.timed = None;
         self.first_partial = false;
         self.limited_allowed = false;

@@ -3,13 +3,15 @@
 
     make_expected.py PAPER_DIR NS2_DIR
 
-PAPER_DIR holds the transcription of the paper: `tables/all_tables.csv` and `claims.csv`. NS2_DIR holds the results of
+PAPER_DIR holds the transcription of the paper: `tables/all_tables.csv` and `claims.csv`, and beside it lies the list of
+what the papers contain, `../INDEX.md`. NS2_DIR holds the results of
 ns-2: `oracle_table1.csv` to `oracle_table14.csv` and `raw/raw_{1f,4f}_per{100,25,1}.csv`. Nothing but Python's
 standard library is needed. The results are committed, so that a build needs neither folder.
 """
 
 import csv
 import json
+import re
 import statistics
 import sys
 from pathlib import Path
@@ -185,6 +187,16 @@ FIGURES = {
     "T-F08": ("No errors against S-LACP with one round trip of delay", {"burst_start_s": 4.2, "first_packet": 42, "last_packet": 48, "release_first": 67, "release_last": 78}),
 }
 
+
+
+def read_items(index):
+    """Topologies, mechanisms and experiments: id, kind, what it is, detail."""
+    for line in index.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        if re.fullmatch(r"T-[NME]\d\d", cells[0]):
+            yield cells[:4]
+
+
 ROW_NOTE = """# Row keys: table 1 BUFFER[-cbrRATE]-SCALING (packets, Mbit/s, window scaling on or off); table 2
 # FLOW[-cbrRATE]-SCALING (fastest, slowest); tables 3 to 14 the statistic. Columns: `variants`, in that order; table 1
 # has no RED. Seconds, but "throughput" KB/s."""
@@ -232,6 +244,9 @@ def main():
     for figure, (title, values) in FIGURES.items():
         out += ["[[figure]]", f"id = {text(figure)}", f"title = {text(title)}"]
         out += [f"{key} = {x}" for key, x in values.items()] + [""]
+    for item, kind, what, detail in read_items(paper_dir.parent / "INDEX.md"):
+        out += ["[[item]]", f"id = {text(item)}", f"kind = {text(kind)}", f"text = {text(what)}"]
+        out += ([f"detail = {text(detail)}"] if detail != "-" else []) + [""]
     (HERE / "expected.toml").write_text("\n".join(out))
 
     value, low, high = read_ns2(ns2_dir)

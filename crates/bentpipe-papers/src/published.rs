@@ -73,6 +73,19 @@ pub struct PublishedFigure {
     pub release_last: Option<u64>,
 }
 
+/// A topology, a mechanism or an experiment of the paper.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Item {
+    /// Its id in the paper's index.
+    pub id: String,
+    /// "topology", "mechanism" or "experiment".
+    pub kind: String,
+    /// What it is.
+    pub text: String,
+    /// More about it.
+    pub detail: Option<String>,
+}
+
 /// Everything a paper says in numbers.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Published {
@@ -86,6 +99,9 @@ pub struct Published {
     pub claims: Vec<Claim>,
     #[serde(rename = "figure")]
     figures: Vec<PublishedFigure>,
+    /// What it contains besides numbers.
+    #[serde(rename = "item")]
+    pub items: Vec<Item>,
 }
 
 impl Published {

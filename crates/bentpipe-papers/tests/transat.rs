@@ -67,6 +67,9 @@ fn everything_has_its_row() {
     let claims: Vec<_> = ids.iter().filter(|id| id.starts_with("T-C")).copied().collect();
     assert_eq!(claims, (1..=34).map(|n| format!("T-C{n:02}")).collect::<Vec<_>>());
     assert_eq!(ids.iter().filter(|id| id.starts_with("T-T") && id.contains('/')).count(), 784, "each printed number");
+    for (kind, count) in [("T-N", 4), ("T-M", 29), ("T-E", 21), ("T-F", 8)] {
+        assert_eq!(ids.iter().filter(|id| id.starts_with(kind)).count(), count, "{kind}");
+    }
     for n in 1..=8 {
         for ending in ["svg", "csv"] {
             let name = format!("T-F{n:02}.{ending}");

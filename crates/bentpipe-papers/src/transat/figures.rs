@@ -119,7 +119,7 @@ fn queue_panel(lab: &Lab<'_>, variant: Variant) -> Result<Panel, ReproduceError>
         x: Axis::time(),
         y: Axis::new("queue", "packets"),
         series: vec![
-            series("instantaneous", Mark::Step, instant),
+            series("as an arriving packet meets it", Mark::Dot, instant),
             series("average", Mark::Line, average),
             series("minimum threshold", Mark::Line, threshold.into_iter()),
         ],

@@ -3,11 +3,13 @@
 //! S-LACP is imitated as in the paper: fewer packets are lost in a burst, and the link is slower by one round trip.
 //!
 //! Reading order: `setting` the worlds; `lab` makes the runs; `single` tables 1 and 2; `replicated` tables 3 to 14;
-//! `record` the watcher, `figures` and `drawing`; `claims` the statements.
+//! `record` the watcher, `figures` and `drawing`; `claims` the statements; `inventory`
+//! what else the paper contains.
 
 mod claims;
 mod drawing;
 mod figures;
+mod inventory;
 mod lab;
 mod record;
 mod replicated;
@@ -46,6 +48,7 @@ pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec
     }
     if everything {
         rows.extend(claims::rows(&lab)?);
+        rows.extend(inventory::rows(&lab, &rows)?);
     }
     Ok(rows)
 }

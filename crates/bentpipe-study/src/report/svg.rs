@@ -68,6 +68,8 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         .configure_mesh()
         .x_desc(panel.x.title())
         .y_desc(panel.y.title())
+        .x_label_formatter(&tick)
+        .y_label_formatter(&tick)
         .light_line_style(WHITE)
         .bold_line_style(RGBColor(225, 225, 225))
         .axis_desc_style(("sans-serif", 14))
@@ -88,7 +90,7 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(free_corner(panel, (x0, x1), (y0, y1)))
         .background_style(WHITE.mix(0.85))
         .border_style(RGBColor(180, 180, 180))
         .label_font(("sans-serif", 12))
@@ -118,6 +120,27 @@ fn draw_series(
         Mark::Cross => label.legend(move |(x, y)| Cross::new((x + 7, y), 3, colour)),
     };
     Ok(())
+}
+
+/// A number at an axis, without the digits that make no difference.
+fn tick(value: &f64) -> String {
+    format!("{}", (value * 1e6).round() / 1e6)
+}
+
+/// The corner in which the legend hides the fewest points: it takes about a third of the width and of the height.
+fn free_corner(panel: &Panel, x: (f64, f64), y: (f64, f64)) -> SeriesLabelPosition {
+    let place = |value: f64, (low, high): (f64, f64)| (value - low) / (high - low);
+    let hidden = |right: bool, upper: bool| {
+        let inside = |part: f64, far: bool| if far { part > 0.67 } else { part < 0.33 };
+        let points = panel.series.iter().flat_map(|s| &s.points);
+        points.filter(|p| inside(place(p.0, x), right) && inside(place(p.1, y), upper)).count()
+    };
+    let corners = [
+        (hidden(false, true), SeriesLabelPosition::UpperLeft),
+        (hidden(true, false), SeriesLabelPosition::LowerRight),
+        (hidden(true, true), SeriesLabelPosition::UpperRight),
+    ];
+    corners.into_iter().min_by_key(|(count, _)| *count).expect("three corners").1
 }
 
 /// The corners of a staircase through the points.
@@ -151,6 +174,15 @@ mod tests {
         }
         // Three packets and the dot of the legend.
         assert_eq!(svg.matches("<circle").count(), 4);
+    }
+
+    #[test]
+    fn the_legend_keeps_clear_of_the_points() {
+        let mut panel = figure().panels.remove(0);
+        panel.series[0].points = (0..100).map(|i| (f64::from(i), 100.0 - f64::from(i))).collect();
+        let corner = free_corner(&panel, (0.0, 100.0), (0.0, 100.0));
+        assert!(matches!(corner, SeriesLabelPosition::UpperRight), "the points fall from the upper left");
+        assert_eq!([tick(&80.0), tick(&0.25), tick(&(0.1 + 0.2))], ["80", "0.25", "0.3"]);
     }
 
     #[test]

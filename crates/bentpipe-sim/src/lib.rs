@@ -2,7 +2,8 @@
 //!
 //! A run is single-threaded and deterministic: the order of events is total, randomness comes from streams named by
 //! component, and nothing depends on the machine. Parallel are the replications. Reading order: [`run`], `world`,
-//! `agenda`, `endpoint`; [`Observer`] watches, [`Fingerprint`] proves that two runs were the same.
+//! `agenda`, `endpoint`; [`Observer`] watches, [`record`] writes down, [`Fingerprint`] proves that two runs
+//! were the same.
 #![forbid(unsafe_code)]
 
 mod agenda;
@@ -10,6 +11,7 @@ mod endpoint;
 mod fingerprint;
 mod observe;
 mod packet;
+pub mod record;
 mod run;
 mod world;
 

@@ -1,0 +1,57 @@
+//! Every event of a run as a row of a table: CSV or Parquet.
+//!
+//! Ends of flows are called `FLOW/sender` (the end at `from`) and `FLOW/receiver`, links by their names. What the
+//! columns mean stands in [`bentpipe_study::trace::COLUMNS`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bentpipe_engine::probe::{Event, Probe, Who};
+use bentpipe_engine::units::Time;
+use bentpipe_study::scenario::Scenario;
+use bentpipe_study::trace::{self, Format};
+
+use super::named;
+use crate::observe::{LINK_BASE, Observer, Passage};
+use crate::packet::Packet;
+
+/// A table of events in the making. An error in the middle of a run is kept and comes out of [`Columns::finish`].
+#[derive(Debug)]
+pub struct Columns {
+    table: trace::Columns,
+    path: PathBuf,
+    /// How many ends of flows there are: links are numbered behind them.
+    ends: u32,
+}
+
+impl Columns {
+    /// Begins the table `path` for runs of `scenario`; `comment` says how to make it again.
+    ///
+    /// # Errors
+    /// The system's, with the path.
+    pub fn create(path: &Path, format: Format, scenario: &Scenario, comment: &str) -> io::Result<Self> {
+        let ends = scenario.flows.iter().flat_map(|f| [format!("{}/sender", f.name), format!("{}/receiver", f.name)]);
+        let names: Vec<_> = ends.chain(scenario.links.iter().map(|link| link.name.clone())).collect();
+        let table = trace::Columns::create(path, format, names, comment).map_err(|e| named(path, e))?;
+        Ok(Columns { table, path: path.to_owned(), ends: 2 * scenario.flows.len() as u32 })
+    }
+
+    /// Writes what is left and gives the table its name.
+    ///
+    /// # Errors
+    /// The first error since the beginning, with the path.
+    pub fn finish(self) -> io::Result<()> {
+        self.table.finish().map_err(|e| named(&self.path, e))
+    }
+}
+
+impl Probe for Columns {
+    fn event(&mut self, now: Time, who: Who, event: &Event) {
+        let row = if who.0 >= LINK_BASE { Who(self.ends + (who.0 - LINK_BASE)) } else { who };
+        self.table.event(now, row, event);
+    }
+}
+
+impl Observer for Columns {
+    fn packet(&mut self, _: Time, _: usize, _: Passage, _: &Packet) {}
+}

@@ -1,0 +1,186 @@
+//! Variants under the same seeds: each replication puts all of them into the same fades.
+//!
+//! What is compared is the time of a run's slowest transfer or, where no flow has an end, the goodput of all flows
+//! together. The ratio to the first variant is the geometric mean over the pairs; its interval is a paired bootstrap
+//! (pairs are drawn, not runs).
+
+use bentpipe_engine::stream::Stream;
+use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
+use bentpipe_study::stats::{Sample, bootstrap_interval, mean, mean_interval};
+use serde::Serialize;
+
+use super::Summary;
+use crate::run::RunResult;
+
+/// Confidence of all intervals.
+const CONFIDENCE: f64 = 0.95;
+/// Draws of the bootstrap.
+const DRAWS: usize = 4000;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Time of the slowest transfer of a run, seconds: less is better.
+    SlowestTimeS,
+    /// Goodput of all TCP flows together, bits per second: more is better.
+    GoodputBitS,
+}
+
+impl Measure {
+    /// What a scenario's runs are compared by.
+    pub fn of(scenario: &Scenario) -> Self {
+        let ends =
+            |kind: &FlowKind| matches!(kind, FlowKind::Tcp(tcp) if !matches!(tcp.workload, Workload::Greedy { .. }));
+        if scenario.flows.iter().any(|flow| ends(&flow.kind)) { Measure::SlowestTimeS } else { Measure::GoodputBitS }
+    }
+
+    /// The run's value, and how many times worse than its limit that is; `None` where a transfer did not end.
+    fn take(self, scenario: &Scenario, result: &RunResult) -> Option<(f64, Option<f64>)> {
+        let summary = Summary::new(scenario, result);
+        let tcp = || summary.flows.iter().filter(|flow| flow.variant.is_some());
+        match self {
+            Measure::SlowestTimeS => {
+                let finite = tcp().filter(|flow| flow.limit_time_s.is_some());
+                let times: Option<Vec<_>> = finite.map(|flow| Some((flow.time_s?, flow.x_limit))).collect();
+                times?.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))
+            }
+            Measure::GoodputBitS => {
+                let goodput = tcp().filter_map(|flow| flow.goodput_bit_s).sum();
+                let limit = tcp().filter_map(|flow| flow.limit_goodput_bit_s).fold(0.0, f64::max);
+                (goodput > 0.0).then_some((goodput, Some(limit / goodput)))
+            }
+        }
+    }
+}
+
+/// An estimate with its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Geometric mean over the pairs.
+    pub estimate: f64,
+    /// Lower end; `None` for fewer than two pairs.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// One variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VariantRow {
+    /// Its name.
+    pub variant: String,
+    /// Replications whose transfers all ended: the statistics are over these.
+    pub finished: usize,
+    /// Replications in which one did not.
+    pub unfinished: usize,
+    /// First quartile; `None`, like the others, where none finished.
+    pub p25: Option<f64>,
+    /// Median.
+    pub median: Option<f64>,
+    /// Third quartile.
+    pub p75: Option<f64>,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Lower end of its 95 % confidence interval (Student's t); `None` for fewer than two.
+    pub mean_low: Option<f64>,
+    /// Upper end.
+    pub mean_high: Option<f64>,
+    /// Over the first variant, pair by pair; `None` for the first itself.
+    pub ratio_to_first: Option<Ratio>,
+    /// Median of how many times worse than the physical limit.
+    pub x_limit: Option<f64>,
+}
+
+/// All variants.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What is compared.
+    pub measure: Measure,
+    /// Replications.
+    pub reps: usize,
+    /// The variants, in the order asked for.
+    pub variants: Vec<VariantRow>,
+}
+
+impl Comparison {
+    /// Compares `scenarios`, one for each variant; `runs[r][v]` is replication `r` of variant `v`. `seed` fixes the
+    /// bootstrap's draws.
+    pub fn new(scenarios: &[(String, Scenario)], runs: &[Vec<RunResult>], seed: u64) -> Comparison {
+        let measure = scenarios.first().map_or(Measure::SlowestTimeS, |(_, scenario)| Measure::of(scenario));
+        let columns: Vec<Vec<_>> = scenarios
+            .iter()
+            .enumerate()
+            .map(|(v, (_, scenario))| runs.iter().map(|rep| measure.take(scenario, &rep[v])).collect())
+            .collect();
+        let rows = scenarios.iter().zip(&columns).enumerate();
+        let variants = rows.map(|(v, ((name, _), column))| row(name, column, (v > 0).then(|| &columns[0]), seed));
+        Comparison { measure, reps: runs.len(), variants: variants.collect() }
+    }
+}
+
+type Column = Vec<Option<(f64, Option<f64>)>>;
+
+fn row(name: &str, column: &Column, first: Option<&Column>, seed: u64) -> VariantRow {
+    let values: Vec<f64> = column.iter().flatten().map(|taken| taken.0).collect();
+    let five = Sample::new(values.clone()).ok().map(|sample| sample.five_numbers());
+    let interval = mean_interval(&values, CONFIDENCE).ok();
+    let x_limits = Sample::new(column.iter().flatten().filter_map(|taken| taken.1).collect()).ok();
+    VariantRow {
+        variant: name.to_owned(),
+        finished: values.len(),
+        unfinished: column.len() - values.len(),
+        p25: five.map(|five| five.p25),
+        median: five.map(|five| five.median),
+        p75: five.map(|five| five.p75),
+        mean: five.map(|five| five.mean),
+        mean_low: interval.map(|interval| interval.low),
+        mean_high: interval.map(|interval| interval.high),
+        ratio_to_first: first.and_then(|first| ratio(name, first, column, seed)),
+        x_limit: x_limits.map(|sample| sample.median()),
+    }
+}
+
+/// Over the pairs of which both finished.
+fn ratio(name: &str, first: &Column, column: &Column, seed: u64) -> Option<Ratio> {
+    let pairs = first.iter().zip(column).filter_map(|(a, b)| Some((b.as_ref()?.0 / a.as_ref()?.0).ln()));
+    let logs: Vec<f64> = pairs.collect();
+    if logs.is_empty() {
+        return None;
+    }
+    let mut stream = Stream::named(seed, &format!("compare/{name}"));
+    let interval = bootstrap_interval(&logs, CONFIDENCE, DRAWS, &mut stream, mean).ok();
+    Some(Ratio {
+        estimate: mean(&logs).exp(),
+        low: interval.map(|interval| interval.low.exp()),
+        high: interval.map(|interval| interval.high.exp()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(values: &[f64]) -> Column {
+        values.iter().map(|&value| (value > 0.0).then_some((value, Some(value / 2.0)))).collect()
+    }
+
+    #[test]
+    fn pairs_by_hand() {
+        // Twice, eight times, and one that did not end: the geometric mean of 2 and 8 is 4.
+        let (first, second) = (column(&[1.0, 10.0, 100.0]), column(&[2.0, 80.0, 0.0]));
+        let row = row("b", &second, Some(&first), 1);
+        assert_eq!((row.finished, row.unfinished, row.median, row.x_limit), (2, 1, Some(41.0), Some(20.5)));
+        let ratio = row.ratio_to_first.expect("two pairs");
+        assert!((ratio.estimate - 4.0).abs() < 1e-12, "{ratio:?}");
+        // Two pairs drawn twice are both the one, both the other, or one of each.
+        assert!((ratio.low.expect("two pairs") - 2.0).abs() < 1e-12 && (ratio.high.expect("two") - 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_finished_says_so() {
+        let row = row("a", &column(&[0.0, 0.0]), None, 1);
+        assert_eq!((row.finished, row.unfinished, row.median, row.mean_low), (0, 2, None, None));
+        assert_eq!(row.ratio_to_first, None);
+    }
+}

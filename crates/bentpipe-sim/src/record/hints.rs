@@ -1,0 +1,133 @@
+//! What follows from a flow's numbers, in plain words.
+
+use bentpipe_engine::tcp::TcpConfig;
+use bentpipe_engine::tcp::variant::{Growth, Startup};
+use bentpipe_study::scenario::{FlowKind, FlowSpec, TcpFlow, Workload};
+
+use super::FlowOutlook;
+
+/// The sentences; `sharing` is the number of other flows on the bottleneck.
+pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize) -> Vec<String> {
+    let mut hints = Vec::new();
+    if let FlowKind::Tcp(tcp) = &flow.kind {
+        window(outlook, tcp, &mut hints);
+        startup(outlook, tcp, &mut hints);
+    }
+    match &outlook.queue {
+        None if outlook.bottleneck.is_some() => {
+            hints.push("the queue is unlimited: nothing is lost in it, but delay may grow without bound".into());
+        }
+        _ => {}
+    }
+    if outlook.mean_loss > 0.0 {
+        let percent = outlook.mean_loss * 100.0;
+        hints.push(format!("the channel loses {percent:.2} % of full packets on average: loss is not a sign of load"));
+    }
+    if sharing > 0 {
+        let others = if sharing == 1 { "another flow shares".into() } else { format!("{sharing} other flows share") };
+        hints.push(format!("{others} the bottleneck; the limit does not count that"));
+    }
+    hints
+}
+
+/// The most that the ends let be outstanding, bytes.
+fn most_outstanding(tcp: &TcpFlow) -> u64 {
+    let (data, other) = ends(tcp);
+    let scaled = data.window_scaling && other.window_scaling;
+    // RFC 7323 §2.3: 2^30 with scaling, 16 bits without.
+    let offered = if scaled { other.receive_buffer.min(1 << 30) } else { other.receive_buffer.min(65_535) };
+    let clamp = data.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(data.mss));
+    let fixed = match data.variant.startup {
+        Startup::FixedWindow(segments) => u64::from(segments) * u64::from(data.mss),
+        Startup::SlowStart => u64::MAX,
+    };
+    u64::from(offered).min(clamp).min(fixed)
+}
+
+/// The end that sends the data, and the other.
+fn ends(tcp: &TcpFlow) -> (&TcpConfig, &TcpConfig) {
+    match tcp.workload {
+        Workload::RequestResponse { .. } => (&tcp.receiver, &tcp.sender),
+        Workload::Bulk(_) | Workload::Greedy { .. } => (&tcp.sender, &tcp.receiver),
+    }
+}
+
+fn window(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
+    let Some(bdp) = outlook.bdp_bytes.filter(|bdp| *bdp > 0) else { return };
+    let most = most_outstanding(tcp);
+    let bdps = most as f64 / bdp as f64;
+    let room = outlook.queue.map_or(f64::INFINITY, |queue| queue.bdps);
+    if bdps < 1.0 {
+        hints.push(format!(
+            "at most {most} B may be outstanding, {bdps:.2} BDP: the line can never be busy all the time"
+        ));
+    } else if bdps <= 1.0 + room && room.is_finite() {
+        hints
+            .push(format!("at most {most} B may be outstanding, which pipe and queue hold: the queue never overflows"));
+    }
+}
+
+fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
+    let (Some(bdp), Some(queue)) = (outlook.bdp_bytes, &outlook.queue) else { return };
+    let (data, other) = ends(tcp);
+    let holds = bdp + queue.bytes;
+    let slow_start = matches!(data.variant.startup, Startup::SlowStart);
+    if !slow_start || most_outstanding(tcp) <= holds {
+        return;
+    }
+    let payload = u64::from(data.mss).max(1);
+    let initial = u64::from(data.variant.initial_window) * payload;
+    let bdps = queue.bdps;
+    let length = match tcp.workload {
+        Workload::Bulk(bytes) => bytes.get(),
+        Workload::RequestResponse { response, .. } => response.get(),
+        Workload::Greedy { .. } => u64::MAX,
+    };
+    let threshold = data.initial_ssthresh.map_or(u64::MAX, |segments| u64::from(segments) * payload);
+    let rounds = doublings(initial, bdp, growth(data, other));
+    let seconds = f64::from(rounds) * outlook.rtt_ms / 1000.0;
+    // The window that fills pipe and queue has seen as much acknowledged before, less the first.
+    if length <= holds {
+        hints.push(format!(
+            "the transfer is over before slow start fills pipe and queue: it is a matter of round trips ({rounds} of \
+             {:.0} ms to a window of 1 BDP)",
+            outlook.rtt_ms
+        ));
+        return;
+    }
+    hints.push(format!("slow start takes about {rounds} round trips, {seconds:.1} s, to a window of 1 BDP"));
+    if threshold <= holds {
+        hints.push("the first slow start threshold ends slow start before the queue overflows".into());
+    } else if bdps < 1.0 {
+        hints.push(format!("the queue holds {bdps:.2} BDP: slow start will overshoot it and lose about as much"));
+    } else {
+        hints.push(format!("the queue holds {bdps:.2} BDP: slow start overshoots it too, after filling it"));
+    }
+}
+
+/// By how much the window grows in a round trip of slow start.
+fn growth(data: &TcpConfig, other: &TcpConfig) -> f64 {
+    match data.variant.growth {
+        Growth::PerAck => 1.0 + 1.0 / f64::from(other.ack.every.max(1)),
+        Growth::Bytes(limit) => 1.0 + f64::from(limit.min(other.ack.every)) / f64::from(other.ack.every.max(1)),
+    }
+}
+
+/// Round trips from a window to another.
+fn doublings(from: u64, to: u64, factor: f64) -> u32 {
+    let rounds = (to as f64 / from.max(1) as f64).ln() / factor.ln();
+    rounds.max(0.0).ceil() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_by_hand() {
+        // 10 to 1000 segments: six doublings give 640, the seventh 1280; by halves 12 give 1297.
+        assert_eq!(doublings(10, 1000, 2.0), 7);
+        assert_eq!(doublings(10, 1000, 1.5), 12);
+        assert_eq!(doublings(10, 5, 2.0), 0);
+    }
+}

@@ -1,0 +1,145 @@
+//! What the links promise a flow before anything runs: path, round trip, bandwidth-delay product, queue, limit.
+
+use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::units::Duration;
+use bentpipe_study::limit::{Limit, SegmentSize, flow_limit, mean_loss};
+use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, Workload};
+use bentpipe_study::topology::{self, Unreachable};
+use serde::Serialize;
+
+use super::hints;
+
+/// A scenario's flows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outlook {
+    /// In the scenario's order.
+    pub flows: Vec<FlowOutlook>,
+}
+
+/// The queue before the bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct QueueOutlook {
+    /// Room in packets of full size.
+    pub packets: f64,
+    /// Room in bytes.
+    pub bytes: u64,
+    /// Room as the time that the line takes to send it, milliseconds.
+    pub ms: f64,
+    /// Room in bandwidth-delay products.
+    pub bdps: f64,
+}
+
+/// What awaits a flow's data; with requests and responses, the responses.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowOutlook {
+    /// Its name.
+    pub name: String,
+    /// Nodes that the data passes, in order.
+    pub nodes: Vec<String>,
+    /// Links that the data passes, in order.
+    pub links: Vec<String>,
+    /// Propagation delay of the data, milliseconds.
+    pub one_way_ms: f64,
+    /// Propagation delay there and back, milliseconds.
+    pub rtt_ms: f64,
+    /// The slowest link on the way; `None` where no line takes time.
+    pub bottleneck: Option<String>,
+    /// Its rate, bits per second.
+    pub bottleneck_bit_s: Option<u64>,
+    /// A full packet on the wire, bytes.
+    pub packet_bytes: u32,
+    /// What is in flight when the bottleneck is busy and its queue empty, bytes.
+    pub bdp_bytes: Option<u64>,
+    /// The same in full packets.
+    pub bdp_packets: Option<f64>,
+    /// The queue before the bottleneck; `None` if unlimited.
+    pub queue: Option<QueueOutlook>,
+    /// Share of full packets that the channels lose, taken at a random moment, 0 to 1.
+    pub mean_loss: f64,
+    /// The least time that the links allow, seconds; `None` for a flow without an end.
+    pub limit_time_s: Option<f64>,
+    /// The most payload per second that they allow, bits.
+    pub limit_goodput_bit_s: Option<f64>,
+    /// What follows from the numbers, in plain words.
+    pub hints: Vec<String>,
+}
+
+impl Outlook {
+    /// Looks at all flows of a scenario.
+    ///
+    /// # Errors
+    /// The ends of a flow are not joined.
+    pub fn new(scenario: &Scenario) -> Result<Outlook, Unreachable> {
+        let flows = scenario.flows.iter().map(|flow| look(scenario, flow)).collect::<Result<_, _>>()?;
+        Ok(Outlook { flows })
+    }
+}
+
+fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable> {
+    let forward = topology::forward_path(scenario, flow)?;
+    let (packet, answers) = match &flow.kind {
+        FlowKind::Tcp(tcp) => {
+            let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
+            (size.payload + size.headers, matches!(tcp.workload, Workload::RequestResponse { .. }))
+        }
+        FlowKind::Udp(udp) => (udp.packet, false),
+    };
+    // Datagrams need no way back.
+    let back = match &flow.kind {
+        FlowKind::Tcp(_) => topology::return_path(scenario, flow)?,
+        FlowKind::Udp(_) => topology::return_path(scenario, flow).unwrap_or_default(),
+    };
+    let (start, data, acks) = if answers { (flow.to, back, forward) } else { (flow.from, forward, back) };
+    let there = topology::facts(scenario, &data, packet);
+    let returned = topology::facts(scenario, &acks, packet);
+    let bdp = topology::bandwidth_delay_product(&there, &returned).map(|bytes| bytes.get());
+    let queue = there.bottleneck_link.zip(there.queue).zip(there.bottleneck).map(|((link, time), rate)| {
+        let bytes = match scenario.links[link].config.queue.limit {
+            QueueLimit::Bytes(bytes) => bytes.get(),
+            QueueLimit::Packets(count) => u64::from(count) * u64::from(packet),
+            QueueLimit::Unlimited => rate.bytes_in_floor(time),
+        };
+        QueueOutlook {
+            packets: bytes as f64 / f64::from(packet),
+            bytes,
+            ms: time.as_millis_f64(),
+            bdps: bytes as f64 / bdp.unwrap_or(0).max(1) as f64,
+        }
+    });
+    let passes = data.iter().map(|&link| 1.0 - mean_loss(&scenario.links[link].config, packet)).product::<f64>();
+    let limit = flow_limit(scenario, flow)?.unwrap_or(Limit { time: None, goodput: None });
+    let nodes = std::iter::once(start).chain(data.iter().map(|&link| scenario.links[link].to));
+    let mut outlook = FlowOutlook {
+        name: flow.name.clone(),
+        nodes: nodes.map(|node| scenario.nodes[node].clone()).collect(),
+        links: data.iter().map(|&link| scenario.links[link].name.clone()).collect(),
+        one_way_ms: there.delay.as_millis_f64(),
+        rtt_ms: (there.delay + returned.delay).as_millis_f64(),
+        bottleneck: there.bottleneck_link.map(|link| scenario.links[link].name.clone()),
+        bottleneck_bit_s: there.bottleneck.map(|rate| rate.bits_per_second()),
+        packet_bytes: packet,
+        bdp_bytes: bdp,
+        bdp_packets: bdp.map(|bytes| bytes as f64 / f64::from(packet)),
+        queue,
+        mean_loss: 1.0 - passes,
+        limit_time_s: limit.time.map(Duration::as_secs_f64),
+        limit_goodput_bit_s: limit.goodput,
+        hints: Vec::new(),
+    };
+    let sharing = sharing(scenario, flow, there.bottleneck_link);
+    outlook.hints = hints::of(&outlook, flow, sharing);
+    Ok(outlook)
+}
+
+/// How many other flows put their data on that link.
+fn sharing(scenario: &Scenario, flow: &FlowSpec, link: Option<usize>) -> usize {
+    let Some(link) = link else { return 0 };
+    let passes = |other: &&FlowSpec| {
+        let answers =
+            matches!(&other.kind, FlowKind::Tcp(tcp) if matches!(tcp.workload, Workload::RequestResponse { .. }));
+        let path =
+            if answers { topology::return_path(scenario, other) } else { topology::forward_path(scenario, other) };
+        other.name != flow.name && path.is_ok_and(|path| path.contains(&link))
+    };
+    scenario.flows.iter().filter(passes).count()
+}

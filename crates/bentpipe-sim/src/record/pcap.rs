@@ -1,0 +1,209 @@
+//! Every packet of a run as a capture in pcapng: real IPv4, TCP and UDP headers with right checksums.
+//!
+//! Node n (from 1) is 10.0.n.1, flow f (from 0) goes from port 49152 + f to port 30000; the payload is zeros. Initial
+//! sequence numbers are fixed by the flow's number. Window scales are learnt from the SYNs as they pass; without a
+//! handshake there are none, and windows show as at most 65535.
+//!
+//! Lengths are those of the headers written. Where a flow counts lengths as ns-2 does (`ns2_lengths`), its links
+//! counted some bytes fewer; the capture's comment says so.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use bentpipe_engine::probe::{Event, Probe, Who};
+use bentpipe_engine::tcp::{Flags, Segment};
+use bentpipe_engine::units::Time;
+use bentpipe_engine::wire::ip::{self, Addresses, Ports};
+use bentpipe_engine::wire::seq::Numbering;
+use bentpipe_engine::wire::tcp::Translation;
+use bentpipe_engine::wire::{EmitError, udp};
+use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::trace::PcapWriter;
+
+use super::{Tap, named};
+use crate::observe::{Observer, Passage};
+use crate::packet::{Body, IPV4_HEADER, Packet};
+
+/// Ephemeral ports (RFC 6335 §6).
+const FIRST_PORT: u16 = 49152;
+/// How many of them there are; flows beyond go to the next destination port.
+const PORTS: u32 = 16384;
+/// A port of no well-known service, which analysers would take the zeros for.
+const SERVICE: u16 = 30000;
+
+/// The longest IP packet.
+const LONGEST: usize = 65_535;
+static ZEROS: [u8; LONGEST] = [0; LONGEST];
+
+/// How much of a packet is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Snap {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its headers; the length on the line is noted.
+    Headers,
+}
+
+/// A capture in the making. An error in the middle of a run is kept and comes out of [`Pcap::finish`].
+#[derive(Debug)]
+pub struct Pcap {
+    writer: PcapWriter,
+    path: PathBuf,
+    snap: Snap,
+    error: Option<io::Error>,
+    /// The number of the tap at each node, at each link's entrance, and at its exit.
+    hosts: Vec<Option<u32>>,
+    entrances: Vec<Option<u32>>,
+    exits: Vec<Option<u32>>,
+    /// Ends of each link, as nodes.
+    links: Vec<(usize, usize)>,
+    /// Ends of each flow, as nodes.
+    flows: Vec<(usize, usize)>,
+    /// What each end of each flow knows of its connection; UDP uses addresses and ports alone.
+    ends: Vec<Translation>,
+    buffer: Vec<u8>,
+}
+
+/// Address of a node.
+fn address(node: usize) -> Ipv4Addr {
+    let [.., high, low] = (node as u32 + 1).to_be_bytes();
+    Ipv4Addr::new(10, high, low, 1)
+}
+
+/// Initial sequence number of an end: any will do that is the same in each run.
+fn isn(end: usize) -> u32 {
+    (end as u32 + 1).wrapping_mul(0x9e37_79b9)
+}
+
+impl Pcap {
+    /// Begins the capture `path` of runs of `scenario`, with one interface for each of `taps`; `comment` says how to
+    /// make it again.
+    ///
+    /// # Errors
+    /// The system's, with the path.
+    pub fn create(path: &Path, scenario: &Scenario, taps: &[Tap], snap: Snap, comment: &str) -> io::Result<Self> {
+        let names: Vec<_> = taps.iter().map(|tap| tap.name(scenario)).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let comment = format!("{comment}\n{}", remark(scenario));
+        let writer = PcapWriter::create(path, &names, &comment).map_err(|e| named(path, e))?;
+        let number = |tap: Tap| taps.iter().position(|t| *t == tap).map(|n| n as u32);
+        let links = 0..scenario.links.len();
+        let mut ends = Vec::with_capacity(2 * scenario.flows.len());
+        for (n, flow) in scenario.flows.iter().enumerate() {
+            let (source, destination) = (address(flow.from), address(flow.to));
+            let addresses = Addresses::V4 { source, destination };
+            let ports = Ports {
+                source: FIRST_PORT + (n as u32 % PORTS) as u16,
+                destination: SERVICE + (n as u32 / PORTS) as u16,
+            };
+            let mut from = Translation::new(addresses, ports, isn(2 * n));
+            let mut to = Translation::new(addresses.reversed(), ports.reversed(), isn(2 * n + 1));
+            from.irs = Some(Numbering::from_isn(isn(2 * n + 1)));
+            to.irs = Some(Numbering::from_isn(isn(2 * n)));
+            ends.extend([from, to]);
+        }
+        Ok(Pcap {
+            writer,
+            path: path.to_owned(),
+            snap,
+            error: None,
+            hosts: (0..scenario.nodes.len()).map(|node| number(Tap::Host(node))).collect(),
+            entrances: links.clone().map(|link| number(Tap::Entrance(link))).collect(),
+            exits: links.map(|link| number(Tap::Exit(link))).collect(),
+            links: scenario.links.iter().map(|link| (link.from, link.to)).collect(),
+            flows: scenario.flows.iter().map(|flow| (flow.from, flow.to)).collect(),
+            ends,
+            buffer: vec![0; LONGEST],
+        })
+    }
+
+    /// Gives the capture its name.
+    ///
+    /// # Errors
+    /// The first error since the beginning, with the path.
+    pub fn finish(self) -> io::Result<()> {
+        self.error.map_or(Ok(()), Err).and_then(|()| self.writer.finish()).map_err(|e| named(&self.path, e))
+    }
+
+    /// The packet's two taps at this passage: that of the link, and that of a host where it begins or ends its way.
+    fn taps(&self, link: usize, passage: Passage, packet: &Packet) -> [Option<u32>; 2] {
+        let (from, to) = self.flows[packet.flow as usize];
+        let (origin, goal) = if packet.forward { (from, to) } else { (to, from) };
+        let at = |node: usize, host: usize| self.hosts[host].filter(|_| node == host);
+        match passage {
+            Passage::Offered => [at(self.links[link].0, origin), self.entrances[link]],
+            Passage::Delivered => [self.exits[link], at(self.links[link].1, goal)],
+            Passage::Dropped(_) => [None, None],
+        }
+    }
+
+    fn record(&mut self, now: Time, taps: [Option<u32>; 2], packet: &Packet) -> io::Result<()> {
+        let (headers, length) = self.emit(packet).map_err(io::Error::other)?;
+        let kept = if self.snap == Snap::Headers { headers } else { length };
+        for tap in taps.into_iter().flatten() {
+            self.writer.packet(tap, now, &self.buffer[..kept], length as u32)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the packet into the buffer; answers the bytes of its headers and of all of it.
+    fn emit(&mut self, packet: &Packet) -> Result<(usize, usize), EmitError> {
+        let end = &mut self.ends[2 * packet.flow as usize + usize::from(!packet.forward)];
+        let (ip_header, rest) = self.buffer.split_at_mut(IPV4_HEADER as usize);
+        let (protocol, length, payload) = match packet.body {
+            Body::Tcp(segment) => {
+                let payload = usize::from(segment.len);
+                (ip::TCP, end.emit(&segment, &[&ZEROS[..payload]], rest)?, payload)
+            }
+            Body::Udp(_) => {
+                let headers = ip_header.len() + udp::HEADER;
+                let payload = (packet.wire_len as usize).saturating_sub(headers).min(LONGEST - headers);
+                (ip::UDP, udp::emit(&end.addresses, end.ports, &[&ZEROS[..payload]], rest)?, payload)
+            }
+        };
+        let ip = ip::emit(&end.addresses, protocol, length, ip_header)?;
+        Ok((ip + length - payload, ip + length))
+    }
+
+    /// Both ends learn the window scale of a SYN, whether or not a tap sees it.
+    fn learn(&mut self, packet: &Packet, segment: &Segment) {
+        let scale = segment.syn.window_scale;
+        let sender = 2 * packet.flow as usize + usize::from(!packet.forward);
+        self.ends[sender].our_scale = scale;
+        self.ends[sender ^ 1].peer_scale = scale;
+    }
+}
+
+impl Probe for Pcap {
+    fn event(&mut self, _: Time, _: Who, _: &Event) {}
+}
+
+impl Observer for Pcap {
+    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+        if let Body::Tcp(segment) = &packet.body
+            && segment.flags.has(Flags::SYN)
+        {
+            self.learn(packet, segment);
+        }
+        let taps = self.taps(link, passage, packet);
+        if self.error.is_none() && taps != [None, None] {
+            self.error = self.record(now, taps, packet).err();
+        }
+    }
+}
+
+/// What a reader of the capture has to know.
+fn remark(scenario: &Scenario) -> String {
+    let nodes: Vec<_> = scenario.nodes.iter().enumerate().map(|(n, name)| format!("{name} {}", address(n))).collect();
+    let mut text = format!("Simulated: times count from the start of the run, payload is zeros. {}.", nodes.join(", "));
+    let counts_as_ns2 = |kind: &FlowKind| matches!(kind, FlowKind::Tcp(tcp) if tcp.sender.shortcuts.ns2_lengths);
+    if scenario.flows.iter().any(|flow| counts_as_ns2(&flow.kind)) {
+        text.push_str(
+            " Lengths are those of the real headers shown here. The links of this run counted lengths as ns-2 does: a \
+             SACK block as 8 bytes without padding, the options of a SYN as nothing.",
+        );
+    }
+    text
+}

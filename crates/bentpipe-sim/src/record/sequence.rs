@@ -1,0 +1,240 @@
+//! The points of time–sequence pictures: data sent, received and lost, ACKs, windows, and the queue of one link.
+//!
+//! Sequence numbers count segments from 1, as papers draw them. A flow's data goes from its `from` to its `to`; with
+//! requests and responses the responses are meant, which go the other way.
+
+use std::collections::BTreeSet;
+
+use bentpipe_engine::link::{Burst, Channel};
+use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
+use bentpipe_engine::tcp::{FIRST_BYTE, Segment};
+use bentpipe_engine::units::Time;
+use bentpipe_study::limit::SegmentSize;
+use bentpipe_study::report::{Axis, Mark, Panel, Series, Span};
+use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
+use bentpipe_study::topology;
+
+use crate::observe::{LINK_BASE, Observer, Passage};
+use crate::packet::{Body, Packet};
+
+/// An instant, seconds, and the number of a segment of the flow, from 1.
+pub type Point = (f64, f64);
+
+/// One TCP flow.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTrace {
+    /// Data sent, and whether it had been sent before.
+    pub sent: Vec<(Point, bool)>,
+    /// Data at the receiver.
+    pub received: Vec<Point>,
+    /// ACKs at the sender: the last segment acknowledged.
+    pub acks: Vec<Point>,
+    /// Data lost in queues.
+    pub queue_drops: Vec<Point>,
+    /// Data lost on channels.
+    pub channel_drops: Vec<Point>,
+    /// Data that arrives at the watched link.
+    pub offered: Vec<Point>,
+    /// Data that has crossed the watched link.
+    pub crossed: Vec<Point>,
+    /// The sender's windows.
+    pub windows: Vec<WindowPoint>,
+    /// Loss recoveries begun, seconds.
+    pub entered: Vec<f64>,
+    /// Loss recoveries ended, seconds.
+    pub left: Vec<f64>,
+    /// Timeouts, seconds.
+    pub timeouts: Vec<f64>,
+}
+
+/// A sender's windows after an ACK or a loss.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowPoint {
+    /// When, seconds.
+    pub at: f64,
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Slow start threshold, segments.
+    pub ssthresh: f64,
+    /// Data outstanding, segments.
+    pub flight: f64,
+}
+
+/// The watched link's queue as an arriving packet met it.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuePoint {
+    /// When, seconds.
+    pub at: f64,
+    /// Packets waiting.
+    pub packets: u32,
+    /// RED's average, where there is one.
+    pub average: Option<f64>,
+}
+
+/// How a flow's segments are numbered.
+#[derive(Clone, Copy, Debug)]
+struct Numbers {
+    /// Which end sends the data: 0 the one at `from`, 1 the one at `to`.
+    data_end: u32,
+    /// Bytes of data in a full segment; 1 for UDP, which has none of this.
+    payload: f64,
+}
+
+impl Numbers {
+    fn of(kind: &FlowKind) -> Self {
+        match kind {
+            FlowKind::Tcp(tcp) => Numbers {
+                data_end: u32::from(matches!(tcp.workload, Workload::RequestResponse { .. })),
+                payload: f64::from(SegmentSize::between(&tcp.sender, &tcp.receiver).payload),
+            },
+            FlowKind::Udp(_) => Numbers { data_end: 0, payload: 1.0 },
+        }
+    }
+
+    /// The segment that begins with this sequence number.
+    fn segment(&self, seq: u64) -> f64 {
+        (seq.saturating_sub(FIRST_BYTE) as f64 / self.payload).floor() + 1.0
+    }
+
+    /// The last segment that this ACK acknowledges.
+    fn acked(&self, segment: &Segment) -> f64 {
+        (segment.ack.saturating_sub(FIRST_BYTE) as f64 / self.payload).ceil()
+    }
+}
+
+/// The watcher.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    /// Flows in the order of the scenario; empty for UDP.
+    pub flows: Vec<FlowTrace>,
+    /// The watched link's queue.
+    pub queue: Vec<QueuePoint>,
+    numbers: Vec<Numbers>,
+    link: Option<usize>,
+    bursts: Option<Channel>,
+}
+
+impl Sequence {
+    /// A watcher of runs of `scenario` (under its seed) and, closely, of the link with that index.
+    pub fn new(scenario: &Scenario, link: Option<usize>) -> Self {
+        let channel = |n: usize| {
+            let link = &scenario.links[n];
+            // The same process under the same name as the link's own.
+            Channel::new(&link.config.channel, scenario.seed, &format!("link/{}/channel", link.name))
+        };
+        Sequence {
+            flows: vec![FlowTrace::default(); scenario.flows.len()],
+            queue: Vec::new(),
+            numbers: scenario.flows.iter().map(|flow| Numbers::of(&flow.kind)).collect(),
+            link,
+            bursts: link.map(channel),
+        }
+    }
+
+    /// A watcher whose link is the bottleneck of the first flow's data.
+    pub fn at_bottleneck(scenario: &Scenario) -> Self {
+        let bottleneck = scenario.flows.first().and_then(|flow| {
+            let back = Numbers::of(&flow.kind).data_end == 1;
+            let path =
+                if back { topology::return_path(scenario, flow) } else { topology::forward_path(scenario, flow) };
+            topology::facts(scenario, &path.ok()?, 1500).bottleneck_link
+        });
+        Sequence::new(scenario, bottleneck)
+    }
+
+    /// Bursts of the watched link that begin before `end` seconds: start and end, seconds.
+    pub fn bursts_until(&self, end: f64) -> Vec<(f64, f64)> {
+        let Some(mut channel) = self.bursts.clone() else { return Vec::new() };
+        let next = || channel.next_burst().map(|Burst { start, end }| (start.as_secs_f64(), end.as_secs_f64()));
+        std::iter::from_fn(next).take_while(|&(start, _)| start < end).collect()
+    }
+
+    /// The picture of one flow: segments sent and sent again, ACKs, losses, bursts; until `until` seconds, or to its
+    /// end. Points that fall on one another in print are drawn once.
+    pub fn panel(&self, flow: usize, title: &str, until: Option<f64>) -> Panel {
+        let data = &self.flows[flow];
+        let last = data.acks.last().or(data.sent.last().map(|(point, _)| point)).map_or(1.0, |point| point.0);
+        let end = until.unwrap_or(last);
+        let top = data.sent.iter().map(|((_, y), _)| *y).fold(1.0, f64::max);
+        let thin = |points: &mut dyn Iterator<Item = Point>| {
+            let mut seen = BTreeSet::new();
+            let pixel = |part: f64, whole: f64| (part / whole.max(1e-9) * FINEST) as i64;
+            points.filter(|&(x, y)| x <= end && seen.insert((pixel(x, end), pixel(y, top)))).collect::<Vec<_>>()
+        };
+        let series = |name: &str, mark, points: &mut dyn Iterator<Item = Point>| {
+            let points = thin(points);
+            (!points.is_empty()).then(|| Series { name: name.into(), mark, points })
+        };
+        let sent = |again: bool| data.sent.iter().filter(move |s| s.1 == again).map(|s| s.0);
+        let all = [
+            series("sent", Mark::Dot, &mut sent(false)),
+            series("ACK", Mark::Step, &mut data.acks.iter().copied()),
+            series("lost", Mark::Cross, &mut data.queue_drops.iter().chain(&data.channel_drops).copied()),
+            series("sent again", Mark::Dot, &mut sent(true)),
+        ];
+        let bursts: Vec<_> = self.bursts_until(end).iter().map(|&(from, to)| Span { from, to }).collect();
+        Panel {
+            title: title.into(),
+            x: until.map_or_else(Axis::time, |until| Axis::time().between(0.0, until)),
+            y: Axis::new("sequence number", "segments"),
+            series: all.into_iter().flatten().collect(),
+            spans: (!bursts.is_empty()).then(|| ("error burst".into(), bursts)),
+        }
+    }
+}
+
+/// Places along an axis that a picture tells apart.
+const FINEST: f64 = 1000.0;
+
+impl Probe for Sequence {
+    fn event(&mut self, now: Time, who: Who, event: &Event) {
+        let at = now.as_secs_f64();
+        if who.0 >= LINK_BASE {
+            if let Event::Queue { packets, average, .. } = *event
+                && Some((who.0 - LINK_BASE) as usize) == self.link
+            {
+                self.queue.push(QueuePoint { at, packets, average });
+            }
+            return;
+        }
+        let index = (who.0 / 2) as usize;
+        let numbers = self.numbers[index];
+        let is_sender = who.0 % 2 == numbers.data_end;
+        let flow = &mut self.flows[index];
+        match *event {
+            Event::Sent { segment, retransmission } if is_sender && segment.len > 0 => {
+                flow.sent.push(((at, numbers.segment(segment.seq)), retransmission));
+            }
+            Event::Received { segment } if is_sender => flow.acks.push((at, numbers.acked(&segment))),
+            Event::Received { segment } if segment.len > 0 => flow.received.push((at, numbers.segment(segment.seq))),
+            Event::Window { cwnd, ssthresh, flight } if is_sender => {
+                let segments = |bytes: u64| bytes as f64 / numbers.payload;
+                let (cwnd, ssthresh, flight) = (segments(cwnd), segments(ssthresh), segments(flight));
+                flow.windows.push(WindowPoint { at, cwnd, ssthresh, flight });
+            }
+            Event::RecoveryEntered { .. } if is_sender => flow.entered.push(at),
+            Event::RecoveryLeft if is_sender => flow.left.push(at),
+            Event::Timeout { .. } if is_sender => flow.timeouts.push(at),
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Sequence {
+    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+        let Body::Tcp(segment) = &packet.body else { return };
+        let numbers = self.numbers[packet.flow as usize];
+        if segment.len == 0 || packet.forward != (numbers.data_end == 0) {
+            return;
+        }
+        let point = (now.as_secs_f64(), numbers.segment(segment.seq));
+        let flow = &mut self.flows[packet.flow as usize];
+        match passage {
+            Passage::Dropped(DropReason::Channel) => flow.channel_drops.push(point),
+            Passage::Dropped(_) => flow.queue_drops.push(point),
+            Passage::Delivered if Some(link) == self.link => flow.crossed.push(point),
+            Passage::Offered if Some(link) == self.link => flow.offered.push(point),
+            Passage::Delivered | Passage::Offered => {}
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! One run in a few numbers: what each flow achieved, beside what physics allows, and what each link did.
+//!
+//! Field names carry their units, since they are the keys of the JSON.
+
+use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::tcp::Abort;
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_study::limit::{Limit, flow_limit};
+use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, Workload};
+use serde::Serialize;
+
+use crate::run::RunResult;
+use crate::world::FlowResult;
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Its seed.
+    pub seed: u64,
+    /// When it ended, seconds.
+    pub end_s: f64,
+    /// Whether the time limit ended it while a finite flow was not done.
+    pub timed_out: bool,
+    /// The flows, in the scenario's order.
+    pub flows: Vec<FlowSummary>,
+    /// The links, in the scenario's order.
+    pub links: Vec<LinkSummary>,
+    /// Packets still on the way at the end.
+    pub in_flight_packets: u64,
+    /// Events of the simulation.
+    pub events: u64,
+}
+
+/// What a flow achieved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// Its name.
+    pub name: String,
+    /// The node that sends, or asks.
+    pub from: String,
+    /// The node that receives, or answers.
+    pub to: String,
+    /// Name of its TCP variant; `None` for UDP.
+    pub variant: Option<String>,
+    /// Name of its TCP profile; `None` for UDP.
+    pub profile: Option<String>,
+    /// When it started, seconds.
+    pub start_s: f64,
+    /// Payload at the receiver, bytes; of the responses, where there are any, 0 until all are there. For UDP headers
+    /// are included.
+    pub bytes: u64,
+    /// From its start to the arrival of the last byte, seconds; `None` if it has no end or did not come to it.
+    pub time_s: Option<f64>,
+    /// Payload per second until then, or until the flow's or the run's end, in bits.
+    pub goodput_bit_s: Option<f64>,
+    /// The least time that the links allow ([`flow_limit`]), seconds.
+    pub limit_time_s: Option<f64>,
+    /// The most payload per second that they allow, in bits.
+    pub limit_goodput_bit_s: Option<f64>,
+    /// How many times worse than the limit: the time over the least time, or, for a flow that has no end or did not
+    /// come to it, the greatest goodput over the goodput.
+    pub x_limit: Option<f64>,
+    /// Segments with data, SYN or FIN sent by the end that sends the data; for UDP datagrams.
+    pub segments: u64,
+    /// Those that had been sent before.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Losses found by duplicate ACKs or SACK.
+    pub fast_retransmits: u64,
+    /// Timeouts found spurious.
+    pub spurious_timeouts: u64,
+    /// Most bytes outstanding.
+    pub max_flight_bytes: u64,
+    /// Why it was given up, if it was.
+    pub aborted: Option<&'static str>,
+}
+
+/// Packets lost at a link, by reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Drops {
+    /// The queue was full.
+    pub queue_full: u64,
+    /// RED's choice.
+    pub early: u64,
+    /// Lost or damaged on the channel.
+    pub channel: u64,
+    /// On the scenario's list.
+    pub listed: u64,
+}
+
+/// What a link did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkSummary {
+    /// Its name.
+    pub name: String,
+    /// Line rate, bits per second; `None` where the line takes no time.
+    pub rate_bit_s: Option<u64>,
+    /// Share of the run's time that the line spent on what it delivered, 0 to 1.
+    pub utilisation: Option<f64>,
+    /// Packets that came to it.
+    pub offered_packets: u64,
+    /// Packets that it delivered.
+    pub delivered_packets: u64,
+    /// Bytes that it delivered.
+    pub delivered_bytes: u64,
+    /// Packets that it lost.
+    pub dropped: Drops,
+    /// Most packets that waited at once.
+    pub max_queue_packets: u32,
+}
+
+impl Summary {
+    /// The numbers of a run of this scenario.
+    pub fn new(scenario: &Scenario, result: &RunResult) -> Summary {
+        let flows = scenario.flows.iter().zip(&result.flows);
+        let links = scenario.links.iter().zip(&result.links);
+        Summary {
+            seed: result.seed,
+            end_s: result.end.as_secs_f64(),
+            timed_out: result.timed_out,
+            flows: flows.map(|(spec, flow)| FlowSummary::new(scenario, spec, flow, result.end)).collect(),
+            links: links.map(|(spec, counters)| LinkSummary::new(spec, counters, result.end)).collect(),
+            in_flight_packets: result.in_flight,
+            events: result.events,
+        }
+    }
+}
+
+/// From the start of a flow that ends by itself to the arrival of its last byte, seconds.
+pub(super) fn elapsed(flow: &FlowResult) -> Option<f64> {
+    flow.received_at.map(|end| end.saturating_since(flow.start).as_secs_f64())
+}
+
+impl FlowSummary {
+    fn new(scenario: &Scenario, spec: &FlowSpec, flow: &FlowResult, end: Time) -> Self {
+        let tcp = match &spec.kind {
+            FlowKind::Tcp(tcp) => Some(&**tcp),
+            FlowKind::Udp(_) => None,
+        };
+        let time = tcp.and_then(|_| elapsed(flow));
+        let bytes = tcp.map_or(flow.delivered, |tcp| payload(tcp, flow));
+        let lasted = flow_end(tcp, flow, end).saturating_since(flow.start);
+        let goodput = (lasted > Duration::ZERO).then(|| bytes as f64 * 8.0 / lasted.as_secs_f64());
+        // A flow whose ends are not joined does not run, so there is no summary of it.
+        let limit = flow_limit(scenario, spec).ok().flatten().unwrap_or(Limit { time: None, goodput: None });
+        let limit_time = limit.time.map(Duration::as_secs_f64);
+        let x_limit = match (time, limit_time) {
+            (Some(time), Some(least)) if least > 0.0 => Some(time / least),
+            _ => limit.goodput.zip(goodput).map(|(most, ours)| most / ours).filter(|x| x.is_finite()),
+        };
+        let answers = tcp.is_some_and(|tcp| matches!(tcp.workload, Workload::RequestResponse { .. }));
+        let stats = if answers { &flow.receiver_stats } else { &flow.stats };
+        FlowSummary {
+            name: spec.name.clone(),
+            from: scenario.nodes[spec.from].clone(),
+            to: scenario.nodes[spec.to].clone(),
+            variant: tcp.map(|tcp| tcp.variant_name.clone()),
+            profile: tcp.map(|tcp| tcp.profile_name.clone()),
+            start_s: flow.start.as_secs_f64(),
+            bytes,
+            time_s: time,
+            goodput_bit_s: goodput,
+            limit_time_s: limit_time,
+            limit_goodput_bit_s: limit.goodput,
+            x_limit,
+            segments: stats.data_segments,
+            retransmissions: stats.retransmits,
+            timeouts: stats.timeouts,
+            fast_retransmits: stats.fast_retransmits,
+            spurious_timeouts: stats.spurious_timeouts,
+            max_flight_bytes: stats.max_flight,
+            aborted: flow.aborted.map(|abort| match abort {
+                Abort::Refused => "refused",
+                Abort::Reset => "reset",
+                Abort::RetriesExhausted => "retries exhausted",
+                Abort::Local => "aborted",
+            }),
+        }
+    }
+}
+
+/// Payload at the end that the data goes to.
+fn payload(tcp: &TcpFlow, flow: &FlowResult) -> u64 {
+    match tcp.workload {
+        Workload::RequestResponse { response, count, .. } if flow.received_at.is_some() => {
+            response.get() * u64::from(count)
+        }
+        Workload::RequestResponse { .. } => 0,
+        Workload::Bulk(_) | Workload::Greedy { .. } => flow.delivered,
+    }
+}
+
+/// When a flow was over, or the run.
+fn flow_end(tcp: Option<&TcpFlow>, flow: &FlowResult, end: Time) -> Time {
+    match tcp.map(|tcp| tcp.workload) {
+        Some(Workload::Greedy { duration: Some(duration) }) => end.min(flow.start + duration),
+        Some(Workload::Bulk(_) | Workload::RequestResponse { .. }) => flow.received_at.unwrap_or(end),
+        Some(Workload::Greedy { duration: None }) | None => end,
+    }
+}
+
+impl LinkSummary {
+    fn new(spec: &LinkSpec, counters: &LinkCounters, end: Time) -> Self {
+        let rate = spec.config.rate.map(|rate| rate.bits_per_second());
+        let room = rate.map(|rate| rate as f64 * end.as_secs_f64() / 8.0).filter(|room| *room > 0.0);
+        LinkSummary {
+            name: spec.name.clone(),
+            rate_bit_s: rate,
+            utilisation: room.map(|room| counters.delivered_bytes as f64 / room),
+            offered_packets: counters.offered,
+            delivered_packets: counters.delivered,
+            delivered_bytes: counters.delivered_bytes,
+            dropped: Drops {
+                queue_full: counters.dropped_full,
+                early: counters.dropped_early,
+                channel: counters.dropped_channel,
+                listed: counters.dropped_listed,
+            },
+            max_queue_packets: counters.max_waiting,
+        }
+    }
+}

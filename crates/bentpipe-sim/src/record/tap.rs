@@ -1,0 +1,65 @@
+//! Where a capture is taken: at a host, or at one of the two ends of a link.
+
+use bentpipe_study::scenario::Scenario;
+
+/// A place that sees packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tap {
+    /// A node at the end of a flow, by its index: what it sends, before the first queue, and what it receives.
+    Host(usize),
+    /// A link, by its index, before its queue: all that is offered, dropped or not.
+    Entrance(usize),
+    /// The far end of a link: all that is delivered.
+    Exit(usize),
+}
+
+/// No tap has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no tap `{name}`; there are {}", .known.join(", "))]
+pub struct UnknownTap {
+    /// What was asked for.
+    pub name: String,
+    /// What there is.
+    pub known: Vec<String>,
+}
+
+impl Tap {
+    /// All taps of a scenario: its hosts, then its links.
+    pub fn all(scenario: &Scenario) -> Vec<Tap> {
+        let is_host = |node: &usize| scenario.flows.iter().any(|flow| flow.from == *node || flow.to == *node);
+        let hosts = (0..scenario.nodes.len()).filter(is_host).map(Tap::Host);
+        hosts.chain((0..scenario.links.len()).flat_map(|link| [Tap::Entrance(link), Tap::Exit(link)])).collect()
+    }
+
+    /// The host that the first flow leaves: where a sender's decisions are seen best. Empty without flows.
+    pub fn first_sender(scenario: &Scenario) -> Vec<Tap> {
+        scenario.flows.first().map(|flow| Tap::Host(flow.from)).into_iter().collect()
+    }
+
+    /// Its name: that of the node, or that of the link with `:in` or `:out`.
+    pub fn name(&self, scenario: &Scenario) -> String {
+        match *self {
+            Tap::Host(node) => scenario.nodes[node].clone(),
+            Tap::Entrance(link) => format!("{}:in", scenario.links[link].name),
+            Tap::Exit(link) => format!("{}:out", scenario.links[link].name),
+        }
+    }
+
+    /// The taps called `name`: one, both of a link (`sat/forward`), or `all`.
+    ///
+    /// # Errors
+    /// Nothing has this name.
+    pub fn find(scenario: &Scenario, name: &str) -> Result<Vec<Tap>, UnknownTap> {
+        let all = Tap::all(scenario);
+        if name == "all" {
+            return Ok(all);
+        }
+        let stem = |tap: &Tap| tap.name(scenario).trim_end_matches(":in").trim_end_matches(":out").to_owned();
+        let found: Vec<_> = all.iter().copied().filter(|tap| tap.name(scenario) == name || stem(tap) == name).collect();
+        if found.is_empty() {
+            let known = all.iter().map(|tap| tap.name(scenario)).collect();
+            return Err(UnknownTap { name: name.to_owned(), known });
+        }
+        Ok(found)
+    }
+}

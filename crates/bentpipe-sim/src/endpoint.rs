@@ -106,9 +106,6 @@ impl TcpEnd {
         match self.workload {
             Workload::Bulk(bytes) if self.client => {
                 self.connection.handle(cx, Input::Write(bytes.get()));
-                if self.closes {
-                    self.connection.handle(cx, Input::Close);
-                }
             }
             Workload::Greedy { duration } if self.client => {
                 self.connection.handle(cx, Input::Write(ENDLESS));
@@ -198,6 +195,10 @@ impl TcpEnd {
             Output::PeerClosed => self.connection.handle(cx, Input::Close),
             Output::Closed(Err(abort)) if self.acked_at.is_none() || self.received_at.is_none() => {
                 self.aborted = Some(abort);
+            }
+            // All is written by now; a close before the handshake would have been the end (RFC 9293 §3.10.4).
+            Output::Connected if self.client && self.closes && matches!(self.workload, Workload::Bulk(_)) => {
+                self.connection.handle(cx, Input::Close);
             }
             Output::Connected | Output::Closed(_) => {}
         }

@@ -8,10 +8,10 @@ use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 use bentpipe_study::topology;
 
-use crate::agenda::{Agenda, Due};
+use crate::agenda::{Agenda, Due, Next};
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
 use crate::observe::{LINK_BASE, Observer, Passage};
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Parcel, Store};
 use crate::run::RunError;
 
 /// Where a packet goes from a node.
@@ -33,19 +33,11 @@ pub enum Timers {
     Literal,
 }
 
-/// When the head of a link arrives.
-#[inline(always)]
-fn head(link: &Link<Packet>) -> Due {
-    match (link.next_arrival(), link.head_begun()) {
-        (Some(at), Some(begun)) => Due::new(at, begun),
-        _ => Due::NEVER,
-    }
-}
-
 /// Links, ends and agenda of one run. Components are numbered, links first.
 #[derive(Debug)]
 pub(crate) struct World {
-    links: Vec<Link<Packet>>,
+    links: Vec<Link<Parcel>>,
+    packets: Store,
     /// The first hop of each end's packets, and the next one behind each link for packets to each end.
     first_hop: Vec<Hop>,
     next_hop: Vec<Hop>,
@@ -54,8 +46,9 @@ pub(crate) struct World {
     waits: Vec<Due>,
     agenda: Agenda,
     timers: Timers,
-    /// Ends that are not done; the run is over when none is left.
+    /// Finite ends that are not done; the run is over when none is left of those there were.
     busy: usize,
+    has_finite: bool,
     done: Vec<bool>,
     pub(crate) now: Time,
     pub(crate) events: u64,
@@ -86,13 +79,15 @@ impl World {
         let ends = 2 * flows;
         let mut world = World {
             links: scenario.links.iter().map(|l| Link::new(&l.config, seed, &format!("link/{}", l.name))).collect(),
+            packets: Store::default(),
             first_hop: vec![Hop::Arrived; ends],
             next_hop: vec![Hop::Arrived; links * ends],
             ends: Vec::with_capacity(ends),
             waits: vec![Due::NEVER; ends],
-            agenda: Agenda::new(links + ends),
+            agenda: Agenda::new(links, ends),
             timers,
             busy: 0,
+            has_finite: false,
             done: vec![false; ends],
             now: Time::ZERO,
             events: 0,
@@ -133,12 +128,12 @@ impl World {
     }
 
     fn plan_first_actions(&mut self) {
-        let links = self.links.len();
         for (n, end) in self.ends.iter().enumerate() {
             let first = match end {
                 Endpoint::Tcp(tcp) => {
                     let counts = tcp.is_finite() && !tcp.is_done();
                     self.busy += counts as usize;
+                    self.has_finite |= counts;
                     self.done[n] = !counts;
                     tcp.first_action()
                 }
@@ -148,30 +143,32 @@ impl World {
             if !matches!(end, Endpoint::Tcp(_)) {
                 self.done[n] = true;
             }
-            self.waits[n] = if first == Time::NEVER { Due::NEVER } else { Due::new(first, Time::ZERO) };
-            self.agenda.set(links + n, self.waits[n]);
+            if first != Time::NEVER {
+                self.waits[n] = self.agenda.due_of_end(n, first, Time::ZERO);
+                self.agenda.set_end(n, self.waits[n]);
+            }
         }
     }
 
+    #[inline(always)]
     /// Whether all finite flows are done; never true where there are none.
     pub(crate) fn is_over(&self) -> bool {
-        self.busy == 0 && self.ends.iter().any(|end| matches!(end, Endpoint::Tcp(tcp) if tcp.is_finite()))
+        self.busy == 0 && self.has_finite
     }
 
     /// Does what is next, if that is not after `limit`. False when nothing is left.
     #[inline]
     pub(crate) fn step<O: Observer>(&mut self, limit: Time, observer: &mut O) -> bool {
-        let (time, component) = self.agenda.first();
+        let (time, next) = self.agenda.first();
         if time > limit || time == Time::NEVER {
             return false;
         }
         debug_assert!(time >= self.now, "time runs forward");
         self.now = time;
         self.events += 1;
-        if component < self.links.len() {
-            self.arrive(component, observer);
-        } else {
-            self.run_end(component - self.links.len(), observer);
+        match next {
+            Next::Link(n) => self.arrive(n, observer),
+            Next::End(n) => self.run_end(n, observer),
         }
         true
     }
@@ -182,39 +179,49 @@ impl World {
         let link = &mut self.links[n];
         let mut cx = Context { now: self.now, who: Who(LINK_BASE + n as u32), probe: observer };
         let arrival = link.take(&mut cx);
-        self.agenda.set(n, head(link));
-        let Some(arrival) = arrival else { return };
-        let packet = arrival.packet;
-        if O::WATCHES {
-            let lost = arrival.outcome == Outcome::Lost;
-            let passage = if lost { Passage::Dropped(DropReason::Channel) } else { Passage::Delivered };
-            observer.packet(self.now, n, passage, &packet);
+        match link.head() {
+            Some((at, begun)) => self.agenda.set_link(n, at, begun),
+            None => self.agenda.clear_link(n),
         }
-        if arrival.outcome == Outcome::Lost {
+        let Some(arrival) = arrival else { return };
+        let parcel = arrival.packet;
+        let lost = arrival.outcome == Outcome::Lost;
+        if O::WATCHES {
+            let passage = if lost { Passage::Dropped(DropReason::Channel) } else { Passage::Delivered };
+            observer.packet(self.now, n, passage, self.packets.get(parcel));
+        }
+        if lost {
+            self.packets.release(parcel);
             return;
         }
-        let to = packet.endpoint();
+        let to = parcel.to as usize;
         match self.next_hop[n * self.first_hop.len() + to] {
-            Hop::Link(next) => self.offer(next as usize, packet, observer),
-            Hop::Arrived => self.deliver(to, packet, observer),
+            Hop::Link(next) => self.offer(next as usize, parcel, observer),
+            Hop::Arrived => {
+                self.deliver(to, parcel, observer);
+                self.packets.release(parcel);
+            }
         }
     }
 
     #[inline]
-    fn offer<O: Observer>(&mut self, n: usize, packet: Packet, observer: &mut O) {
+    fn offer<O: Observer>(&mut self, n: usize, parcel: Parcel, observer: &mut O) {
         if O::WATCHES {
-            observer.packet(self.now, n, Passage::Offered, &packet);
+            observer.packet(self.now, n, Passage::Offered, self.packets.get(parcel));
         }
         let link = &mut self.links[n];
         let idle = link.in_flight() == 0;
         let before = if O::WATCHES { link.counters() } else { LinkCounters::default() };
         let mut cx = Context { now: self.now, who: Who(LINK_BASE + n as u32), probe: observer };
-        if link.offer(&mut cx, packet) {
+        if link.offer(&mut cx, parcel) {
             if idle {
-                self.agenda.set(n, head(link));
+                let (at, begun) = link.head().expect("a packet was admitted");
+                self.agenda.set_link(n, at, begun);
             }
-        } else if O::WATCHES {
-            let after = link.counters();
+            return;
+        }
+        if O::WATCHES {
+            let after = self.links[n].counters();
             let reason = if after.dropped_listed > before.dropped_listed {
                 DropReason::Listed
             } else if after.dropped_early > before.dropped_early {
@@ -222,16 +229,18 @@ impl World {
             } else {
                 DropReason::QueueFull
             };
-            observer.packet(self.now, n, Passage::Dropped(reason), &packet);
+            observer.packet(self.now, n, Passage::Dropped(reason), self.packets.get(parcel));
         }
+        self.packets.release(parcel);
     }
 
     #[inline]
-    fn deliver<O: Observer>(&mut self, to: usize, packet: Packet, observer: &mut O) {
-        match (&mut self.ends[to], packet.body) {
+    fn deliver<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
+        let packet = self.packets.get(parcel);
+        match (&mut self.ends[to], &packet.body) {
             (Endpoint::Tcp(tcp), Body::Tcp(segment)) => {
                 let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
-                tcp.connection.handle(&mut cx, Input::Segment(segment));
+                tcp.connection.handle(&mut cx, Input::Segment(*segment));
                 self.run_end(to, observer);
             }
             (Endpoint::UdpSink { received, bytes }, Body::Udp(_)) => {
@@ -257,7 +266,8 @@ impl World {
             match step {
                 Step::Do(packet) => {
                     let Hop::Link(link) = self.first_hop[n] else { unreachable!("a flow has two nodes") };
-                    self.offer(link as usize, packet, observer);
+                    let parcel = self.packets.put(packet);
+                    self.offer(link as usize, parcel, observer);
                 }
                 Step::Wait(until) => {
                     self.wait(n, until);
@@ -274,18 +284,17 @@ impl World {
     /// instant as a literal one does.
     #[inline]
     fn wait(&mut self, n: usize, until: Option<Time>) {
-        let slot = self.links.len() + n;
         let waits = match until {
             Some(until) if until == self.waits[n].at() => self.waits[n],
-            Some(until) => Due::new(until, self.now),
+            Some(until) => self.agenda.due_of_end(n, until, self.now),
             None => Due::NEVER,
         };
         self.waits[n] = waits;
-        let due = self.agenda.due(slot);
+        let due = self.agenda.end_due(n);
         // Lazy: a slot that lies in the future but too early only costs a poll.
         let keep = self.timers == Timers::Lazy && due.at() > self.now && due <= waits;
         if !keep && due != waits {
-            self.agenda.set(slot, waits);
+            self.agenda.set_end(n, waits);
         }
     }
 

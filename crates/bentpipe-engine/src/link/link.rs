@@ -173,10 +173,10 @@ impl<P: Wire> Link<P> {
         self.in_flight.front().map(|head| head.arrives)
     }
 
-    /// When the transmission of the head of the ring began.
+    /// When the head of the ring arrives, and when its transmission began.
     #[inline(always)]
-    pub fn head_begun(&self) -> Option<Time> {
-        self.in_flight.front().map(|head| head.begun)
+    pub fn head(&self) -> Option<(Time, Time)> {
+        self.in_flight.front().map(|head| (head.arrives, head.begun))
     }
 
     /// Offers a packet to the link; true if it was admitted.

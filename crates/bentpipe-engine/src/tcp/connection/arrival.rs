@@ -6,7 +6,12 @@ impl Connection {
     pub(in crate::tcp) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
         cx.emit(|| Event::Received { segment });
         match self.state {
-            State::Closed => {}
+            //= RFC 9293 §3.10.7.1: "An incoming segment not containing a RST causes a RST to be sent in response"
+            State::Closed => {
+                if !segment.flags.has(Flags::RST) && self.config.shortcuts.handshake == Handshake::ThreeWay {
+                    self.refuse(&segment);
+                }
+            }
             State::Listen => self.on_segment_listen(cx, &segment),
             State::SynSent => self.on_segment_syn_sent(cx, &segment),
             _ => self.on_segment_synchronized(cx, &segment),
@@ -110,6 +115,10 @@ impl Connection {
         }
         if segment.flags.has(Flags::FIN) {
             self.peer_fin = Some(segment.seq + segment.len as u64);
+            //= RFC 5681 §4.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives"
+            if segment.seq > self.receiver.rcv_nxt() {
+                self.receiver.acknowledge_now();
+            }
         }
         if self.peer_fin == Some(self.receiver.rcv_nxt()) && !self.peer_has_closed() {
             self.on_fin(cx);
@@ -182,7 +191,7 @@ impl Connection {
         let sample = if ack > before { self.sample(cx.now, segment) } else { None };
         self.sender.on_ack(cx, segment, window_changed, sample);
         if ack > before {
-            self.pending.acknowledged = true;
+            self.pending.set(Pending::ACKNOWLEDGED);
             if self.sender.fin_acknowledged() {
                 self.on_fin_acknowledged(cx);
             }
@@ -215,7 +224,7 @@ impl Connection {
         match self.state {
             State::Established | State::FinWait1 | State::FinWait2 => {
                 if self.receiver.on_data(now, segment.seq, segment.seq + segment.len as u64) {
-                    self.pending.readable = true;
+                    self.pending.set(Pending::READABLE);
                 }
             }
             // After the peer's FIN there is nothing to come: a repetition.
@@ -231,7 +240,7 @@ impl Connection {
     pub(in crate::tcp) fn on_fin<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.receiver.pass_fin();
         self.receiver.acknowledge_now();
-        self.pending.peer_closed = true;
+        self.pending.set(Pending::PEER_CLOSED);
         match self.state {
             State::Established => self.enter(cx, State::CloseWait),
             State::FinWait1 => self.enter(cx, State::Closing),
@@ -257,7 +266,7 @@ impl Connection {
     /// The end: nothing is sent any more but a reset that is due.
     pub(in crate::tcp) fn finish<P: Probe>(&mut self, cx: &mut Context<'_, P>, result: Result<(), Abort>) {
         self.time_wait = None;
-        self.pending.closed = Some(result);
+        self.closed = Some(result);
         self.enter(cx, State::Closed);
     }
 
@@ -270,7 +279,7 @@ impl Connection {
             reset.flags = Flags::RST | Flags::ACK;
             reset.ack = segment.end();
         }
-        self.pending.reset = Some(reset);
+        self.reset = Some(reset);
     }
 
     /// A challenge ACK, not too many per second (RFC 5961 §7).

@@ -131,15 +131,33 @@ pub struct TcpStats {
 /// Window scale of an end that did not offer one.
 const NO_SCALE: u8 = 0;
 
-/// Notifications that wait for the driver.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pending {
-    connected: bool,
-    readable: bool,
-    acknowledged: bool,
-    peer_closed: bool,
-    closed: Option<Result<(), Abort>>,
-    reset: Option<Segment>,
+/// Notifications that wait for the driver, one bit each: they are set and asked for with every segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Pending(u8);
+
+impl Pending {
+    const CONNECTED: Pending = Pending(1);
+    const READABLE: Pending = Pending(2);
+    const ACKNOWLEDGED: Pending = Pending(4);
+    const PEER_CLOSED: Pending = Pending(8);
+
+    #[inline(always)]
+    fn set(&mut self, one: Pending) {
+        self.0 |= one.0;
+    }
+
+    /// Whether it was set; it no longer is.
+    #[inline(always)]
+    fn take(&mut self, one: Pending) -> bool {
+        let was = self.0 & one.0 != 0;
+        self.0 &= !one.0;
+        was
+    }
+
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0 != 0
+    }
 }
 
 /// One end of a connection.
@@ -162,6 +180,10 @@ pub struct Connection {
     peer_fin: Option<u64>,
     time_wait: Option<Time>,
     pending: Pending,
+    /// How it ended, until the driver has been told.
+    closed: Option<Result<(), Abort>>,
+    /// A reset that is to go out.
+    reset: Option<Segment>,
     pure_acks: u64,
     dsacks: u64,
     challenge_acks: u32,
@@ -172,6 +194,9 @@ pub struct Connection {
 fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
+
+/// The least MSS that a peer can mean: every host takes datagrams of 68 bytes (RFC 791 §3.2), 40 of them headers.
+const LEAST_MSS: u16 = 28;
 
 /// Challenge ACKs per second (RFC 5961 §7).
 const CHALLENGE_LIMIT: u32 = 100;
@@ -192,6 +217,8 @@ impl Connection {
             peer_fin: None,
             time_wait: None,
             pending: Pending::default(),
+            closed: None,
+            reset: None,
             pure_acks: 0,
             dsacks: 0,
             challenge_acks: 0,
@@ -351,21 +378,26 @@ impl Connection {
     //= RFC 6691 §2: the MSS option counts no options; what we send shrinks by those it carries
     fn effective_mss(&self, peer: Option<u16>) -> u16 {
         //= RFC 9293 §3.7.1: "If an MSS Option is not received at connection setup, [...] 536"
-        let mss = self.config.mss.min(peer.unwrap_or(536));
-        mss - if self.timestamps { 12 } else { 0 }
+        let mss = self.config.mss.min(peer.unwrap_or(536).max(LEAST_MSS));
+        mss.saturating_sub(if self.timestamps { 12 } else { 0 }).max(1)
     }
 
     fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
         self.sender.established(mss, self.config.variant.initial_window);
         self.enter(cx, State::Established);
-        self.pending.connected = true;
+        if self.sender.is_closed() {
+            self.enter(cx, State::FinWait1);
+        }
+        self.pending.set(Pending::CONNECTED);
     }
 
     fn on_close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         match self.state {
             State::Closed | State::Listen => self.finish(cx, Ok(())),
             State::SynSent => self.finish(cx, Ok(())),
-            State::SynReceived | State::Established => {
+            //= RFC 9293 §3.10.4: in SYN-RECEIVED "queue for processing after entering ESTABLISHED state"
+            State::SynReceived => self.sender.close(),
+            State::Established => {
                 self.sender.close();
                 self.enter(cx, State::FinWait1);
             }
@@ -382,7 +414,7 @@ impl Connection {
             let mut reset = Segment::new(Flags::RST | Flags::ACK);
             reset.seq = self.sender.snd_nxt();
             reset.ack = self.receiver.rcv_nxt();
-            self.pending.reset = Some(reset);
+            self.reset = Some(reset);
         }
         self.finish(cx, Err(Abort::Local));
     }
@@ -410,20 +442,22 @@ impl Machine for Connection {
 
     #[inline]
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
-        if self.has_notifications()
+        if self.pending.any()
             && let Some(output) = self.notification()
         {
             return Step::Do(output);
         }
-        if self.state == State::Closed || self.pending.reset.is_some() {
+        if self.state == State::Closed || self.reset.is_some() {
             return self.end_of_life(cx);
         }
         if self.sender.deadline().is_some_and(|at| at <= cx.now)
             && let Err(abort) = self.sender.on_time(cx)
         {
-            let mut reset = Segment::new(Flags::RST | Flags::ACK);
-            (reset.seq, reset.ack) = (self.sender.snd_nxt(), self.receiver.rcv_nxt());
-            self.pending.reset = Some(reset);
+            if self.receiver.rcv_nxt() > 0 {
+                let mut reset = Segment::new(Flags::RST | Flags::ACK);
+                (reset.seq, reset.ack) = (self.sender.snd_nxt(), self.receiver.rcv_nxt());
+                self.reset = Some(reset);
+            }
             self.finish(cx, Err(abort));
             return self.end_of_life(cx);
         }

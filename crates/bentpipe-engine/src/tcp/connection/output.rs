@@ -57,24 +57,19 @@ impl Connection {
     }
 
     pub(in crate::tcp) fn notification(&mut self) -> Option<Output> {
-        if core::mem::take(&mut self.pending.connected) {
+        if self.pending.take(Pending::CONNECTED) {
             return Some(Output::Connected);
         }
-        if core::mem::take(&mut self.pending.readable) {
+        if self.pending.take(Pending::READABLE) {
             return Some(Output::Readable(self.received()));
         }
-        if core::mem::take(&mut self.pending.acknowledged) {
+        if self.pending.take(Pending::ACKNOWLEDGED) {
             return Some(Output::Acknowledged(self.sender.acknowledged()));
         }
-        if core::mem::take(&mut self.pending.peer_closed) {
+        if self.pending.take(Pending::PEER_CLOSED) {
             return Some(Output::PeerClosed);
         }
         None
-    }
-
-    pub(in crate::tcp) fn has_notifications(&self) -> bool {
-        let p = &self.pending;
-        p.readable || p.acknowledged || p.connected || p.peer_closed
     }
 
     pub(in crate::tcp) fn can_send(&self) -> bool {
@@ -82,10 +77,10 @@ impl Connection {
     }
 
     pub(in crate::tcp) fn end_of_life<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
-        if let Some(reset) = self.pending.reset.take() {
+        if let Some(reset) = self.reset.take() {
             return self.transmit(cx, reset, false);
         }
-        match self.pending.closed.take() {
+        match self.closed.take() {
             Some(result) => Step::Do(Output::Closed(result)),
             None => Step::Wait(None),
         }

@@ -1,0 +1,192 @@
+//! `make bench`: our cases beside the peers', one core, as ratios measured in one run. Writes `bench.json`.
+
+mod cases;
+mod measure;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use bentpipe_engine::NoProbe;
+use bentpipe_sim::{RunResult, replicate, run};
+use bentpipe_study::scenario::Scenario;
+use clap::{Parser, Subcommand};
+use serde::Serialize;
+
+use crate::measure::{Paired, instructions, paired};
+
+/// A row of `bench.json`. `ratio` is above 1 where ours is better than the peer's.
+#[derive(Clone, Debug, Serialize)]
+struct Entry {
+    name: String,
+    ours: f64,
+    peer: Option<f64>,
+    ratio: Option<f64>,
+    unit: &'static str,
+}
+
+#[derive(Parser)]
+#[command(about = "Times the simulator beside its peers; without a command: everything, into bench.json")]
+struct Arguments {
+    /// Where the table goes
+    #[arg(long, default_value = "bench.json")]
+    out: PathBuf,
+    /// Pairs of runs per comparison
+    #[arg(long, default_value_t = 5)]
+    pairs: usize,
+    /// The peers' Tcl script
+    #[arg(long, default_value = "crates/bentpipe-bench/peers/ns2_geo.tcl")]
+    script: PathBuf,
+    #[command(subcommand)]
+    command: Option<Case>,
+}
+
+#[derive(Clone, Copy, Subcommand)]
+enum Case {
+    /// One flow of 1 GB over 100 Mbit/s of GEO
+    FatFlow,
+    /// 100 flows over 155 Mbit/s of GEO for 60 s
+    HundredFlows,
+    /// A window of so many packets, so many segments
+    Window {
+        /// Packets in flight
+        packets: u32,
+        /// Segments to send
+        segments: u64,
+    },
+}
+
+fn scenario(case: Case) -> Scenario {
+    match case {
+        Case::FatFlow => cases::one_fat_flow(),
+        Case::HundredFlows => cases::hundred_flows(),
+        Case::Window { packets, segments } => cases::window_of(packets, segments),
+    }
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    match arguments.command {
+        Some(case) => report(&run(&scenario(case), 1, &mut NoProbe)?),
+        None => everything(&arguments)?,
+    }
+    Ok(())
+}
+
+/// One line on what a run did, so that a comparison of times is one of equal work.
+fn report(result: &RunResult) {
+    let sent: u64 = result.flows.iter().map(|f| f.stats.data_segments).sum();
+    let resent: u64 = result.flows.iter().map(|f| f.stats.retransmits).sum();
+    let delivered: u64 = result.flows.iter().map(|f| f.delivered).sum();
+    let seconds = result.end.as_secs_f64();
+    println!(
+        "sim={seconds:.3} sent_pk={sent} rexmit={resent} goodput={:.2} Mbit/s events={}",
+        delivered as f64 * 8.0 / seconds / 1e6,
+        result.events
+    );
+}
+
+fn everything(arguments: &Arguments) -> Result<()> {
+    let me = std::env::current_exe().context("cannot find this program")?;
+    let ours = |words: &[&str]| {
+        let mut command = Command::new(&me);
+        command.args(words);
+        command
+    };
+    let ns2 = |words: &str| {
+        let mut command = Command::new("ns");
+        command.arg(&arguments.script).args(words.split(' '));
+        command
+    };
+    let mut entries = Vec::new();
+    let versus = |name: &str, ours: Command, peer: Command, entries: &mut Vec<Entry>| -> Result<()> {
+        let Paired { ours, peer, ratio } = paired(ours, peer, arguments.pairs).with_context(|| name.to_owned())?;
+        println!("{name:<24} ours {ours:.3} s, ns-2 {peer:.3} s of CPU: {ratio:.2} x");
+        entries.push(Entry { name: name.to_owned(), ours, peer: Some(peer), ratio: Some(ratio), unit: "s of CPU" });
+        Ok(())
+    };
+    versus("geo-1gb-vs-ns2", ours(&["fat-flow"]), ns2("100 100000 1 684932 0 sack1 5480"), &mut entries)?;
+    versus("geo-100flows-vs-ns2", ours(&["hundred-flows"]), ns2("155 6600 100 0 60 sack1 2740"), &mut entries)?;
+    throughput(&mut entries)?;
+    windows(&ours, arguments.pairs, &mut entries)?;
+    table_3(&mut entries)?;
+    counts(&ours, &mut entries)?;
+    write(&arguments.out, &entries)
+}
+
+/// Data packets per CPU-second over the three hops, of the two cases.
+fn throughput(entries: &mut Vec<Entry>) -> Result<()> {
+    for (name, case) in [("geo-1gb-packets", Case::FatFlow), ("geo-100flows-packets", Case::HundredFlows)] {
+        let scenario = scenario(case);
+        let mut best = 0.0f64;
+        for _ in 0..5 {
+            let before = measure::cpu_seconds_of_self()?;
+            let result = run(&scenario, 1, &mut NoProbe)?;
+            let seconds = measure::cpu_seconds_of_self()? - before;
+            let packets: u64 = result.flows.iter().map(|f| f.stats.data_segments).sum();
+            best = best.max(packets as f64 / seconds / 1e6);
+        }
+        println!("{name:<24} {best:.2} million data packets per CPU-second");
+        entries.push(Entry { name: name.to_owned(), ours: best, peer: None, ratio: None, unit: "million packets per CPU-second" });
+    }
+    Ok(())
+}
+
+/// Cost per packet with a window of 100 against 100 000 packets: 1 is flat.
+fn windows(ours: &impl Fn(&[&str]) -> Command, pairs: usize, entries: &mut Vec<Entry>) -> Result<()> {
+    let segments = "3000000";
+    let small = ours(&["window", "100", segments]);
+    let large = ours(&["window", "100000", segments]);
+    let Paired { ours, peer, ratio } = paired(large, small, pairs)?;
+    println!("{:<24} {ours:.3} s with 100 000 packets in flight, {peer:.3} s with 100: {ratio:.2} x", "window-cost");
+    entries.push(Entry { name: "window-100k-vs-100".to_owned(), ours, peer: Some(peer), ratio: Some(ratio), unit: "s of CPU" });
+    Ok(())
+}
+
+/// The 160 runs of the transat paper's table 3: 8 variants, 20 replications.
+fn table_3(entries: &mut Vec<Entry>) -> Result<()> {
+    let text = include_str!("../../../scenarios/transat-bursts.toml");
+    let base = Scenario::parse(text, "transat-bursts.toml", &[]).map_err(|e| anyhow::anyhow!(e.render(false)))?;
+    let start = std::time::Instant::now();
+    let mut runs = 0;
+    for variant in ["ref", "ref-iw4", "ref-daass", "sack", "sack-lt", "enh", "ref", "enh"] {
+        runs += replicate(&base.with_variant(variant)?, 1..21, 1, |_| ())?.len();
+    }
+    if runs != 160 {
+        bail!("{runs} runs instead of 160");
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{:<24} {seconds:.3} s for 160 runs on one core", "transat-table-3");
+    entries.push(Entry { name: "transat-table-3".to_owned(), ours: seconds, peer: None, ratio: None, unit: "s" });
+    Ok(())
+}
+
+/// Instructions per data packet: the same on every run, so that commits can be compared.
+fn counts(ours: &impl Fn(&[&str]) -> Command, entries: &mut Vec<Entry>) -> Result<()> {
+    // The difference of two lengths leaves out the start of the program and of the transfer.
+    for window in ["100", "10000"] {
+        let of = |segments: &str| instructions(ours(&["window", window, segments]));
+        let (short, long) = match (of("100000"), of("300000")) {
+            (Ok(short), Ok(long)) => (short, long),
+            (Err(error), _) | (_, Err(error)) => {
+                println!("instructions-per-packet  not counted: {error:#}");
+                return Ok(());
+            }
+        };
+        let per_packet = (long - short) as f64 / 200_000.0;
+        println!("{:<24} {per_packet:.1} instructions per data packet, window {window}", "instructions-per-packet");
+        entries.push(Entry { name: format!("instructions-window-{window}"), ours: per_packet, peer: None, ratio: None, unit: "instructions per packet" });
+    }
+    Ok(())
+}
+
+fn write(path: &std::path::Path, entries: &[Entry]) -> Result<()> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write in {}", folder.display()))?;
+    serde_json::to_writer_pretty(&mut file, entries)?;
+    writeln!(file)?;
+    file.persist(path).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("written to {}", path.display());
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! CPU time of whole processes, in turns; and instructions, by callgrind.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// Medians over pairs of runs.
+pub(crate) struct Paired {
+    /// Seconds of CPU, ours.
+    pub(crate) ours: f64,
+    /// Seconds of CPU, the peer's.
+    pub(crate) peer: f64,
+    /// Peer over ours, pair by pair.
+    pub(crate) ratio: f64,
+}
+
+fn cpu_seconds(who: UsageWho) -> Result<f64> {
+    let usage = getrusage(who).context("getrusage")?;
+    let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
+}
+
+/// CPU time of this process so far.
+pub(crate) fn cpu_seconds_of_self() -> Result<f64> {
+    cpu_seconds(UsageWho::RUSAGE_SELF)
+}
+
+/// CPU time that a command takes, start-up included.
+fn time(command: &mut Command) -> Result<f64> {
+    let before = cpu_seconds(UsageWho::RUSAGE_CHILDREN)?;
+    let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output();
+    let output = output.with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    if !output.status.success() {
+        bail!("{:?} failed: {}", command.get_program(), String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(cpu_seconds(UsageWho::RUSAGE_CHILDREN)? - before)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Runs both in turns, one warm-up first, so that a slow minute of the machine meets both.
+pub(crate) fn paired(mut ours: Command, mut peer: Command, pairs: usize) -> Result<Paired> {
+    time(&mut ours)?;
+    time(&mut peer)?;
+    let mut runs = Vec::new();
+    for _ in 0..pairs.max(1) {
+        runs.push((time(&mut ours)?, time(&mut peer)?));
+    }
+    Ok(Paired {
+        ours: median(runs.iter().map(|r| r.0).collect()),
+        peer: median(runs.iter().map(|r| r.1).collect()),
+        ratio: median(runs.iter().map(|r| r.1 / r.0).collect()),
+    })
+}
+
+/// Instructions that a command executes, counted by `valgrind --tool=callgrind`.
+pub(crate) fn instructions(command: Command) -> Result<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .output()
+        .context("cannot start `valgrind`")?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line = text.lines().find(|line| line.contains("Collected"));
+    let count = line.and_then(|line| line.rsplit(' ').next()).and_then(|word| word.parse().ok());
+    count.with_context(|| format!("valgrind printed no count: {text}"))
+}

@@ -120,6 +120,15 @@ impl RttEstimator {
         self.base = Duration::from_nanos((((self.rttvar << 3) + self.srtt) >> 3) * tick);
     }
 
+    //= RFC 6298 §5.7: "the RTO MUST be re-initialized to 3 seconds when data transmission begins"
+    /// The SYN had to be sent again: unless timestamps have told the round trip, data starts with 3 s.
+    pub fn after_lost_syn(&mut self) {
+        if !self.measured {
+            self.base = self.config.initial.max(Duration::from_secs(3));
+            self.backoff = 1;
+        }
+    }
+
     /// Ends the backoff: an unambiguous ACK has come.
     pub fn reset_backoff(&mut self) {
         self.backoff = 1;

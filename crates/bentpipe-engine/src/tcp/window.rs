@@ -121,12 +121,23 @@ impl CongestionWindow {
     /// Opens the window by an ACK of `acked` new bytes.
     #[inline]
     pub(super) fn open(&mut self, acked: u64) {
+        self.open_by(acked, u32::MAX);
+    }
+
+    //= RFC 3465 §2.3: L is 1*SMSS in the slow start that follows a timeout
+    /// As [`Self::open`] while what was lost is sent again: an ACK may cover much that had arrived long before.
+    pub(super) fn open_after_loss(&mut self, acked: u64) {
+        self.open_by(acked, 1);
+    }
+
+    #[inline]
+    fn open_by(&mut self, acked: u64, limit: u32) {
         if self.fixed {
             return;
         }
         match (self.growth, self.cwnd < self.ssthresh) {
             (Growth::PerAck, true) => self.cwnd += self.mss,
-            (Growth::Bytes(most), true) => self.cwnd += (acked as f64).min(most as f64 * self.mss),
+            (Growth::Bytes(most), true) => self.cwnd += (acked as f64).min(most.min(limit) as f64 * self.mss),
             //= RFC 5681 §3.1, equation 3: "cwnd += SMSS*SMSS/cwnd"
             (Growth::PerAck, false) => self.cwnd += self.mss * self.mss / self.cwnd,
             //= RFC 5681 §3.1: "when the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up

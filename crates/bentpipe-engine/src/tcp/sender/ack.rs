@@ -128,10 +128,10 @@ impl Sender {
                     return;
                 }
             }
+            self.grow(acked);
             if full {
                 self.phase = Phase::Open;
             }
-            self.grow(acked);
             return;
         }
         match self.variant.recovery {
@@ -267,7 +267,7 @@ impl Sender {
             before + 2 * self.mss as u64 > self.window.cwnd()
         };
         if self.open && (self.ns2 || used) {
-            self.window.open(acked);
+            if self.phase == Phase::Loss { self.window.open_after_loss(acked) } else { self.window.open(acked) }
             self.counters.max_cwnd = self.counters.max_cwnd.max(self.window.cwnd());
         }
     }

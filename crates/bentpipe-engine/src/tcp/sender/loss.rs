@@ -191,7 +191,8 @@ impl Sender {
             self.retries,
         );
         //= RFC 5681 §3.1: for a segment resent before by the timer "the value of ssthresh is held constant"
-        self.window.on_restart(flight, self.ns2 || self.retries == 0);
+        // A SYN says nothing about the window that data may have.
+        self.window.on_restart(flight, self.ns2 || self.open && self.retries == 0);
         self.retries += 1;
         self.ns2_deaf = true;
         self.phase = Phase::Loss;

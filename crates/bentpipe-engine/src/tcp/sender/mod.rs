@@ -220,6 +220,11 @@ impl Sender {
         self.fin && self.snd_una > self.data_end
     }
 
+    /// Whether the user has closed: a FIN follows the data.
+    pub(in crate::tcp) fn is_closed(&self) -> bool {
+        self.fin
+    }
+
     pub(in crate::tcp) fn mss(&self) -> u16 {
         self.mss
     }
@@ -257,6 +262,9 @@ impl Sender {
         }
         let syn_lost = self.counters.timeouts > 0;
         self.window.set_segments(if syn_lost { 1 } else { initial_window });
+        if syn_lost && !self.ns2 {
+            self.rtt.after_lost_syn();
+        }
         self.open = true;
         self.phase = Phase::Open;
         self.recover = None;

@@ -70,17 +70,30 @@ impl Tournament {
     #[inline(always)]
     fn set(&mut self, component: usize, due: Due) {
         let (mut at, mut changed) = (component, due);
-        for round in &mut self.rounds {
-            let group = &mut round[at / FAN];
-            if group[at % FAN] == changed {
-                return;
+        for round in 0..self.rounds.len() {
+            let winner = match self.rounds.get(round + 1) {
+                Some(above) => above[at / FAN / FAN][at / FAN % FAN],
+                None => self.winner,
+            };
+            let group = &mut self.rounds[round][at / FAN];
+            let was = core::mem::replace(&mut group[at % FAN], changed);
+            if changed > winner {
+                if was != winner {
+                    return;
+                }
+                changed = least(group);
             }
-            group[at % FAN] = changed;
             at /= FAN;
-            changed = group.iter().copied().fold(Due::NEVER, Due::min);
         }
         self.winner = changed;
     }
+}
+
+/// The least of a group, as a tree: three comparisons deep.
+#[inline(always)]
+fn least(group: &[Due; FAN]) -> Due {
+    let [a, b, c, d, e, f, g, h] = *group;
+    a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
 }
 
 /// The agenda of a run: links and ends, each in a tournament of their own, since links change with every packet and

@@ -21,8 +21,11 @@ pub(super) struct CongestionWindow {
     base: SsthreshBase,
     growth: Growth,
     fixed: bool,
-    /// Most segments, whatever else.
-    clamp: Option<u32>,
+    clamp_segments: Option<u32>,
+    /// Most bytes, whatever else.
+    clamp: u64,
+    /// `cwnd` in whole units: asked for more often than it changes.
+    whole: u64,
 }
 
 impl CongestionWindow {
@@ -32,7 +35,7 @@ impl CongestionWindow {
             Startup::SlowStart => None,
             Startup::FixedWindow(segments) => Some(segments),
         };
-        CongestionWindow {
+        let mut window = CongestionWindow {
             mss,
             cwnd: fixed.unwrap_or(config.variant.initial_window) as f64 * mss,
             ssthresh: config.initial_ssthresh.map_or(f64::MAX, |segments| segments as f64 * mss),
@@ -42,15 +45,20 @@ impl CongestionWindow {
             base: config.shortcuts.ssthresh_base,
             growth: config.variant.growth,
             fixed: fixed.is_some(),
-            clamp: config.window_clamp,
-        }
+            clamp_segments: config.window_clamp,
+            clamp: 0,
+            whole: 0,
+        };
+        window.set_mss(config.mss);
+        window
     }
 
     /// The peer's MSS is known: windows given in segments follow it.
     pub(super) fn set_mss(&mut self, mss: u16) {
         let factor = mss as f64 / self.mss;
         self.mss = mss as f64;
-        self.cwnd *= factor;
+        self.clamp = self.clamp_segments.map_or(u64::MAX, |segments| segments as u64 * mss as u64);
+        self.set_cwnd(self.cwnd * factor);
         if self.ssthresh < f64::MAX {
             self.ssthresh *= factor;
         }
@@ -59,7 +67,7 @@ impl CongestionWindow {
     /// The window of `segments`: the initial one, or after a loss of the SYN.
     pub(super) fn set_segments(&mut self, segments: u32) {
         if !self.fixed {
-            self.cwnd = segments as f64 * self.mss;
+            self.set_cwnd(segments as f64 * self.mss);
         }
     }
 
@@ -71,20 +79,22 @@ impl CongestionWindow {
     /// Bytes that may be outstanding: window and inflation, under the clamp, in whole units.
     #[inline]
     pub(super) fn usable(&self) -> u64 {
-        let bytes = match self.unit {
-            WindowUnit::Bytes => self.cwnd as u64 + self.inflation,
-            WindowUnit::Segments => (self.cwnd / self.mss) as u64 * self.mss as u64 + self.inflation,
-        };
-        bytes.min(self.clamp_bytes())
+        (self.whole + self.inflation).min(self.clamp)
     }
 
     /// Bytes that the window allows without inflation and clamp, in whole units: the target of the pipe.
     #[inline]
     pub(super) fn pipe_target(&self) -> u64 {
-        match self.unit {
-            WindowUnit::Bytes => self.cwnd as u64,
-            WindowUnit::Segments => (self.cwnd / self.mss) as u64 * self.mss as u64,
-        }
+        self.whole
+    }
+
+    #[inline]
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+        self.whole = match self.unit {
+            WindowUnit::Bytes => cwnd as u64,
+            WindowUnit::Segments => (cwnd / self.mss) as u64 * self.mss as u64,
+        };
     }
 
     /// `cwnd` as it is, in bytes.
@@ -102,15 +112,10 @@ impl CongestionWindow {
         self.ssthresh as u64
     }
 
-    #[inline]
-    fn clamp_bytes(&self) -> u64 {
-        self.clamp.map_or(u64::MAX, |segments| segments as u64 * self.mss as u64)
-    }
-
     /// The clamp in bytes.
     #[inline]
     pub(super) fn limit(&self) -> u64 {
-        self.clamp_bytes()
+        self.clamp
     }
 
     #[inline]
@@ -136,17 +141,17 @@ impl CongestionWindow {
             return;
         }
         match (self.growth, self.cwnd < self.ssthresh) {
-            (Growth::PerAck, true) => self.cwnd += self.mss,
-            (Growth::Bytes(most), true) => self.cwnd += (acked as f64).min(most.min(limit) as f64 * self.mss),
+            (Growth::PerAck, true) => self.set_cwnd(self.cwnd + self.mss),
+            (Growth::Bytes(most), true) => self.set_cwnd(self.cwnd + (acked as f64).min(most.min(limit) as f64 * self.mss)),
             //= RFC 5681 §3.1, equation 3: "cwnd += SMSS*SMSS/cwnd"
-            (Growth::PerAck, false) => self.cwnd += self.mss * self.mss / self.cwnd,
+            (Growth::PerAck, false) => self.set_cwnd(self.cwnd + self.mss * self.mss / self.cwnd),
             //= RFC 5681 §3.1: "when the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up
             //= to SMSS bytes"
             (Growth::Bytes(_), false) => {
                 self.counted += acked;
                 if self.counted as f64 >= self.cwnd {
                     self.counted -= self.cwnd as u64;
-                    self.cwnd += self.mss;
+                    self.set_cwnd(self.cwnd + self.mss);
                 }
             }
         }
@@ -157,7 +162,7 @@ impl CongestionWindow {
         self.counted = 0;
         let half = match self.base {
             SsthreshBase::FlightSize => flight as f64 / 2.0,
-            SsthreshBase::Window => (self.cwnd + self.inflation as f64).min(self.clamp_bytes() as f64) / 2.0,
+            SsthreshBase::Window => (self.cwnd + self.inflation as f64).min(self.clamp as f64) / 2.0,
             SsthreshBase::WholeWindow => (self.usable() / self.mss as u64 / 2) as f64 * self.mss,
         };
         let whole = match self.unit {
@@ -175,10 +180,10 @@ impl CongestionWindow {
             return;
         }
         let half = self.halve_ssthresh(flight);
-        self.cwnd = match self.base {
+        self.set_cwnd(match self.base {
             SsthreshBase::FlightSize => self.ssthresh,
             SsthreshBase::Window | SsthreshBase::WholeWindow => half.max(self.mss),
-        };
+        });
     }
 
     /// Tahoe's answer to a loss, and everyone's to a timeout: one segment. `halve` is off for a repeated timeout of
@@ -190,7 +195,7 @@ impl CongestionWindow {
         if halve {
             self.halve_ssthresh(flight);
         }
-        self.cwnd = self.mss;
+        self.set_cwnd(self.mss);
     }
 
     /// A duplicate ACK in fast recovery: a segment has left the network.
@@ -220,7 +225,7 @@ impl CongestionWindow {
         if self.inflation > acked {
             self.inflation = self.inflation - acked + mss.min(acked);
         } else {
-            self.cwnd = (self.cwnd - (acked - self.inflation) as f64).max(self.mss);
+            self.set_cwnd((self.cwnd - (acked - self.inflation) as f64).max(self.mss));
             self.inflation = mss;
         }
     }
@@ -229,14 +234,14 @@ impl CongestionWindow {
     pub(super) fn leave_recovery(&mut self, flight: u64) {
         self.inflation = 0;
         if !self.fixed {
-            self.cwnd = self.ssthresh.min(flight.max(self.mss as u64) as f64 + self.mss);
+            self.set_cwnd(self.ssthresh.min(flight.max(self.mss as u64) as f64 + self.mss));
         }
     }
 
     /// A timeout was spurious: back to what was before (RFC 5682 §3).
     pub(super) fn undo(&mut self, cwnd: u64, ssthresh: u64) {
         if !self.fixed {
-            self.cwnd = (cwnd as f64).max(self.mss);
+            self.set_cwnd((cwnd as f64).max(self.mss));
             self.ssthresh = if ssthresh == u64::MAX { f64::MAX } else { ssthresh as f64 };
         }
     }

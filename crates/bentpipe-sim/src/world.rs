@@ -196,7 +196,10 @@ impl World {
         }
         let to = parcel.to as usize;
         match self.next_hop[n * self.first_hop.len() + to] {
-            Hop::Link(next) => self.offer(next as usize, parcel, observer),
+            Hop::Link(next) => {
+                self.packets.warm(parcel);
+                self.offer(next as usize, parcel, observer);
+            }
             Hop::Arrived => {
                 self.deliver(to, parcel, observer);
                 self.packets.release(parcel);

@@ -1,1 +1,44 @@
-fn main() {}
+//! The `bentpipe` command: arguments, files and exit codes. What is computed is computed in the crates below.
+//!
+//! Reading order: [`args`] what can be asked for; [`commands`] one file each; [`source`] and [`shipped`] where scenarios
+//! come from; [`output`] what is printed, and how to make it again; [`failure`] exit codes; [`interrupt`] Ctrl-C.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod failure;
+mod interrupt;
+mod output;
+mod progress;
+mod shipped;
+mod source;
+mod suggest;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use failure::{End, Failure};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let end = interrupt::install().and_then(|()| dispatch(arguments.command));
+    match end {
+        Ok(end) => end.code(),
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(command: Command) -> Result<End, Failure> {
+    match command {
+        Command::Demo(demo) => commands::demo::demo(&demo),
+        Command::Run(run) => commands::run::run(&run),
+        Command::Compare(compare) => commands::compare::compare(&compare),
+        Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
+        Command::Explain(explain) => commands::explain::explain(&explain),
+        Command::Scenarios => commands::lists::scenarios(),
+        Command::Variants(variants) => commands::lists::variants(&variants),
+        Command::Schema => commands::lists::schema(),
+    }
+}

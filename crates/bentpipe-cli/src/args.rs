@@ -1,0 +1,224 @@
+//! What can be asked for on the command line.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const MORE: &str = "\
+Examples:
+  bentpipe demo                                        see eight TCPs on one satellite link
+  bentpipe run geo                                     run a shipped scenario
+  bentpipe run geo --set links.sat.delay='40 ms'       the same on a lower orbit
+  bentpipe compare geo-bursts --variants sack,newreno  two variants in the same fades
+  bentpipe reproduce transat --table 1                 a paper's table beside ours
+  bentpipe explain geo                                 path, round trip, queue, limit
+
+Exit codes:
+  0 done   1 a run or a file failed   2 wrong usage or scenario   130 interrupted";
+
+/// Simulate data transfer over satellite links.
+#[derive(Debug, Parser)]
+#[command(name = "bentpipe", version, styles = STYLES, after_help = MORE, disable_help_subcommand = true)]
+#[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show in seconds what a satellite link does to eight TCPs
+    Demo(Demo),
+    /// Run a scenario once
+    Run(Run),
+    /// Compare TCP variants, each replication in the same fades
+    Compare(Compare),
+    /// Set a paper's tables and figures beside ours
+    Reproduce(Reproduce),
+    /// Say what a scenario is made of and what its links promise
+    Explain(Explain),
+    /// List the scenarios that come with bentpipe
+    Scenarios,
+    /// List the TCP variants and what they are made of
+    Variants(Variants),
+    /// Print the JSON schema of scenario files, for editors
+    Schema,
+}
+
+/// A scenario and what is changed in it.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Scenario")]
+pub(crate) struct World {
+    /// A scenario file, the name of a shipped one (see `bentpipe scenarios`), or - for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: String,
+    /// Change a value; repeatable, e.g. --set links.sat.delay='40 ms'
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub(crate) sets: Vec<(String, String)>,
+    /// Seed of all random draws, instead of the scenario's
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE, such as links.sat.delay='40 ms'".to_owned()),
+    }
+}
+
+const RUN_MORE: &str = "\
+Examples:
+  bentpipe run geo
+  bentpipe run my.toml --variant newreno --plot why.svg
+  bentpipe run geo-bursts --seed 7 --json | jq '.flows[0].x_limit'
+  bentpipe run geo --pcap sender.pcapng           then: wireshark sender.pcapng
+  bentpipe run geo --pcap sat.pcapng --tap sat/forward:out
+  bentpipe run geo --trace events.parquet
+
+x limit is the time over the least time that the links allow any transport; for a flow without an end, the
+greatest goodput that they allow over the goodput.";
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN_MORE)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) world: World,
+    /// Give all TCP flows this variant; what is set explicitly stays
+    #[arg(long, value_name = "NAME", help_heading = "Scenario")]
+    pub(crate) variant: Option<String>,
+    /// Print JSON instead of a table
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Write every event as a row, .csv or .parquet
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Write packets as a capture for Wireshark, tshark and tcpdump
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Where to capture: a host, a link, LINK:in, LINK:out, or all; repeatable [default: the first flow's sender]
+    #[arg(long = "tap", value_name = "NAME", requires = "pcap", help_heading = "Output")]
+    pub(crate) taps: Vec<String>,
+    /// Keep only the headers of captured packets
+    #[arg(long, requires = "pcap", help_heading = "Output")]
+    pub(crate) headers_only: bool,
+    /// Draw sequence numbers over time, .svg
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) plot: Option<PathBuf>,
+}
+
+const COMPARE_MORE: &str = "\
+Examples:
+  bentpipe compare geo-bursts --variants sack,newreno,tahoe --reps 50
+  bentpipe compare leo --variants reno,sack --set links.sat.forward.queue='20 packets' --json
+
+Replication n of every variant has the same seed and meets the same fades. The ratio to the first variant is the
+geometric mean over the pairs, its interval a paired bootstrap. Ctrl-C keeps the replications that are complete.";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_MORE)]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) world: World,
+    /// The variants, the first being what the others are measured by
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',', required = true)]
+    pub(crate) variants: Vec<String>,
+    /// Replications: seeds from the scenario's on
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) reps: u32,
+    /// Runs at the same time; 0: as many as there are cores. Results do not depend on it
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const REPRODUCE_MORE: &str = "\
+Papers:
+  transat   Astuti and Kojo: Simulation Study of TCP Performance in TRANSAT Satellite Architecture
+
+Examples:
+  bentpipe reproduce transat --table 1
+  bentpipe reproduce transat --figure 2 --out figures
+  bentpipe reproduce all --json --out results";
+
+#[derive(Debug, Args)]
+#[command(after_help = REPRODUCE_MORE)]
+pub(crate) struct Reproduce {
+    /// Which paper
+    #[arg(value_enum)]
+    pub(crate) paper: Paper,
+    /// Only this table
+    #[arg(long, value_name = "N")]
+    pub(crate) table: Option<u8>,
+    /// Only this figure
+    #[arg(long, value_name = "N")]
+    pub(crate) figure: Option<u8>,
+    /// Replications behind each of our statistics
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) reps: u32,
+    /// Seed of the first replication
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Runs at the same time; 0: as many as there are cores. Results do not depend on it
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Where figures go, as SVG and CSV
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON, {"rows": [..]}, instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Paper {
+    /// TCP over GEO with error bursts, with and without a link layer that repairs them
+    Transat,
+    /// Every paper
+    All,
+}
+
+const EXPLAIN_MORE: &str = "\
+Examples:
+  bentpipe explain geo
+  bentpipe explain transat --variant enh
+  bentpipe explain --resolved geo --set links.sat.delay='40 ms' > mine.toml";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_MORE)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) world: World,
+    /// Give all TCP flows this variant; what is set explicitly stays
+    #[arg(long, value_name = "NAME", help_heading = "Scenario")]
+    pub(crate) variant: Option<String>,
+    /// Print the scenario with everything written out; it runs as the same
+    #[arg(long, help_heading = "Output")]
+    pub(crate) resolved: bool,
+    /// Print JSON instead of text
+    #[arg(long, conflicts_with = "resolved", help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Variants {
+    /// A scenario, to list its own variants too
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Where the picture goes
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
+}

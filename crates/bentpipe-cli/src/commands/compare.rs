@@ -1,0 +1,116 @@
+//! `bentpipe compare`: variants in the same fades.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bentpipe_engine::NoProbe;
+use bentpipe_sim::record::{Comparison, Measure, Ratio, VariantRow};
+use bentpipe_sim::{RunResult, Timers, in_parallel, run_with};
+use bentpipe_study::scenario::Scenario;
+use serde::Serialize;
+
+use crate::args::Compare;
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::{interrupt, progress, source};
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    remake: &'a Remake,
+    interrupted: bool,
+    reps_asked: u32,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+    scenario: String,
+}
+
+pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
+    let base = source::load(&args.world)?;
+    let named = |name: &String| Ok((name.clone(), source::with_variant(&base, name)?));
+    let scenarios = args.variants.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
+    let remake = Remake::new(base.seed);
+    let runs = replications(args, &scenarios, base.seed)?;
+    let comparison = Comparison::new(&scenarios, &runs, base.seed);
+    let interrupted = interrupt::asked();
+    if args.json {
+        let scenario = base.to_toml();
+        let json = Json { remake: &remake, interrupted, reps_asked: args.reps, comparison: &comparison, scenario };
+        output::print_json(&json)?;
+    } else {
+        let explain = ["explain", "--resolved"].map(str::to_owned).into_iter();
+        let resolve = output::shell("bentpipe", explain.chain(source::arguments(&args.world, None, base.seed)));
+        output::print(&text(&base, &comparison, &remake, &resolve))?;
+    }
+    if interrupted {
+        eprintln!("interrupted: {} of {} replications are complete", runs.len(), args.reps);
+        return Ok(End::Interrupted);
+    }
+    for row in comparison.variants.iter().filter(|row| row.unfinished > 0) {
+        eprintln!("{}: {} replications did not end within {:?}", row.variant, row.unfinished, base.time_limit);
+    }
+    Ok(if comparison.variants.iter().any(|row| row.unfinished > 0) { End::Failed } else { End::Done })
+}
+
+/// The replications that are complete, in the order of their seeds.
+fn replications(args: &Compare, scenarios: &[(String, Scenario)], first: u64) -> Result<Vec<Vec<RunResult>>, Failure> {
+    let bar = progress::steps(u64::from(args.reps));
+    bar.set_message("replications");
+    interrupt::heed();
+    let seeds = (0..u64::from(args.reps)).map(|n| first.wrapping_add(n)).collect();
+    let done = AtomicUsize::new(0);
+    let runs = in_parallel(seeds, args.threads, |seed| {
+        let mut results = Vec::with_capacity(scenarios.len());
+        for (_, scenario) in scenarios {
+            if interrupt::asked() {
+                return Ok(None);
+            }
+            results.push(run_with(scenario, seed, &mut NoProbe, Timers::Lazy, |_| !interrupt::asked())?);
+        }
+        // A run that was broken off ends like any other.
+        if interrupt::asked() {
+            return Ok(None);
+        }
+        bar.set_position(done.fetch_add(1, Ordering::Relaxed) as u64 + 1);
+        Ok(Some(results))
+    });
+    bar.finish_and_clear();
+    Ok(runs.map_err(Failure::broken)?.into_iter().flatten().collect())
+}
+
+fn text(scenario: &Scenario, comparison: &Comparison, remake: &Remake, resolve: &str) -> String {
+    // Rates are shown in Mbit/s.
+    let (what, scale) = match comparison.measure {
+        Measure::SlowestTimeS => ("time of the slowest transfer (s)", 1.0),
+        Measure::GoodputBitS => ("goodput of all flows (Mbit/s)", 1e-6),
+    };
+    let show = |value: Option<f64>| output::number(value.map(|value| value * scale), 2);
+    let rows = comparison.variants.iter().map(|row: &VariantRow| {
+        vec![
+            row.variant.clone(),
+            row.finished.to_string(),
+            show(row.median),
+            format!("{} .. {}", show(row.p25), show(row.p75)),
+            show(row.mean),
+            format!("{} .. {}", show(row.mean_low), show(row.mean_high)),
+            row.ratio_to_first.as_ref().map_or("–".to_owned(), ratio),
+            output::number(row.x_limit, 2),
+        ]
+    });
+    let first = comparison.variants.first().map_or("", |row| &row.variant);
+    let over = format!("over {first} (95 % CI)");
+    let header = ["variant", "runs", "median", "quartiles", "mean", "95 % CI", &over, "x limit"];
+    let table = output::table(&header, 1, rows);
+    format!(
+        "{}: {what}\n\n{table}\n\nEach replication puts all variants into the same fades.\n{}\nscenario in full: \
+         {resolve}\n",
+        scenario.name,
+        remake.line()
+    )
+}
+
+fn ratio(ratio: &Ratio) -> String {
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => format!("{:.3} ({low:.3} .. {high:.3})", ratio.estimate),
+        _ => format!("{:.3}", ratio.estimate),
+    }
+}

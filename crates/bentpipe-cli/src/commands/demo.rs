@@ -1,0 +1,133 @@
+//! `bentpipe demo`: what a satellite link does to eight TCPs, in seconds, and why.
+//!
+//! The world is row "50-on" of table 1 of the transat paper: 1 MB over 2 Mbit/s of GEO with a queue of 50 packets. The
+//! paper's six variants run on its own TCP (ns-2 of 2003), two on today's (profile `rfc`) with segments of the same
+//! length, for which there is no published value.
+
+use std::io::IsTerminal;
+
+use bentpipe_engine::NoProbe;
+use bentpipe_papers::published::TRANSAT;
+use bentpipe_sim::record::{Sequence, Summary};
+use bentpipe_sim::run;
+use bentpipe_study::report::Figure;
+use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
+
+use crate::args::Demo;
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::shipped;
+
+/// Where the published values stand.
+const TABLE: u8 = 1;
+const ROW: &str = "50-on";
+
+/// Profile and variant of each, what it is, and its column in the paper.
+const CONTESTANTS: [(&str, &str, &str, Option<&str>); 8] = [
+    ("ns2-2003", "ref", "Reference: NewReno, first window 1", Some("Ref")),
+    ("ns2-2003", "ref-iw4", "Reference, first window 4", Some("Ref_IW4")),
+    ("ns2-2003", "ref-daass", "Reference, no delayed ACK at the start", Some("Ref_DAASS")),
+    ("ns2-2003", "sack", "SACK", Some("SACK")),
+    ("ns2-2003", "sack-lt", "SACK, limited transmit", Some("SACK_LT")),
+    ("ns2-2003", "enh", "Enhanced: all of these together", Some("Enh")),
+    ("rfc", "newreno", "NewReno today (RFC 6582), first window 10", None),
+    ("rfc", "sack", "SACK today (RFC 6675), first window 10", None),
+];
+
+/// Cells of the longest bar.
+const BAR: f64 = 30.0;
+
+struct Result {
+    meaning: &'static str,
+    published: Option<f64>,
+    time: f64,
+    limit: f64,
+    x_limit: f64,
+}
+
+pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
+    let picture = args.out.join("bentpipe-demo.svg");
+    output::check_writable(&picture)?;
+    let text = shipped::text("transat").expect("it is shipped");
+    let base = Scenario::parse(text, "transat.toml", &[]).map_err(Failure::Scenario)?;
+    let mut results = Vec::new();
+    for (profile, variant, meaning, column) in CONTESTANTS {
+        let scenario = contestant(&base, profile, variant)?;
+        let run = run(&scenario, scenario.seed, &mut NoProbe).map_err(Failure::broken)?;
+        let summary = Summary::new(&scenario, &run);
+        let flow = &summary.flows[0];
+        let (Some(time), Some(limit), Some(x_limit)) = (flow.time_s, flow.limit_time_s, flow.x_limit) else {
+            return Err(Failure::broken(format!("the transfer with {meaning} did not end")));
+        };
+        let published = column.and_then(|column| TRANSAT.cell(TABLE, ROW, column));
+        results.push(Result { meaning, published, time, limit, x_limit });
+    }
+    let remake = Remake::new(base.seed);
+    output::write_svg(&picture, &why(&base)?, &remake)?;
+    output::print(&format!(
+        "1 MB over a geostationary link: 2 Mbit/s, round trip 0.55 s, room for 50 packets before the satellite.\n\n\
+         {}\n\n\
+         x limit    time over the least time that the link allows any transport\n\
+         published  D. Astuti, M. Kojo: Simulation Study of TCP Performance in TRANSAT Satellite Architecture, table 1\n\n\
+         Why: {} shows the Reference repair one lost segment per round trip, the Enhanced TCP all of them at once.\n\
+         Next: bentpipe run geo · bentpipe explain transat · bentpipe reproduce transat --table 1\n\
+         {}\n",
+        table(&results),
+        picture.display(),
+        remake.line()
+    ))?;
+    Ok(End::Done)
+}
+
+fn contestant(base: &Scenario, profile: &str, variant: &str) -> std::result::Result<Scenario, Failure> {
+    if profile == "ns2-2003" {
+        return base.with_variant(variant).map_err(Failure::broken);
+    }
+    let mut scenario = base.clone();
+    // Its rows stand before the engine's of the same name.
+    scenario.variants.clear();
+    for flow in &mut scenario.flows {
+        if let FlowKind::Tcp(tcp) = &mut flow.kind {
+            let mss = tcp.sender.mss;
+            let mut modern = TcpFlow::new(profile, variant, tcp.workload).map_err(Failure::broken)?;
+            (modern.sender.mss, modern.receiver.mss) = (mss, mss);
+            **tcp = modern;
+        }
+    }
+    Ok(scenario)
+}
+
+fn table(results: &[Result]) -> String {
+    let longest = results.iter().map(|result| result.time).fold(0.0, f64::max);
+    let rows = results.iter().map(|result| {
+        vec![
+            result.meaning.to_owned(),
+            bar(result.time, result.limit, longest),
+            format!("{:.2}", result.time),
+            output::number(result.published, 2),
+            format!("{:.2}", result.x_limit),
+        ]
+    });
+    output::table(&["TCP", "time", "ours (s)", "published (s)", "x limit"], 2, rows)
+}
+
+/// A bar whose first part is what the link itself takes.
+fn bar(time: f64, limit: f64, longest: f64) -> String {
+    let cells = |part: f64| (part / longest * BAR).round() as usize;
+    let (own, whole) = (cells(limit), cells(time));
+    let (full, rest) = if std::io::stdout().is_terminal() { ("█", "▒") } else { ("#", "=") };
+    full.repeat(own) + &rest.repeat(whole.saturating_sub(own))
+}
+
+/// Reference and Enhanced, segment by segment.
+fn why(base: &Scenario) -> std::result::Result<Figure, Failure> {
+    let mut panels = Vec::new();
+    for (variant, name) in [("ref", "Reference (NewReno)"), ("enh", "Enhanced (SACK)")] {
+        let scenario = base.with_variant(variant).map_err(Failure::broken)?;
+        let mut sequence = Sequence::at_bottleneck(&scenario);
+        let run = run(&scenario, scenario.seed, &mut sequence).map_err(Failure::broken)?;
+        let time = Summary::new(&scenario, &run).flows[0].time_s;
+        panels.push(sequence.panel(0, &format!("{name}: {} s", output::number(time, 1)), None));
+    }
+    Ok(Figure { title: "1 MB over a geostationary link, queue of 50 packets".into(), panels })
+}

@@ -1,0 +1,207 @@
+//! `bentpipe explain`: what a scenario is made of, and what its links promise.
+
+use std::fmt::Write;
+
+use bentpipe_engine::tcp::variant::{Exit, Growth, PartialAckTimer, PipeForm, Recovery, Startup};
+use bentpipe_engine::tcp::{Daass, Handshake, RttClock, TcpConfig};
+use bentpipe_engine::units::Duration;
+use bentpipe_sim::record::{FlowOutlook, Outlook};
+use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
+use serde::Serialize;
+
+use crate::args::Explain;
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::source;
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    remake: &'a Remake,
+    #[serde(flatten)]
+    outlook: &'a Outlook,
+    scenario: String,
+}
+
+pub(crate) fn explain(args: &Explain) -> Result<End, Failure> {
+    let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
+    if args.resolved {
+        output::print(&scenario.to_toml())?;
+        return Ok(End::Done);
+    }
+    let outlook = Outlook::new(&scenario).map_err(Failure::broken)?;
+    let remake = Remake::new(scenario.seed);
+    if args.json {
+        output::print_json(&Json { remake: &remake, outlook: &outlook, scenario: scenario.to_toml() })?;
+    } else {
+        output::print(&text(&scenario, &outlook, &remake))?;
+    }
+    Ok(End::Done)
+}
+
+fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> String {
+    let mut out = format!("{}: {}\n", scenario.name, scenario.description);
+    if let Some(source) = &scenario.source {
+        let _ = writeln!(out, "Source: {source}");
+    }
+    let mut shown: Vec<(String, &TcpFlow)> = Vec::new();
+    for (flow, look) in scenario.flows.iter().zip(&outlook.flows) {
+        let _ = write!(out, "\n{}", flow_text(look));
+        let FlowKind::Tcp(tcp) = &flow.kind else { continue };
+        // Flows of the same cells are explained once.
+        let same = shown.iter().find(|(_, known)| (&known.sender, &known.receiver) == (&tcp.sender, &tcp.receiver));
+        match same {
+            Some((name, _)) => {
+                let _ = writeln!(out, "\n  TCP: as in {name}");
+            }
+            None => {
+                let _ = write!(out, "\n{}", tcp_text(tcp));
+                shown.push((flow.name.clone(), tcp));
+            }
+        }
+    }
+    let _ = writeln!(out, "\n{}", remake.line());
+    out
+}
+
+fn flow_text(look: &FlowOutlook) -> String {
+    let mut lines = vec![
+        ("path", format!("{} over {}", look.nodes.join(" → "), look.links.join(", "))),
+        ("delay", format!("{} ms one way, {} ms there and back", short(look.one_way_ms), short(look.rtt_ms))),
+    ];
+    if let Some((link, rate)) = look.bottleneck.as_ref().zip(look.bottleneck_bit_s) {
+        lines.push(("bottleneck", format!("{link}, {}", output::rate(rate as f64))));
+    }
+    if let Some((bytes, packets)) = look.bdp_bytes.zip(look.bdp_packets) {
+        let packet = look.packet_bytes;
+        lines.push(("BDP", format!("{}, {packets:.0} packets of {packet} B", output::bytes(bytes))));
+    }
+    lines.push(match &look.queue {
+        Some(queue) => {
+            let bytes = output::bytes(queue.bytes);
+            let text = format!("{:.0} packets, {bytes}, {} ms, {:.2} BDP", queue.packets, short(queue.ms), queue.bdps);
+            ("queue", text)
+        }
+        None => ("queue", "unlimited".to_owned()),
+    });
+    let goodput = look.limit_goodput_bit_s.map(|bits| format!("goodput {}", output::rate(bits)));
+    let time = look.limit_time_s.map(|seconds| format!("time {seconds:.3} s"));
+    let limit: Vec<_> = time.into_iter().chain(goodput).collect();
+    if !limit.is_empty() {
+        lines.push(("limit", limit.join(", ")));
+    }
+    let mut out = format!("Flow {}\n", look.name);
+    for (name, text) in lines {
+        let _ = writeln!(out, "  {name:<11} {text}");
+    }
+    for hint in &look.hints {
+        let _ = writeln!(out, "  • {hint}");
+    }
+    out
+}
+
+/// A number without decimals that say nothing.
+fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn tcp_text(tcp: &TcpFlow) -> String {
+    let mut out = format!("  TCP: variant {}, profile {}\n", tcp.variant_name, tcp.profile_name);
+    for ((name, sender), (_, receiver)) in cells(&tcp.sender).into_iter().zip(cells(&tcp.receiver)) {
+        let receives = matches!(name, "acknowledges" | "receive buffer" | "SACK blocks");
+        let value = if receives { receiver } else { sender };
+        let _ = writeln!(out, "    {name:<18} {value}");
+    }
+    out
+}
+
+/// The cells of one end: name and value, in words.
+fn cells(config: &TcpConfig) -> Vec<(&'static str, String)> {
+    let on = |flag: bool| if flag { "on" } else { "off" }.to_owned();
+    let variant = &config.variant;
+    let segments = |count: Option<u32>, none: &str| count.map_or(none.to_owned(), |n| format!("{n} segments"));
+    let dup = &variant.dup_thresh;
+    let fraction = dup.window_fraction.map_or(String::new(), |n| format!(", at least 1/{n} of the window"));
+    vec![
+        (
+            "startup",
+            match variant.startup {
+                Startup::SlowStart => format!("slow start from {} segments", variant.initial_window),
+                Startup::FixedWindow(window) => format!("a fixed window of {window} segments"),
+            },
+        ),
+        ("first ssthresh", segments(config.initial_ssthresh, "as high as it goes")),
+        ("growth", growth(variant.growth)),
+        ("loss is", format!("{} duplicate ACKs{fraction}", dup.count)),
+        ("recovery", recovery(variant.recovery)),
+        ("limited transmit", on(variant.limited_transmit)),
+        ("SACK", on(variant.sack)),
+        ("SACK blocks", config.sack_blocks.to_string()),
+        ("F-RTO", on(variant.frto)),
+        ("max burst", segments(variant.max_burst, "none")),
+        ("acknowledges", acks(config)),
+        ("timer", timer(config)),
+        ("MSS", format!("{} B", config.mss)),
+        ("receive buffer", output::bytes(u64::from(config.receive_buffer))),
+        ("window scaling", on(config.window_scaling)),
+        ("window clamp", segments(config.window_clamp, "none")),
+        ("timestamps", on(config.timestamps)),
+        (
+            "handshake",
+            match config.shortcuts.handshake {
+                Handshake::ThreeWay => "three-way",
+                Handshake::OneWay => "SYN and its ACK alone (ns-2)",
+                Handshake::None => "none",
+            }
+            .to_owned(),
+        ),
+    ]
+}
+
+pub(super) fn growth(growth: Growth) -> String {
+    match growth {
+        Growth::PerAck => "per ACK".to_owned(),
+        Growth::Bytes(limit) => format!("per byte, L = {limit}"),
+    }
+}
+
+pub(super) fn recovery(recovery: Recovery) -> String {
+    match recovery {
+        Recovery::Restart => "restart (Tahoe)".to_owned(),
+        Recovery::Inflate { exit: Exit::FirstNewAck, .. } => "Reno (RFC 5681)".to_owned(),
+        Recovery::Inflate { exit: Exit::Recover, timer, .. } => match timer {
+            PartialAckTimer::Impatient => "NewReno, impatient (RFC 6582)".to_owned(),
+            PartialAckTimer::SlowButSteady => "NewReno, slow but steady (RFC 6582)".to_owned(),
+        },
+        Recovery::Pipe(PipeForm::Rfc6675) => "SACK pipe (RFC 6675)".to_owned(),
+        Recovery::Pipe(PipeForm::Rfc3517) => "SACK pipe (RFC 3517)".to_owned(),
+        Recovery::Pipe(PipeForm::Ns2) => "SACK pipe (ns-2)".to_owned(),
+    }
+}
+
+fn millis(span: Duration) -> String {
+    format!("{} ms", short(span.as_millis_f64()))
+}
+
+fn acks(config: &TcpConfig) -> String {
+    let ack = &config.ack;
+    let quick = match ack.daass {
+        Daass::Off => String::new(),
+        Daass::FirstSegments(count) => format!(", the first {count} at once"),
+        Daass::SlowStart => ", all at once until the first gap".to_owned(),
+    };
+    match (ack.every, ack.delay) {
+        (_, Duration::ZERO) | (1, _) => "every segment".to_owned(),
+        (every, delay) => format!("every {every} segments, or after {}{quick}", millis(delay)),
+    }
+}
+
+fn timer(config: &TcpConfig) -> String {
+    let rto = &config.rto;
+    let tick = match rto.clock {
+        RttClock::Ticks { tick, .. } => format!(", ticks of {}", millis(tick)),
+        _ => String::new(),
+    };
+    format!("first {}, least {}, most {}{tick}", millis(rto.initial), millis(rto.min), millis(rto.max))
+}

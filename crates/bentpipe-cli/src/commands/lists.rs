@@ -1,0 +1,55 @@
+//! `bentpipe scenarios`, `variants` and `schema`: what there is.
+
+use bentpipe_engine::tcp::variant::VARIANTS;
+use bentpipe_study::scenario::{Scenario, schema as scenario_schema};
+
+use super::explain::{growth, recovery};
+use crate::args::{Variants, World};
+use crate::failure::{End, Failure};
+use crate::shipped::SHIPPED;
+use crate::{output, source};
+
+pub(crate) fn scenarios() -> Result<End, Failure> {
+    let mut rows = Vec::new();
+    for (name, text) in SHIPPED {
+        let scenario = Scenario::parse(text, name, &[]).map_err(Failure::Scenario)?;
+        rows.push(vec![(*name).to_owned(), scenario.description]);
+    }
+    let table = output::table(&["scenario", "what it is"], 2, rows);
+    output::print(&format!(
+        "{table}\n\nbentpipe run NAME runs one; bentpipe explain --resolved NAME > FILE makes it yours.\n"
+    ))?;
+    Ok(End::Done)
+}
+
+pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
+    let rows = VARIANTS.iter().map(|(name, meaning, row)| {
+        let on = |flag: bool| if flag { "yes" } else { "–" }.to_owned();
+        vec![
+            (*name).to_owned(),
+            row.initial_window.to_string(),
+            growth(row.growth),
+            recovery(row.recovery),
+            on(row.sack),
+            on(row.limited_transmit),
+            on(row.frto),
+            (*meaning).to_owned(),
+        ]
+    });
+    let header = ["variant", "window", "growth", "recovery", "SACK", "limited transmit", "F-RTO", "what it is"];
+    let mut text = output::table(&header, header.len(), rows);
+    if let Some(file) = &args.file {
+        let scenario = source::load(&World { file: file.clone(), sets: Vec::new(), seed: None })?;
+        let own =
+            scenario.variants.iter().map(|(name, row)| vec![name.clone(), row.base.clone(), row.description.clone()]);
+        let header = ["variant", "built on", "what it is"];
+        text = format!("{text}\n\nOf {} itself:\n\n{}", scenario.name, output::table(&header, header.len(), own));
+    }
+    output::print(&format!("{text}\n\nbentpipe explain FILE --variant NAME shows every cell.\n"))?;
+    Ok(End::Done)
+}
+
+pub(crate) fn schema() -> Result<End, Failure> {
+    output::print_json(&scenario_schema())?;
+    Ok(End::Done)
+}

@@ -1,0 +1,8 @@
+//! The commands, one file each.
+
+pub(crate) mod compare;
+pub(crate) mod demo;
+pub(crate) mod explain;
+pub(crate) mod lists;
+pub(crate) mod reproduce;
+pub(crate) mod run;

@@ -1,0 +1,228 @@
+//! `bentpipe run`: one run, its summary, and what is written down on the way.
+
+use std::path::Path;
+
+use bentpipe_engine::NoProbe;
+use bentpipe_engine::probe::{Event, Probe, Who};
+use bentpipe_engine::units::Time;
+use bentpipe_sim::record::{Columns, Drops, Pcap, Sequence, Snap, Summary, Tap};
+use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
+use bentpipe_study::report::Figure;
+use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::trace::Format;
+use serde::Serialize;
+
+use crate::args::Run;
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::{interrupt, progress, source};
+
+/// Panels that a picture has at most: more are too small to read.
+const PANELS: usize = 4;
+
+/// Those who write the run down.
+#[derive(Default)]
+struct Recorders {
+    columns: Option<Columns>,
+    pcap: Option<Pcap>,
+    sequence: Option<Sequence>,
+}
+
+impl Probe for Recorders {
+    fn event(&mut self, now: Time, who: Who, event: &Event) {
+        if let Some(columns) = &mut self.columns {
+            columns.event(now, who, event);
+        }
+        if let Some(sequence) = &mut self.sequence {
+            sequence.event(now, who, event);
+        }
+    }
+}
+
+impl Observer for Recorders {
+    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+        if let Some(pcap) = &mut self.pcap {
+            pcap.packet(now, link, passage, packet);
+        }
+        if let Some(sequence) = &mut self.sequence {
+            sequence.packet(now, link, passage, packet);
+        }
+    }
+}
+
+impl Recorders {
+    fn new(args: &Run, scenario: &Scenario, remake: &Remake) -> Result<Self, Failure> {
+        let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
+        let mut recorders = Recorders::default();
+        // What is wrong in the arguments comes before what is wrong with the disk.
+        let taps = taps(args, scenario)?;
+        let format = args.trace.as_deref().map(format_of).transpose()?;
+        if let Some(path) = &args.plot {
+            if path.extension().is_none_or(|extension| extension != "svg") {
+                let message = format!("{}: pictures are written as .svg", path.display());
+                return Err(Failure::usage(message, None));
+            }
+            output::check_writable(path)?;
+            recorders.sequence = Some(Sequence::at_bottleneck(scenario));
+        }
+        if let Some((path, format)) = args.trace.as_deref().zip(format) {
+            let columns = Columns::create(path, format, scenario, &comment);
+            recorders.columns = Some(columns.map_err(Failure::broken)?);
+        }
+        if let Some(path) = &args.pcap {
+            let snap = if args.headers_only { Snap::Headers } else { Snap::Whole };
+            let pcap = Pcap::create(path, scenario, &taps, snap, &comment);
+            recorders.pcap = Some(pcap.map_err(Failure::broken)?);
+        }
+        Ok(recorders)
+    }
+
+    fn watch(&self) -> bool {
+        self.columns.is_some() || self.pcap.is_some() || self.sequence.is_some()
+    }
+
+    fn finish(self, args: &Run, scenario: &Scenario, remake: &Remake) -> Result<(), Failure> {
+        if let Some(columns) = self.columns {
+            columns.finish().map_err(Failure::broken)?;
+        }
+        if let Some(pcap) = self.pcap {
+            pcap.finish().map_err(Failure::broken)?;
+        }
+        if let Some((path, sequence)) = args.plot.as_deref().zip(self.sequence) {
+            output::write_svg(path, &picture(scenario, &sequence), remake)?;
+        }
+        Ok(())
+    }
+}
+
+fn format_of(path: &Path) -> Result<Format, Failure> {
+    Format::of(path)
+        .ok_or_else(|| Failure::usage(format!("{}: traces are written as .csv or .parquet", path.display()), None))
+}
+
+fn taps(args: &Run, scenario: &Scenario) -> Result<Vec<Tap>, Failure> {
+    if args.taps.is_empty() {
+        return Ok(Tap::first_sender(scenario));
+    }
+    let mut taps = Vec::new();
+    for name in &args.taps {
+        taps.extend(Tap::find(scenario, name).map_err(|unknown| {
+            let help = crate::suggest::did_you_mean(name, unknown.known.iter().map(String::as_str));
+            Failure::usage(&unknown, help)
+        })?);
+    }
+    taps.sort_unstable();
+    taps.dedup();
+    Ok(taps)
+}
+
+fn picture(scenario: &Scenario, sequence: &Sequence) -> Figure {
+    let tcp = scenario.flows.iter().enumerate().filter_map(|(n, flow)| match &flow.kind {
+        FlowKind::Tcp(tcp) => Some((n, format!("{} ({})", flow.name, tcp.variant_name))),
+        FlowKind::Udp(_) => None,
+    });
+    let panels = tcp.take(PANELS).map(|(n, title)| sequence.panel(n, &title, None)).collect();
+    Figure { title: scenario.name.clone(), panels }
+}
+
+fn drive<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<RunResult, Failure> {
+    let bar = progress::spinner();
+    bar.set_message("running");
+    interrupt::heed();
+    let result = run_with(scenario, scenario.seed, observer, Timers::Lazy, |now| {
+        bar.set_message(format!("{:.1} s simulated", now.as_secs_f64()));
+        !interrupt::asked()
+    });
+    bar.finish_and_clear();
+    result.map_err(Failure::broken)
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    remake: &'a Remake,
+    interrupted: bool,
+    #[serde(flatten)]
+    summary: &'a Summary,
+    scenario: String,
+}
+
+pub(crate) fn run(args: &Run) -> Result<End, Failure> {
+    let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
+    let remake = Remake::new(scenario.seed);
+    let mut recorders = Recorders::new(args, &scenario, &remake)?;
+    let result = if recorders.watch() { drive(&scenario, &mut recorders)? } else { drive(&scenario, &mut NoProbe)? };
+    let summary = Summary::new(&scenario, &result);
+    let interrupted = interrupt::asked();
+    let written = recorders.finish(args, &scenario, &remake);
+    if args.json {
+        let scenario = scenario.to_toml();
+        output::print_json(&Json { remake: &remake, interrupted, summary: &summary, scenario })?;
+    } else {
+        let explain = ["explain", "--resolved"].map(str::to_owned).into_iter();
+        let world = source::arguments(&args.world, args.variant.as_deref(), scenario.seed);
+        let resolve = output::shell("bentpipe", explain.chain(world));
+        output::print(&text(&scenario, &summary, &remake, &resolve))?;
+    }
+    written?;
+    Ok(end(&summary, interrupted))
+}
+
+/// Says on standard error why a run is not what was hoped for.
+fn end(summary: &Summary, interrupted: bool) -> End {
+    if interrupted {
+        eprintln!("interrupted at {:.3} s of simulated time", summary.end_s);
+        return End::Interrupted;
+    }
+    let aborted: Vec<_> = summary.flows.iter().filter_map(|f| f.aborted.map(|why| (&f.name, why))).collect();
+    for (flow, why) in &aborted {
+        eprintln!("the flow `{flow}` was given up: {why}");
+    }
+    if summary.timed_out {
+        eprintln!("the time limit of {} s came before the end of a transfer", summary.end_s);
+    }
+    if summary.timed_out || !aborted.is_empty() { End::Failed } else { End::Done }
+}
+
+fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) -> String {
+    let flows = summary.flows.iter().map(|flow| {
+        vec![
+            flow.name.clone(),
+            flow.variant.clone().unwrap_or_else(|| "udp".to_owned()),
+            output::bytes(flow.bytes),
+            output::number(flow.time_s, 3),
+            flow.goodput_bit_s.map_or("–".to_owned(), output::rate),
+            flow.retransmissions.to_string(),
+            flow.timeouts.to_string(),
+            output::number(flow.x_limit, 2),
+        ]
+    });
+    let header = ["flow", "variant", "data", "time (s)", "goodput", "sent again", "timeouts", "x limit"];
+    let flows = output::table(&header, 2, flows);
+    let links = summary.links.iter().map(|link| {
+        vec![
+            link.name.clone(),
+            link.rate_bit_s.map_or("–".to_owned(), |rate| output::rate(rate as f64)),
+            link.utilisation.map_or("–".to_owned(), |part| format!("{:.1} %", part * 100.0)),
+            link.delivered_packets.to_string(),
+            drops(&link.dropped),
+            link.max_queue_packets.to_string(),
+        ]
+    });
+    let header = ["link", "rate", "used", "delivered", "dropped", "most waiting"];
+    let links = output::table(&header, 1, links);
+    format!(
+        "{}: {}\n\n{flows}\n\n{links}\n\nx limit: time over the least time that the links allow.\n{}\nscenario in full: \
+         {resolve}\n",
+        scenario.name,
+        scenario.description,
+        remake.line()
+    )
+}
+
+fn drops(drops: &Drops) -> String {
+    let Drops { queue_full, early, channel, listed } = *drops;
+    let reasons = [(queue_full, "queue"), (early, "RED"), (channel, "channel"), (listed, "listed")];
+    let given: Vec<_> = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
+    if given.is_empty() { "0".to_owned() } else { given.join(", ") }
+}

@@ -1,0 +1,121 @@
+//! What is printed: tables for people, JSON for programs, and with each how to make it again.
+
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use bentpipe_study::report::{Figure, write_whole};
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// How to make an output again.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Remake {
+    /// Version of bentpipe.
+    pub(crate) bentpipe: &'static str,
+    /// The command line.
+    pub(crate) command: String,
+    /// The seed, or the first of them.
+    pub(crate) seed: u64,
+}
+
+impl Remake {
+    pub(crate) fn new(seed: u64) -> Self {
+        let arguments = std::env::args().skip(1);
+        Remake { bentpipe: env!("CARGO_PKG_VERSION"), command: shell("bentpipe", arguments), seed }
+    }
+
+    /// In one line.
+    pub(crate) fn line(&self) -> String {
+        format!("bentpipe {}, seed {}: {}", self.bentpipe, self.seed, self.command)
+    }
+}
+
+/// A command line for a shell.
+pub(crate) fn shell(command: &str, arguments: impl Iterator<Item = String>) -> String {
+    let all: Vec<_> = std::iter::once(command.to_owned()).chain(arguments).collect();
+    // Only a zero byte cannot be quoted, and no argument holds one.
+    shlex::try_join(all.iter().map(String::as_str)).unwrap_or_else(|_| all.join(" "))
+}
+
+/// Prints to standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::Pipe,
+        _ => Failure::broken(format!("standard output: {error}")),
+    })
+}
+
+/// Prints as indented JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::broken)?;
+    print(&format!("{text}\n"))
+}
+
+/// Columns of the terminal; `None` where the output goes elsewhere.
+pub(crate) fn width() -> Option<u16> {
+    terminal_size::terminal_size().map(|(width, _)| width.0)
+}
+
+/// Rows under a header; columns from `numbers` on stand to the right.
+pub(crate) fn table(header: &[&str], numbers: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
+    table.set_header(header.iter().copied());
+    rows.into_iter().for_each(|row| {
+        table.add_row(row);
+    });
+    for column in table.column_iter_mut().skip(numbers) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.trim_fmt()
+}
+
+/// Writes a figure whole, with how to make it again inside.
+pub(crate) fn write_svg(path: &Path, figure: &Figure, remake: &Remake) -> Result<(), Failure> {
+    let svg = figure.to_svg().map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
+    let line = remake.line().replace('&', "&amp;").replace('<', "&lt;");
+    let described = svg.replacen(">\n", &format!(">\n<desc>{line}</desc>\n"), 1);
+    write_whole(path, described.as_bytes()).map_err(Failure::broken)
+}
+
+/// Whether a file of this name can be written: better known before a run than after it.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    let refused = |error| Failure::broken(format!("{} could not be written: {error}", path.display()));
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(refused)?;
+    if path.is_dir() {
+        return Err(Failure::broken(format!("{} could not be written: it is a folder", path.display())));
+    }
+    tempfile::tempfile_in(folder).map(drop).map_err(refused)
+}
+
+/// A number with so many decimals, or a dash.
+pub(crate) fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+/// Bytes in a unit that people read.
+pub(crate) fn bytes(count: u64) -> String {
+    scaled(count as f64, "B")
+}
+
+/// A rate in a unit that people read.
+pub(crate) fn rate(bits_per_second: f64) -> String {
+    scaled(bits_per_second, "bit/s")
+}
+
+fn scaled(value: f64, unit: &str) -> String {
+    let scales = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match scales.iter().find(|(scale, _)| value >= *scale) {
+        Some((scale, prefix)) => {
+            let number = format!("{:.2}", value / scale);
+            format!("{} {prefix}{unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        None => format!("{value:.0} {unit}"),
+    }
+}

@@ -1,0 +1,44 @@
+//! The repository's scenarios, inside the binary: `bentpipe run geo` needs no file.
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        /// Name and text of each.
+        pub(crate) const SHIPPED: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../../../scenarios/", $name, ".toml")))),*];
+    };
+}
+
+shipped!(
+    "geo",
+    "geo-bursts",
+    "leo",
+    "request-response",
+    "transat",
+    "transat-bursts",
+    "transat-cbr",
+    "transat-four-flows",
+    "transat-slacp",
+);
+
+/// The text of the scenario of that name.
+pub(crate) fn text(name: &str) -> Option<&'static str> {
+    SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_the_repository_are_here() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let mut files: Vec<_> = std::fs::read_dir(folder)
+            .expect("the folder is there")
+            .map(|entry| entry.expect("readable").path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+            .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
+            .collect();
+        files.sort();
+        assert_eq!(SHIPPED.iter().map(|(name, _)| *name).collect::<Vec<_>>(), files);
+    }
+}

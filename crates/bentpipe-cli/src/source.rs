@@ -1,0 +1,63 @@
+//! Where a scenario comes from: a file, the binary, or standard input; and what is changed in it.
+
+use std::io::Read;
+use std::path::Path;
+
+use bentpipe_study::scenario::Scenario;
+
+use crate::args::World;
+use crate::failure::Failure;
+use crate::shipped;
+use crate::suggest::did_you_mean;
+
+/// The scenario with its changes. A file of a shipped scenario's name comes before it.
+pub(crate) fn load(world: &World) -> Result<Scenario, Failure> {
+    let scenario = read(&world.file, &world.sets)?;
+    Ok(world.seed.map_or(scenario.clone(), |seed| scenario.with_seed(seed)))
+}
+
+/// The same with all TCP connections of another variant.
+pub(crate) fn load_with_variant(world: &World, variant: Option<&str>) -> Result<Scenario, Failure> {
+    let scenario = load(world)?;
+    variant.map_or(Ok(scenario.clone()), |variant| with_variant(&scenario, variant))
+}
+
+/// The scenario with all TCP connections of another variant.
+pub(crate) fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenario, Failure> {
+    scenario.with_variant(variant).map_err(|unknown| {
+        let names = scenario.variant_names();
+        let help = did_you_mean(variant, names.iter().copied());
+        Failure::usage(unknown, Some(help.unwrap_or_else(|| format!("there are {}", names.join(", ")))))
+    })
+}
+
+fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
+    if file == "-" {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map_err(|error| Failure::usage(format!("standard input: {error}"), None))?;
+        return Scenario::parse(&text, "standard-input", sets).map_err(Failure::Scenario);
+    }
+    let path = Path::new(file);
+    if path.exists() {
+        return Scenario::load(path, sets).map_err(Failure::Scenario);
+    }
+    let Some(text) = shipped::text(file) else {
+        let names = shipped::SHIPPED.iter().map(|(name, _)| *name);
+        let help = did_you_mean(file, names).unwrap_or_else(|| "`bentpipe scenarios` lists those shipped".to_owned());
+        return Err(Failure::usage(
+            format!("there is no file `{file}`, nor a shipped scenario of that name"),
+            Some(help),
+        ));
+    };
+    Scenario::parse(text, &format!("{file}.toml"), sets).map_err(Failure::Scenario)
+}
+
+/// The arguments that make the same scenario again.
+pub(crate) fn arguments(world: &World, variant: Option<&str>, seed: u64) -> Vec<String> {
+    let mut arguments = vec![world.file.clone()];
+    arguments.extend(world.sets.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]));
+    arguments.extend(variant.into_iter().flat_map(|variant| ["--variant".to_owned(), variant.to_owned()]));
+    arguments.extend(["--seed".to_owned(), seed.to_string()]);
+    arguments
+}

@@ -32,14 +32,13 @@ enum Stage {
 pub(super) struct Frto {
     enabled: bool,
     stage: Stage,
-    second: bool,
     ssthresh: u64,
     flight: u64,
 }
 
 impl Frto {
     pub(super) fn new(enabled: bool) -> Self {
-        Frto { enabled, stage: Stage::Off, second: false, ssthresh: 0, flight: 0 }
+        Frto { enabled, stage: Stage::Off, ssthresh: 0, flight: 0 }
     }
 
     /// The timer ran out. Not used on top of a recovery, nor on a repeated timeout (RFC 5682 §2.1 step 1).
@@ -73,16 +72,9 @@ impl Frto {
         }
     }
 
-    /// A duplicate ACK: whether it ends the doubt, as a real timeout.
+    /// A duplicate ACK ends the doubt: the timeout was real. Whether new segments were out, so that the retransmissions
+    /// must be taken up again; with only the first one out they go on by themselves.
     pub(super) fn on_duplicate_ack(&mut self) -> bool {
-        self.second = self.stage == Stage::Second;
-        let undecided = self.stage != Stage::Off;
-        self.stage = Stage::Off;
-        undecided
-    }
-
-    /// Whether new segments were out when the duplicate ACK came: the window is then 3 segments at most.
-    pub(super) fn was_second(&self) -> bool {
-        self.second
+        core::mem::replace(&mut self.stage, Stage::Off) == Stage::Second
     }
 }

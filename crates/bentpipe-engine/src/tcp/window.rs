@@ -221,12 +221,12 @@ impl CongestionWindow {
     //= partial ACK acknowledges at least one SMSS of new data, then add back SMSS bytes"
     /// A partial ACK in NewReno's recovery.
     pub(super) fn deflate_partially(&mut self, acked: u64) {
-        let mss = self.mss as u64;
+        let back = if acked >= self.mss as u64 { self.mss as u64 } else { 0 };
         if self.inflation > acked {
-            self.inflation = self.inflation - acked + mss.min(acked);
+            self.inflation = self.inflation - acked + back;
         } else {
             self.set_cwnd((self.cwnd - (acked - self.inflation) as f64).max(self.mss));
-            self.inflation = mss;
+            self.inflation = back;
         }
     }
 

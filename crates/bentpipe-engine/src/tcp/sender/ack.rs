@@ -38,6 +38,11 @@ impl Sender {
         let news = !segment.sack.is_empty() && self.take_sack(segment);
         if ack > self.snd_una {
             self.on_new_ack(cx, ack, sample);
+            //= RFC 6675 §2: an ACK with new SACK data is a duplicate "even if it [...] moves the cumulative
+            //= acknowledgment point"
+            if news && self.phase == Phase::Open && self.variant.recovery == Recovery::Pipe(PipeForm::Rfc6675) {
+                self.on_same_ack(cx, false, window_changed, news);
+            }
         } else if ack == self.snd_una {
             let plain = segment.sequence_len() == 0 && self.flight() > 0;
             self.on_same_ack(cx, plain, window_changed, news);
@@ -104,7 +109,8 @@ impl Sender {
         let acked = ack - self.snd_una;
         let full = self.recover.is_none_or(|recover| ack >= recover);
         if self.phase == Phase::Loss {
-            let verdict = self.frto.on_new_ack(ack, self.recover, self.snd_max < self.end());
+            let more = self.snd_max < self.end().min(ack + self.snd_wnd.min(self.window.limit()));
+            let verdict = self.frto.on_new_ack(ack, self.recover, more);
             self.advance(cx, ack, sample);
             if self.ns2 {
                 self.scoreboard.clear();
@@ -113,8 +119,8 @@ impl Sender {
                 FrtoVerdict::Conventional => {}
                 // Two new segments, to see whether their ACKs come before those of retransmissions.
                 FrtoVerdict::SendNew => {
-                    self.snd_nxt = self.snd_max;
-                    self.burst = self.burst.min(2);
+                    self.frto_new = 2;
+                    self.burst = 0;
                     return;
                 }
                 FrtoVerdict::Spurious { ssthresh, flight } => {

@@ -35,9 +35,10 @@ impl Sender {
         }
         self.counters.duplicate_acks += 1;
         if self.phase == Phase::Loss && self.frto.on_duplicate_ack() {
-            // The timeout was no error: go back, with the window that slow start has reached.
+            //= RFC 5682 §2.1 step 3a: "set the congestion window to no more than 3 * MSS, and continue with the slow
+            //= start retransmitting unacknowledged segments"
             self.snd_nxt = self.snd_una;
-            self.window.set_segments(if self.frto.was_second() { 2 } else { 1 });
+            self.window.set_segments(2);
             self.dupacks = 0;
         }
         self.dupacks += 1;
@@ -104,8 +105,7 @@ impl Sender {
 
     pub(in crate::tcp) fn enter_recovery<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.counters.fast_retransmits += 1;
-        let limited = self.limited_sent as u64 * self.mss as u64;
-        let flight = self.flight() - limited;
+        let flight = self.flight() - self.limited_sent;
         let thresh = self.dup_thresh();
         self.recover = Some(self.snd_max);
         self.rescue = None;
@@ -184,7 +184,7 @@ impl Sender {
         cx.emit(|| Event::Timeout { snd_una: self.snd_una, backoffs: self.retries });
         self.window.deflate_all();
         self.frto.on_timeout(
-            self.phase == Phase::Recovery,
+            self.phase != Phase::Open,
             self.window.cwnd(),
             self.window.ssthresh(),
             flight,
@@ -204,6 +204,7 @@ impl Sender {
         self.timed = None;
         self.first_partial = false;
         self.limited_allowed = false;
+        self.frto_new = 0;
         self.retransmit_now = None;
         self.rescue = None;
         match self.variant.recovery {

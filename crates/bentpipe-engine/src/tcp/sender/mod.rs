@@ -105,14 +105,18 @@ pub(super) struct Sender {
     /// ns-2's pipe in segments, and whether the first partial ACK has been.
     ns2_pipe: i64,
     first_partial: bool,
-    /// Segments sent by limited transmit since `snd_una` moved.
-    limited_sent: u32,
+    /// Bytes sent by limited transmit since `snd_una` moved.
+    limited_sent: u64,
     /// RFC 6675's rescue retransmission has been made up to here.
     rescue: Option<u64>,
+    /// The segment chosen last is the rescue.
+    rescuing: bool,
 
     /// To be retransmitted next, whatever the window says.
     retransmit_now: Option<u64>,
     limited_allowed: bool,
+    /// New segments that F-RTO sends to see whether the timeout was spurious, whatever the congestion window says.
+    frto_new: u8,
     /// Segments that may still go out in answer to the present event.
     burst: u32,
     burst_sent: u32,
@@ -166,8 +170,10 @@ impl Sender {
             first_partial: false,
             limited_sent: 0,
             rescue: None,
+            rescuing: false,
             retransmit_now: None,
             limited_allowed: false,
+            frto_new: 0,
             burst: u32::MAX,
             burst_sent: 0,
             timed: None,

@@ -26,6 +26,10 @@ impl Sender {
             self.limited_allowed = false;
             return self.limited_transmit();
         }
+        if self.frto_new > 0 {
+            self.frto_new -= 1;
+            return self.try_with_new();
+        }
         if self.burst == 0 {
             return None;
         }
@@ -123,8 +127,21 @@ impl Sender {
             return None;
         }
         self.rescue = self.recover;
+        self.rescuing = true;
         let from = self.scoreboard.end().max(self.snd_una).max(self.snd_max.saturating_sub(self.mss as u64));
         Some(self.span(from, self.snd_max))
+    }
+
+    //= RFC 5682 §2.1 step 2b: "transmit up to two new (previously unsent) segments"
+    fn try_with_new(&mut self) -> Option<Span> {
+        let (new, edge) = (self.snd_max, self.right_edge(self.window.limit()));
+        if new >= self.end() || new >= edge {
+            self.frto_new = 0;
+            return None;
+        }
+        let span = self.span(new, edge);
+        self.snd_nxt = new;
+        Some(span)
     }
 
     //= RFC 3042 §2: "The amount of outstanding data would remain less than or equal to the congestion window plus 2
@@ -142,8 +159,9 @@ impl Sender {
             return None;
         }
         self.snd_nxt = new;
-        self.limited_sent += 1;
-        Some(self.span(new, edge))
+        let span = self.span(new, edge);
+        self.limited_sent += span.len as u64;
+        Some(span)
     }
 
     /// A zero window with data to send and nothing outstanding: probe (RFC 9293 §3.8.6.1).
@@ -190,7 +208,10 @@ impl Sender {
             if !self.ns2 && self.timed.is_some_and(|(timed_end, _)| span.seq < timed_end) {
                 self.timed = None;
             }
-            self.scoreboard.retransmitted(end);
+            // The rescue leaves HighRxt where it is: what it shows to be lost below it is still to be sent again.
+            if !core::mem::take(&mut self.rescuing) {
+                self.scoreboard.retransmitted(end);
+            }
         }
         if span.seq == self.snd_nxt || fresh {
             self.snd_nxt = self.snd_nxt.max(end);

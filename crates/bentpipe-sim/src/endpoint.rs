@@ -1,7 +1,12 @@
 //! The ends of flows: a connection with the application on top of it, or a source or sink of datagrams.
 
 use bentpipe_engine::stream::Stream;
-use bentpipe_engine::tcp::{Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, TcpConfig};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bentpipe_engine::tcp::{
+    Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, TcbCache, TcbSharing, TcpConfig,
+};
 use bentpipe_engine::units::{Time, TransmitClock};
 use bentpipe_engine::{Context, Machine, Probe, Step};
 use bentpipe_study::scenario::{UdpFlow, UdpPattern, Workload};
@@ -36,6 +41,8 @@ pub(crate) struct TcpEnd {
     /// What the application does next, and when.
     next_action: Option<Time>,
     requests_left: u32,
+    /// What connections of this host to the same peer share (RFC 9040), where they do.
+    shared: Option<Rc<RefCell<TcbCache>>>,
     bare_first: bool,
     ns2_lengths: bool,
     /// When the last byte to be sent was acknowledged, and the last one expected arrived.
@@ -48,7 +55,14 @@ pub(crate) struct TcpEnd {
 const ENDLESS: u64 = 1 << 50;
 
 impl TcpEnd {
-    pub(crate) fn new(config: TcpConfig, role: Role, workload: Workload, flow: u32, start: Time) -> Self {
+    pub(crate) fn new(
+        config: TcpConfig,
+        role: Role,
+        workload: Workload,
+        flow: u32,
+        start: Time,
+        shared: &Rc<RefCell<TcbCache>>,
+    ) -> Self {
         let client = role == Role::Active;
         let (to_send, expected, requests_left) = match (workload, client) {
             (Workload::Bulk(bytes), true) => (bytes.get(), 0, 0),
@@ -76,6 +90,7 @@ impl TcpEnd {
             read: 0,
             next_action: None,
             requests_left,
+            shared: (config.tcb_sharing != TcbSharing::Off).then(|| shared.clone()),
             bare_first: config.shortcuts.ns2_bare_first_segment && config.shortcuts.handshake == Handshake::None,
             ns2_lengths: config.shortcuts.ns2_lengths,
             acked_at: None,
@@ -87,6 +102,13 @@ impl TcpEnd {
     /// When this end acts first by itself. A passive one listens from the beginning.
     pub(crate) fn first_action(&self) -> Time {
         if self.client { self.start } else { Time::ZERO }
+    }
+
+    /// The end is done: what it has learnt is left to the next one.
+    pub(crate) fn leave(&self) {
+        if let Some(shared) = &self.shared {
+            self.connection.bequeath(&mut shared.borrow_mut());
+        }
     }
 
     /// Whether nothing is to come from this end any more.
@@ -102,6 +124,9 @@ impl TcpEnd {
 
     fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.opened = true;
+        if let Some(shared) = &self.shared {
+            self.connection.inherit(&shared.borrow());
+        }
         self.connection.handle(cx, Input::Open);
         match self.workload {
             Workload::Bulk(bytes) if self.client => {

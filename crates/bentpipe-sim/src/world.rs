@@ -1,8 +1,12 @@
 //! The world of a run: links and ends of flows, who is wired to whom, and what happens next.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use bentpipe_engine::link::{Link, LinkCounters, Outcome};
 use bentpipe_engine::probe::{DropReason, Who};
-use bentpipe_engine::tcp::{Abort, Input, Role, TcpStats};
+use bentpipe_engine::tcp::{Abort, Input, Role, TcbCache, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
@@ -32,6 +36,9 @@ pub enum Timers {
     /// Each change is carried over at once.
     Literal,
 }
+
+/// What the connections from one host to another share.
+type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
 
 /// Links, ends and agenda of one run. Components are numbered, links first.
 #[derive(Debug)]
@@ -92,6 +99,7 @@ impl World {
             now: Time::ZERO,
             events: 0,
         };
+        let mut hosts = Hosts::new();
         for (n, flow) in scenario.flows.iter().enumerate() {
             let path = |given: &Option<Vec<usize>>, from, to| match given {
                 Some(route) => Ok(route.clone()),
@@ -100,13 +108,16 @@ impl World {
             world.wire(2 * n, 2 * n + 1, &path(&flow.route, flow.from, flow.to)?);
             world.wire(2 * n + 1, 2 * n, &path(&flow.return_route, flow.to, flow.from)?);
             let start = Time::ZERO + flow.start;
+            let shared = |from: usize, to: usize, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
             match &flow.kind {
                 FlowKind::Tcp(tcp) => {
-                    let end = |config, role| {
-                        Endpoint::Tcp(Box::new(TcpEnd::new(config, role, tcp.workload, n as u32, start)))
+                    let there = shared(flow.from, flow.to, &mut hosts);
+                    let back = shared(flow.to, flow.from, &mut hosts);
+                    let end = |config, role, shared| {
+                        Endpoint::Tcp(Box::new(TcpEnd::new(config, role, tcp.workload, n as u32, start, shared)))
                     };
-                    world.ends.push(end(tcp.sender, Role::Active));
-                    world.ends.push(end(tcp.receiver, Role::Passive));
+                    world.ends.push(end(tcp.sender, Role::Active, &there));
+                    world.ends.push(end(tcp.receiver, Role::Passive, &back));
                 }
                 FlowKind::Udp(udp) => {
                     world.ends.push(Endpoint::UdpSource(UdpSource::new(udp, n as u32, start, seed, &flow.name)));
@@ -305,6 +316,7 @@ impl World {
         if let Endpoint::Tcp(tcp) = &self.ends[n]
             && tcp.is_done()
         {
+            tcp.leave();
             self.done[n] = true;
             self.busy -= 1;
         }

@@ -8,7 +8,7 @@ use bentpipe_engine::units::Duration;
 use bentpipe_sim::{FlowResult, RunResult, replicate, run};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 
-use super::record::Recorder;
+use super::record::{Recorder, recorder};
 use super::setting::Setting;
 use crate::reproduce::{Options, Progress, ReproduceError};
 
@@ -83,7 +83,7 @@ impl<'a> Lab<'a> {
         seed: u64,
     ) -> Result<(RunResult, Recorder), ReproduceError> {
         let scenario = setting.scenario().with_seed(seed);
-        let mut recorder = Recorder::new(&scenario);
+        let mut recorder = recorder(&scenario);
         let result = run(&scenario, seed, &mut recorder)?;
         check_ended(&scenario, &result, &setting.to_string())?;
         Ok((result, recorder))

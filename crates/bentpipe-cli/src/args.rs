@@ -57,7 +57,7 @@ pub(crate) enum Command {
 #[command(next_help_heading = "Scenario")]
 pub(crate) struct World {
     /// A scenario file, the name of a shipped one (see `bentpipe scenarios`), or - for standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", help_heading = None)]
     pub(crate) file: String,
     /// Change a value; repeatable, e.g. --set links.sat.delay='40 ms'
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
@@ -83,8 +83,8 @@ Examples:
   bentpipe run geo --pcap sat.pcapng --tap sat/forward:out
   bentpipe run geo --trace events.parquet
 
-x limit is the time over the least time that the links allow any transport; for a flow without an end, the
-greatest goodput that they allow over the goodput.";
+x limit is the time over the least time that the links allow any transport;
+for a flow without an end, the greatest goodput that they allow over the goodput.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RUN_MORE)]
@@ -119,8 +119,9 @@ Examples:
   bentpipe compare geo-bursts --variants sack,newreno,tahoe --reps 50
   bentpipe compare leo --variants reno,sack --set links.sat.forward.queue='20 packets' --json
 
-Replication n of every variant has the same seed and meets the same fades. The ratio to the first variant is the
-geometric mean over the pairs, its interval a paired bootstrap. Ctrl-C keeps the replications that are complete.";
+Replication n of every variant has the same seed and meets the same fades.
+The ratio to the first variant is the geometric mean over the pairs, its interval
+a paired bootstrap. Ctrl-C keeps the replications that are complete.";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_MORE)]
@@ -143,7 +144,8 @@ pub(crate) struct Compare {
 
 const REPRODUCE_MORE: &str = "\
 Papers:
-  transat   Astuti and Kojo: Simulation Study of TCP Performance in TRANSAT Satellite Architecture
+  transat   Astuti, Kojo: Simulation Study of TCP Performance in TRANSAT Satellite
+            Architecture
 
 Examples:
   bentpipe reproduce transat --table 1

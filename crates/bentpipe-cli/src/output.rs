@@ -17,6 +17,7 @@ pub(crate) struct Remake {
     /// The command line.
     pub(crate) command: String,
     /// The seed, or the first of them.
+    #[serde(skip)]
     pub(crate) seed: u64,
 }
 

@@ -17,6 +17,7 @@ use crate::{interrupt, progress, source};
 struct Json<'a> {
     #[serde(flatten)]
     remake: &'a Remake,
+    seed: u64,
     interrupted: bool,
     reps_asked: u32,
     #[serde(flatten)]
@@ -34,7 +35,8 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     let interrupted = interrupt::asked();
     if args.json {
         let scenario = base.to_toml();
-        let json = Json { remake: &remake, interrupted, reps_asked: args.reps, comparison: &comparison, scenario };
+        let (reps_asked, seed) = (args.reps, base.seed);
+        let json = Json { remake: &remake, seed, interrupted, reps_asked, comparison: &comparison, scenario };
         output::print_json(&json)?;
     } else {
         let explain = ["explain", "--resolved"].map(str::to_owned).into_iter();
@@ -46,7 +48,12 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
         return Ok(End::Interrupted);
     }
     for row in comparison.variants.iter().filter(|row| row.unfinished > 0) {
-        eprintln!("{}: {} replications did not end within {:?}", row.variant, row.unfinished, base.time_limit);
+        eprintln!(
+            "{}: {} replications did not end within {} s",
+            row.variant,
+            row.unfinished,
+            base.time_limit.as_secs_f64()
+        );
     }
     Ok(if comparison.variants.iter().any(|row| row.unfinished > 0) { End::Failed } else { End::Done })
 }

@@ -119,15 +119,22 @@ fn bar(time: f64, limit: f64, longest: f64) -> String {
     full.repeat(own) + &rest.repeat(whole.saturating_sub(own))
 }
 
-/// Reference and Enhanced, segment by segment.
+/// Until when the picture goes, seconds: the Reference goes on as it does then.
+const PICTURE_S: f64 = 20.0;
+
+/// Reference and Enhanced, segment by segment, on the same axes.
 fn why(base: &Scenario) -> std::result::Result<Figure, Failure> {
     let mut panels = Vec::new();
+    let mut top: f64 = 1.0;
     for (variant, name) in [("ref", "Reference (NewReno)"), ("enh", "Enhanced (SACK)")] {
         let scenario = base.with_variant(variant).map_err(Failure::broken)?;
         let mut sequence = Sequence::at_bottleneck(&scenario);
         let run = run(&scenario, scenario.seed, &mut sequence).map_err(Failure::broken)?;
-        let time = Summary::new(&scenario, &run).flows[0].time_s;
-        panels.push(sequence.panel(0, &format!("{name}: {} s", output::number(time, 1)), None));
+        let time = output::number(Summary::new(&scenario, &run).flows[0].time_s, 1);
+        let panel = sequence.panel(0, &format!("{name}: done after {time} s"), Some(PICTURE_S));
+        top = panel.series.iter().flat_map(|series| &series.points).map(|point| point.1).fold(top, f64::max);
+        panels.push(panel);
     }
-    Ok(Figure { title: "1 MB over a geostationary link, queue of 50 packets".into(), panels })
+    panels.iter_mut().for_each(|panel| panel.y.range = Some((0.0, top + 10.0)));
+    Ok(Figure { title: "1 MB over a geostationary link with a queue of 50 packets".into(), panels })
 }

@@ -44,27 +44,43 @@ fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> String {
     if let Some(source) = &scenario.source {
         let _ = writeln!(out, "Source: {source}");
     }
-    let mut shown: Vec<(String, &TcpFlow)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for (flow, look) in scenario.flows.iter().zip(&outlook.flows) {
-        let _ = write!(out, "\n{}", flow_text(look));
-        let FlowKind::Tcp(tcp) = &flow.kind else { continue };
-        // Flows of the same cells are explained once.
-        let same = shown.iter().find(|(_, known)| (&known.sender, &known.receiver) == (&tcp.sender, &tcp.receiver));
-        match same {
-            Some((name, _)) => {
-                let _ = writeln!(out, "\n  TCP: as in {name}");
-            }
-            None => {
-                let _ = write!(out, "\n{}", tcp_text(tcp));
-                shown.push((flow.name.clone(), tcp));
-            }
+        let tcp = match &flow.kind {
+            FlowKind::Tcp(tcp) => Some(&**tcp),
+            FlowKind::Udp(_) => None,
+        };
+        match groups.iter_mut().find(|group| group.takes(look, tcp)) {
+            Some(group) => group.names.push(&look.name),
+            None => groups.push(Group { names: vec![&look.name], look, tcp }),
+        }
+    }
+    for group in groups {
+        let _ = write!(out, "\n{}", flow_text(&group.names.join(", "), group.look));
+        if let Some(tcp) = group.tcp {
+            let _ = write!(out, "\n{}", tcp_text(tcp));
         }
     }
     let _ = writeln!(out, "\n{}", remake.line());
     out
 }
 
-fn flow_text(look: &FlowOutlook) -> String {
+/// Flows that differ in name alone.
+struct Group<'a> {
+    names: Vec<&'a str>,
+    look: &'a FlowOutlook,
+    tcp: Option<&'a TcpFlow>,
+}
+
+impl Group<'_> {
+    fn takes(&self, look: &FlowOutlook, tcp: Option<&TcpFlow>) -> bool {
+        let same = FlowOutlook { name: self.look.name.clone(), ..look.clone() };
+        let cells = |tcp: &TcpFlow| (tcp.sender, tcp.receiver);
+        same == *self.look && self.tcp.map(cells) == tcp.map(cells)
+    }
+}
+
+fn flow_text(names: &str, look: &FlowOutlook) -> String {
     let mut lines = vec![
         ("path", format!("{} over {}", look.nodes.join(" → "), look.links.join(", "))),
         ("delay", format!("{} ms one way, {} ms there and back", short(look.one_way_ms), short(look.rtt_ms))),
@@ -90,7 +106,7 @@ fn flow_text(look: &FlowOutlook) -> String {
     if !limit.is_empty() {
         lines.push(("limit", limit.join(", ")));
     }
-    let mut out = format!("Flow {}\n", look.name);
+    let mut out = format!("Flow {names}\n");
     for (name, text) in lines {
         let _ = writeln!(out, "  {name:<11} {text}");
     }
@@ -127,7 +143,10 @@ fn cells(config: &TcpConfig) -> Vec<(&'static str, String)> {
         (
             "startup",
             match variant.startup {
-                Startup::SlowStart => format!("slow start from {} segments", variant.initial_window),
+                Startup::SlowStart => match variant.initial_window {
+                    1 => "slow start from one segment".to_owned(),
+                    window => format!("slow start from {window} segments"),
+                },
                 Startup::FixedWindow(window) => format!("a fixed window of {window} segments"),
             },
         ),
@@ -180,8 +199,12 @@ pub(super) fn recovery(recovery: Recovery) -> String {
     }
 }
 
-fn millis(span: Duration) -> String {
-    format!("{} ms", short(span.as_millis_f64()))
+fn span(span: Duration) -> String {
+    if span < Duration::from_secs(1) {
+        format!("{} ms", short(span.as_millis_f64()))
+    } else {
+        format!("{} s", short(span.as_secs_f64()))
+    }
 }
 
 fn acks(config: &TcpConfig) -> String {
@@ -193,15 +216,15 @@ fn acks(config: &TcpConfig) -> String {
     };
     match (ack.every, ack.delay) {
         (_, Duration::ZERO) | (1, _) => "every segment".to_owned(),
-        (every, delay) => format!("every {every} segments, or after {}{quick}", millis(delay)),
+        (every, delay) => format!("every {every} segments, or after {}{quick}", span(delay)),
     }
 }
 
 fn timer(config: &TcpConfig) -> String {
     let rto = &config.rto;
     let tick = match rto.clock {
-        RttClock::Ticks { tick, .. } => format!(", ticks of {}", millis(tick)),
+        RttClock::Ticks { tick, .. } => format!(", ticks of {}", span(tick)),
         _ => String::new(),
     };
-    format!("first {}, least {}, most {}{tick}", millis(rto.initial), millis(rto.min), millis(rto.max))
+    format!("first {}, least {}, most {}{tick}", span(rto.initial), span(rto.min), span(rto.max))
 }

@@ -13,6 +13,7 @@ use crate::progress;
 struct Json<'a> {
     #[serde(flatten)]
     remake: Remake,
+    seed: u64,
     reps: u32,
     rows: &'a [Row],
 }
@@ -42,7 +43,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
     })?;
     let remake = Remake::new(args.seed);
     if args.json {
-        output::print_json(&Json { remake, reps: args.reps, rows: &rows })?;
+        output::print_json(&Json { remake, seed: args.seed, reps: args.reps, rows: &rows })?;
     } else {
         let text = render_text(&rows, output::width());
         output::print(&format!("{text}{}\n", remake.line()))?;

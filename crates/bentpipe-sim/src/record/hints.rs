@@ -13,11 +13,8 @@ pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize) -> Vec<
         window(outlook, tcp, &mut hints);
         startup(outlook, tcp, &mut hints);
     }
-    match &outlook.queue {
-        None if outlook.bottleneck.is_some() => {
-            hints.push("the queue is unlimited: nothing is lost in it, but delay may grow without bound".into());
-        }
-        _ => {}
+    if outlook.queue.is_none() && outlook.bottleneck.is_some() {
+        hints.push("the queue is unlimited: nothing is lost in it, but delay may grow without bound".into());
     }
     if outlook.mean_loss > 0.0 {
         let percent = outlook.mean_loss * 100.0;
@@ -25,7 +22,8 @@ pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize) -> Vec<
     }
     if sharing > 0 {
         let others = if sharing == 1 { "another flow shares".into() } else { format!("{sharing} other flows share") };
-        hints.push(format!("{others} the bottleneck; the limit does not count that"));
+        let but = if outlook.limit_goodput_bit_s.is_some() { "; the limit does not count that" } else { "" };
+        hints.push(format!("{others} the bottleneck{but}"));
     }
     hints
 }

@@ -1,0 +1,63 @@
+# The names that people and CI call. `make demo` and `make test` are all a fresh machine needs.
+CARGO ?= cargo
+OUT ?= out
+FUZZ_SECONDS ?= 600
+COUNT ?= 100
+SEED ?= 1
+FUZZ_TARGETS = wire_parse scenario_parse tcp_pair
+
+.PHONY: demo test check bench validate validate-ns2 validate-explore fuzz goldens docs clean
+
+# TCP's collapse over a GEO link and what mends it, in a minute; pictures in $(OUT)/demo.
+demo:
+	@scripts/setup rust
+	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- demo --out $(OUT)/demo
+
+# All tests. Those over real Linux sockets make their own network namespaces and need root.
+test:
+	@scripts/setup rust tshark ip
+	$(CARGO) test --workspace
+
+# Format, lints and documentation, as CI wants them.
+check:
+	@scripts/setup rust
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+
+# Speed beside ns-2, one core, in pairs; writes bench.json.
+bench:
+	@scripts/setup rust ns valgrind
+	$(CARGO) build --quiet --release -p bentpipe-bench
+	$(or $(CARGO_TARGET_DIR),target)/release/bentpipe-bench --out bench.json
+
+# Agreement with ns-2: the reference table, and the real `ns` again on a sample of it.
+validate:
+	@scripts/setup rust ns
+	$(CARGO) run --quiet --release -p bentpipe-validate -- ns2 validation/ns2/reference.csv --rerun 8
+
+# The same for any table of that form: make validate-ns2 CSV=path
+validate-ns2:
+	@scripts/setup rust
+	@test -n "$(CSV)" || { echo "usage: make validate-ns2 CSV=path"; exit 2; }
+	$(CARGO) run --quiet --release -p bentpipe-validate -- ns2 $(CSV)
+
+# Against `ns` on scenarios drawn at random: make validate-explore COUNT=100 SEED=1
+validate-explore:
+	@scripts/setup rust ns
+	$(CARGO) run --quiet --release -p bentpipe-validate -- ns2-explore --count $(COUNT) --seed $(SEED)
+
+# Each fuzz target for FUZZ_SECONDS; needs a nightly toolchain.
+fuzz:
+	@scripts/setup rust cargo-fuzz
+	@for target in $(FUZZ_TARGETS); do \
+		echo "fuzzing $$target for $(FUZZ_SECONDS) s"; \
+		(cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1) || exit 1; \
+	done
+
+docs:
+	$(CARGO) doc --workspace --no-deps --open
+
+clean:
+	$(CARGO) clean
+	rm -rf $(OUT) bench.json

@@ -129,6 +129,13 @@ impl Receiver {
         ((window >> scale) << scale) as u32
     }
 
+    /// The window of a SYN, which is not scaled (RFC 7323 §2.2): no more has been offered until the next segment.
+    pub(super) fn offer_syn_window(&mut self) -> u32 {
+        let window = self.buffer.min(u16::MAX as u64);
+        self.edge = FIRST_BYTE + window;
+        window as u32
+    }
+
     /// RFC 9293 §3.10.7.4, first check: whether a segment lies in the window.
     pub(super) fn acceptable(&self, seq: u64, sequence_len: u64) -> bool {
         let window = (self.read + self.buffer).max(self.edge).saturating_sub(self.rcv_nxt);

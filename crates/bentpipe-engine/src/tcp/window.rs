@@ -142,7 +142,9 @@ impl CongestionWindow {
         }
         match (self.growth, self.cwnd < self.ssthresh) {
             (Growth::PerAck, true) => self.set_cwnd(self.cwnd + self.mss),
-            (Growth::Bytes(most), true) => self.set_cwnd(self.cwnd + (acked as f64).min(most.min(limit) as f64 * self.mss)),
+            (Growth::Bytes(most), true) => {
+                self.set_cwnd(self.cwnd + (acked as f64).min(most.min(limit) as f64 * self.mss))
+            }
             //= RFC 5681 §3.1, equation 3: "cwnd += SMSS*SMSS/cwnd"
             (Growth::PerAck, false) => self.set_cwnd(self.cwnd + self.mss * self.mss / self.cwnd),
             //= RFC 5681 §3.1: "when the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up

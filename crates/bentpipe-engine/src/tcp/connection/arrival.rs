@@ -95,8 +95,15 @@ impl Connection {
         if segment.flags.has(Flags::RST) {
             //= RFC 5961 §3.2: only "an RST whose sequence number exactly matches the next expected" resets
             if segment.seq == self.receiver.rcv_nxt() {
-                let refused = self.state == State::SynReceived && self.role == Role::Active;
-                self.finish(cx, Err(if refused { Abort::Refused } else { Abort::Reset }));
+                self.finish(
+                    cx,
+                    match self.state {
+                        State::SynReceived if self.role == Role::Active => Err(Abort::Refused),
+                        // Both directions are complete.
+                        State::TimeWait => Ok(()),
+                        _ => Err(Abort::Reset),
+                    },
+                );
             } else {
                 self.challenge(cx.now);
             }
@@ -137,12 +144,15 @@ impl Connection {
                 self.receiver.acknowledge_now();
                 return false;
             }
-            // R3: from the segment that spans what we last acknowledged.
-            if segment.seq <= self.last_ack_sent {
-                self.ts_recent = timestamps.value;
-            }
         }
         if self.receiver.acceptable(segment.seq, segment.sequence_len()) {
+            //= RFC 7323 §5.3 R3: after the window check, from the segment that spans what we last acknowledged
+            if self.timestamps
+                && segment.seq <= self.last_ack_sent
+                && let Some(timestamps) = segment.timestamps
+            {
+                self.ts_recent = timestamps.value;
+            }
             return true;
         }
         if segment.flags.has(Flags::RST) {
@@ -176,14 +186,16 @@ impl Connection {
             let mss = self.sender.mss();
             self.establish(cx, mss);
         }
-        if ack > self.sender.snd_max() {
+        //= RFC 5961 §5.2: acceptable "only if it is in the range of ((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT)"
+        let wire_true = self.config.shortcuts.handshake == Handshake::ThreeWay;
+        if ack > self.sender.snd_max() || (wire_true && ack < self.sender.oldest_acceptable_ack()) {
             self.challenge(cx.now);
             return false;
         }
-        let window_changed = self.sender.update_window(segment);
         if ack < self.sender.snd_una() {
             return true;
         }
+        let window_changed = self.sender.update_window(segment);
         if !segment.sack.is_empty() {
             self.count_dsack(segment);
         }

@@ -410,7 +410,10 @@ impl Connection {
     }
 
     fn on_abort<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait) {
+        if self.state == State::Closed {
+            return;
+        }
+        if !matches!(self.state, State::Listen | State::SynSent | State::TimeWait) {
             let mut reset = Segment::new(Flags::RST | Flags::ACK);
             reset.seq = self.sender.snd_nxt();
             reset.ack = self.receiver.rcv_nxt();

@@ -39,7 +39,7 @@ impl Connection {
     pub(in crate::tcp) fn dress_syn(&mut self, segment: &mut Segment, answer: bool) {
         segment.flags = segment.flags | Flags::SYN;
         // The window of a SYN is never scaled (RFC 7323 §2.2).
-        segment.window = self.receiver.offer_window(0).min(u16::MAX as u32);
+        segment.window = self.receiver.offer_syn_window();
         if self.config.shortcuts.handshake == Handshake::OneWay {
             return;
         }
@@ -51,7 +51,7 @@ impl Connection {
 
     /// A segment without data.
     pub(in crate::tcp) fn bare(&mut self, now: Time) -> Segment {
-        let seq = self.sender.snd_max();
+        let seq = self.sender.seq_of_bare_ack();
         self.pure_acks += 1;
         self.segment(now, Span { seq, len: 0, syn: false, fin: false, push: false, retransmission: false })
     }

@@ -44,7 +44,8 @@ impl Sender {
                 self.on_same_ack(cx, false, window_changed, news);
             }
         } else if ack == self.snd_una {
-            let plain = segment.sequence_len() == 0 && self.flight() > 0;
+            // The answers to probes of a closed window are no duplicates: nothing was lost.
+            let plain = segment.sequence_len() == 0 && self.flight() > 0 && self.snd_wnd > 0;
             self.on_same_ack(cx, plain, window_changed, news);
         }
         cx.emit(|| Event::Window {
@@ -273,7 +274,11 @@ impl Sender {
             before + 2 * self.mss as u64 > self.window.cwnd()
         };
         if self.open && (self.ns2 || used) {
-            if self.phase == Phase::Loss { self.window.open_after_loss(acked) } else { self.window.open(acked) }
+            if self.phase == Phase::Loss {
+                self.window.open_after_loss(acked)
+            } else {
+                self.window.open(acked)
+            }
             self.counters.max_cwnd = self.counters.max_cwnd.max(self.window.cwnd());
         }
     }

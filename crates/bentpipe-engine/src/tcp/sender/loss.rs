@@ -174,8 +174,11 @@ impl Sender {
     }
 
     pub(in crate::tcp) fn on_timeout<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
-        // A peer that keeps its window shut but answers is alive (RFC 9293 §3.8.6.1).
-        if self.retries >= self.max_retries {
+        //= RFC 9293 §3.8.6: "a sender SHOULD NOT time out the connection if data beyond the right window edge is not
+        //= acknowledged", and "If the window shrinks to zero, the TCP implementation MUST probe it"
+        let shut = self.open && self.snd_wnd == 0;
+        self.probe_now |= shut;
+        if self.retries >= self.max_retries && !shut {
             return Err(Abort::RetriesExhausted);
         }
         self.new_event();
@@ -193,7 +196,7 @@ impl Sender {
         //= RFC 5681 §3.1: for a segment resent before by the timer "the value of ssthresh is held constant"
         // A SYN says nothing about the window that data may have.
         self.window.on_restart(flight, self.ns2 || self.open && self.retries == 0);
-        self.retries += 1;
+        self.retries = self.retries.saturating_add(1);
         self.ns2_deaf = true;
         self.phase = Phase::Loss;
         self.recover = Some(self.snd_max);

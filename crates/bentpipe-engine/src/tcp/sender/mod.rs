@@ -226,6 +226,17 @@ impl Sender {
         self.fin && self.snd_una > self.data_end
     }
 
+    /// SND.UNA - MAX.SND.WND (RFC 5961 §5.2).
+    pub(in crate::tcp) fn oldest_acceptable_ack(&self) -> u64 {
+        self.snd_una.saturating_sub(self.max_wnd)
+    }
+
+    /// The sequence number of a segment without data: SND.NXT, but what the peer expects while its window is shut, since
+    /// a probe lies beyond that window, and no segment that starts there is acceptable (RFC 9293 §3.10.7.4).
+    pub(in crate::tcp) fn seq_of_bare_ack(&self) -> u64 {
+        if self.snd_wnd == 0 { self.snd_una.max(FIRST_BYTE) } else { self.snd_max }
+    }
+
     /// Whether the user has closed: a FIN follows the data.
     pub(in crate::tcp) fn is_closed(&self) -> bool {
         self.fin

@@ -97,9 +97,10 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     if threshold <= holds {
         hints.push("the first slow start threshold ends slow start before the queue overflows".into());
     } else if bdps < 1.0 {
-        hints.push(format!("the queue holds {bdps:.2} BDP: slow start will overshoot it and lose about as much"));
+        hints.push(format!("the queue holds {bdps:.2} BDP: slow start will overshoot it"));
     } else {
-        hints.push(format!("the queue holds {bdps:.2} BDP: slow start overshoots it too, after filling it"));
+        let delay = queue.ms;
+        hints.push(format!("the queue holds {bdps:.2} BDP: slow start fills it, {delay:.0} ms, and overshoots it too"));
     }
 }
 

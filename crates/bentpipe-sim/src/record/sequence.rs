@@ -29,7 +29,7 @@ pub struct FlowTrace {
     pub received: Vec<Point>,
     /// ACKs at the sender: the last segment acknowledged.
     pub acks: Vec<Point>,
-    /// Data lost in queues.
+    /// Data lost before the line: in queues, or by a drop list.
     pub queue_drops: Vec<Point>,
     /// Data lost on channels.
     pub channel_drops: Vec<Point>,

@@ -1,0 +1,126 @@
+//! What is written down about a run, against numbers worked by hand.
+
+use bentpipe_engine::NoProbe;
+use bentpipe_sim::record::{Outlook, Sequence, Summary, Tap};
+use bentpipe_sim::run;
+use bentpipe_study::scenario::Scenario;
+
+/// 2 Mbit/s and 100 ms each way; the first link is never the bottleneck.
+const TWO_LINKS: &str = r#"
+name = "two-links"
+[tcp]
+mss = "960 B"
+WINDOW
+[[links]]
+name = "access"
+between = ["A", "R"]
+rate = "1 Gbit/s"
+delay = "0 s"
+[[links]]
+name = "sat"
+between = ["R", "B"]
+rate = "2 Mbit/s"
+delay = "100 ms"
+forward.queue = "50 packets"
+forward.drop_list = [3]
+[[flows]]
+name = "data"
+from = "A"
+to = "B"
+FLOW
+"#;
+
+fn scenario(window: &str, flow: &str) -> Scenario {
+    let text = TWO_LINKS.replace("WINDOW", window).replace("FLOW", flow);
+    Scenario::parse(&text, "two-links.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+const BULK: &str = "bytes = \"96 kB\"";
+
+#[test]
+fn a_summary_adds_up() {
+    let scenario = scenario("", BULK);
+    let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));
+    let flow = &summary.flows[0];
+    assert_eq!((flow.bytes, flow.retransmissions, flow.aborted), (96_000, 1, None));
+    let (time, limit) = (flow.time_s.expect("done"), flow.limit_time_s.expect("finite"));
+    assert_eq!((flow.goodput_bit_s, flow.x_limit), (Some(96_000.0 * 8.0 / time), Some(time / limit)));
+    let link = summary.links.iter().find(|link| link.name == "sat/forward").expect("a link");
+    assert_eq!((link.dropped.listed, link.dropped.queue_full), (1, 0));
+    assert_eq!(link.offered_packets, link.delivered_packets + 1);
+    // 2 Mbit/s are 250 000 bytes in each second of the run.
+    let used = link.utilisation.expect("the line takes time");
+    assert!((used - link.delivered_bytes as f64 / (250_000.0 * summary.end_s)).abs() < 1e-12, "{used}");
+}
+
+#[test]
+fn responses_are_the_data_of_a_request() {
+    let flow = r#"request_response = { request = "400 B", response = "9600 B", think = "0 s", count = 3 }"#;
+    let scenario = scenario("", flow);
+    let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));
+    assert_eq!(summary.flows[0].bytes, 28_800);
+    let outlook = Outlook::new(&scenario).expect("reachable");
+    assert_eq!(outlook.flows[0].nodes, ["B", "R", "A"]);
+    assert_eq!(outlook.flows[0].bottleneck.as_deref(), Some("sat/backward"));
+    // 30 full segments, from B to A.
+    let mut sequence = Sequence::at_bottleneck(&scenario);
+    run(&scenario, 1, &mut sequence).expect("reachable");
+    let sent: Vec<_> = sequence.flows[0].sent.iter().map(|((_, segment), _)| *segment).collect();
+    assert_eq!(sent, (1..=30).map(f64::from).collect::<Vec<_>>());
+    assert_eq!(sequence.flows[0].crossed.len(), 30);
+    assert_eq!(sequence.flows[0].acks.last().map(|point| point.1), Some(30.0));
+}
+
+#[test]
+fn an_outlook_by_hand() {
+    let outlook = Outlook::new(&scenario("", "bytes = \"10 MB\"")).expect("reachable").flows.remove(0);
+    assert_eq!((outlook.one_way_ms, outlook.rtt_ms, outlook.packet_bytes), (100.0, 200.0, 1000));
+    // 250 000 B/s for 0.2 s; 50 packets of 4 ms.
+    assert_eq!((outlook.bdp_bytes, outlook.bdp_packets), (Some(50_000), Some(50.0)));
+    let queue = outlook.queue.expect("limited");
+    assert_eq!((queue.packets, queue.bytes, queue.ms, queue.bdps), (50.0, 50_000, 200.0, 1.0));
+    assert!(outlook.hints.iter().any(|hint| hint.contains("overshoots it too")), "{:?}", outlook.hints);
+}
+
+#[test]
+fn hints_follow_the_window() {
+    let hints = |window: &str, flow: &str| {
+        Outlook::new(&scenario(window, flow)).expect("reachable").flows.remove(0).hints.join("\n")
+    };
+    // 20 segments of 960 B in a pipe of 50 000 B.
+    let small = hints("window_clamp = \"20 segments\"", "bytes = \"10 MB\"");
+    assert!(small.contains("19200 B may be outstanding, 0.38 BDP"), "{small}");
+    assert!(!small.contains("overshoot"), "{small}");
+    let fits = hints("window_clamp = \"80 segments\"", "bytes = \"10 MB\"");
+    assert!(fits.contains("the queue never overflows"), "{fits}");
+    let short = hints("", "bytes = \"20 kB\"");
+    assert!(short.contains("over before slow start fills"), "{short}");
+    let threshold = hints("initial_ssthresh = \"60 segments\"", "bytes = \"10 MB\"");
+    assert!(threshold.contains("ends slow start before the queue overflows"), "{threshold}");
+}
+
+#[test]
+fn a_picture_shows_what_was_lost_and_sent_again() {
+    let scenario = scenario("", BULK);
+    let mut sequence = Sequence::at_bottleneck(&scenario);
+    run(&scenario, 1, &mut sequence).expect("reachable");
+    let panel = sequence.panel(0, "data", None);
+    let points = |name: &str| panel.series.iter().find(|s| s.name == name).map_or(0, |s| s.points.len());
+    // 100 segments; none falls on another at a thousandth of either axis.
+    assert_eq!((points("sent"), points("lost"), points("sent again")), (100, 1, 1));
+    let lost = sequence.flows[0].queue_drops[0].1;
+    let again: Vec<_> = sequence.flows[0].sent.iter().filter(|sent| sent.1).map(|sent| sent.0.1).collect();
+    assert_eq!(again, [lost]);
+}
+
+#[test]
+fn taps_have_names() {
+    let scenario = scenario("", BULK);
+    assert_eq!(Tap::find(&scenario, "A"), Ok(vec![Tap::Host(0)]));
+    assert_eq!(Tap::find(&scenario, "sat/forward"), Ok(vec![Tap::Entrance(2), Tap::Exit(2)]));
+    assert_eq!(Tap::find(&scenario, "sat/forward:out"), Ok(vec![Tap::Exit(2)]));
+    assert_eq!(Tap::find(&scenario, "all").expect("all").len(), 2 + 2 * 4);
+    let unknown = Tap::find(&scenario, "R").expect_err("a router is no end of a flow");
+    assert!(unknown.to_string().contains("sat/forward:in"), "{unknown}");
+    assert_eq!(Tap::first_sender(&scenario), [Tap::Host(0)]);
+}

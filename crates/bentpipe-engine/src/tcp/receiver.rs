@@ -141,7 +141,8 @@ impl Receiver {
         let window = (self.read + self.buffer).max(self.edge).saturating_sub(self.rcv_nxt);
         match (sequence_len, window) {
             (0, 0) => seq == self.rcv_nxt,
-            (0, w) => seq >= self.rcv_nxt.saturating_sub(1) && seq < self.rcv_nxt + w,
+            // One below is a probe of Linux's: it wants an answer, and gets it because it is not acceptable.
+            (0, w) => seq >= self.rcv_nxt && seq < self.rcv_nxt + w,
             // A zero-window probe: nothing fits, but the ACK in it counts and it wants an answer.
             (_, 0) => false,
             (len, w) => seq < self.rcv_nxt + w && seq + len > self.rcv_nxt,

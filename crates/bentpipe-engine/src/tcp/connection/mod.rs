@@ -383,7 +383,7 @@ impl Connection {
     }
 
     fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
-        self.sender.established(mss, self.config.variant.initial_window);
+        self.sender.established(mss, self.config.variant.initial_window, self.sack);
         self.enter(cx, State::Established);
         if self.sender.is_closed() {
             self.enter(cx, State::FinWait1);

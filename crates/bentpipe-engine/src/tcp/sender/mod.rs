@@ -272,7 +272,12 @@ impl Sender {
     }
 
     /// The handshake is done: data may go out. `syn_lost` starts with one segment (RFC 5681 §3.1).
-    pub(in crate::tcp) fn established(&mut self, mss: u16, initial_window: u32) {
+    /// Without SACK from the peer a row that repairs by it falls back to NewReno.
+    pub(in crate::tcp) fn established(&mut self, mss: u16, initial_window: u32, sack: bool) {
+        if !sack && matches!(self.variant.recovery, Recovery::Pipe(_)) {
+            self.variant.recovery =
+                Recovery::Inflate { exit: Exit::Recover, deflate: true, timer: PartialAckTimer::Impatient };
+        }
         if mss != self.mss {
             self.mss = mss;
             self.window.set_mss(mss);

@@ -16,7 +16,8 @@ impl Sender {
             return None;
         }
         if let Some(seq) = self.retransmit_now.take() {
-            return Some(self.span(seq, u64::MAX));
+            // What follows the lost bytes may go with them, as far as the peer's window reaches.
+            return Some(self.span(seq, self.right_edge(u64::MAX).max(self.snd_max)));
         }
         if !self.open {
             // Only the SYN.
@@ -63,7 +64,9 @@ impl Sender {
     /// Whether a segment is not too small (RFC 9293 §3.8.6.2.1) and Nagle lets it go (§3.7.4).
     #[inline]
     pub(in crate::tcp) fn worth_sending(&mut self, now: Time, span: &Span) -> bool {
-        if span.len == self.mss || span.syn {
+        //= RFC 9293 §3.8.6: "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND",
+        //= however little of it a window that has shrunk, or an old one that came late, lets out
+        if span.len == self.mss || span.syn || span.seq < self.snd_max {
             return true;
         }
         let all = span.seq + span.len as u64 == self.data_end;
@@ -177,7 +180,9 @@ impl Sender {
         if !core::mem::take(&mut self.probe_now) || self.snd_una >= self.end() {
             return None;
         }
-        let span = self.span(self.snd_una, self.snd_una + 1);
+        // As much as the window takes if it is only too small; a byte beyond it if it is closed (RFC 9293 §3.8.6.1,
+        // §3.8.6.2.1).
+        let span = self.span(self.snd_una, self.snd_una + self.snd_wnd.max(1));
         Some(self.count(span))
     }
 

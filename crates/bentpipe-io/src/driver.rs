@@ -1,0 +1,274 @@
+//! The loop: TUN → link down → endpoint → link up → TUN, with a user who reads and writes.
+//!
+//! The clock is sampled once per wake-up, so all that happens in one has happened at one instant. Packets leave the
+//! links at the instants that the links computed when they entered: a late wake-up delays one packet and not those
+//! after it. How late wake-ups were is kept.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use bentpipe_engine::link::{Link, LinkConfig, LinkCounters, Outcome, Wire};
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::units::Time;
+use bentpipe_engine::{Context, Probe, Step};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::clock::{Clock, Lateness};
+use crate::endpoint::Endpoint;
+use crate::tun::Tun;
+
+/// An IP packet on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram(pub Vec<u8>);
+
+impl Wire for Datagram {
+    fn wire_len(&self) -> u32 {
+        self.0.len() as u32
+    }
+}
+
+/// The path between the TUN device and the endpoint.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// From the endpoint to the host.
+    pub up: LinkConfig,
+    /// From the host to the endpoint.
+    pub down: LinkConfig,
+    /// Seed of all that is random in the two.
+    pub seed: u64,
+}
+
+/// What the user of an endpoint wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// To be asked again when something has come.
+    Wait,
+    /// To be asked again then, or before.
+    Until(Time),
+    /// The end of [`Driver::run`].
+    Done,
+}
+
+/// What the loop counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that were not IP, or damaged.
+    pub malformed: u64,
+    /// Packets for others.
+    pub foreign: u64,
+    /// Packets for which the host had no room.
+    pub refused_by_host: u64,
+    /// How late the timers were.
+    pub lateness: Lateness,
+}
+
+/// The endpoint in the hands of its user, for one turn.
+#[derive(Debug)]
+pub struct User<'a, 'p, P> {
+    endpoint: &'a mut Endpoint,
+    cx: Context<'p, P>,
+}
+
+impl<P: Probe> User<'_, '_, P> {
+    /// The present.
+    pub fn now(&self) -> Time {
+        self.cx.now
+    }
+
+    /// The endpoint, to look at.
+    pub fn endpoint(&self) -> &Endpoint {
+        self.endpoint
+    }
+
+    /// See [`Endpoint::write`].
+    pub fn write(&mut self, data: &[u8]) -> usize {
+        self.endpoint.write(&mut self.cx, data)
+    }
+
+    /// See [`Endpoint::read`].
+    pub fn read(&mut self, data: &mut [u8]) -> usize {
+        self.endpoint.read(&mut self.cx, data)
+    }
+
+    /// See [`Endpoint::close`].
+    pub fn close(&mut self) {
+        self.endpoint.close(&mut self.cx);
+    }
+
+    /// See [`Endpoint::abort`].
+    pub fn abort(&mut self) {
+        self.endpoint.abort(&mut self.cx);
+    }
+}
+
+/// Names of the machines in the events of the probe.
+const ENDPOINT: Who = Who(0);
+const UP: Who = Who(1);
+const DOWN: Who = Who(2);
+
+/// Packets taken from the device before the connection has its turn: a burst, not a flood.
+const BATCH: usize = 64;
+
+/// The largest IP packet.
+const MAX_PACKET: usize = 65_535;
+
+/// An endpoint in real time.
+#[derive(Debug)]
+pub struct Driver<P> {
+    clock: Clock,
+    tun: Tun,
+    endpoint: Endpoint,
+    up: Link<Datagram>,
+    down: Link<Datagram>,
+    probe: P,
+    counters: Counters,
+    buffer: Box<[u8]>,
+    /// Emptied datagrams, to be filled again.
+    spare: Vec<Vec<u8>>,
+}
+
+impl<P: Probe> Driver<P> {
+    /// Opens an endpoint behind `tun`; `open` is given the context to call [`Endpoint::open`] with. Events of the
+    /// endpoint, the link up and the link down go to `probe` under the numbers 0, 1 and 2.
+    pub fn new(tun: Tun, path: &Path, mut probe: P, open: impl FnOnce(&mut Context<'_, P>) -> Endpoint) -> Self {
+        // Timers of ordinary threads may run out 50 µs late (PR_SET_TIMERSLACK); a link's timing deserves better.
+        // Where the system refuses, timers are that late: nothing breaks.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let clock = Clock::start();
+        let endpoint = open(&mut Context { now: clock.now(), who: ENDPOINT, probe: &mut probe });
+        Driver {
+            clock,
+            tun,
+            endpoint,
+            up: Link::new(&path.up, path.seed, "up"),
+            down: Link::new(&path.down, path.seed, "down"),
+            probe,
+            counters: Counters::default(),
+            buffer: vec![0; MAX_PACKET].into(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Runs until `user` is done. It is asked after every change, so it should do what it can and return.
+    ///
+    /// # Errors
+    /// The system's, from the device or the wait.
+    pub fn run(&mut self, mut user: impl FnMut(&mut User<'_, '_, P>) -> Turn) -> io::Result<()> {
+        loop {
+            let now = self.clock.now();
+            let more = self.take_from_host(now)?;
+            self.deliver_down(now);
+            self.transmit(now);
+            let cx = Context { now, who: ENDPOINT, probe: &mut self.probe };
+            let turn = user(&mut User { endpoint: &mut self.endpoint, cx });
+            let timer = self.transmit(now);
+            self.deliver_up(now)?;
+            let wish = match turn {
+                Turn::Done => return Ok(()),
+                Turn::Wait => None,
+                Turn::Until(at) => Some(at),
+            };
+            if !more {
+                let links = Time::earliest(self.up.next_arrival(), self.down.next_arrival());
+                self.wait(Time::earliest(Time::earliest(timer, wish), links))?;
+            }
+        }
+    }
+
+    /// The endpoint.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// What the loop counted.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// What the links counted, up and down.
+    pub fn link_counters(&self) -> (LinkCounters, LinkCounters) {
+        (self.up.counters(), self.down.counters())
+    }
+
+    /// The probe, at the end.
+    pub fn into_probe(self) -> P {
+        self.probe
+    }
+
+    /// From the device into the link; whether there is more.
+    fn take_from_host(&mut self, now: Time) -> io::Result<bool> {
+        let mut cx = Context { now, who: DOWN, probe: &mut self.probe };
+        for _ in 0..BATCH {
+            let Some(length) = self.tun.read(&mut self.buffer)? else { return Ok(false) };
+            let mut packet = self.spare.pop().unwrap_or_default();
+            packet.extend_from_slice(&self.buffer[..length]);
+            self.down.offer(&mut cx, Datagram(packet));
+        }
+        Ok(true)
+    }
+
+    /// Out of the link into the endpoint.
+    fn deliver_down(&mut self, now: Time) {
+        while let Some(arrival) = self.down.take(&mut Context { now, who: DOWN, probe: &mut self.probe }) {
+            let Datagram(mut packet) = arrival.packet;
+            if arrival.outcome == Outcome::Delivered {
+                let mut cx = Context { now, who: ENDPOINT, probe: &mut self.probe };
+                match self.endpoint.receive(&mut cx, &packet) {
+                    Ok(true) => {}
+                    Ok(false) => self.counters.foreign += 1,
+                    Err(_) => self.counters.malformed += 1,
+                }
+            }
+            packet.clear();
+            self.spare.push(packet);
+        }
+    }
+
+    /// Out of the endpoint into the link; the endpoint's timer.
+    fn transmit(&mut self, now: Time) -> Option<Time> {
+        loop {
+            let mut cx = Context { now, who: ENDPOINT, probe: &mut self.probe };
+            match self.endpoint.poll(&mut cx, &mut self.buffer).expect("the buffer takes every IP packet") {
+                Step::Wait(until) => return until,
+                Step::Do(length) => {
+                    let mut packet = self.spare.pop().unwrap_or_default();
+                    packet.extend_from_slice(&self.buffer[..length]);
+                    let mut cx = Context { now, who: UP, probe: &mut self.probe };
+                    self.up.offer(&mut cx, Datagram(packet));
+                }
+            }
+        }
+    }
+
+    /// Out of the link into the device.
+    fn deliver_up(&mut self, now: Time) -> io::Result<()> {
+        while let Some(arrival) = self.up.take(&mut Context { now, who: UP, probe: &mut self.probe }) {
+            let Datagram(mut packet) = arrival.packet;
+            if arrival.outcome == Outcome::Delivered && !self.tun.write(&packet)? {
+                self.counters.refused_by_host += 1;
+            }
+            packet.clear();
+            self.spare.push(packet);
+        }
+        Ok(())
+    }
+
+    /// Sleeps until the device has a packet or `deadline` comes.
+    fn wait(&mut self, deadline: Option<Time>) -> io::Result<()> {
+        let timeout = deadline.map(|at| {
+            let span = at.saturating_since(self.clock.now());
+            TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos()))
+        });
+        let mut fds = [PollFd::new(self.tun.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut fds, timeout, None) {
+            Ok(0) => {
+                let due = deadline.expect("only a timer wakes without a packet");
+                self.counters.lateness.record(due, self.clock.now());
+                Ok(())
+            }
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Two endpoints back to back in virtual time, as IP packets with real bytes.
+
+use std::collections::VecDeque;
+
+use bentpipe_engine::NoProbe;
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::tcp::State;
+use bentpipe_engine::units::{Duration, Time};
+
+use super::*;
+
+const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 1], 4000);
+const SERVER: ([u8; 4], u16) = ([192, 0, 2, 2], 80);
+const DELAY: Duration = Duration::from_millis(5);
+
+/// An end, and the packets on their way to it.
+struct End {
+    endpoint: Endpoint,
+    arriving: VecDeque<(Time, Vec<u8>)>,
+    timer: Option<Time>,
+}
+
+struct World {
+    now: Time,
+    ends: [End; 2],
+    sent: u64,
+    lose: fn(u64) -> bool,
+}
+
+impl World {
+    fn new(config: TcpConfig, lose: fn(u64) -> bool) -> Self {
+        let mut probe = NoProbe;
+        let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut probe };
+        let (client, server) = (SocketAddr::from(CLIENT), SocketAddr::from(SERVER));
+        let ends = [
+            Endpoint::open(&mut cx, config, client, Peer::Connect(server), 30_000),
+            Endpoint::open(&mut cx, config, server, Peer::Accept, 30_000),
+        ];
+        let ends = ends.map(|endpoint| End { endpoint, arriving: VecDeque::new(), timer: None });
+        World { now: Time::ZERO, ends, sent: 0, lose }
+    }
+
+    fn user<R>(&mut self, end: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_, NoProbe>) -> R) -> R {
+        let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
+        act(&mut self.ends[end].endpoint, &mut cx)
+    }
+
+    fn flush(&mut self) {
+        let mut out = [0; 2000];
+        for from in 0..2 {
+            loop {
+                match self.user(from, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
+                    Step::Wait(timer) => {
+                        self.ends[from].timer = timer;
+                        break;
+                    }
+                    Step::Do(length) => {
+                        self.sent += 1;
+                        if !(self.lose)(self.sent) {
+                            let arrives = self.now + DELAY;
+                            self.ends[1 - from].arriving.push_back((arrives, out[..length].to_vec()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next instant at which something happens; false if nothing ever does.
+    fn step(&mut self) -> bool {
+        self.flush();
+        let next = |end: &End| Time::earliest(end.timer, end.arriving.front().map(|(at, _)| *at));
+        let Some(now) = Time::earliest(next(&self.ends[0]), next(&self.ends[1])) else { return false };
+        self.now = now;
+        for to in 0..2 {
+            while self.ends[to].arriving.front().is_some_and(|(at, _)| *at <= now) {
+                let (_, packet) = self.ends[to].arriving.pop_front().expect("it is there");
+                assert_eq!(self.user(to, |e, cx| e.receive(cx, &packet)), Ok(true));
+            }
+        }
+        self.flush();
+        true
+    }
+}
+
+/// Byte `i` of a stream: no period that a ring could hide.
+fn byte(i: u64) -> u8 {
+    (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+/// Both ends send `total` bytes at once and check every one they get; then they close.
+fn exchange(config: TcpConfig, total: u64, lose: fn(u64) -> bool) -> World {
+    let mut world = World::new(config, lose);
+    let (mut written, mut read) = ([0; 2], [0; 2]);
+    while world.step() {
+        assert!(world.now < Time::ZERO + Duration::from_secs(600), "no end: {read:?} of {total}");
+        for end in 0..2 {
+            if world.ends[end].endpoint.is_connected() && written[end] < total {
+                let data: Vec<u8> = (written[end]..total.min(written[end] + 5000)).map(byte).collect();
+                written[end] += world.user(end, |e, cx| e.write(cx, &data)) as u64;
+                if written[end] == total {
+                    world.user(end, |e, cx| e.close(cx));
+                }
+            }
+            let mut data = [0; 3000];
+            while let got @ 1.. = world.user(end, |e, cx| e.read(cx, &mut data)) {
+                for &value in &data[..got] {
+                    assert_eq!(value, byte(read[end]), "byte {}", read[end]);
+                    read[end] += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(read, [total; 2]);
+    assert!(world.ends.iter().all(|end| end.endpoint.outcome() == Some(Ok(()))));
+    assert!(world.ends.iter().all(|end| end.endpoint.connection().state() == State::Closed));
+    world
+}
+
+#[test]
+fn every_byte_arrives_through_small_rings() {
+    // Buffers that no segment length divides, many laps.
+    exchange(TcpConfig { receive_buffer: 20_011, ..TcpConfig::default() }, 1_000_000, |_| false);
+}
+
+#[test]
+fn every_byte_arrives_through_loss() {
+    for timestamps in [false, true] {
+        let config = TcpConfig { receive_buffer: 50_021, timestamps, ..TcpConfig::default() };
+        let world = exchange(config, 300_000, |n| n % 17 == 5);
+        assert!(world.ends.iter().all(|end| end.endpoint.connection().stats().retransmits > 0));
+    }
+}
+
+#[test]
+fn what_is_not_for_us_is_left_alone() {
+    let mut world = World::new(TcpConfig::default(), |_| false);
+    world.flush();
+    let (_, syn) = world.ends[1].arriving.pop_front().expect("a SYN");
+    // To the client itself: another address.
+    assert_eq!(world.user(0, |e, cx| e.receive(cx, &syn)), Ok(false));
+    assert_eq!(world.user(1, |e, cx| e.receive(cx, &syn[..30])), Err(WireError::Truncated { needed: 52, have: 30 }));
+    let mut damaged = syn.clone();
+    damaged[40] ^= 1;
+    assert_eq!(world.user(1, |e, cx| e.receive(cx, &damaged)), Err(WireError::Checksum));
+    assert_eq!(world.user(1, |e, cx| e.receive(cx, &syn)), Ok(true));
+    assert_eq!(world.ends[1].endpoint.connection().state(), State::SynReceived);
+}

@@ -1,0 +1,21 @@
+//! The engine in real time: the same machines that the simulator drives, between a TUN device and a monotonic clock.
+//!
+//! Reading order: [`Clock`] makes time; [`Tun`] is the door to the kernel; [`Endpoint`] a connection of the engine with
+//! its bytes, IP packets in and out; [`Driver`] the loop, with a [`Link`](bentpipe_engine::link::Link) in each
+//! direction between the door and the endpoint.
+//!
+//! The endpoint's address lies on the far side of the TUN device, so the host is an ordinary remote peer and its
+//! kernel leaves our connections alone. Linux only. Not here yet: the emulator and the gateway.
+#![forbid(unsafe_code)]
+
+mod clock;
+mod driver;
+mod endpoint;
+mod ring;
+mod tun;
+
+pub use clock::{Clock, Lateness, isn};
+pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
+pub use endpoint::{Endpoint, Peer};
+pub use ring::Ring;
+pub use tun::Tun;

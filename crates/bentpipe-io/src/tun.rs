@@ -1,0 +1,62 @@
+//! The door to the kernel: a TUN device, IP packets without any header before them (IFF_NO_PI), no offloads.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// A TUN device, gone when it is dropped. It is made in the network namespace of the calling thread, and stays there.
+pub struct Tun {
+    device: SyncDevice,
+}
+
+impl Tun {
+    /// Makes the device `name`, up, with the host's `address` in a network of `prefix` bits. Endpoints take other
+    /// addresses of that network.
+    ///
+    /// # Errors
+    /// The system's: without CAP_NET_ADMIN or `/dev/net/tun`, or where the name is taken.
+    pub fn create(name: &str, address: Ipv4Addr, prefix: u8, mtu: u16) -> io::Result<Self> {
+        let device = DeviceBuilder::new().name(name).ipv4(address, prefix, None).mtu(mtu).build_sync()?;
+        device.set_nonblocking(true)?;
+        Ok(Tun { device })
+    }
+
+    /// The next packet from the host, if there is one; its length.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
+        match self.device.recv(packet) {
+            Ok(length) => Ok(Some(length)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Hands a packet to the host; false where the host's queue has no room, as a full queue on a line.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
+        match self.device.send(packet) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+impl std::fmt::Debug for Tun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tun").field("name", &self.device.name().ok()).finish_non_exhaustive()
+    }
+}

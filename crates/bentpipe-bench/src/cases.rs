@@ -53,7 +53,8 @@ pub(crate) fn one_fat_flow() -> Scenario {
 
 /// Case (c): 100 greedy flows over 155 Mbit/s for 60 s, started within the first second.
 pub(crate) fn hundred_flows() -> Scenario {
-    let flows = "[[flows]]\nname = \"data\"\nfrom = \"H1\"\nto = \"H2\"\ncount = 100\nspread = \"1 s\"\ngreedy = true\n";
+    let flows =
+        "[[flows]]\nname = \"data\"\nfrom = \"H1\"\nto = \"H2\"\ncount = 100\nspread = \"1 s\"\ngreedy = true\n";
     geo("geo-100flows", "155 Mbit/s", "6600 packets", 2740, flows, "60 s")
 }
 

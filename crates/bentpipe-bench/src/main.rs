@@ -128,7 +128,13 @@ fn throughput(entries: &mut Vec<Entry>) -> Result<()> {
             best = best.max(packets as f64 / seconds / 1e6);
         }
         println!("{name:<24} {best:.2} million data packets per CPU-second");
-        entries.push(Entry { name: name.to_owned(), ours: best, peer: None, ratio: None, unit: "million packets per CPU-second" });
+        entries.push(Entry {
+            name: name.to_owned(),
+            ours: best,
+            peer: None,
+            ratio: None,
+            unit: "million packets per CPU-second",
+        });
     }
     Ok(())
 }
@@ -140,7 +146,13 @@ fn windows(ours: &impl Fn(&[&str]) -> Command, pairs: usize, entries: &mut Vec<E
     let large = ours(&["window", "100000", segments]);
     let Paired { ours, peer, ratio } = paired(large, small, pairs)?;
     println!("{:<24} {ours:.3} s with 100 000 packets in flight, {peer:.3} s with 100: {ratio:.2} x", "window-cost");
-    entries.push(Entry { name: "window-100k-vs-100".to_owned(), ours, peer: Some(peer), ratio: Some(ratio), unit: "s of CPU" });
+    entries.push(Entry {
+        name: "window-100k-vs-100".to_owned(),
+        ours,
+        peer: Some(peer),
+        ratio: Some(ratio),
+        unit: "s of CPU",
+    });
     Ok(())
 }
 
@@ -176,14 +188,21 @@ fn counts(ours: &impl Fn(&[&str]) -> Command, entries: &mut Vec<Entry>) -> Resul
         };
         let per_packet = (long - short) as f64 / 200_000.0;
         println!("{:<24} {per_packet:.1} instructions per data packet, window {window}", "instructions-per-packet");
-        entries.push(Entry { name: format!("instructions-window-{window}"), ours: per_packet, peer: None, ratio: None, unit: "instructions per packet" });
+        entries.push(Entry {
+            name: format!("instructions-window-{window}"),
+            ours: per_packet,
+            peer: None,
+            ratio: None,
+            unit: "instructions per packet",
+        });
     }
     Ok(())
 }
 
 fn write(path: &std::path::Path, entries: &[Entry]) -> Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write in {}", folder.display()))?;
+    let mut file =
+        tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write in {}", folder.display()))?;
     serde_json::to_writer_pretty(&mut file, entries)?;
     writeln!(file)?;
     file.persist(path).with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,7 +1,7 @@
 //! Virtual time: runs a scenario on the engine.
 //!
 //! A run is single-threaded and deterministic: the order of events is total, randomness comes from streams named by
-//! component, and nothing depends on the machine. Parallel are the replications. Reading order: [`run`], `world`,
+//! component, and nothing depends on the machine. Parallel are the replications. Reading order: [`run()`], `world`,
 //! `agenda`, `endpoint`; [`Observer`] watches, [`record`] writes down, [`Fingerprint`] proves that two runs
 //! were the same.
 #![forbid(unsafe_code)]

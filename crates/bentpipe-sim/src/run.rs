@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::units::Time;
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, Workload};
 use bentpipe_study::topology::Unreachable;
 use rayon::prelude::*;
 
@@ -87,11 +87,12 @@ pub fn run_with<O: Observer>(
             }
         }
     }
-    let end = if exhausted { limit.min(world.now.max(limit)) } else { world.now };
+    // Something is left for later: the limit cut it off. Nothing is left: it ended by itself.
+    let end = if exhausted && world.has_more() { limit } else { world.now };
     Ok(RunResult {
         seed,
         end,
-        timed_out: exhausted && !world.is_over() && scenario.flows.iter().any(|f| is_finite(f)),
+        timed_out: exhausted && !world.is_over() && scenario.flows.iter().any(is_finite),
         flows: scenario.flows.iter().enumerate().map(|(n, flow)| world.flow_result(n, flow.start)).collect(),
         links: world.link_counters(),
         in_flight: world.in_flight(),
@@ -99,8 +100,8 @@ pub fn run_with<O: Observer>(
     })
 }
 
-fn is_finite(flow: &bentpipe_study::scenario::FlowSpec) -> bool {
-    use bentpipe_study::scenario::{FlowKind, Workload};
+/// Whether a flow ends by itself.
+fn is_finite(flow: &FlowSpec) -> bool {
     matches!(&flow.kind, FlowKind::Tcp(tcp) if !matches!(tcp.workload, Workload::Greedy { .. }))
 }
 

@@ -167,6 +167,11 @@ impl World {
         self.busy == 0 && self.has_finite
     }
 
+    /// Whether anything is to happen yet.
+    pub(crate) fn has_more(&self) -> bool {
+        self.agenda.first().0 != Time::NEVER
+    }
+
     /// Does what is next, if that is not after `limit`. False when nothing is left.
     #[inline]
     pub(crate) fn step<O: Observer>(&mut self, limit: Time, observer: &mut O) -> bool {

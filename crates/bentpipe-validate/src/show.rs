@@ -15,7 +15,7 @@ pub(crate) struct Show {
 impl Probe for Show {
     fn event(&mut self, now: Time, who: Who, event: &Event) {
         let telling = matches!(event, Event::Timeout { .. } | Event::RecoveryEntered { .. } | Event::RecoveryLeft);
-        if telling && who.0 % 2 == 0 {
+        if telling && who.0.is_multiple_of(2) {
             println!("{:.6} # {} {event:?}", now.as_secs_f64(), who.0 / 2);
         }
     }

@@ -4,7 +4,7 @@
 //! is nearly normal. What draws at random takes a [`Stream`](bentpipe_engine::stream::Stream) of its own, so the same
 //! seed gives the same interval.
 //!
-//! Reading order: [`Sample`] the quantiles; [`order`] their distribution-free intervals; [`mean`] Student's t;
+//! Reading order: [`Sample`] the quantiles; [`order`] their distribution-free intervals; [`mod@mean`] Student's t;
 //! [`paired`] two systems under the same seeds; [`resample`] the bootstrap, and whether a small sample of ours could
 //! have given a published figure.
 

@@ -6,7 +6,11 @@ impl Sender {
     /// Window update (RFC 9293 §3.10.7.4). Whether the window offered changed.
     #[inline]
     pub(in crate::tcp) fn update_window(&mut self, segment: &Segment) -> bool {
-        let fresh = self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
+        // Also whatever advances: a repetition of old data has an old number but the newest ACK, and the window counts
+        // from that.
+        let fresh = self.snd_una < segment.ack
+            || self.snd_wl1 < segment.seq
+            || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
         if !fresh {
             return false;
         }

@@ -66,7 +66,8 @@ impl Sender {
     pub(in crate::tcp) fn worth_sending(&mut self, now: Time, span: &Span) -> bool {
         //= RFC 9293 §3.8.6: "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND",
         //= however little of it a window that has shrunk, or an old one that came late, lets out
-        if span.len == self.mss || span.syn || span.seq < self.snd_max {
+        let again = span.seq < self.snd_max && self.persist_at.is_none();
+        if span.len == self.mss || span.syn || again {
             return true;
         }
         let all = span.seq + span.len as u64 == self.data_end;
@@ -175,7 +176,8 @@ impl Sender {
         }
     }
 
-    /// The probe of a zero window that is due: one byte beyond it.
+    /// The probe that is due: one byte beyond a window that is shut, else what a window too small for a segment lets out
+    /// (RFC 9293 §3.8.6.2.1, "if the override timeout occurs").
     pub(in crate::tcp) fn window_probe(&mut self) -> Option<Span> {
         if !core::mem::take(&mut self.probe_now) || self.snd_una >= self.end() {
             return None;

@@ -1,0 +1,294 @@
+//! Two connections and a channel between them that does what it likes: the ground for properties and fuzzing.
+//!
+//! Nobody keeps bytes here, but which numbers have arrived is kept, so an end that claims bytes which never came to it
+//! is caught, as is one that sends beyond the window it was offered, waits for the past, or never waits.
+
+use std::collections::BTreeMap;
+
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::tcp::{Abort, Connection, FIRST_BYTE, Flags, Input, Output, Role, Segment, State, TcpConfig};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::{Context, Machine, NoProbe, Step};
+
+/// What becomes of a segment.
+pub(crate) trait Channel {
+    /// The delays after which copies of it arrive, as they arrive: none for a loss, several for duplicates.
+    fn pass(&mut self, now: Time, from: usize, segment: &Segment) -> Vec<(Duration, Segment)>;
+}
+
+/// What the user of an end does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Write(u64),
+    Close,
+    Abort,
+}
+
+/// How the user of an end reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Everything at once.
+    Greedy,
+    /// So many bytes, now and then.
+    Slow { bytes: u64, every: Duration },
+}
+
+pub(crate) struct End {
+    pub(crate) connection: Connection,
+    timer: Option<Time>,
+    reading: Reading,
+    next_read: Option<Time>,
+    pub(crate) read: u64,
+    pub(crate) readable: u64,
+    pub(crate) written: u64,
+    closed: bool,
+    pub(crate) peer_closed: bool,
+    pub(crate) ended: Option<Result<(), Abort>>,
+    /// What has come, as start to end, joined.
+    arrived: BTreeMap<u64, u64>,
+    /// The greatest right edge that this end has been offered.
+    offered: u64,
+}
+
+impl End {
+    fn new(config: TcpConfig, role: Role, reading: Reading) -> Self {
+        End {
+            connection: Connection::new(config, role),
+            timer: None,
+            reading,
+            next_read: None,
+            read: 0,
+            readable: 0,
+            written: 0,
+            closed: false,
+            peer_closed: false,
+            ended: None,
+            arrived: BTreeMap::new(),
+            offered: 0,
+        }
+    }
+
+    fn note_arrival(&mut self, segment: &Segment) {
+        let window_from = if segment.flags.has(Flags::ACK) { segment.ack } else { FIRST_BYTE };
+        self.offered = self.offered.max(window_from + segment.window as u64);
+        let (mut start, mut end) = (segment.seq, segment.seq + segment.len as u64);
+        if segment.len == 0 || segment.flags.has(Flags::SYN) {
+            return;
+        }
+        while let Some((&s, &e)) = self.arrived.range(..=end).next_back()
+            && e >= start
+        {
+            self.arrived.remove(&s);
+            (start, end) = (start.min(s), end.max(e));
+        }
+        self.arrived.insert(start, end);
+    }
+
+    /// Bytes that have come without a gap.
+    fn contiguous(&self) -> u64 {
+        match self.arrived.first_key_value() {
+            Some((&start, &end)) if start <= FIRST_BYTE => end - FIRST_BYTE,
+            _ => 0,
+        }
+    }
+
+    fn check_transmission(&self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        assert!(
+            segment.len == 0 || segment.seq + segment.len as u64 <= FIRST_BYTE + self.written,
+            "more is sent than was written"
+        );
+        // The probe of a closed window lies beyond it.
+        let probe = segment.sequence_len() <= 1;
+        assert!(
+            probe || segment.flags.has(Flags::SYN) || segment.end() <= self.offered,
+            "{segment:?} lies beyond {}, the window offered",
+            self.offered
+        );
+    }
+}
+
+/// Steps of one machine at one instant, beyond which it is taken never to wait.
+const LIVELOCK: u32 = 1_000_000;
+
+pub(crate) struct Pair<C> {
+    pub(crate) ends: [End; 2],
+    channel: C,
+    pub(crate) now: Time,
+    /// Under way: when, in which order, to whom.
+    flying: BTreeMap<(Time, u64), (usize, Segment)>,
+    plan: Vec<(Time, usize, Action)>,
+    count: u64,
+}
+
+impl<C: Channel> Pair<C> {
+    /// End 0 opens, end 1 listens; the plan is in order of time.
+    pub(crate) fn new(
+        configs: [TcpConfig; 2],
+        reading: [Reading; 2],
+        plan: Vec<(Time, usize, Action)>,
+        channel: C,
+    ) -> Self {
+        let ends = [End::new(configs[0], Role::Active, reading[0]), End::new(configs[1], Role::Passive, reading[1])];
+        let mut pair = Pair { ends, channel, now: Time::ZERO, flying: BTreeMap::new(), plan, count: 0 };
+        pair.plan.sort_by_key(|(at, ..)| *at);
+        pair.plan.reverse();
+        pair.handle(1, Input::Open);
+        pair.handle(0, Input::Open);
+        pair
+    }
+
+    fn handle(&mut self, n: usize, input: Input) {
+        let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut NoProbe };
+        self.ends[n].connection.handle(&mut cx, input);
+        self.poll(n);
+    }
+
+    fn poll(&mut self, n: usize) {
+        for _ in 0..LIVELOCK {
+            let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut NoProbe };
+            match self.ends[n].connection.poll(&mut cx) {
+                Step::Do(output) => self.take(n, output),
+                Step::Wait(timer) => {
+                    assert!(timer.is_none_or(|at| at > self.now), "waits for an instant that is not in the future");
+                    self.ends[n].timer = timer;
+                    return;
+                }
+            }
+        }
+        panic!("never waits");
+    }
+
+    fn take(&mut self, n: usize, output: Output) {
+        match output {
+            Output::Transmit(segment) => {
+                self.ends[n].check_transmission(&segment);
+                for (delay, copy) in self.channel.pass(self.now, n, &segment) {
+                    self.count += 1;
+                    self.flying.insert((self.now + delay, self.count), (1 - n, copy));
+                }
+            }
+            Output::Readable(total) => {
+                let end = &mut self.ends[n];
+                assert!(total >= end.readable, "bytes are taken back");
+                assert!(total <= end.contiguous(), "bytes are claimed that never came");
+                end.readable = total;
+                match end.reading {
+                    Reading::Greedy => {
+                        let fresh = total - end.read;
+                        end.read = total;
+                        let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut NoProbe };
+                        self.ends[n].connection.handle(&mut cx, Input::Read(fresh));
+                    }
+                    Reading::Slow { every, .. } => {
+                        end.next_read = end.next_read.or(Some(self.now + every));
+                    }
+                }
+            }
+            Output::Acknowledged(total) => {
+                let peer = self.ends[1 - n].connection.received();
+                assert!(total <= peer, "{total} bytes are acknowledged, {peer} have come");
+            }
+            Output::PeerClosed => {
+                let (end, peer) = (&self.ends[n], &self.ends[1 - n]);
+                assert!(peer.closed, "the end of a stream that was not closed");
+                assert_eq!(end.connection.received(), peer.written, "the end comes before the last byte");
+                self.ends[n].peer_closed = true;
+            }
+            Output::Closed(result) => {
+                assert_eq!(self.ends[n].ended, None, "ends twice");
+                self.ends[n].ended = Some(result);
+            }
+            Output::Connected => {}
+        }
+    }
+
+    fn act(&mut self, n: usize, action: Action) {
+        let end = &mut self.ends[n];
+        match action {
+            _ if end.closed || end.ended.is_some() => {}
+            Action::Write(bytes) => {
+                end.written += bytes;
+                self.handle(n, Input::Write(bytes));
+            }
+            Action::Close => {
+                // A CLOSE in SYN-SENT or LISTEN ends everything: users who want to be heard wait.
+                if matches!(end.connection.state(), State::SynSent | State::Listen) {
+                    self.plan.push((self.now + Duration::from_millis(700), n, action));
+                    self.plan.sort_by_key(|(at, ..)| core::cmp::Reverse(*at));
+                    return;
+                }
+                end.closed = true;
+                self.handle(n, Input::Close);
+            }
+            Action::Abort => {
+                end.closed = true;
+                self.handle(n, Input::Abort);
+            }
+        }
+    }
+
+    fn slow_read(&mut self, n: usize) {
+        let end = &mut self.ends[n];
+        let Reading::Slow { bytes, every } = end.reading else { return };
+        let fresh = bytes.min(end.readable - end.read);
+        end.read += fresh;
+        end.next_read = (end.read < end.readable).then(|| self.now + every);
+        self.handle(n, Input::Read(fresh));
+    }
+
+    /// Does what is next; false where nothing is.
+    pub(crate) fn step(&mut self) -> bool {
+        let timers = [0, 1].map(|n| self.ends[n].timer);
+        let reads = [0, 1].map(|n| self.ends[n].next_read);
+        let arrival = self.flying.first_key_value().map(|((at, _), _)| *at);
+        let planned = self.plan.last().map(|(at, ..)| *at);
+        let all = [arrival, planned, reads[0], reads[1], timers[0], timers[1]];
+        let Some(next) = all.into_iter().flatten().min() else { return false };
+        assert!(next >= self.now, "time runs forward");
+        self.now = next;
+        if arrival == Some(next) {
+            let (_, (to, segment)) = self.flying.pop_first().expect("it is there");
+            self.ends[to].note_arrival(&segment);
+            self.handle(to, Input::Segment(segment));
+        } else if planned == Some(next) {
+            let (_, n, action) = self.plan.pop().expect("it is there");
+            self.act(n, action);
+        } else if let Some(n) = (0..2).find(|n| reads[*n] == Some(next)) {
+            self.slow_read(n);
+        } else {
+            let n = (0..2).find(|n| timers[*n] == Some(next)).expect("one of the two");
+            self.poll(n);
+        }
+        true
+    }
+
+    /// Goes on until nothing is left to happen, or `limit` has come.
+    pub(crate) fn run(&mut self, limit: Time) {
+        while self.now < limit && self.step() {}
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ends.iter().all(|end| end.ended.is_some())
+    }
+
+    /// Where both ends stand, for messages.
+    pub(crate) fn describe(&self) -> String {
+        let one = |end: &End| {
+            format!(
+                "{:?} wrote {} acked {} received {} read {} ended {:?} timer {:?} {:?}",
+                end.connection.state(),
+                end.written,
+                end.connection.acknowledged(),
+                end.connection.received(),
+                end.read,
+                end.ended,
+                end.timer.map(Time::as_secs_f64),
+                end.connection.stats()
+            )
+        };
+        format!("at {}: {}\n{}", self.now.as_secs_f64(), one(&self.ends[0]), one(&self.ends[1]))
+    }
+}

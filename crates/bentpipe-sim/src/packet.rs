@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_engine::link::Wire;
-use bentpipe_engine::tcp::Segment;
+use bentpipe_engine::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
 
 /// Bytes of an IPv4 header without options (RFC 791).
 pub(crate) const IPV4_HEADER: u32 = 20;
@@ -56,10 +56,39 @@ impl Wire for Parcel {
     }
 }
 
+/// What every packet has, in half a cache line: a fat pipe holds many thousands of them.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// Of a datagram its number.
+    seq: u64,
+    ack: u64,
+    window: u32,
+    wire_len: u32,
+    flow: u32,
+    len: u16,
+    flags: Flags,
+    /// Whether it goes forward, and what else there is.
+    marks: u8,
+}
+
+const FORWARD: u8 = 1;
+const DATAGRAM: u8 = 2;
+const OPTIONS: u8 = 4;
+
+/// What some segments have besides.
+#[derive(Clone, Copy, Debug, Default)]
+struct Options {
+    syn: SynOptions,
+    timestamps: Option<Timestamps>,
+    sack: SackBlocks,
+}
+
 /// The contents of the packets on their way: as many slots as there ever were packets at once.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    packets: Vec<Packet>,
+    heads: Vec<Head>,
+    /// By slot; written and read only where the head says so.
+    options: Vec<Options>,
     /// Taken from the front, given back at the end: packets keep their order in memory, which the cache likes.
     free: VecDeque<u32>,
 }
@@ -67,32 +96,62 @@ pub(crate) struct Store {
 impl Store {
     /// Keeps a packet.
     #[inline(always)]
-    pub(crate) fn put(&mut self, packet: Packet) -> Parcel {
-        let (to, wire_len) = (packet.endpoint() as u32, packet.wire_len);
+    pub(crate) fn put(&mut self, packet: &Packet) -> Parcel {
         let slot = match self.free.pop_front() {
-            Some(slot) => {
-                self.packets[slot as usize] = packet;
-                slot
-            }
+            Some(slot) => slot,
             None => {
-                self.packets.push(packet);
-                self.packets.len() as u32 - 1
+                let empty = Head { seq: 0, ack: 0, window: 0, wire_len: 0, flow: 0, len: 0, flags: Flags::NONE, marks: 0 };
+                self.heads.push(empty);
+                self.heads.len() as u32 - 1
             }
         };
-        Parcel { slot, to, wire_len }
+        let Packet { flow, forward, wire_len, .. } = *packet;
+        let forward = if forward { FORWARD } else { 0 };
+        self.heads[slot as usize] = match &packet.body {
+            Body::Udp(number) => Head {
+                seq: *number,
+                ack: 0,
+                window: 0,
+                wire_len,
+                flow,
+                len: 0,
+                flags: Flags::NONE,
+                marks: forward | DATAGRAM,
+            },
+            Body::Tcp(segment) => {
+                let &Segment { seq, ack, window, len, flags, syn, timestamps, sack } = segment;
+                let plain = sack.is_empty() && timestamps.is_none() && !flags.has(Flags::SYN);
+                if !plain {
+                    self.keep_options(slot as usize, Options { syn, timestamps, sack });
+                }
+                let options = if plain { 0 } else { OPTIONS };
+                Head { seq, ack, window, wire_len, flow, len, flags, marks: forward | options }
+            }
+        };
+        Parcel { slot, to: packet.endpoint() as u32, wire_len }
+    }
+
+    fn keep_options(&mut self, slot: usize, options: Options) {
+        if self.options.len() <= slot {
+            self.options.resize(self.heads.len(), Options::default());
+        }
+        self.options[slot] = options;
     }
 
     /// The packet of a parcel.
     #[inline(always)]
-    pub(crate) fn get(&self, parcel: Parcel) -> &Packet {
-        &self.packets[parcel.slot as usize]
-    }
-
-    /// Looks at the packet ahead of time: it is wanted soon, and has lain untouched for a round trip. The load costs
-    /// nothing now and saves a wait for memory later.
-    #[inline(always)]
-    pub(crate) fn warm(&self, parcel: Parcel) {
-        core::hint::black_box(self.packets[parcel.slot as usize].wire_len);
+    pub(crate) fn get(&self, parcel: Parcel) -> Packet {
+        let Head { seq, ack, window, wire_len, flow, len, flags, marks } = self.heads[parcel.slot as usize];
+        let body = if marks & DATAGRAM != 0 {
+            Body::Udp(seq)
+        } else {
+            let Options { syn, timestamps, sack } = match marks & OPTIONS {
+                0 => Options::default(),
+                _ => self.options[parcel.slot as usize],
+            };
+            Body::Tcp(Segment { seq, ack, window, len, flags, syn, timestamps, sack })
+        };
+        Packet { flow, forward: marks & FORWARD != 0, wire_len, body }
     }
 
     /// The packet has arrived or is lost.
@@ -114,8 +173,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parcels_stay_small() {
-        // Rings hold them by value: what they weigh is what a hop costs.
-        assert_eq!(size_of::<Parcel>(), 12);
+    fn what_travels_stays_small() {
+        // Rings hold parcels by value: what they weigh is what a hop costs.
+        assert_eq!((size_of::<Parcel>(), size_of::<Head>()), (12, 32));
+    }
+
+    #[test]
+    fn what_is_kept_is_got() {
+        let mut sack = SackBlocks::NONE;
+        sack.push(100, 200, 300);
+        let mut plain = Segment::new(Flags::ACK | Flags::PSH);
+        (plain.seq, plain.ack, plain.window, plain.len) = (1, 100, 65535, 1460);
+        let rich = Segment { timestamps: Some(Timestamps { value: 1, echo: 2 }), sack, ..plain };
+        let mut syn = Segment::new(Flags::SYN);
+        syn.syn = SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true };
+        let bodies = [Body::Tcp(plain), Body::Tcp(rich), Body::Udp(7), Body::Tcp(syn), Body::Tcp(plain)];
+        let mut store = Store::default();
+        for round in 0..3 {
+            let packets = bodies.map(|body| Packet { flow: round, forward: round != 1, wire_len: 40 + round, body });
+            let parcels = packets.each_ref().map(|packet| store.put(packet));
+            assert_eq!(parcels.map(|parcel| store.get(parcel)), packets);
+            // Given back in another order, the slots mix.
+            for n in [3, 0, 4, 2, 1] {
+                store.release(parcels[n]);
+            }
+        }
+        assert_eq!(store.heads.len(), bodies.len());
     }
 }

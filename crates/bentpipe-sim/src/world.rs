@@ -204,7 +204,7 @@ impl World {
         let lost = arrival.outcome == Outcome::Lost;
         if O::WATCHES {
             let passage = if lost { Passage::Dropped(DropReason::Channel) } else { Passage::Delivered };
-            observer.packet(self.now, n, passage, self.packets.get(parcel));
+            observer.packet(self.now, n, passage, &self.packets.get(parcel));
         }
         if lost {
             self.packets.release(parcel);
@@ -212,10 +212,7 @@ impl World {
         }
         let to = parcel.to as usize;
         match self.next_hop[n * self.first_hop.len() + to] {
-            Hop::Link(next) => {
-                self.packets.warm(parcel);
-                self.offer(next as usize, parcel, observer);
-            }
+            Hop::Link(next) => self.offer(next as usize, parcel, observer),
             Hop::Arrived => {
                 self.deliver(to, parcel, observer);
                 self.packets.release(parcel);
@@ -226,7 +223,7 @@ impl World {
     #[inline]
     fn offer<O: Observer>(&mut self, n: usize, parcel: Parcel, observer: &mut O) {
         if O::WATCHES {
-            observer.packet(self.now, n, Passage::Offered, self.packets.get(parcel));
+            observer.packet(self.now, n, Passage::Offered, &self.packets.get(parcel));
         }
         let link = &mut self.links[n];
         let idle = link.in_flight() == 0;
@@ -248,7 +245,7 @@ impl World {
             } else {
                 DropReason::QueueFull
             };
-            observer.packet(self.now, n, Passage::Dropped(reason), self.packets.get(parcel));
+            observer.packet(self.now, n, Passage::Dropped(reason), &self.packets.get(parcel));
         }
         self.packets.release(parcel);
     }
@@ -256,10 +253,10 @@ impl World {
     #[inline]
     fn deliver<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
         let packet = self.packets.get(parcel);
-        match (&mut self.ends[to], &packet.body) {
+        match (&mut self.ends[to], packet.body) {
             (Endpoint::Tcp(tcp), Body::Tcp(segment)) => {
                 let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
-                tcp.connection.handle(&mut cx, Input::Segment(*segment));
+                tcp.connection.handle(&mut cx, Input::Segment(segment));
                 self.run_end(to, observer);
             }
             (Endpoint::UdpSink { received, bytes }, Body::Udp(_)) => {
@@ -285,7 +282,7 @@ impl World {
             match step {
                 Step::Do(packet) => {
                     let Hop::Link(link) = self.first_hop[n] else { unreachable!("a flow has two nodes") };
-                    let parcel = self.packets.put(packet);
+                    let parcel = self.packets.put(&packet);
                     self.offer(link as usize, parcel, observer);
                 }
                 Step::Wait(until) => {

@@ -111,8 +111,9 @@ pub struct Link<P> {
     /// When the line has sent all that was admitted.
     busy_until: Time,
     last_arrival: Time,
-    /// Start of transmission and length of those that may still wait, in order. Kept only where somebody asks.
-    waiting: VecDeque<(Time, u32)>,
+    /// How many at the front of `in_flight` have begun their transmission, as far as is known; the others wait. Kept,
+    /// with their bytes, only where somebody asks.
+    begun: usize,
     waiting_bytes: u64,
     in_flight: VecDeque<InFlight<P>>,
     counters: LinkCounters,
@@ -150,7 +151,7 @@ impl<P: Wire> Link<P> {
             listable: 0,
             busy_until: Time::ZERO,
             last_arrival: Time::ZERO,
-            waiting: VecDeque::new(),
+            begun: 0,
             waiting_bytes: 0,
             in_flight: VecDeque::new(),
             counters: LinkCounters::default(),
@@ -213,12 +214,16 @@ impl<P: Wire> Link<P> {
             lost = sky.loses(arrives, length);
         }
         self.last_arrival = arrives;
-        if self.keeps_waiting::<Pr>() && start > cx.now {
-            self.waiting.push_back((start, length));
-            self.waiting_bytes += length as u64;
-            self.counters.max_waiting = self.counters.max_waiting.max(self.waiting.len() as u32);
-        }
         self.in_flight.push_back(InFlight { arrives, begun: start, lost, packet });
+        if self.keeps_waiting::<Pr>() {
+            if start > cx.now {
+                self.waiting_bytes += length as u64;
+                let waiting = (self.in_flight.len() - self.begun) as u32;
+                self.counters.max_waiting = self.counters.max_waiting.max(waiting);
+            } else {
+                self.begun += 1;
+            }
+        }
         true
     }
 
@@ -229,6 +234,11 @@ impl<P: Wire> Link<P> {
             return None;
         }
         let InFlight { lost, packet, .. } = self.in_flight.pop_front()?;
+        if self.begun > 0 {
+            self.begun -= 1;
+        } else if self.keeps_waiting::<Pr>() {
+            self.waiting_bytes -= packet.wire_len() as u64;
+        }
         if lost {
             self.counters.dropped_channel += 1;
             cx.emit(|| Event::Dropped { reason: DropReason::Channel });
@@ -257,13 +267,13 @@ impl<P: Wire> Link<P> {
         if !self.keeps_waiting::<Pr>() {
             return Ok(());
         }
-        while let Some(&(start, bytes)) = self.waiting.front()
-            && start <= cx.now
+        while let Some(next) = self.in_flight.get(self.begun)
+            && next.begun <= cx.now
         {
-            self.waiting.pop_front();
-            self.waiting_bytes -= bytes as u64;
+            self.waiting_bytes -= next.packet.wire_len() as u64;
+            self.begun += 1;
         }
-        let (packets, bytes) = (self.waiting.len() as u32, self.waiting_bytes);
+        let (packets, bytes) = ((self.in_flight.len() - self.begun) as u32, self.waiting_bytes);
         let idle = self.busy_until <= cx.now;
         let red_admits = match &mut self.red {
             Some(red) => red.admits(cx.now, packets, idle.then_some(self.busy_until)),

@@ -169,7 +169,8 @@ impl World {
 
     /// Whether anything is to happen yet.
     pub(crate) fn has_more(&self) -> bool {
-        self.agenda.first().0 != Time::NEVER
+        // Not by the agenda, in which a timer that was called off may still stand.
+        self.waits.iter().any(|waits| *waits != Due::NEVER) || self.links.iter().any(|link| link.in_flight() > 0)
     }
 
     /// Does what is next, if that is not after `limit`. False when nothing is left.
@@ -180,11 +181,18 @@ impl World {
             return false;
         }
         debug_assert!(time >= self.now, "time runs forward");
-        self.now = time;
         self.events += 1;
         match next {
-            Next::Link(n) => self.arrive(n, observer),
-            Next::End(n) => self.run_end(n, observer),
+            Next::Link(n) => {
+                self.now = time;
+                self.arrive(n, observer);
+            }
+            // A timer that was put off since: nothing happens now, so the present stays where it is.
+            Next::End(n) if self.waits[n].at() > time => self.agenda.set_end(n, self.waits[n]),
+            Next::End(n) => {
+                self.now = time;
+                self.run_end(n, observer);
+            }
         }
         true
     }

@@ -59,7 +59,7 @@ pub struct LinkCounters {
     pub dropped_channel: u64,
     /// Lost by the drop list.
     pub dropped_listed: u64,
-    /// Most packets that waited at once.
+    /// Most packets that waited at once; counted where the queue can refuse any, else 0.
     pub max_waiting: u32,
 }
 
@@ -219,7 +219,10 @@ impl<P: Wire> Link<P> {
             if start > cx.now {
                 self.waiting_bytes += length as u64;
                 let waiting = (self.in_flight.len() - self.begun) as u32;
-                self.counters.max_waiting = self.counters.max_waiting.max(waiting);
+                // Whether somebody watches must not show.
+                if self.has_bounds() {
+                    self.counters.max_waiting = self.counters.max_waiting.max(waiting);
+                }
             } else {
                 self.begun += 1;
             }
@@ -259,7 +262,11 @@ impl<P: Wire> Link<P> {
 
     /// Whether anybody wants to know how much waits.
     fn keeps_waiting<Pr: Probe>(&self) -> bool {
-        Pr::WATCHES || self.red.is_some() || self.limit != QueueLimit::Unlimited
+        Pr::WATCHES || self.has_bounds()
+    }
+
+    fn has_bounds(&self) -> bool {
+        self.red.is_some() || self.limit != QueueLimit::Unlimited
     }
 
     #[inline]

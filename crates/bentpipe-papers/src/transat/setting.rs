@@ -126,7 +126,7 @@ pub(super) struct Setting {
     bursts: Bursts,
     max_burst: Option<u32>,
     frto: bool,
-    initial_ssthresh: Option<u32>,
+    shared_with_second: bool,
     tick_ms: Option<u16>,
 }
 
@@ -135,6 +135,8 @@ impl Setting {
     pub(super) const PAYLOAD: u64 = 960;
     /// 64 KB without window scaling: ns-2's tables fit best with 62 segments.
     pub(super) const WINDOW_WITHOUT_SCALING: u32 = 62;
+    /// From the start of a transfer to that of the one that follows it: the slowest takes some 65 s.
+    const PAUSE: Duration = Duration::from_secs(200);
     /// RED's least threshold, packets: ns-2's automatic setting (`thresh_ 0`).
     pub(super) const RED_MIN_THRESHOLD: f64 = 5.0;
     /// Round trip of a full segment and its ACK in empty queues, seconds: 2 (255 + 2 * 10) ms of propagation, 4 ms
@@ -153,7 +155,7 @@ impl Setting {
             bursts: Bursts::None,
             max_burst: None,
             frto: false,
-            initial_ssthresh: None,
+            shared_with_second: false,
             tick_ms: None,
         }
     }
@@ -208,9 +210,9 @@ impl Setting {
         Setting { frto: true, ..self }
     }
 
-    /// The slow start threshold that an earlier connection left, segments.
-    pub(super) fn with_initial_ssthresh(self, segments: u32) -> Self {
-        Setting { initial_ssthresh: Some(segments), ..self }
+    /// Each flow is followed by another one to the same host, which starts from the threshold that it left (RFC 9040).
+    pub(super) fn shared_with_second(self) -> Self {
+        Setting { shared_with_second: true, ..self }
     }
 
     /// Tick of the sender's clock.
@@ -253,8 +255,8 @@ impl Setting {
         if self.frto {
             set.push(("tcp.frto", "true".into()));
         }
-        if let Some(segments) = self.initial_ssthresh {
-            set.push(("tcp.initial_ssthresh", format!("{segments} segments")));
+        if self.shared_with_second {
+            set.push(("tcp.tcb_sharing", "ssthresh".into()));
         }
         if let Some(ms) = self.tick_ms {
             set.push(("tcp.rto.tick", format!("{ms} ms")));
@@ -269,6 +271,15 @@ impl Setting {
         scenario.description = self.to_string();
         if self.cbr_kbps.is_none() {
             scenario.flows.retain(|flow| matches!(flow.kind, FlowKind::Tcp(_)));
+        }
+        if self.shared_with_second {
+            let seconds: Vec<_> =
+                scenario.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Tcp(_))).cloned().collect();
+            scenario.flows.extend(seconds.into_iter().map(|mut flow| {
+                flow.name.push_str("-second");
+                flow.start = flow.start + Self::PAUSE;
+                flow
+            }));
         }
         let (channel, loss_percent, extra_ms) = match self.bursts {
             Bursts::None => return scenario,
@@ -353,10 +364,10 @@ mod tests {
     fn each_setting_can_be_read() {
         for setting in settings() {
             let all = setting.clone().without_scaling().with_bursts(25, 550).with_max_burst(4).with_frto();
-            for setting in [setting, all.with_initial_ssthresh(40)] {
+            for (setting, flows) in [(setting, 1), (all.shared_with_second(), 2)] {
                 let scenario = setting.scenario();
                 let tcp = scenario.flows.iter().filter(|f| matches!(f.kind, FlowKind::Tcp(_))).count();
-                assert_eq!(tcp, setting.flows as usize, "{setting}");
+                assert_eq!(tcp, flows * setting.flows as usize, "{setting}");
                 assert_eq!(scenario.flows.len() - tcp, setting.cbr_kbps.is_some() as usize, "{setting}");
             }
         }

@@ -21,6 +21,7 @@ pub(crate) trait Channel {
 pub(crate) enum Action {
     Write(u64),
     Close,
+    #[allow(dead_code, reason = "only the adversary aborts")]
     Abort,
 }
 
@@ -121,6 +122,8 @@ pub(crate) struct Pair<C> {
     flying: BTreeMap<(Time, u64), (usize, Segment)>,
     plan: Vec<(Time, usize, Action)>,
     count: u64,
+    /// The channel forges segments: what ends say of each other's bytes is not held against them.
+    pub(crate) forged: bool,
 }
 
 impl<C: Channel> Pair<C> {
@@ -132,7 +135,7 @@ impl<C: Channel> Pair<C> {
         channel: C,
     ) -> Self {
         let ends = [End::new(configs[0], Role::Active, reading[0]), End::new(configs[1], Role::Passive, reading[1])];
-        let mut pair = Pair { ends, channel, now: Time::ZERO, flying: BTreeMap::new(), plan, count: 0 };
+        let mut pair = Pair { ends, channel, now: Time::ZERO, flying: BTreeMap::new(), plan, count: 0, forged: false };
         pair.plan.sort_by_key(|(at, ..)| *at);
         pair.plan.reverse();
         pair.handle(1, Input::Open);
@@ -164,7 +167,9 @@ impl<C: Channel> Pair<C> {
     fn take(&mut self, n: usize, output: Output) {
         match output {
             Output::Transmit(segment) => {
-                self.ends[n].check_transmission(&segment);
+                if !self.forged {
+                    self.ends[n].check_transmission(&segment);
+                }
                 for (delay, copy) in self.channel.pass(self.now, n, &segment) {
                     self.count += 1;
                     self.flying.insert((self.now + delay, self.count), (1 - n, copy));
@@ -173,7 +178,7 @@ impl<C: Channel> Pair<C> {
             Output::Readable(total) => {
                 let end = &mut self.ends[n];
                 assert!(total >= end.readable, "bytes are taken back");
-                assert!(total <= end.contiguous(), "bytes are claimed that never came");
+                assert!(self.forged || total <= end.contiguous(), "bytes are claimed that never came");
                 end.readable = total;
                 match end.reading {
                     Reading::Greedy => {
@@ -189,12 +194,12 @@ impl<C: Channel> Pair<C> {
             }
             Output::Acknowledged(total) => {
                 let peer = self.ends[1 - n].connection.received();
-                assert!(total <= peer, "{total} bytes are acknowledged, {peer} have come");
+                assert!(self.forged || total <= peer, "{total} bytes are acknowledged, {peer} have come");
             }
             Output::PeerClosed => {
                 let (end, peer) = (&self.ends[n], &self.ends[1 - n]);
-                assert!(peer.closed, "the end of a stream that was not closed");
-                assert_eq!(end.connection.received(), peer.written, "the end comes before the last byte");
+                let whole = peer.closed && end.connection.received() == peer.written;
+                assert!(self.forged || whole, "the end of a stream that was not closed, or not all of it");
                 self.ends[n].peer_closed = true;
             }
             Output::Closed(result) => {
@@ -265,6 +270,7 @@ impl<C: Channel> Pair<C> {
         true
     }
 
+    #[allow(dead_code, reason = "the fuzz target steps by itself")]
     /// Goes on until nothing is left to happen, or `limit` has come.
     pub(crate) fn run(&mut self, limit: Time) {
         while self.now < limit && self.step() {}

@@ -100,7 +100,8 @@ impl Store {
         let slot = match self.free.pop_front() {
             Some(slot) => slot,
             None => {
-                let empty = Head { seq: 0, ack: 0, window: 0, wire_len: 0, flow: 0, len: 0, flags: Flags::NONE, marks: 0 };
+                let empty =
+                    Head { seq: 0, ack: 0, window: 0, wire_len: 0, flow: 0, len: 0, flags: Flags::NONE, marks: 0 };
                 self.heads.push(empty);
                 self.heads.len() as u32 - 1
             }
@@ -139,19 +140,21 @@ impl Store {
     }
 
     /// The packet of a parcel.
-    #[inline(always)]
     pub(crate) fn get(&self, parcel: Parcel) -> Packet {
-        let Head { seq, ack, window, wire_len, flow, len, flags, marks } = self.heads[parcel.slot as usize];
-        let body = if marks & DATAGRAM != 0 {
-            Body::Udp(seq)
-        } else {
-            let Options { syn, timestamps, sack } = match marks & OPTIONS {
-                0 => Options::default(),
-                _ => self.options[parcel.slot as usize],
-            };
-            Body::Tcp(Segment { seq, ack, window, len, flags, syn, timestamps, sack })
-        };
+        let Head { seq, wire_len, flow, marks, .. } = self.heads[parcel.slot as usize];
+        let body = if marks & DATAGRAM != 0 { Body::Udp(seq) } else { Body::Tcp(self.segment(parcel)) };
         Packet { flow, forward: marks & FORWARD != 0, wire_len, body }
+    }
+
+    /// The segment of a parcel that holds one.
+    #[inline(always)]
+    pub(crate) fn segment(&self, parcel: Parcel) -> Segment {
+        let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot as usize];
+        let Options { syn, timestamps, sack } = match marks & OPTIONS {
+            0 => Options::default(),
+            _ => self.options[parcel.slot as usize],
+        };
+        Segment { seq, ack, window, len, flags, syn, timestamps, sack }
     }
 
     /// The packet has arrived or is lost.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use bentpipe_engine::link::{Link, LinkCounters, Outcome};
+use bentpipe_engine::link::{Link, LinkCounters, Outcome, Wire};
 use bentpipe_engine::probe::{DropReason, Who};
 use bentpipe_engine::tcp::{Abort, Input, Role, TcbCache, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
@@ -15,7 +15,7 @@ use bentpipe_study::topology;
 use crate::agenda::{Agenda, Due, Next};
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
 use crate::observe::{LINK_BASE, Observer, Passage};
-use crate::packet::{Body, Parcel, Store};
+use crate::packet::{Parcel, Store};
 use crate::run::RunError;
 
 /// Where a packet goes from a node.
@@ -260,18 +260,17 @@ impl World {
 
     #[inline]
     fn deliver<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
-        let packet = self.packets.get(parcel);
-        match (&mut self.ends[to], packet.body) {
-            (Endpoint::Tcp(tcp), Body::Tcp(segment)) => {
+        match &mut self.ends[to] {
+            Endpoint::Tcp(tcp) => {
                 let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
-                tcp.connection.handle(&mut cx, Input::Segment(segment));
+                tcp.connection.handle(&mut cx, Input::Segment(self.packets.segment(parcel)));
                 self.run_end(to, observer);
             }
-            (Endpoint::UdpSink { received, bytes }, Body::Udp(_)) => {
+            Endpoint::UdpSink { received, bytes } => {
                 *received += 1;
-                *bytes += packet.wire_len as u64;
+                *bytes += parcel.wire_len() as u64;
             }
-            _ => debug_assert!(false, "a packet reached an end of another transport"),
+            Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
         }
     }
 

@@ -3,8 +3,8 @@
 use super::*;
 
 impl Connection {
-    pub(in crate::tcp) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
-        cx.emit(|| Event::Received { segment });
+    pub(in crate::tcp) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
+        cx.emit(|| Event::Received { segment: *segment });
         match self.state {
             //= RFC 9293 §3.10.7.1: "An incoming segment not containing a RST causes a RST to be sent in response"
             State::Closed => {

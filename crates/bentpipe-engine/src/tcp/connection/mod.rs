@@ -429,14 +429,15 @@ impl Machine for Connection {
 
     #[inline]
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
-        match input {
+        // By reference: a segment is large, and nobody needs a copy of it.
+        match &input {
             Input::Segment(segment) => self.on_segment(cx, segment),
-            Input::Read(bytes) => {
+            &Input::Read(bytes) => {
                 if self.receiver.read(bytes) && !self.peer_has_closed() {
                     self.receiver.acknowledge_now();
                 }
             }
-            Input::Write(bytes) => self.sender.write(bytes),
+            &Input::Write(bytes) => self.sender.write(bytes),
             Input::Open => self.on_open(cx),
             Input::Close => self.on_close(cx),
             Input::Abort => self.on_abort(cx),

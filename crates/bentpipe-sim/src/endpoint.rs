@@ -11,7 +11,7 @@ use bentpipe_engine::units::{Time, TransmitClock};
 use bentpipe_engine::{Context, Machine, Probe, Step};
 use bentpipe_study::scenario::{UdpFlow, UdpPattern, Workload};
 
-use crate::packet::{self, Body, Packet};
+use crate::packet::{self, Parcel, Store};
 
 /// One end of a flow.
 #[derive(Clone, Debug)]
@@ -201,14 +201,14 @@ impl TcpEnd {
     }
 
     #[inline]
-    fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: Output) -> Option<Packet> {
-        match output {
-            Output::Transmit(segment) => {
-                let mut wire_len = packet::wire_len(&segment, self.ns2_lengths);
+    fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: &Output, packets: &mut Store) -> Option<Parcel> {
+        match *output {
+            Output::Transmit(ref segment) => {
+                let mut wire_len = packet::wire_len(segment, self.ns2_lengths);
                 if self.bare_first && segment.len > 0 && segment.seq == FIRST_BYTE {
                     wire_len = segment.len as u32;
                 }
-                return Some(Packet { flow: self.flow, forward: self.client, wire_len, body: Body::Tcp(segment) });
+                return Some(packets.put_segment(self.flow, self.client, wire_len, segment));
             }
             Output::Readable(total) => self.on_readable(cx, total),
             Output::Acknowledged(total) => {
@@ -232,15 +232,15 @@ impl TcpEnd {
 
     /// The next packet to send at `cx.now`, or when to ask again.
     #[inline]
-    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Packet> {
+    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         if !self.opened || self.next_action.is_some() {
             self.act(cx);
         }
         loop {
             match self.connection.poll(cx) {
                 Step::Do(output) => {
-                    if let Some(packet) = self.take(cx, output) {
-                        return Step::Do(packet);
+                    if let Some(parcel) = self.take(cx, &output, packets) {
+                        return Step::Do(parcel);
                     }
                 }
                 Step::Wait(timer) => {
@@ -292,14 +292,14 @@ impl UdpSource {
         self.next
     }
 
-    pub(crate) fn poll(&mut self, now: Time) -> Step<Packet> {
+    pub(crate) fn poll(&mut self, now: Time, packets: &mut Store) -> Step<Parcel> {
         if self.next >= self.stop {
             return Step::Wait(None);
         }
         if self.next > now {
             return Step::Wait(Some(self.next));
         }
-        let packet = Packet { flow: self.flow, forward: true, wire_len: self.packet, body: Body::Udp(self.sent) };
+        let parcel = packets.put_datagram(self.flow, self.packet, self.sent);
         self.sent += 1;
         self.next += self.interval.transmit(self.packet);
         if let UdpPattern::OnOff { on, off } = self.pattern {
@@ -308,6 +308,6 @@ impl UdpSource {
                 self.on_until = self.next + on.draw(&mut self.stream);
             }
         }
-        Step::Do(packet)
+        Step::Do(parcel)
     }
 }

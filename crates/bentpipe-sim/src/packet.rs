@@ -32,14 +32,6 @@ pub struct Packet {
     pub body: Body,
 }
 
-impl Packet {
-    /// Number of the endpoint it goes to: each flow has two, first that of `from`, then that of `to`.
-    #[inline(always)]
-    pub(crate) fn endpoint(&self) -> usize {
-        2 * self.flow as usize + self.forward as usize
-    }
-}
-
 /// A packet as a link holds it: where it goes, what it weighs, and where its contents are kept. Between its first and
 /// its last hop nobody looks inside, so nothing larger is moved.
 #[derive(Clone, Copy, Debug)]
@@ -94,42 +86,39 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Keeps a packet.
+    /// Keeps a datagram, the n-th of its flow.
+    pub(crate) fn put_datagram(&mut self, flow: u32, wire_len: u32, number: u64) -> Parcel {
+        let marks = FORWARD | DATAGRAM;
+        self.keep(Head { seq: number, ack: 0, window: 0, wire_len, flow, len: 0, flags: Flags::NONE, marks })
+    }
+
+    /// Keeps a segment.
     #[inline(always)]
-    pub(crate) fn put(&mut self, packet: &Packet) -> Parcel {
+    pub(crate) fn put_segment(&mut self, flow: u32, forward: bool, wire_len: u32, segment: &Segment) -> Parcel {
+        let &Segment { seq, ack, window, len, flags, syn, timestamps, sack } = segment;
+        let plain = sack.is_empty() && timestamps.is_none() && !flags.has(Flags::SYN);
+        let marks = if forward { FORWARD } else { 0 } | if plain { 0 } else { OPTIONS };
+        let parcel = self.keep(Head { seq, ack, window, wire_len, flow, len, flags, marks });
+        if !plain {
+            self.keep_options(parcel.slot as usize, Options { syn, timestamps, sack });
+        }
+        parcel
+    }
+
+    #[inline(always)]
+    fn keep(&mut self, head: Head) -> Parcel {
         let slot = match self.free.pop_front() {
-            Some(slot) => slot,
+            Some(slot) => {
+                self.heads[slot as usize] = head;
+                slot
+            }
             None => {
-                let empty =
-                    Head { seq: 0, ack: 0, window: 0, wire_len: 0, flow: 0, len: 0, flags: Flags::NONE, marks: 0 };
-                self.heads.push(empty);
+                self.heads.push(head);
                 self.heads.len() as u32 - 1
             }
         };
-        let Packet { flow, forward, wire_len, .. } = *packet;
-        let forward = if forward { FORWARD } else { 0 };
-        self.heads[slot as usize] = match &packet.body {
-            Body::Udp(number) => Head {
-                seq: *number,
-                ack: 0,
-                window: 0,
-                wire_len,
-                flow,
-                len: 0,
-                flags: Flags::NONE,
-                marks: forward | DATAGRAM,
-            },
-            Body::Tcp(segment) => {
-                let &Segment { seq, ack, window, len, flags, syn, timestamps, sack } = segment;
-                let plain = sack.is_empty() && timestamps.is_none() && !flags.has(Flags::SYN);
-                if !plain {
-                    self.keep_options(slot as usize, Options { syn, timestamps, sack });
-                }
-                let options = if plain { 0 } else { OPTIONS };
-                Head { seq, ack, window, wire_len, flow, len, flags, marks: forward | options }
-            }
-        };
-        Parcel { slot, to: packet.endpoint() as u32, wire_len }
+        let to = 2 * head.flow + (head.marks & FORWARD) as u32;
+        Parcel { slot, to, wire_len: head.wire_len }
     }
 
     fn keep_options(&mut self, slot: usize, options: Options) {
@@ -193,9 +182,16 @@ mod tests {
         let bodies = [Body::Tcp(plain), Body::Tcp(rich), Body::Udp(7), Body::Tcp(syn), Body::Tcp(plain)];
         let mut store = Store::default();
         for round in 0..3 {
-            let packets = bodies.map(|body| Packet { flow: round, forward: round != 1, wire_len: 40 + round, body });
-            let parcels = packets.each_ref().map(|packet| store.put(packet));
+            let forward = |body: &Body| round != 1 || matches!(body, Body::Udp(_));
+            let packets =
+                bodies.map(|body| Packet { flow: round, forward: forward(&body), wire_len: 40 + round, body });
+            let parcels = packets.each_ref().map(|packet| match &packet.body {
+                Body::Udp(number) => store.put_datagram(packet.flow, packet.wire_len, *number),
+                Body::Tcp(segment) => store.put_segment(packet.flow, packet.forward, packet.wire_len, segment),
+            });
             assert_eq!(parcels.map(|parcel| store.get(parcel)), packets);
+            // Two ends per flow: first that of `from`, then that of `to`.
+            assert_eq!(parcels.map(|parcel| parcel.to), packets.map(|p| 2 * p.flow + p.forward as u32));
             // Given back in another order, the slots mix.
             for n in [3, 0, 4, 2, 1] {
                 store.release(parcels[n]);

@@ -281,15 +281,14 @@ impl World {
             let step = match &mut self.ends[n] {
                 Endpoint::Tcp(tcp) => {
                     let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-                    tcp.poll(&mut cx)
+                    tcp.poll(&mut cx, &mut self.packets)
                 }
-                Endpoint::UdpSource(source) => source.poll(self.now),
+                Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
                 Endpoint::UdpSink { .. } => Step::Wait(None),
             };
             match step {
-                Step::Do(packet) => {
+                Step::Do(parcel) => {
                     let Hop::Link(link) = self.first_hop[n] else { unreachable!("a flow has two nodes") };
-                    let parcel = self.packets.put(&packet);
                     self.offer(link as usize, parcel, observer);
                 }
                 Step::Wait(until) => {

@@ -91,13 +91,13 @@ impl Receiver {
         self.rcv_nxt = FIRST_BYTE;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn rcv_nxt(&self) -> u64 {
         self.rcv_nxt
     }
 
     /// Bytes that the user can have from the start on, a FIN not counted.
-    #[inline]
+    #[inline(always)]
     pub(super) fn readable(&self) -> u64 {
         self.rcv_nxt - FIRST_BYTE
     }
@@ -118,7 +118,7 @@ impl Receiver {
     }
 
     /// The window to offer, rounded down to what a shift of `scale` can say.
-    #[inline]
+    #[inline(always)]
     pub(super) fn offer_window(&mut self, scale: u8) -> u32 {
         let wanted = self.read + self.buffer;
         // Small openings are held back; an edge once offered stands.
@@ -221,7 +221,7 @@ impl Receiver {
         self.due = AckDue::Now;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn ack_is_due(&self, now: Time) -> bool {
         match self.due {
             AckDue::No => false,
@@ -231,7 +231,7 @@ impl Receiver {
     }
 
     /// When the delayed ACK must go out.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ack_deadline(&self) -> Option<Time> {
         match self.due {
             AckDue::By(at) => Some(at),
@@ -240,14 +240,14 @@ impl Receiver {
     }
 
     /// An ACK goes out with this segment.
-    #[inline]
+    #[inline(always)]
     pub(super) fn acknowledged(&mut self) {
         self.due = AckDue::No;
         self.pending = 0;
     }
 
     /// SACK blocks for a segment that goes out: a D-SACK first, then the newest.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sack_blocks(&mut self) -> SackBlocks {
         let duplicate = self.duplicate.take();
         let mut blocks = SackBlocks::NONE;

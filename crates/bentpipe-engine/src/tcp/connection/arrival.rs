@@ -87,7 +87,7 @@ impl Connection {
     }
 
     /// RFC 9293 §3.10.7.4, in its order.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn on_segment_synchronized<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
         if !self.sequence_check(cx, segment) {
             return;
@@ -133,7 +133,7 @@ impl Connection {
     }
 
     /// First check: PAWS and the window. Whether to go on.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn sequence_check<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> bool {
         if self.timestamps
             && let Some(timestamps) = segment.timestamps
@@ -175,7 +175,7 @@ impl Connection {
     }
 
     /// Fifth check: the ACK. Whether to go on.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn on_acknowledgement<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> bool {
         let ack = segment.ack;
         if self.state == State::SynReceived {
@@ -231,7 +231,7 @@ impl Connection {
         (elapsed < 1 << 30).then(|| Duration::from_millis(elapsed.max(1) as u64))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn on_payload(&mut self, now: Time, segment: &Segment) {
         match self.state {
             State::Established | State::FinWait1 | State::FinWait2 => {

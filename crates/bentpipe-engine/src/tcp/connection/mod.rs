@@ -427,7 +427,7 @@ impl Machine for Connection {
     type Input = Input;
     type Output = Output;
 
-    #[inline]
+    #[inline(always)]
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
         // By reference: a segment is large, and nobody needs a copy of it.
         match &input {
@@ -444,7 +444,7 @@ impl Machine for Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
         if self.pending.any()
             && let Some(output) = self.notification()

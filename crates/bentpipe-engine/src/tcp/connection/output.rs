@@ -4,7 +4,7 @@ use super::*;
 
 impl Connection {
     /// Turns a span into a segment: everything that both directions share.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn segment(&mut self, now: Time, span: Span) -> Segment {
         let synchronized = self.receiver.rcv_nxt() > 0;
         let mut flags = if synchronized { Flags::ACK } else { Flags::NONE };
@@ -86,7 +86,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn transmit<P: Probe>(
         &self,
         cx: &mut Context<'_, P>,

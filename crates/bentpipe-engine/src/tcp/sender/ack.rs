@@ -4,7 +4,7 @@ use super::*;
 
 impl Sender {
     /// Window update (RFC 9293 §3.10.7.4). Whether the window offered changed.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn update_window(&mut self, segment: &Segment) -> bool {
         // Also whatever advances: a repetition of old data has an old number but the newest ACK, and the window counts
         // from that.
@@ -28,7 +28,7 @@ impl Sender {
     }
 
     /// Takes an acceptable ACK: `snd_una <= ack <= snd_max`. `sample` is the round trip that timestamps give.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn on_ack<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -230,7 +230,7 @@ impl Sender {
     }
 
     /// `snd_una` moves in order: round trip, timer, counters.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn advance<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
         self.advance_to(ack);
         let timed = match sample {
@@ -257,7 +257,7 @@ impl Sender {
         self.restart_timer(cx.now);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn advance_to(&mut self, ack: u64) {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
@@ -268,7 +268,7 @@ impl Sender {
     }
 
     /// Growth of the window by an ACK of new data.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn grow(&mut self, acked: u64) {
         // A window that is not used says nothing about the path (RFC 7661 §4.3): no growth then.
         let before = self.flight() + acked;

@@ -144,13 +144,13 @@ impl Sender {
     }
 
     //= RFC 6298 §5.2, §5.3: off when all is acknowledged, restarted by an ACK of new data
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn restart_timer(&mut self, now: Time) {
         self.rto_at = (self.snd_una < self.snd_max).then(|| self.rtt.deadline(now));
     }
 
     /// The next instant at which a timer of the sender runs out.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn deadline(&self) -> Option<Time> {
         Time::earliest(self.rto_at, self.persist_at)
     }

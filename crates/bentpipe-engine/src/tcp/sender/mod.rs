@@ -186,17 +186,17 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn snd_una(&self) -> u64 {
         self.snd_una
     }
 
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn snd_nxt(&self) -> u64 {
         self.snd_nxt
     }
 
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn snd_max(&self) -> u64 {
         self.snd_max
     }
@@ -256,7 +256,7 @@ impl Sender {
     }
 
     /// What the windows of both sides allow, as a right edge.
-    #[inline]
+    #[inline(always)]
     fn right_edge(&self, allowed: u64) -> u64 {
         self.snd_una + allowed.min(self.snd_wnd)
     }
@@ -330,7 +330,7 @@ impl Sender {
     }
 
     /// A new event: its burst begins.
-    #[inline]
+    #[inline(always)]
     fn new_event(&mut self) {
         self.burst = self.variant.max_burst.unwrap_or(u32::MAX);
         self.burst_sent = 0;

@@ -4,13 +4,13 @@ use super::*;
 
 impl Sender {
     /// The next segment to send now, if any.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn next(&mut self, now: Time) -> Option<Span> {
         let span = self.choose(now)?;
         Some(self.sent(now, span))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn choose(&mut self, now: Time) -> Option<Span> {
         if self.snd_nxt >= self.end() && self.phase == Phase::Open && self.open {
             return None;
@@ -47,7 +47,7 @@ impl Sender {
     }
 
     /// New data under the window, or everything again after `snd_nxt` went back.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn choose_by_window(&mut self, now: Time) -> Option<Span> {
         let edge = self.right_edge(self.window.usable());
         if self.snd_nxt >= self.end() {
@@ -62,7 +62,7 @@ impl Sender {
     }
 
     /// Whether a segment is not too small (RFC 9293 §3.8.6.2.1) and Nagle lets it go (§3.7.4).
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn worth_sending(&mut self, now: Time, span: &Span) -> bool {
         //= RFC 9293 §3.8.6: "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND",
         //= however little of it a window that has shrunk, or an old one that came late, lets out
@@ -189,7 +189,7 @@ impl Sender {
     }
 
     /// The segment that starts at `seq` and ends before `edge`.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn span(&self, seq: u64, edge: u64) -> Span {
         if seq == 0 {
             return Span { seq, len: 0, syn: true, fin: false, push: false, retransmission: false };
@@ -201,7 +201,7 @@ impl Sender {
     }
 
     /// Keeps the books of a segment that goes out now.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn sent(&mut self, now: Time, span: Span) -> Span {
         let nothing_out = self.snd_una == self.snd_max;
         let fresh = span.seq >= self.snd_max;

@@ -9,12 +9,12 @@ impl Connection {
             //= RFC 9293 §3.10.7.1: "An incoming segment not containing a RST causes a RST to be sent in response"
             State::Closed => {
                 if !segment.flags.has(Flags::RST) && self.config.shortcuts.handshake == Handshake::ThreeWay {
-                    self.refuse(&segment);
+                    self.refuse(segment);
                 }
             }
-            State::Listen => self.on_segment_listen(cx, &segment),
-            State::SynSent => self.on_segment_syn_sent(cx, &segment),
-            _ => self.on_segment_synchronized(cx, &segment),
+            State::Listen => self.on_segment_listen(cx, segment),
+            State::SynSent => self.on_segment_syn_sent(cx, segment),
+            _ => self.on_segment_synchronized(cx, segment),
         }
     }
 

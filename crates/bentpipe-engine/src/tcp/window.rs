@@ -248,8 +248,8 @@ impl CongestionWindow {
         }
     }
 
-    /// Smallest window that may ever be in force.
+    /// Whether the window is a segment at least. The first threshold may be as low as the user likes.
     pub(super) fn is_sound(&self) -> bool {
-        self.cwnd >= self.mss && self.ssthresh >= 2.0 * self.mss.min(self.ssthresh)
+        self.cwnd >= self.mss && self.ssthresh > 0.0
     }
 }

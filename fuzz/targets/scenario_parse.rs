@@ -3,13 +3,14 @@
 use bentpipe_study::scenario::Scenario;
 
 /// Any bytes; what is not UTF-8 is no file that an editor writes.
-pub fn run(data: &[u8]) {
+pub(crate) fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Scenario::parse(text, "fuzz.toml", &[]) {
         Ok(scenario) => {
             let written = scenario.to_toml();
-            let again = Scenario::parse(&written, "again.toml", &[])
-                .unwrap_or_else(|errors| panic!("what is written cannot be read:\n{}\n{written}", errors.render(false)));
+            let again = Scenario::parse(&written, "again.toml", &[]).unwrap_or_else(|errors| {
+                panic!("what is written cannot be read:\n{}\n{written}", errors.render(false))
+            });
             assert_eq!(again, scenario, "{written}");
             for variant in scenario.variant_names() {
                 scenario.with_variant(variant).expect("one of its own names");

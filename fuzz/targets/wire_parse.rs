@@ -6,7 +6,7 @@ use bentpipe_engine::wire::tcp::{HEADER, Near, Translation};
 use bentpipe_engine::wire::{ipv4, ipv6, udp};
 
 /// The first byte says what the rest is taken for.
-pub fn run(data: &[u8]) {
+pub(crate) fn run(data: &[u8]) {
     let Some((&kind, rest)) = data.split_first() else { return };
     match kind % 4 {
         0 => whole_packet(rest),

@@ -1,9 +1,9 @@
 //! The SACK scoreboard (RFC 6675 §3, §4): what the peer holds, what is lost, what was sent again. Facts, no policy.
 //!
 //! RFC 6675 walks the window octet by octet. Here two cursors move up instead and counters follow them, so that each
-//! SACKed range is visited a constant number of times: everything not SACKed below `lost_edge` is lost (`IsLost` is
-//! monotone), everything not SACKed below `high_rxt` has been retransmitted in this recovery. The literal walk lives
-//! in the tests as the oracle.
+//! SACKed range is visited a constant number of times: everything not SACKed below `lost_edge` is lost (`IsLost` falls
+//! with the sequence number, and what was lost once stays so), everything not SACKed below `high_rxt` has been
+//! retransmitted in this recovery. The literal walk lives in the tests as the oracle.
 
 use super::ranges::Ranges;
 
@@ -145,9 +145,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 6675 §4, octet by octet.
+    /// RFC 6675 §4, octet by octet. What was lost once stays so: when ranges grow together, fewer of them lie above a
+    /// byte than before, but nothing has been found again.
     struct Literal {
         sacked: Vec<bool>,
+        lost: Vec<bool>,
         una: u64,
         high_rxt: u64,
         dup_thresh: u32,
@@ -156,6 +158,16 @@ mod tests {
 
     impl Literal {
         fn is_lost(&self, seq: u64) -> bool {
+            self.lost[seq as usize]
+        }
+
+        fn find_losses(&mut self) {
+            for seq in 0..self.lost.len() {
+                self.lost[seq] |= self.meets_is_lost(seq as u64);
+            }
+        }
+
+        fn meets_is_lost(&self, seq: u64) -> bool {
             let above: Vec<bool> = (seq + 1..self.sacked.len() as u64).map(|s| self.sacked[s as usize]).collect();
             let bytes = above.iter().filter(|s| **s).count() as u64;
             let starts = above.iter().enumerate().filter(|(i, s)| **s && (*i == 0 || !above[i - 1])).count();
@@ -177,15 +189,15 @@ mod tests {
     }
 
     proptest! {
-        /// The cursors and the literal walk of RFC 6675 agree after any SACKs, ACKs and retransmissions. `IsLost` of a
-        /// byte cannot become false again, so the literal one is asked about SACKs that only grow.
+        /// The cursors and the literal walk of RFC 6675 agree after any SACKs, ACKs and retransmissions.
         #[test]
         fn agrees_with_the_literal_scoreboard(
             operations in prop::collection::vec((0u64..76, 1u64..10, 0u8..4), 1..40), smss in 1u64..6
         ) {
             let high_data = 80;
             let mut fast = Scoreboard::default();
-            let mut slow = Literal { sacked: vec![false; high_data as usize], una: 0, high_rxt: 0, dup_thresh: 3, smss };
+            let none = vec![false; high_data as usize];
+            let mut slow = Literal { sacked: none.clone(), lost: none, una: 0, high_rxt: 0, dup_thresh: 3, smss };
             for (seq, len, what) in operations {
                 match what {
                     0 | 1 if seq > slow.una => {
@@ -194,6 +206,7 @@ mod tests {
                         (seq..end).for_each(|s| slow.sacked[s as usize] = true);
                         prop_assert_eq!(fast.sack(seq, end), news);
                         fast.find_losses(3, 2 * smss);
+                        slow.find_losses();
                     }
                     2 => {
                         let Some(start) = slow.next_seg(false) else { continue };

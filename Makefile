@@ -55,6 +55,10 @@ fuzz:
 		(cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1) || exit 1; \
 	done
 
+# Writes the goldens anew; CHANGELOG.md then says which numbers changed and why.
+goldens:
+	UPDATE_GOLDENS=1 $(CARGO) test -p bentpipe-sim --test golden
+
 docs:
 	$(CARGO) doc --workspace --no-deps --open
 

@@ -1,9 +1,13 @@
 //! What can be asked for on the command line.
 
+mod model;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use model::{Model, Rates};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -44,6 +48,9 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     /// Say what a scenario is made of and what its links promise
     Explain(Explain),
+    /// Calculate without running anything
+    #[command(subcommand)]
+    Model(Model),
     /// List the scenarios that come with bentpipe
     Scenarios,
     /// List the TCP variants and what they are made of

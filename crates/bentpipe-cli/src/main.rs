@@ -37,6 +37,7 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Compare(compare) => commands::compare::compare(&compare),
         Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
         Command::Explain(explain) => commands::explain::explain(&explain),
+        Command::Model(model) => commands::model::model(&model),
         Command::Scenarios => commands::lists::scenarios(),
         Command::Variants(variants) => commands::lists::variants(&variants),
         Command::Schema => commands::lists::schema(),

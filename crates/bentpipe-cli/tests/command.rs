@@ -357,3 +357,19 @@ fn standard_input_is_a_scenario_too() {
     assert_eq!(first, "small: ");
     child.wait().expect("it ends");
 }
+
+#[test]
+fn rates_of_layers_are_calculated() {
+    let folder = folder();
+    let arguments = ["model", "rates", "--line", "OC-3c", "--mtu", "1500 B", "--json"];
+    let lines: Value = serde_json::from_str(&ok(folder.path(), &arguments)).expect("JSON");
+    // 1500 + 8 + 8 bytes in 32 cells of 48; 48/53 of 260/270 of 155.52 Mbit/s.
+    let expected = 155.52e6 * 260.0 / 270.0 * 48.0 / 53.0 * 1460.0 / (32.0 * 48.0);
+    assert_eq!(lines[0]["cells_per_datagram"], 32);
+    assert!((lines[0]["application_bits_per_second"].as_f64().expect("a number") - expected).abs() < 1e-3);
+    assert!(ok(folder.path(), &["model", "rates", "--line", "oc-12"]).contains("OC-12c"));
+    let error = refused(folder.path(), 2, &["model", "rates", "--line", "OC-4", "--mtu", "9180 B"]);
+    assert!(error.contains("OC-3c"), "{error}");
+    let error = refused(folder.path(), 2, &["model", "rates", "--line", "OC-3", "--mtu", "9180"]);
+    assert!(error.contains("64 kB"), "{error}");
+}

@@ -4,5 +4,6 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod lists;
+pub(crate) mod model;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -1,7 +1,7 @@
 //! Bytes to values and back: the headers as they stand on the wire.
 //!
 //! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ip`] and under it [`ipv4`] and
-//! [`ipv6`], [`udp`], [`tcp`].
+//! [`ipv6`], [`udp`], [`tcp`]; [`llc_snap`] where ATM carries them.
 //!
 //! Nothing here allocates, and parsing is total: each byte string gives a value or a [`WireError`]. What is not
 //! modelled: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer, ECN bits.
@@ -12,6 +12,7 @@ pub mod checksum;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
+pub mod llc_snap;
 pub mod seq;
 pub mod tcp;
 pub mod udp;
@@ -43,6 +44,8 @@ pub enum WireError {
     },
     /// The payload is longer than a [`Segment`](crate::tcp::Segment) or an IP packet can say.
     PayloadLength(usize),
+    /// What stands before the packet on a virtual channel is not LLC/SNAP with an EtherType.
+    Encapsulation([u8; 6]),
 }
 
 impl fmt::Display for WireError {
@@ -55,6 +58,9 @@ impl fmt::Display for WireError {
             WireError::Fragment => f.write_str("fragment of an IPv4 datagram"),
             WireError::OptionLength { kind, length } => write!(f, "TCP option {kind} with impossible length {length}"),
             WireError::PayloadLength(length) => write!(f, "payload of {length} bytes is too long"),
+            WireError::Encapsulation(found) => {
+                write!(f, "encapsulation {found:02x?} is not LLC/SNAP with an EtherType")
+            }
         }
     }
 }

@@ -33,6 +33,7 @@ use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 pub use bursts::mean_secs;
 pub use error::{ScenarioError, ScenarioErrors};
+pub use quantity::size;
 pub use schema::schema;
 pub use settings::Cell;
 pub use tcp::{TcpOverrides, UnknownName, VariantRow, Variants, resolve_tcp};

@@ -4,7 +4,7 @@
 //! read as exact decimals: "0.1 ms" is 100 000 ns, and what does not come out whole in the engine's unit is refused
 //! rather than rounded.
 
-use bentpipe_engine::units::{Duration, Rate};
+use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 /// A family of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,16 @@ pub(crate) const SEGMENTS: Dimension = Dimension {
     units: &[("segments", 1), ("segment", 1)],
     max: u32::MAX as u64,
 };
+
+/// An amount of data as people write it outside of a scenario, such as "9180 B".
+///
+/// # Errors
+/// What is wrong with it, and what it should look like.
+pub fn size(text: &str) -> Result<Bytes, String> {
+    SIZE.parse(text)
+        .map(Bytes::new)
+        .map_err(|bad| format!("{}, expected {} such as \"{}\"", bad.message, SIZE.name, SIZE.example))
+}
 
 /// What is wrong with a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,67 @@
+//! `bentpipe model`: what is calculated from formulas.
+
+use bentpipe_engine::atm::sonet::RateLadder;
+use serde::Serialize;
+
+use crate::args::{Model, Rates};
+use crate::failure::{End, Failure};
+use crate::output;
+
+pub(crate) fn model(model: &Model) -> Result<End, Failure> {
+    match model {
+        Model::Rates(args) => rates(args),
+    }
+}
+
+#[derive(Serialize)]
+struct Line {
+    line: String,
+    mtu_bytes: u32,
+    cells_per_datagram: u32,
+    line_bits_per_second: f64,
+    sonet_bits_per_second: f64,
+    aal5_bits_per_second: f64,
+    ip_bits_per_second: f64,
+    application_bits_per_second: f64,
+}
+
+fn rates(args: &Rates) -> Result<End, Failure> {
+    let ladders: Vec<(String, RateLadder)> =
+        args.lines.iter().map(|line| (line.to_string(), line.ladder(args.mtu, args.transport.headers()))).collect();
+    if args.json {
+        let lines = ladders.into_iter().map(|(line, ladder)| Line {
+            line,
+            mtu_bytes: args.mtu,
+            cells_per_datagram: ladder.cells,
+            line_bits_per_second: ladder.line,
+            sonet_bits_per_second: ladder.payload,
+            aal5_bits_per_second: ladder.aal5,
+            ip_bits_per_second: ladder.ip,
+            application_bits_per_second: ladder.application,
+        });
+        output::print_json(&lines.collect::<Vec<_>>())?;
+        return Ok(End::Done);
+    }
+    let rows = (0..layers(&ladders[0].1).len()).map(|row| {
+        let cells = ladders.iter().flat_map(|(_, ladder)| {
+            let (_, rate) = layers(ladder)[row];
+            [format!("{:.3}", rate / 1e6), format!("{:.2}", 100.0 * rate / ladder.line)]
+        });
+        std::iter::once(layers(&ladders[0].1)[row].0.to_owned()).chain(cells).collect()
+    });
+    let names = ladders.iter().flat_map(|(line, _)| [format!("{line} Mbit/s"), "%".to_owned()]);
+    let header: Vec<String> = std::iter::once("layer".to_owned()).chain(names).collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let cells = ladders[0].1.cells;
+    output::print(&format!(
+        "{}\n\nA datagram of {} B takes {cells} cells.\n",
+        output::table(&header, 1, rows),
+        args.mtu
+    ))?;
+    Ok(End::Done)
+}
+
+fn layers(ladder: &RateLadder) -> [(&'static str, f64); 5] {
+    let RateLadder { line, payload, aal5, ip, application, .. } = *ladder;
+    [("line", line), ("SONET payload", payload), ("AAL5", aal5), ("IP", ip), ("application", application)]
+}

@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 """Writes expected.toml and ns2.toml, the only places where the numbers of the `transat` paper and of ns-2 stand.
 
-    make_expected.py PAPER_DIR NS2_DIR
+    make_expected.py PAPERS_DIR NS2_DIR
 
-PAPER_DIR holds the transcription of the paper: `tables/all_tables.csv` and `claims.csv`, and beside it lies the list of
-what the papers contain, `../INDEX.md`. NS2_DIR holds the results of
-ns-2: `oracle_table1.csv` to `oracle_table14.csv` and `raw/raw_{1f,4f}_per{100,25,1}.csv`. Nothing but Python's
-standard library is needed. The results are committed, so that a build needs neither folder.
+PAPERS_DIR holds the transcriptions of the papers (see ../expected.py), for this one `tables/all_tables.csv`. NS2_DIR
+holds the results of ns-2: `oracle_table1.csv` to `oracle_table14.csv` and `raw/raw_{1f,4f}_per{100,25,1}.csv`.
 """
 
 import csv
 import json
-import re
 import statistics
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import expected
+from expected import number, text
 VARIANTS = ["Ref", "Ref_IW4", "Ref_DAASS", "SACK", "SACK_LT", "Enh", "Ref_RED", "Enh_RED"]
 NS2_NAMES = ["Ref. TCP", "Ref, IW4", "Ref, DAASS", "SACK", "SACK+LimTran", "Enhanced", "Ref+RED", "Enh+RED"]
 NS2_ROWS = {"Min": "min", "25% Perc.": "p25", "Median": "median", "75% Perc.": "p75", "Max": "max", "Average": "mean"}
@@ -104,15 +105,6 @@ def ns2_throughput(folder):
     return result
 
 
-def number(x, digits=6):
-    text = f"{x:.{digits}g}"
-    return text if any(c in text for c in ".e") else text + ".0"
-
-
-def text(x):
-    return json.dumps(x, ensure_ascii=False)
-
-
 def write_rows(out, heading, rows, digits=6):
     out.append(f"[{heading}]")
     for key, cells in rows.items():
@@ -188,66 +180,35 @@ FIGURES = {
 }
 
 
-
-def read_items(index):
-    """Topologies, mechanisms and experiments: id, kind, what it is, detail."""
-    for line in index.read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        if re.fullmatch(r"T-[NME]\d\d", cells[0]):
-            yield cells[:4]
-
-
 ROW_NOTE = """# Row keys: table 1 BUFFER[-cbrRATE]-SCALING (packets, Mbit/s, window scaling on or off); table 2
 # FLOW[-cbrRATE]-SCALING (fastest, slowest); tables 3 to 14 the statistic. Columns: `variants`, in that order; table 1
 # has no RED. Seconds, but "throughput" KB/s."""
 
 
 def main():
-    paper_dir, ns2_dir = Path(sys.argv[1]), Path(sys.argv[2])
-    tables = read_paper(paper_dir)
+    papers, ns2_dir = Path(sys.argv[1]), Path(sys.argv[2])
+    tables = read_paper(papers / "transat")
     cells = sum(len(row) for rows in tables.values() for row in rows.values())
     assert cells == 784, cells
 
-    out = [
-        "# The published values of the `transat` paper:",
-        "# D. Astuti, M. Kojo: Simulation Study of TCP Performance in TRANSAT Satellite Architecture, University of",
-        "# Helsinki. Tables 1 to 14 as printed (all 784 numbers; order of quantiles, means and throughputs checked by",
-        "# machine), the statements of the text as claims, the figures' readable numbers.",
-        "# Made by make_expected.py from a transcription of the paper. Do not edit: change the script.",
-        "#",
-        ROW_NOTE,
-        "",
-        f"variants = {json.dumps(VARIANTS)}",
-        "replications = 20",
-        "",
-    ]
+    title = "Simulation Study of TCP Performance in TRANSAT Satellite Architecture, University of Helsinki"
+    out = expected.head(papers, "transat", "T", title, "D. Astuti, M. Kojo", [
+        "Tables 1 to 14 as printed (all 784 numbers; order of quantiles, means and throughputs checked by machine), the",
+        "statements of the text as claims, the figures' readable numbers.",
+    ])
+    out[-1:] = [ROW_NOTE, "", f"variants = {json.dumps(VARIANTS)}", "replications = 20", ""]
     for n, rows in tables.items():
         order = STATISTICS if n > 2 else list(rows)
         ordered = {key: {v: rows[key][v] for v in VARIANTS if v in rows[key]} for key in order}
         out += [f"[table.T{n:02}]", f"title = {text(TITLES[n])}"]
         write_rows(out, f"table.T{n:02}.rows", ordered)
-    numbers = claim_numbers(tables)
-    with open(paper_dir / "claims.csv", newline="") as file:
-        claims = list(csv.DictReader(file))
-    assert [c["claim_id"] for c in claims] == list(numbers), "claims and their numbers"
-    for claim in claims:
-        published, low, high, unit, why = numbers[claim["claim_id"]]
-        out += ["[[claim]]", f"id = {text(claim['claim_id'])}"]
-        if not claim["value"]:
-            # Where only one of the two columns is filled, it is the numbers.
-            claim["value"], claim["conditions"] = claim["conditions"], "four flows"
-        out += [f"{key} = {text(claim[column])}" for key, column in
-                [("text", "description"), ("metric", "metric"), ("conditions", "conditions"), ("printed", "value"),
-                 ("tolerance", "tolerance"), ("source", "source")]]
-        out += [f"{key} = {number(x)}" for key, x in [("value", published), ("low", low), ("high", high)] if x is not None]
-        out += [f"unit = {text(unit)}", f"derivation = {text(why)}", ""]
-    for figure, (title, values) in FIGURES.items():
-        out += ["[[figure]]", f"id = {text(figure)}", f"title = {text(title)}"]
-        out += [f"{key} = {x}" for key, x in values.items()] + [""]
-    for item, kind, what, detail in read_items(paper_dir.parent / "INDEX.md"):
-        out += ["[[item]]", f"id = {text(item)}", f"kind = {text(kind)}", f"text = {text(what)}"]
-        out += ([f"detail = {text(detail)}"] if detail != "-" else []) + [""]
-    (HERE / "expected.toml").write_text("\n".join(out))
+    expected.write_claims(out, papers, "transat", claim_numbers(tables))
+    lines = expected.index(papers, "transat")
+    assert [figure for figure, _, _ in lines["F"]] == list(FIGURES)
+    titles = [(figure, title, "") for figure, (title, _) in FIGURES.items()]
+    expected.write_figures(out, titles, values={figure: values for figure, (_, values) in FIGURES.items()})
+    expected.write_items(out, lines)
+    expected.finish(out, HERE / "expected.toml")
 
     value, low, high = read_ns2(ns2_dir)
     for n, row in ns2_throughput(ns2_dir).items():

@@ -153,6 +153,15 @@ const REPRODUCE_MORE: &str = "\
 Papers:
   transat   Astuti, Kojo: Simulation Study of TCP Performance in TRANSAT Satellite
             Architecture
+  minei     Minei, Cohen: High Speed Internet Access Through Unidirectional
+            Geostationary Satellite Channels
+  acts      Charalambos, Lazarou, Frost, Evans, Jonkman: Experiments and Simulations of
+            TCP/IP over ATM over a High Data Rate Satellite Channel
+  hybrid    Zhu, Roy, Kim: Performance Modelling of TCP Enhancements in
+            Terrestrial-Satellite Hybrid Networks
+  stp       Canhoto, Anzaloni: Study of a New Transport Protocol for Satellite Links
+
+Ctrl-C stops and shows what is done; once more ends at once.
 
 Examples:
   bentpipe reproduce transat --table 1
@@ -192,6 +201,14 @@ pub(crate) struct Reproduce {
 pub(crate) enum Paper {
     /// TCP over GEO with error bursts, with and without a link layer that repairs them
     Transat,
+    /// A unidirectional GEO channel with a modem for the way back, and a sender for burst losses
+    Minei,
+    /// TCP over ATM over a GEO link of 155 and 622 Mbit/s
+    Acts,
+    /// Split connections against a link layer that repairs losses
+    Hybrid,
+    /// A transport protocol without slow start, in bit errors
+    Stp,
     /// Every paper
     All,
 }

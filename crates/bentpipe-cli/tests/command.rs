@@ -306,11 +306,13 @@ fn a_reader_that_has_enough_is_no_error() {
 /// Starts a run of days, waits until it is under way, and presses Ctrl-C.
 #[cfg(unix)]
 fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
-    let child = bentpipe(folder, &[arguments, &ENDLESS].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    ctrl_c(folder, &[arguments, &ENDLESS].concat())
+}
+
+/// Starts what takes long, waits until it is under way, and presses Ctrl-C.
+#[cfg(unix)]
+fn ctrl_c(folder: &Path, arguments: &[&str]) -> Output {
+    let child = bentpipe(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     // Long enough to have come to the run on a busy machine; the run itself would take hours.
     std::thread::sleep(Duration::from_secs(1));
     let pressed = Instant::now();
@@ -344,6 +346,20 @@ fn ctrl_c_keeps_complete_replications() {
     assert_eq!(output.status.code(), Some(130), "{error}");
     assert!(error.contains("interrupted: 0 of 1000 replications are complete"), "{error}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("over sack"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_reproduction_shows_what_is_done() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // So many replications that no table is done before the signal.
+    let arguments = ["reproduce", "transat", "--table", "3", "--reps", "1000000", "--threads", "1", "--json"];
+    let output = ctrl_c(folder.path(), &arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("interrupted after 0 rows; the rest is missing"), "{error}");
+    let json = json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!((&json["interrupted"], &json["rows"]), (&true.into(), &serde_json::json!([])));
 }
 
 #[test]

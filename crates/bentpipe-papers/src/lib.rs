@@ -1,11 +1,19 @@
 //! Published results, and whether bentpipe bears them out: the only place where the numbers of a paper meet ours.
 //!
-//! [`published`] holds what is printed, [`transat`] the study of TCP over a GEO link with the S-LACP link protocol.
+//! [`published`] holds what is printed. Each paper has a room: [`transat`], `minei`, `acts`, `hybrid`, `stp`; what they
+//! share is `lab`, where runs are made, `inventory`, where each item can be seen, and `unbuilt`, what is left.
 //! [`reproduce`] is the door: it runs what is asked for and answers with rows.
 #![forbid(unsafe_code)]
 
+mod acts;
+mod hybrid;
+mod inventory;
+mod lab;
+mod minei;
 pub mod published;
 pub mod reproduce;
+mod stp;
 pub mod transat;
+mod unbuilt;
 
 pub use bentpipe_study::report::{Row, Verdict, render_text, to_json};

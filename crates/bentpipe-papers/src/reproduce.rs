@@ -6,6 +6,7 @@ use bentpipe_sim::RunError;
 use bentpipe_study::report::WriteError;
 
 use crate::Row;
+use crate::published::Paper;
 
 /// What to reproduce, and how.
 #[derive(Clone, Debug)]
@@ -23,13 +24,56 @@ pub struct Options {
     pub threads: usize,
     /// Where figures go, as SVG and CSV; `None` draws none.
     pub out_dir: Option<PathBuf>,
+    /// Asked now and then whether to stop; what is done by then is in [`ReproduceError::Cut`].
+    pub stop: fn() -> bool,
 }
 
 impl Default for Options {
-    /// Everything, 200 replications from seed 1, on all processors, without files.
+    /// Everything, 200 replications from seed 1, on all processors, without files, to the end.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Options { table: None, figure: None, reps: 200, seed: 1, threads, out_dir: None }
+        Options { table: None, figure: None, reps: 200, seed: 1, threads, out_dir: None, stop: || false }
+    }
+}
+
+impl Options {
+    /// Whether the whole paper is asked for: its claims, items and decisions too.
+    pub(crate) fn everything(&self) -> bool {
+        self.table.is_none() && self.figure.is_none()
+    }
+
+    /// Whether that row of the paper is asked for.
+    pub(crate) fn asks_for(&self, paper: &Paper, id: &str) -> bool {
+        let is = |kind: char, number: Option<u8>| {
+            number.is_some_and(|number| id == format!("{}-{kind}{number:02}", paper.letter))
+        };
+        self.everything() || is('T', self.table) || is('F', self.figure)
+    }
+
+    /// Whether table `number` is asked for.
+    pub(crate) fn wants_table(&self, number: u8) -> bool {
+        self.everything() || self.table == Some(number)
+    }
+
+    /// Whether figure `number` is asked for.
+    pub(crate) fn wants_figure(&self, number: u8) -> bool {
+        self.everything() || self.figure == Some(number)
+    }
+
+    /// Refuses what the paper does not have, and replications too few for a range.
+    pub(crate) fn check(&self, paper: &Paper) -> Result<(), ReproduceError> {
+        for (part, number, last) in
+            [("table", self.table, paper.last_table()), ("figure", self.figure, paper.last_figure())]
+        {
+            match number {
+                Some(_) if last == 0 => return Err(ReproduceError::NoSuchKind { paper: paper.key.clone(), part }),
+                Some(number) if !(1..=last).contains(&number) => {
+                    return Err(ReproduceError::NoSuchPart { part, number, last });
+                }
+                _ => {}
+            }
+        }
+        if self.reps < 2 { Err(ReproduceError::TooFewReplications(self.reps)) } else { Ok(()) }
     }
 }
 
@@ -49,6 +93,17 @@ pub enum ReproduceError {
         /// The last one.
         last: u8,
     },
+    /// A paper without tables or figures.
+    #[error("the paper `{paper}` has no numbered {part}s")]
+    NoSuchKind {
+        /// Its short name.
+        paper: String,
+        /// "table" or "figure".
+        part: &'static str,
+    },
+    /// A table or figure of all papers.
+    #[error("each paper has its own {0}s: name a paper, or leave the {0} out")]
+    WhosePart(&'static str),
     /// No replications asked for.
     #[error("at least 2 replications are needed, not {0}")]
     TooFewReplications(u32),
@@ -60,6 +115,12 @@ pub enum ReproduceError {
         /// Its seed.
         seed: u64,
     },
+    /// Somebody asked to stop.
+    #[error("stopped after {} rows", rows.len())]
+    Cut {
+        /// What was done by then.
+        rows: Vec<Row>,
+    },
     /// The simulator cannot run at all.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -68,10 +129,110 @@ pub enum ReproduceError {
     Write(#[from] WriteError),
 }
 
-/// Reproduces the `transat` paper: its tables, figures and claims, as far as `options` asks for them.
+impl ReproduceError {
+    /// Somebody asked to stop, and nothing was done since the last part.
+    pub(crate) fn cut() -> Self {
+        ReproduceError::Cut { rows: Vec::new() }
+    }
+}
+
+/// Does work that adds rows part by part. When it is cut short, what was added before stays.
+pub(crate) fn in_parts(
+    work: impl FnOnce(&mut Vec<Row>) -> Result<(), ReproduceError>,
+) -> Result<Vec<Row>, ReproduceError> {
+    let mut rows = Vec::new();
+    match work(&mut rows) {
+        Ok(()) => Ok(rows),
+        Err(ReproduceError::Cut { rows: of_the_last }) => {
+            rows.extend(of_the_last);
+            Err(ReproduceError::Cut { rows })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What reproduces a paper.
+type Study = fn(&Options, Progress<'_>) -> Result<Vec<Row>, ReproduceError>;
+
+const STUDIES: [Study; 5] = [transat, minei, acts, hybrid, stp];
+
+/// Reproduces the `transat` paper (Astuti and Kojo): its tables, figures, claims, items and decisions, as far as
+/// `options` asks for them.
 ///
 /// # Errors
-/// What the paper does not have, too few replications, a file that cannot be written.
+/// What the paper does not have, too few replications, a file that cannot be written, a request to stop.
 pub fn transat(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
     crate::transat::reproduce(options, progress)
+}
+
+/// Reproduces the `minei` paper (Minei and Cohen).
+///
+/// # Errors
+/// As [`transat`].
+pub fn minei(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
+    crate::minei::reproduce(options, progress)
+}
+
+/// Reproduces the `acts` paper (Charalambos and others).
+///
+/// # Errors
+/// As [`transat`].
+pub fn acts(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
+    crate::acts::reproduce(options, progress)
+}
+
+/// Reproduces the `hybrid` paper (Zhu, Roy and Kim).
+///
+/// # Errors
+/// As [`transat`].
+pub fn hybrid(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
+    crate::hybrid::reproduce(options, progress)
+}
+
+/// Reproduces the `stp` paper (Canhoto and Anzaloni).
+///
+/// # Errors
+/// As [`transat`].
+pub fn stp(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
+    crate::stp::reproduce(options, progress)
+}
+
+/// Reproduces all papers, one after the other.
+///
+/// # Errors
+/// As [`transat`], and a table or figure, of which each paper has its own.
+pub fn all(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
+    if options.table.is_some() || options.figure.is_some() {
+        return Err(ReproduceError::WhosePart(if options.table.is_some() { "table" } else { "figure" }));
+    }
+    in_parts(|rows| {
+        for study in STUDIES {
+            rows.extend(study(options, progress)?);
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str) -> Row {
+        Row::new(id, "", None, None, "")
+    }
+
+    #[test]
+    fn what_was_done_before_the_cut_stays() {
+        let cut = in_parts(|rows| {
+            rows.push(row("a"));
+            rows.extend(in_parts(|rows| {
+                rows.push(row("b"));
+                Err(ReproduceError::cut())
+            })?);
+            rows.push(row("never"));
+            Ok(())
+        });
+        let Err(ReproduceError::Cut { rows }) = cut else { panic!("{cut:?}") };
+        assert_eq!(rows, [row("a"), row("b")]);
+    }
 }

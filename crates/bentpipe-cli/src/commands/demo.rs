@@ -7,7 +7,7 @@
 use std::io::IsTerminal;
 
 use bentpipe_engine::NoProbe;
-use bentpipe_papers::published::TRANSAT;
+use bentpipe_papers::published::TRANSAT_TABLES;
 use bentpipe_sim::record::{Sequence, Summary};
 use bentpipe_sim::run;
 use bentpipe_study::report::Figure;
@@ -59,7 +59,7 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
         let (Some(time), Some(limit), Some(x_limit)) = (flow.time_s, flow.limit_time_s, flow.x_limit) else {
             return Err(Failure::broken(format!("the transfer with {meaning} did not end")));
         };
-        let published = column.and_then(|column| TRANSAT.cell(TABLE, ROW, column));
+        let published = column.and_then(|column| TRANSAT_TABLES.cell(TABLE, ROW, column));
         results.push(Result { meaning, published, time, limit, x_limit });
     }
     let remake = Remake::new(base.seed);

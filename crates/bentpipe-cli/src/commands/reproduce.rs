@@ -1,13 +1,13 @@
 //! `bentpipe reproduce`: a paper's tables and figures beside ours.
 
-use bentpipe_papers::reproduce::{Options, ReproduceError, transat};
+use bentpipe_papers::reproduce::{Options, ReproduceError, acts, all, hybrid, minei, stp, transat};
 use bentpipe_papers::{Row, render_text};
 use serde::Serialize;
 
 use crate::args::{Paper, Reproduce};
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
-use crate::progress;
+use crate::{interrupt, progress};
 
 #[derive(Serialize)]
 struct Json<'a> {
@@ -15,6 +15,7 @@ struct Json<'a> {
     remake: Remake,
     seed: u64,
     reps: u32,
+    interrupted: bool,
     rows: &'a [Row],
 }
 
@@ -27,23 +28,32 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
         seed: args.seed,
         threads: if args.threads == 0 { defaults.threads } else { args.threads },
         out_dir: args.out.clone(),
+        stop: interrupt::asked,
     };
     if let Some(folder) = &args.out {
         output::check_writable(&folder.join("figure.svg"))?;
     }
     let bar = progress::spinner();
     let hears = |what: &str, done: usize, of: usize| bar.set_message(format!("{what}: {done} of {of}"));
-    let rows = match args.paper {
-        Paper::Transat | Paper::All => transat(&options, &hears),
+    let study = match args.paper {
+        Paper::Transat => transat,
+        Paper::Minei => minei,
+        Paper::Acts => acts,
+        Paper::Hybrid => hybrid,
+        Paper::Stp => stp,
+        Paper::All => all,
     };
+    interrupt::heed();
+    let rows = study(&options, &hears);
     bar.finish_and_clear();
-    let rows = rows.map_err(|error| match &error {
-        ReproduceError::NoSuchPart { .. } | ReproduceError::TooFewReplications(_) => Failure::usage(&error, None),
-        _ => Failure::broken(&error),
-    })?;
+    let (rows, interrupted) = match rows {
+        Ok(rows) => (rows, false),
+        Err(ReproduceError::Cut { rows }) => (rows, true),
+        Err(error) => return Err(failure(&error)),
+    };
     let remake = Remake::new(args.seed);
     if args.json {
-        output::print_json(&Json { remake, seed: args.seed, reps: args.reps, rows: &rows })?;
+        output::print_json(&Json { remake, seed: args.seed, reps: args.reps, interrupted, rows: &rows })?;
     } else {
         let text = render_text(&rows, output::width());
         output::print(&format!("{text}{}\n", remake.line()))?;
@@ -51,5 +61,19 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
     if let Some(folder) = &args.out {
         eprintln!("figures are in {}", folder.display());
     }
+    if interrupted {
+        eprintln!("interrupted after {} rows; the rest is missing", rows.len());
+        return Ok(End::Interrupted);
+    }
     Ok(End::Done)
+}
+
+fn failure(error: &ReproduceError) -> Failure {
+    match error {
+        ReproduceError::NoSuchPart { .. }
+        | ReproduceError::NoSuchKind { .. }
+        | ReproduceError::WhosePart(_)
+        | ReproduceError::TooFewReplications(_) => Failure::usage(error, None),
+        _ => Failure::broken(error),
+    }
 }

@@ -36,11 +36,11 @@ pub(super) fn burst_on_packets(
 ) -> Result<Setting, ReproduceError> {
     let clean = Setting::one_flow().with_variant(variant);
     let (_, trace) = lab.traced(&clean)?;
-    let crosses = |packet: Option<u64>| {
-        let packet = packet.expect("the figure names its packets") as f64;
+    let crosses = |name| {
+        let packet = figure.value(name).expect("the figure names its packets");
         trace.flows[0].crossed.iter().find(|p| p.1 == packet).expect("the transfer is longer").0
     };
-    let (first, last) = (crosses(figure.first_packet), crosses(figure.last_packet));
+    let (first, last) = (crosses("first_packet"), crosses("last_packet"));
     // A packet is lost by the state as it leaves the link, and delayed by the state as its transmission begins: 255 ms
     // and the 4 ms of its own transmission before. Packets are 4 ms apart, so 1 ms on either side meets no other.
     let shift = if kind == Burst::Delays { 0.259 } else { 0.0 };
@@ -196,7 +196,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
     }
     let claim = claims::claim(lab, shown_by(number))?;
     let mut row = Row::new(id, figure.title.as_str(), None, None, "");
-    if let Some(printed) = figure.burst_start_s {
+    if let Some(printed) = figure.value("burst_start_s") {
         // The burst is put on the packets that the figure names; when that is, is ours to say.
         let variant = Variant::Ref;
         let kind = if number == 7 { Burst::Loses } else { Burst::Delays };

@@ -1,25 +1,17 @@
-//! Where the runs are made, each once.
-
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
+//! The runs of this study: settings in, results out, each transfer ended.
 
 use bentpipe_engine::units::Duration;
-use bentpipe_sim::{FlowResult, RunResult, replicate, run};
+use bentpipe_sim::{FlowResult, RunResult};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 
 use super::record::{Recorder, recorder};
 use super::setting::Setting;
-use crate::reproduce::{Options, Progress, ReproduceError};
+use crate::lab::Runs;
+use crate::reproduce::ReproduceError;
 
-/// Results in the order of the seeds.
-type Runs = Rc<Vec<RunResult>>;
-
-/// Makes runs and remembers their results: a claim about a cell that a table has computed costs nothing.
+/// Runs settings and refuses results of transfers that did not end.
 pub(super) struct Lab<'a> {
-    options: &'a Options,
-    progress: Progress<'a>,
-    known: RefCell<BTreeMap<(Setting, u32), Runs>>,
+    general: &'a crate::lab::Lab<'a>,
 }
 
 /// From the start of a flow to the arrival of its last missing byte at the receiver, seconds: the paper's elapsed time
@@ -32,48 +24,39 @@ pub(super) fn elapsed(flow: &FlowResult) -> Option<f64> {
 }
 
 impl<'a> Lab<'a> {
-    pub(super) fn new(options: &'a Options, progress: Progress<'a>) -> Self {
-        Lab { options, progress, known: RefCell::default() }
+    pub(super) fn new(general: &'a crate::lab::Lab<'a>) -> Self {
+        Lab { general }
     }
 
     /// The first seed.
     pub(super) fn seed(&self) -> u64 {
-        self.options.seed
+        self.general.seed()
     }
 
     /// One run with the first seed.
     pub(super) fn single(&self, setting: &Setting) -> Result<RunResult, ReproduceError> {
-        Ok(self.runs(setting, 1)?[0].clone())
+        let (what, scenario) = (setting.to_string(), setting.scenario());
+        let result = self.general.single(&what, &scenario)?;
+        check_ended(&scenario, &result, &what)?;
+        Ok(result)
     }
 
     /// As many runs as were asked for.
     pub(super) fn replications(&self, setting: &Setting) -> Result<Runs, ReproduceError> {
-        self.runs(setting, self.options.reps)
+        self.runs(setting, self.general.options().reps)
     }
 
     /// So many runs.
     pub(super) fn runs(&self, setting: &Setting, count: u32) -> Result<Runs, ReproduceError> {
-        let key = (setting.clone(), count);
-        if let Some(known) = self.known.borrow().get(&key) {
-            return Ok(known.clone());
-        }
-        let what = setting.to_string();
-        let scenario = setting.scenario();
-        let first = self.options.seed;
-        let total = count as usize;
-        let seeds = first..first + count as u64;
-        let results = replicate(&scenario, seeds, self.options.threads, |done| (self.progress)(&what, done, total))?;
-        for result in &results {
-            check_ended(&scenario, result, &what)?;
-        }
-        let results = Rc::new(results);
-        self.known.borrow_mut().insert(key, results.clone());
+        let (what, scenario) = (setting.to_string(), setting.scenario());
+        let results = self.general.runs(&what, &scenario, count)?;
+        results.iter().try_for_each(|result| check_ended(&scenario, result, &what))?;
         Ok(results)
     }
 
     /// One run with the first seed, with everything that happened.
     pub(super) fn traced(&self, setting: &Setting) -> Result<(RunResult, Recorder), ReproduceError> {
-        self.traced_with_seed(setting, self.options.seed)
+        self.traced_with_seed(setting, self.seed())
     }
 
     /// The same with another seed.
@@ -84,7 +67,7 @@ impl<'a> Lab<'a> {
     ) -> Result<(RunResult, Recorder), ReproduceError> {
         let scenario = setting.scenario().with_seed(seed);
         let mut recorder = recorder(&scenario);
-        let result = run(&scenario, seed, &mut recorder)?;
+        let result = self.general.watched(&scenario, seed, &mut recorder)?;
         check_ended(&scenario, &result, &setting.to_string())?;
         Ok((result, recorder))
     }

@@ -11,7 +11,7 @@ use bentpipe_study::stats::{Interval, Sample, Subsets};
 use super::lab::{Lab, elapsed};
 use super::setting::{Setting, Variant};
 use super::single;
-use crate::published::{OtherCell, TRANSAT, TRANSAT_NS2};
+use crate::published::{OtherCell, TRANSAT_NS2, TRANSAT_TABLES};
 use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
 
@@ -93,7 +93,7 @@ pub(super) fn rows(lab: &Lab<'_>, table: u8) -> Result<Vec<Row>, ReproduceError>
         let units: Vec<Vec<f64>> = runs.iter().map(|run| picked(run, pick)).collect();
         let ours = statistics(units.concat(), kilobytes);
         let name = format!("transat/T{table:02}/{}", variant.key());
-        let subsets = Subsets { population: units.len(), size: TRANSAT.replications, draws: DRAWS };
+        let subsets = Subsets { population: units.len(), size: TRANSAT_TABLES.replications, draws: DRAWS };
         let ranges = subsets
             .ranges(LEVEL, &mut Stream::named(lab.seed(), &name), |drawn| {
                 statistics(drawn.iter().flat_map(|&i| units[i].iter().copied()).collect(), kilobytes)
@@ -101,9 +101,9 @@ pub(super) fn rows(lab: &Lab<'_>, table: u8) -> Result<Vec<Row>, ReproduceError>
             .expect("replications were checked to be there");
         by_variant.push((variant, ours, ranges));
     }
-    let title = &TRANSAT.table(table).expect("tables 1 to 14").title;
+    let title = &TRANSAT_TABLES.table(table).expect("tables 1 to 14").title;
     let medians = by_variant.iter().map(|(variant, ours, _)| {
-        let paper = TRANSAT.cell(table, "median", variant.key()).expect("a full table");
+        let paper = TRANSAT_TABLES.cell(table, "median", variant.key()).expect("a full table");
         let ns2 = TRANSAT_NS2.cell(table, "median", variant.key()).expect("ns-2 has every cell").value;
         (ours[MEDIAN], paper, ns2)
     });
@@ -113,7 +113,7 @@ pub(super) fn rows(lab: &Lab<'_>, table: u8) -> Result<Vec<Row>, ReproduceError>
     let mut rows = vec![single::distance_row(table, "medians", ours, ns2)];
     for (column, statistic) in STATISTICS.iter().enumerate() {
         for (variant, ours, ranges) in &by_variant {
-            let Some(paper) = TRANSAT.cell(table, statistic, variant.key()) else { continue };
+            let Some(paper) = TRANSAT_TABLES.cell(table, statistic, variant.key()) else { continue };
             let ns2 = TRANSAT_NS2.cell(table, statistic, variant.key()).expect("ns-2 has every cell");
             let unit = if *statistic == "throughput" { "KB/s" } else { "s" };
             let range = ranges[column];
@@ -143,11 +143,11 @@ fn judge(paper: f64, ours: f64, range: Interval, ns2: OtherCell) -> (Verdict, St
         None => format!("ns-2 gives {:.2}", ns2.value),
     };
     if range.contains(paper) {
-        return (Verdict::Match, format!("inside the 90 % range for samples of {}", TRANSAT.replications));
+        return (Verdict::Match, format!("inside the 90 % range for samples of {}", TRANSAT_TABLES.replications));
     }
     let ratio = ours / paper;
     let verdict = if (1.0 / SAME_SIZE..=SAME_SIZE).contains(&ratio) { Verdict::Shape } else { Verdict::Differs };
-    (verdict, format!("outside the 90 % range for samples of {}; {ns2_says}", TRANSAT.replications))
+    (verdict, format!("outside the 90 % range for samples of {}; {ns2_says}", TRANSAT_TABLES.replications))
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl Variant {
 }
 
 /// Error bursts on the satellite link, in the direction of the data.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bursts {
     /// None.
     None,
@@ -115,7 +115,7 @@ pub(super) enum Bursts {
 }
 
 /// A world of the paper.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
     variant: Variant,
     flows: u8,

@@ -9,7 +9,7 @@ use bentpipe_sim::RunResult;
 
 use super::lab::{Lab, elapsed};
 use super::setting::{Setting, Variant};
-use crate::published::{TRANSAT, TRANSAT_NS2};
+use crate::published::{TRANSAT_NS2, TRANSAT_TABLES};
 use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
 
@@ -56,10 +56,10 @@ struct Cell {
 
 fn cells(lab: &Lab<'_>, table: u8) -> Result<Vec<Cell>, ReproduceError> {
     let mut cells = Vec::new();
-    for key in TRANSAT.table(table).expect("tables 1 and 2").rows.keys() {
+    for key in TRANSAT_TABLES.table(table).expect("tables 1 and 2").rows.keys() {
         let (setting, last) = plan(table, key).expect("every row key has a plan");
         for variant in Variant::ALL {
-            let Some(paper) = TRANSAT.cell(table, key, variant.key()) else { continue };
+            let Some(paper) = TRANSAT_TABLES.cell(table, key, variant.key()) else { continue };
             let setting = setting.clone().with_variant(variant);
             let run = lab.single(&setting)?;
             let ours = time(&run, last).expect("the lab refuses unfinished runs");
@@ -88,7 +88,7 @@ fn summary(table: u8, cells: &[Cell]) -> Row {
 /// tenth: single runs with losses differ by a packet here and there even where the model is the same.
 pub(super) fn distance_row(table: u8, what: &str, ours: f64, ns2: f64) -> Row {
     let allowed = 1.1 * ns2;
-    let title = &TRANSAT.table(table).expect("14 tables").title;
+    let title = &TRANSAT_TABLES.table(table).expect("14 tables").title;
     let row =
         Row::new(format!("T-T{table:02}"), format!("{title}; mean |ln(ours/paper)|, {what}"), None, Some(ours), "")
             .within(None, Some(allowed));
@@ -100,7 +100,7 @@ pub(super) fn distance_row(table: u8, what: &str, ours: f64, ns2: f64) -> Row {
 pub(super) fn rows(lab: &Lab<'_>, table: u8) -> Result<Vec<Row>, ReproduceError> {
     let cells = cells(lab, table)?;
     let typical = mean_distance(cells.iter().filter(|c| !c.loss_free).map(|c| (c.ns2, c.paper))).exp_m1();
-    let title = &TRANSAT.table(table).expect("tables 1 and 2").title;
+    let title = &TRANSAT_TABLES.table(table).expect("tables 1 and 2").title;
     let rows = cells.iter().map(|cell| {
         let tolerance = if cell.loss_free { loss_free_tolerance(cell) } else { typical };
         let (verdict, why) = judge(cell, tolerance);
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!((setting, last), (Setting::four_flows(), false));
         assert_eq!(plan(1, "50-cbr9-on"), None);
         for table in [1, 2] {
-            assert!(TRANSAT.table(table).expect("a table").rows.keys().all(|key| plan(table, key).is_some()));
+            assert!(TRANSAT_TABLES.table(table).expect("a table").rows.keys().all(|key| plan(table, key).is_some()));
         }
     }
 

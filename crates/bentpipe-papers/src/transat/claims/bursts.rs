@@ -4,7 +4,7 @@ use super::super::lab::Lab;
 use super::super::replicated::median;
 use super::super::setting::Variant;
 use super::Finding;
-use crate::published::{TRANSAT, TRANSAT_NS2};
+use crate::published::{TRANSAT_NS2, TRANSAT_TABLES};
 use crate::reproduce::ReproduceError;
 
 type Found = Result<Finding, ReproduceError>;
@@ -13,7 +13,7 @@ type Found = Result<Finding, ReproduceError>;
 const BURSTS: std::ops::RangeInclusive<u8> = 3..=14;
 
 fn published(table: u8, variant: Variant) -> f64 {
-    TRANSAT.cell(table, "median", variant.key()).expect("a full table")
+    TRANSAT_TABLES.cell(table, "median", variant.key()).expect("a full table")
 }
 
 fn ns2(table: u8, variant: Variant) -> f64 {

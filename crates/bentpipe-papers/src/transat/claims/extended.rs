@@ -7,7 +7,7 @@ use super::super::lab::{Lab, elapsed};
 use super::super::record::Recorder;
 use super::super::setting::{Setting, Variant};
 use super::Finding;
-use crate::published::TRANSAT;
+use crate::published::{TRANSAT, TRANSAT_TABLES};
 use crate::reproduce::ReproduceError;
 
 type Found = Result<Finding, ReproduceError>;
@@ -20,7 +20,7 @@ const TEN_MEGABYTES: u32 = 10_417;
 
 /// As many runs as the paper has.
 fn seeds(lab: &Lab<'_>) -> std::ops::Range<u64> {
-    lab.seed()..lab.seed() + TRANSAT.replications as u64
+    lab.seed()..lab.seed() + TRANSAT_TABLES.replications as u64
 }
 
 /// A tick of the sender's clock between ns-2's default of 0.1 s and the 0.5 s that fit tables 4 and 5 best. The paper
@@ -50,7 +50,7 @@ fn spurious(lab: &Lab<'_>, setting: &Setting) -> Result<(usize, usize, f64), Rep
         bursts += bursts_met(&trace);
         time += elapsed(&result.flows[0]).expect("the lab refuses unfinished runs");
     }
-    Ok((timeouts, bursts.max(1), time / TRANSAT.replications as f64))
+    Ok((timeouts, bursts.max(1), time / TRANSAT_TABLES.replications as f64))
 }
 
 /// Two extra round trips cause no spurious timeouts.
@@ -81,7 +81,7 @@ pub(super) fn t_c28(lab: &Lab<'_>) -> Found {
 /// F-RTO avoids the unnecessary retransmissions. Tested with the finer clock: with the coarse one there are none.
 pub(super) fn t_c29(lab: &Lab<'_>) -> Found {
     let count = |setting: Setting| {
-        let runs = lab.runs(&setting.with_tick(FINER_TICK_MS), TRANSAT.replications as u32)?;
+        let runs = lab.runs(&setting.with_tick(FINER_TICK_MS), TRANSAT_TABLES.replications as u32)?;
         let sum = |pick: fn(&bentpipe_engine::tcp::TcpStats) -> u64| runs.iter().map(|r| pick(&r.flows[0].stats)).sum();
         Ok::<(u64, u64, u64), ReproduceError>((
             sum(|s| s.retransmits),
@@ -101,7 +101,7 @@ pub(super) fn t_c29(lab: &Lab<'_>) -> Found {
 }
 
 fn median_of_ten_megabytes(lab: &Lab<'_>, setting: Setting) -> Result<f64, ReproduceError> {
-    let runs = lab.runs(&setting.with_segments(TEN_MEGABYTES), TRANSAT.replications as u32)?;
+    let runs = lab.runs(&setting.with_segments(TEN_MEGABYTES), TRANSAT_TABLES.replications as u32)?;
     let times = runs.iter().filter_map(|run| elapsed(&run.flows[0])).collect();
     Ok(Sample::new(times).expect("the lab refuses unfinished runs").median())
 }
@@ -116,7 +116,7 @@ pub(super) fn t_c30(lab: &Lab<'_>) -> Found {
     let shown: Vec<_> = medians.iter().map(|m| format!("{m:.0}")).collect();
     let all = medians.iter().all(|&m| claim.holds_for(m));
     let spread = medians.iter().copied().fold(0.0, f64::max) / medians.iter().copied().fold(f64::INFINITY, f64::min);
-    let note = format!("medians of {} runs: {} s", TRANSAT.replications, shown.join(" / "));
+    let note = format!("medians of {} runs: {} s", TRANSAT_TABLES.replications, shown.join(" / "));
     let typical = Sample::new(medians).expect("six variants").median();
     Ok(Finding::new(typical, note).and(all).or_shape(spread < 1.5))
 }
@@ -164,7 +164,7 @@ pub(super) fn t_c34(lab: &Lab<'_>) -> Found {
                 trace.bursts_until(end).iter().map(|b| (b.0 + extra, b.1 + extra + 2.5 * Setting::BASE_RTT)).collect();
             drops += flow.queue_drops.iter().filter(|p| windows.iter().any(|w| w.0 <= p.0 && p.0 <= w.1)).count();
         }
-        Ok::<_, ReproduceError>(drops as f64 / TRANSAT.replications as f64)
+        Ok::<_, ReproduceError>(drops as f64 / TRANSAT_TABLES.replications as f64)
     };
     let (one, two, three) = (after_bursts(1)?, after_bursts(2)?, after_bursts(3)?);
     let note = format!(

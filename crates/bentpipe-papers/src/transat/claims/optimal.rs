@@ -6,7 +6,7 @@ use super::super::lab::{Lab, elapsed};
 use super::super::setting::{Setting, Variant};
 use super::super::single;
 use super::Finding;
-use crate::published::{TRANSAT, TRANSAT_NS2};
+use crate::published::{TRANSAT_NS2, TRANSAT_TABLES};
 use crate::reproduce::ReproduceError;
 
 type Found = Result<Finding, ReproduceError>;
@@ -34,7 +34,7 @@ fn ns2(key: &str, variant: Variant) -> f64 {
 
 /// Greatest distance of a row from the published one, percent.
 fn worst(key: &str, ours: &[f64]) -> f64 {
-    let published = &TRANSAT.table(1).expect("table 1").rows[key];
+    let published = &TRANSAT_TABLES.table(1).expect("table 1").rows[key];
     ours.iter().zip(published).map(|(a, b)| 100.0 * (a / b - 1.0).abs()).fold(0.0, f64::max)
 }
 

@@ -132,16 +132,17 @@ pub(super) fn t_c26(lab: &Lab<'_>) -> Found {
     let (ideal, delayed) = (&ideal.flows[0], &delayed.flows[0]);
     let arrival =
         |flow: &FlowTrace, packet: f64| flow.received.iter().find(|p| p.1 == packet).map_or(f64::NAN, |p| p.0);
-    let first = figure.first_packet.expect("printed") as f64;
+    let printed = |name| figure.value(name).expect("the figure prints it");
+    let (first, last) = (printed("first_packet"), printed("last_packet"));
     let late = arrival(delayed, first) - arrival(ideal, first);
-    let (from, to) = release_burst(delayed, first, figure.last_packet.expect("printed") as f64);
+    let (from, to) = release_burst(delayed, first, last);
     let note = format!(
         "{} lost, {} timeouts; their ACKs, {:.0} ms apart at most, release packets {from} to {to} (printed: {} to {})",
         delayed.channel_drops.len(),
         delayed.timeouts.len(),
-        longest_pause(delayed, first, figure.last_packet.expect("printed") as f64) * 1e3,
-        figure.release_first.expect("printed"),
-        figure.release_last.expect("printed"),
+        longest_pause(delayed, first, last) * 1e3,
+        printed("release_first"),
+        printed("release_last"),
     );
     let clean = delayed.channel_drops.is_empty() && delayed.timeouts.is_empty();
     Ok(Finding::new(late, note).and(clean && to > from).or_shape(clean))

@@ -1,0 +1,59 @@
+//! What holds for every paper: each of its ids has a row, and one only.
+
+use std::collections::BTreeMap;
+
+use bentpipe_papers::published::PAPERS;
+use bentpipe_papers::reproduce::{Options, Progress, ReproduceError, acts, all, hybrid, minei, stp, transat};
+use bentpipe_papers::{Row, to_json};
+
+type Study = fn(&Options, Progress<'_>) -> Result<Vec<Row>, ReproduceError>;
+
+/// The least that is a replication: here it matters that there are rows, not what they say.
+fn few() -> Options {
+    Options { reps: 2, ..Options::default() }
+}
+
+#[test]
+fn every_id_of_the_five_papers_has_one_row() {
+    let rows = all(&few(), &|_, _, _| ()).expect("nothing asks to stop");
+    let json: serde_json::Value = serde_json::from_str(&to_json(&rows)).expect("JSON");
+    let mut found = BTreeMap::<_, usize>::new();
+    for row in json.as_array().expect("rows") {
+        let id = row["id"].as_str().expect("a text");
+        // With a slash: a cell of a table.
+        if !id.contains('/') {
+            *found.entry(id.to_owned()).or_default() += 1;
+        }
+        assert!(!row["why"].as_str().expect("a text").is_empty(), "{id}: each verdict has its reason");
+    }
+    let expected: BTreeMap<_, _> = PAPERS.iter().flat_map(|paper| paper.contents()).map(|(id, _)| (id, 1)).collect();
+    assert_eq!(expected.len(), PAPERS.iter().map(|paper| paper.counts.total()).sum::<usize>());
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_table_or_figure_is_that_alone() {
+    let studies: [(&str, Study); 5] = [("T", transat), ("M", minei), ("A", acts), ("H", hybrid), ("S", stp)];
+    for (letter, study) in studies {
+        let rows = study(&Options { figure: Some(1), ..few() }, &|_, _, _| ()).expect("each has a figure 1");
+        let start = format!("{letter}-F01");
+        assert!(!rows.is_empty() && rows.iter().all(|row| row.id.starts_with(&start)), "{rows:#?}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_an_error() {
+    let ask = |study: Study, options: Options| study(&options, &|_, _, _| ()).expect_err("there is none").to_string();
+    let table = |number| Options { table: Some(number), ..few() };
+    let figure = |number| Options { figure: Some(number), ..few() };
+    assert_eq!(ask(acts, table(7)), "the paper has no table 7; it has 1 to 6");
+    assert_eq!(ask(minei, table(1)), "the paper `minei` has no numbered tables");
+    assert_eq!(ask(stp, figure(4)), "the paper has no figure 4; it has 1 to 3");
+    assert_eq!(ask(all, table(1)), "each paper has its own tables: name a paper, or leave the table out");
+}
+
+#[test]
+fn a_stop_keeps_what_is_done() {
+    let cut = all(&Options { stop: || true, ..few() }, &|_, _, _| ());
+    assert!(matches!(cut, Err(ReproduceError::Cut { .. })), "{cut:?}");
+}

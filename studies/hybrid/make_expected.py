@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Writes expected.toml, the only place where the numbers of the `hybrid` paper stand.
+
+    make_expected.py PAPERS_DIR
+
+PAPERS_DIR holds the transcriptions of the papers, see ../expected.py; for this one `tables/parameters.csv`. The paper
+has no numbered tables, and its curves print no numbers.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import expected
+
+SIGN = "the sign"
+FORMULA = "a formula: what is compared, and how near it must come, follows from the terms that it leaves out"
+
+# Per claim: published number, least and greatest value that still bears it out, unit, derivation.
+CLAIMS = {
+    "H-C01": (None, -20, 20, "%", "greatest distance for beta <= 2, by sign: the paper calls the agreement good and prints no number; the model leaves out slow start and timeouts"),
+    "H-C02": (None, 1, None, "ratio", SIGN),
+    "H-C03": (None, 0.95, 1, "R²", "concave, and a straight line over ln B explains all but a twentieth"),
+    "H-C04": (0.9, 0.895, 0.905, "ratio", "1 - p at p = 0.1, to half of the second digit"),
+    "H-C05": (None, 0, None, "ratio", SIGN + ": drop over p at the longer T2 less drop at the shorter"),
+    "H-C06": (0.4, 0.3, 0.6, "beta/(1+2 alpha)", "one printed digit, read off a curve of a damaged scan"),
+    "H-C07": (2, 1.5, 2.5, "BDP", "\"about 2\": one printed digit"),
+    "H-C08": (None, None, None, "", FORMULA),
+    "H-C09": (None, None, None, "", FORMULA),
+    "H-C10": (None, 0, 2, "%", "change of the throughput beyond five retransmissions: the residual loss is p^6 = 1e-6"),
+    "H-C11": (None, 0, None, "ratio", SIGN + ": drop of E2E less drop of splitting"),
+    "H-C12": (0, 0, 0, "violations", "counted where the excess is larger than the noise of the runs"),
+    "H-C13": (None, 0, None, "1/connection", SIGN),
+    "H-C14": (None, 0, 10, "%", "\"hardly\": what one packet of buffer in ten per connection is worth"),
+    "H-C15": (0, 0, 0.15, "ratio", "of the peak; \"about 0\" on a curve whose grid is 0.1"),
+    "H-C16": (2, 2, 2, "kinds", "overflows that hit one connection, and such that hit both; counted"),
+    "H-C17": (0, 0, 0, "timeouts", "counted"),
+    "H-C18": (0.0091, 0.00905, 0.00915, "probability", "half of the last digit"),
+    "H-C19": (5.6, None, 5.6, "%", "the largest relative error over the stated range"),
+    "H-C20": (1e-5, 10**-5.5, 10**-4.5, "BER", "p = 0.1; \"about\" a power of ten: half a decade; p = 0.5 about 1e-4 likewise"),
+    "H-C21": (None, 1, None, "ratio", "simulation over model, the least"),
+}
+
+
+def parameters(folder):
+    for line in expected.read_csv(folder / "parameters.csv"):
+        note = ", ".join(x for x in (line["used_in"], line["note"]) if x)
+        yield line["quantity"], "value", line["value"], line["unit"], note
+
+
+def main():
+    papers = Path(sys.argv[1])
+    out = expected.head(papers, "hybrid", "H",
+                        "Performance Modelling of TCP Enhancements in Terrestrial-Satellite Hybrid Networks",
+                        "J. Zhu, S. Roy, J. H. Kim",
+                        ["Its parameters, the statements of the text as claims, and the list of what it contains."])
+    lines = expected.index(papers, "hybrid")
+    expected.write_table(out, "T01", lines["T"][0][1], parameters(papers / "hybrid" / "tables"))
+    expected.write_claims(out, papers, "hybrid", CLAIMS)
+    expected.write_figures(out, lines["F"])
+    expected.write_items(out, lines)
+    expected.finish(out, HERE / "expected.toml")
+
+
+main()

@@ -202,6 +202,10 @@ for_each_variant! {
     sack_3517_delivers: "sack-3517",
     sack_ns2_delivers: "sack-ns2",
     sack_frto_delivers: "sack-frto",
+    reno_super_fast_delivers: "reno-super-fast",
+    constant_window_delivers: "constant-window",
+    burst_delivers: "burst",
+    burst_ca_delivers: "burst-ca",
 }
 
 proptest! {

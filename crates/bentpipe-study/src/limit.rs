@@ -17,7 +17,7 @@
 //!
 //! Neither counts other flows, ACKs on a shared line, or the segments that must be sent again.
 
-use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig};
+use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
@@ -145,7 +145,23 @@ pub fn mean_loss(link: &LinkConfig, wire: u32) -> f64 {
         }
         ChannelConfig::Clear | ChannelConfig::Schedule(_) => 0.0,
     };
-    (1.0 - bad) * loss(&link.good) + bad * loss(&link.bad)
+    let in_time = (1.0 - bad) * loss(&link.good) + bad * loss(&link.bad);
+    1.0 - (1.0 - in_time) * (1.0 - link.packet_bursts.as_ref().map_or(0.0, mean_loss_of_sequence))
+}
+
+/// Packets that arrive in a row are geometric with mean (1-p)/p, packets lost in a row with mean 1/(1-b), or fixed.
+fn mean_loss_of_sequence(bursts: &PacketBursts) -> f64 {
+    let (start, in_a_row) = match *bursts {
+        // A loss that is never followed by an arrival.
+        PacketBursts::Conditional { start, again } if again.get() >= 1.0 => return (start.get() > 0.0) as u8 as f64,
+        PacketBursts::Conditional { start, again } => (start.get(), 1.0 / (1.0 - again.get().max(start.get()))),
+        PacketBursts::Runs { start, length } => (start.get(), length as f64),
+    };
+    // After a run of the first kind the next packet has arrived by definition; runs of the second follow one another.
+    match bursts {
+        PacketBursts::Conditional { .. } => start * in_a_row / (start * in_a_row + 1.0),
+        PacketBursts::Runs { .. } => start * in_a_row / (start * in_a_row + 1.0 - start),
+    }
 }
 
 #[cfg(test)]
@@ -242,5 +258,17 @@ mod tests {
         link.channel = ChannelConfig::Clear;
         link.good.bit = Probability::new(1e-6).expect("in range");
         assert!((mean_loss(&link, 1000) - 0.0079680891).abs() < 1e-8);
+        // After an arrival a loss with 0.01, after a loss with 0.3: p/(p+1-b).
+        let probability = |value| Probability::new(value).expect("in range");
+        link.good.bit = Probability::ZERO;
+        let start = probability(0.01);
+        link.packet_bursts = Some(PacketBursts::Conditional { start, again: probability(0.3) });
+        assert!((mean_loss(&link, 1000) - 0.01 / 0.71).abs() < 1e-12);
+        link.packet_bursts = Some(PacketBursts::Conditional { start, again: Probability::ZERO });
+        assert!((mean_loss(&link, 1000) - 0.01).abs() < 1e-12);
+        // Five lost for every 99 that arrive; beside 10 % of the rest.
+        link.packet_bursts = Some(PacketBursts::Runs { start, length: 5 });
+        link.good.packet = probability(0.1);
+        assert!((mean_loss(&link, 1000) - (1.0 - 0.9 * 99.0 / 104.0)).abs() < 1e-12);
     }
 }

@@ -39,6 +39,12 @@ limited_transmit = true
 frto = true
 max_burst = "7 segments"
 
+[variants.run]
+base = "burst"
+description = "bursts"
+fixed_window = 40
+burst = { first_repeats = 1, in_burst_skip = true, guard = "recover" }
+
 [[links]]
 name = "up"
 from = "A"
@@ -63,8 +69,8 @@ between = ["B", "A"]
 rate = "unlimited"
 delay = "7 us"
 queue = "unlimited"
-forward = { queue = "64 kB", bursts.schedule = [["4.2 s", "24 ms"], ["10 s", "1 ms"]] }
-backward = { rate = "10 kbit/s", gilbert_elliott = { good = "10 s", bad = "100 ms", loss_good = "1e-5", loss_bad = "50 %" } }
+forward = { queue = "64 kB", bursts.schedule = [["4.2 s", "24 ms"], ["10 s", "1 ms"]], packet_bursts = { start = "0.5 %", length = "7 packets" } }
+backward = { rate = "10 kbit/s", gilbert_elliott = { good = "10 s", bad = "100 ms", loss_good = "1e-5", loss_bad = "50 %" }, packet_bursts = { start = 0.01, burstiness = 0.95, most = "90 %" } }
 
 [[flows]]
 name = "bulk"
@@ -102,6 +108,7 @@ name = "forever"
 from = "A"
 to = "B"
 greedy = true
+tcp = { timeout_repair = "oldest" }
 
 [[flows]]
 name = "web"

@@ -196,6 +196,7 @@ pub(super) fn recovery(recovery: Recovery) -> String {
         Recovery::Pipe(PipeForm::Rfc6675) => "SACK pipe (RFC 6675)".to_owned(),
         Recovery::Pipe(PipeForm::Rfc3517) => "SACK pipe (RFC 3517)".to_owned(),
         Recovery::Pipe(PipeForm::Ns2) => "SACK pipe (ns-2)".to_owned(),
+        Recovery::BurstEstimate(_) => "burst estimate (minei)".to_owned(),
     }
 }
 

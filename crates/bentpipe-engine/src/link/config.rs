@@ -112,6 +112,25 @@ impl LossConfig {
     pub const NONE: LossConfig = LossConfig { packet: Probability::ZERO, bit: Probability::ZERO };
 }
 
+/// Losses that follow the packets, not the time: a packet is lost because the one before it was (`minei` §5.3).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PacketBursts {
+    /// By the state of the packet before: `minei`'s "loss burstiness factor".
+    Conditional {
+        /// Probability of a loss after a packet that was not lost.
+        start: Probability,
+        /// Probability of a loss after a loss; at least `start` is used.
+        again: Probability,
+    },
+    /// Runs of a fixed length: `minei`'s "constant probability of losing a burst of n packets".
+    Runs {
+        /// Probability that a packet outside a run begins one.
+        start: Probability,
+        /// Packets in a run.
+        length: u32,
+    },
+}
+
 /// Longer propagation in a burst: the `transat` paper's approximation of link-layer retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtraDelay(pub Duration);
@@ -133,6 +152,8 @@ pub struct LinkConfig {
     pub bad: LossConfig,
     /// Delay added to what starts transmission while it is bad; order is kept.
     pub extra_delay: ExtraDelay,
+    /// Loss by the sequence of packets, beside the other kinds.
+    pub packet_bursts: Option<PacketBursts>,
     /// Packets lost before the queue: indices, from 0, in order of arrival among the packets that can be listed.
     pub drop_list: Vec<u64>,
 }
@@ -148,6 +169,7 @@ impl LinkConfig {
             good: LossConfig::NONE,
             bad: LossConfig::NONE,
             extra_delay: ExtraDelay(Duration::ZERO),
+            packet_bursts: None,
             drop_list: Vec::new(),
         }
     }

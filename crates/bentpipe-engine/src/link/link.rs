@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use super::channel::{Channel, ChannelState};
 use super::config::{Discipline, LinkConfig, LossConfig, QueueLimit};
 use super::queue::Red;
+use super::sequence::PacketSequence;
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{DropReason, Event, Probe};
 use crate::stream::{Stream, TimeNoise};
@@ -89,6 +90,7 @@ struct Sky {
     at_start: Channel,
     at_exit: Channel,
     noise: TimeNoise,
+    sequence: Option<PacketSequence>,
     last_exit: Time,
     /// Packets that left at `last_exit` before this one.
     same_exit: u32,
@@ -123,7 +125,8 @@ impl<P: Wire> Link<P> {
     /// The link of the component `name` under `seed`.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
         let channel = Channel::new(&config.channel, seed, &format!("{name}/channel"));
-        let sky = (config.good != LossConfig::NONE || !channel.is_clear()).then(|| {
+        let loses = config.good != LossConfig::NONE || config.packet_bursts.is_some();
+        let sky = (loses || !channel.is_clear()).then(|| {
             Box::new(Sky {
                 good: config.good,
                 bad: config.bad,
@@ -131,6 +134,9 @@ impl<P: Wire> Link<P> {
                 at_start: channel.clone(),
                 at_exit: channel,
                 noise: TimeNoise::named(seed, &format!("{name}/loss")),
+                sequence: config
+                    .packet_bursts
+                    .map(|bursts| PacketSequence::named(bursts, seed, &format!("{name}/packet-bursts"))),
                 last_exit: Time::ZERO,
                 same_exit: 0,
                 bit_cache: None,
@@ -309,6 +315,12 @@ impl Sky {
         self.same_exit = if exit == self.last_exit { self.same_exit + 1 } else { 0 };
         self.last_exit = exit;
         let state = self.at_exit.at(exit);
+        // Each packet counts, also where it is lost anyhow.
+        if let Some(sequence) = &mut self.sequence
+            && sequence.loses_next()
+        {
+            return true;
+        }
         let loss = if state == ChannelState::Bad { self.bad } else { self.good };
         if loss == LossConfig::NONE {
             return false;

@@ -62,6 +62,40 @@ pub enum PipeForm {
     Ns2,
 }
 
+/// What keeps a burst-estimating sender from taking the echoes of its own needless retransmissions for a new loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReentryGuard {
+    /// Nothing, as far as the text of the paper goes: echoes may open a phase for nothing.
+    Off,
+    /// Duplicate ACKs of exactly what ended the last phase are no loss (RFC 6582 §3.2 step 2).
+    Recover,
+    /// As many duplicate ACKs of what ended the phase are no loss as retransmissions were still in flight then.
+    Credit,
+}
+
+/// The burst-loss sender of the `minei` paper (§5.3): counts the duplicate ACKs until the first partial ACK, takes what
+/// is missing for one run, and sends that many segments again at once, from each hole that shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BurstEstimate {
+    /// Repetitions of the ACK that began the first burst which show another hole, 1 or 2: the first repetition may be
+    /// the echo of a segment that arrived out of turn.
+    pub first_repeats: u32,
+    /// A hole inside the burst sent last is being repaired already: no burst for it.
+    pub in_burst_skip: bool,
+    /// Against a false second phase.
+    pub guard: ReentryGuard,
+}
+
+/// What is sent again when the retransmission timer runs out. With SACK the scoreboard decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeoutRepair {
+    /// Everything from the loss on, as far as the window reaches: all of a fixed window at once, one segment of one
+    /// that starts again (RFC 5681 §3.1).
+    GoBack,
+    /// The oldest segment alone; what else is missing must show itself.
+    Oldest,
+}
+
 /// How losses are repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
@@ -78,6 +112,8 @@ pub enum Recovery {
     },
     /// SACK: as much as the pipe has room for, lost segments first.
     Pipe(PipeForm),
+    /// Without SACK: as many segments at once as seem to be missing.
+    BurstEstimate(BurstEstimate),
 }
 
 /// A row of the table.
@@ -99,6 +135,8 @@ pub struct Variant {
     pub limited_transmit: bool,
     /// Find spurious timeouts (RFC 5682).
     pub frto: bool,
+    /// What a timeout sends again.
+    pub timeout_repair: TimeoutRepair,
     /// Most segments sent in answer to one ACK.
     pub max_burst: Option<u32>,
 }
@@ -112,20 +150,23 @@ const BASE: Variant = Variant {
     sack: false,
     limited_transmit: false,
     frto: false,
+    timeout_repair: TimeoutRepair::GoBack,
     max_burst: None,
 };
+
+const RENO: Recovery = Recovery::Inflate { exit: Exit::FirstNewAck, deflate: false, timer: PartialAckTimer::Impatient };
+
+/// The reading of the `minei` paper that keeps its own bounds (see `docs/specs/minei.md`).
+const ESTIMATE: Recovery =
+    Recovery::BurstEstimate(BurstEstimate { first_repeats: 2, in_burst_skip: false, guard: ReentryGuard::Credit });
+
+/// Segments of 512 B that fill 400 kbit/s over 290 ms (`minei` §4): whoever has another path sets his own.
+const SATELLITE_WINDOW: Startup = Startup::FixedWindow(32);
 
 /// Name, meaning and cells of each variant.
 pub const VARIANTS: &[(&str, &str, Variant)] = &[
     ("tahoe", "slow start after every loss (Jacobson 1988)", BASE),
-    (
-        "reno",
-        "fast recovery, left at the first new ACK (RFC 5681)",
-        Variant {
-            recovery: Recovery::Inflate { exit: Exit::FirstNewAck, deflate: false, timer: PartialAckTimer::Impatient },
-            ..BASE
-        },
-    ),
+    ("reno", "fast recovery, left at the first new ACK (RFC 5681)", Variant { recovery: RENO, ..BASE }),
     (
         "newreno",
         "fast recovery until everything is repaired, impatient timer (RFC 6582)",
@@ -163,6 +204,26 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
         "sack-frto",
         "SACK and F-RTO (RFC 6675, RFC 5682)",
         Variant { recovery: Recovery::Pipe(PipeForm::Rfc6675), sack: true, limited_transmit: true, frto: true, ..BASE },
+    ),
+    (
+        "reno-super-fast",
+        "Reno that takes the first duplicate ACK for a loss: for a leg that keeps the order (minei §4.2)",
+        Variant { recovery: RENO, dup_thresh: DupThresh { count: 1, window_fraction: None }, ..BASE },
+    ),
+    (
+        "constant-window",
+        "Reno with a window that never moves: for a leg without congestion (minei §4.2)",
+        Variant { startup: SATELLITE_WINDOW, recovery: RENO, ..BASE },
+    ),
+    (
+        "burst",
+        "estimates a run of losses and sends it again at once, constant window (minei §5.3)",
+        Variant { startup: SATELLITE_WINDOW, recovery: ESTIMATE, ..BASE },
+    ),
+    (
+        "burst-ca",
+        "the same with slow start and congestion avoidance, halved after each phase (minei §5.3)",
+        Variant { recovery: ESTIMATE, ..BASE },
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! Settings of a script, `--key=value`, to those of a connection.
 
-use bentpipe_engine::tcp::variant::{DupThresh, Growth, Startup};
+use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, Startup, TimeoutRepair};
 use bentpipe_engine::tcp::{
     AckPolicy, Daass, Handshake, RttClock, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
 };
@@ -61,6 +61,26 @@ fn set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
         "dupthresh" => variant.dup_thresh = DupThresh { count: number(value)?, ..variant.dup_thresh },
         "limited-transmit" => variant.limited_transmit = switch(value)?,
         "frto" => variant.frto = switch(value)?,
+        "timeout-repair" => {
+            variant.timeout_repair = match value {
+                "go-back" => TimeoutRepair::GoBack,
+                "oldest" => TimeoutRepair::Oldest,
+                _ => return Err("go-back or oldest".into()),
+            }
+        }
+        key if key.starts_with("burst-") => {
+            let Recovery::BurstEstimate(cells) = &mut variant.recovery else {
+                return Err("after --variant=burst".into());
+            };
+            match key {
+                "burst-first-repeats" => cells.first_repeats = number(value)?,
+                "burst-skip" => cells.in_burst_skip = switch(value)?,
+                "burst-guard" if value == "off" => cells.guard = ReentryGuard::Off,
+                "burst-guard" if value == "recover" => cells.guard = ReentryGuard::Recover,
+                "burst-guard" if value == "credit" => cells.guard = ReentryGuard::Credit,
+                _ => return Err("unknown setting, or value".into()),
+            }
+        }
         "max-burst" => variant.max_burst = Some(number(value)?),
         "mss" => config.mss = number(value)?,
         "ack" => {

@@ -35,7 +35,19 @@ fn channel() -> impl Strategy<Value = String> {
     ]
 }
 
-const VARIANTS: [&str; 8] = ["tahoe", "reno", "newreno", "newreno-sbs", "sack", "sack-3517", "sack-ns2", "sack-frto"];
+const VARIANTS: [&str; 11] = [
+    "tahoe",
+    "reno",
+    "newreno",
+    "newreno-sbs",
+    "sack",
+    "sack-3517",
+    "sack-ns2",
+    "sack-frto",
+    "constant-window",
+    "burst",
+    "burst-ca",
+];
 
 fn flow(n: usize) -> impl Strategy<Value = String> {
     let tcp = (0..3usize, 0..VARIANTS.len(), any::<bool>(), 0..3000u32).prop_map(|(profile, variant, backward, start)| {

@@ -53,6 +53,7 @@ pub(crate) const LINK: &[Field] = &[
     DIRECTION[5],
     DIRECTION[6],
     DIRECTION[7],
+    DIRECTION[8],
 ];
 
 /// What one direction of a link is made of.
@@ -69,6 +70,11 @@ pub(crate) const DIRECTION: &[Field] = &[
     field("bit_error_rate", Shape::Probability, "Probability that a bit is wrong; a packet with a wrong bit is lost."),
     field("bursts", Shape::Table(BURSTS), "Times at which the channel is bad."),
     field("gilbert_elliott", Shape::Table(GILBERT_ELLIOTT), "A channel with two states of exponential lengths."),
+    field(
+        "packet_bursts",
+        Shape::Table(PACKET_BURSTS),
+        "Losses by the order of packets instead of by time: a packet is lost because the one before it was.",
+    ),
     field(
         "drop_list",
         Shape::List(&Shape::Count(Counted::new("", 0, u64::MAX))),
@@ -123,6 +129,14 @@ pub(crate) const GILBERT_ELLIOTT: &[Field] = &[
     field("bad", Shape::DURATION, "Mean length of the bad state."),
     field("loss_good", Shape::Probability, "Probability that a packet is lost in the good state; 0 if not given."),
     field("loss_bad", Shape::Probability, "Probability that a packet is lost in the bad state."),
+];
+
+/// Losses that follow the packets.
+pub(crate) const PACKET_BURSTS: &[Field] = &[
+    field("start", Shape::Probability, "Probability that a packet is lost after one that was not."),
+    field("burstiness", Shape::Probability, "Probability that a packet is lost after a lost one; not below `start`."),
+    field("most", Shape::Probability, "Greatest value that `burstiness` can have; 100 % if not given."),
+    field("length", Shape::PACKETS, "Or: each loss is a run of exactly so many packets."),
 ];
 
 /// A distribution: a span, or one of these with its parameters.

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use bentpipe_engine::link::{
-    ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, QueueConfig, QueueLimit, RedConfig,
+    ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, PacketBursts, QueueConfig, QueueLimit,
+    RedConfig,
 };
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 
 use super::bursts;
 use super::document::Value;
 use super::error::{Mistake, Problems, Span};
-use super::grammar::{BURSTS, DIRECTION, DISCIPLINES, GILBERT_ELLIOTT, LINK, QUEUE};
+use super::grammar::{BURSTS, DIRECTION, DISCIPLINES, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, QUEUE};
 use super::quantity::{self, BadQuantity};
 use super::reader::{Item, View};
 use super::shape::{Counted, Shape};
@@ -155,6 +156,9 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     let mut config = LinkConfig::clean(rate?, delay?);
     config.queue = queue?;
     losses(&mut config, layers, beside, problems)?;
+    if let Some(item) = layers.get("packet_bursts") {
+        config.packet_bursts = Some(packet_bursts(&item, problems)?);
+    }
     if let Some(item) = layers.get("drop_list") {
         config.drop_list = drop_list(&item, problems)?;
     }
@@ -199,6 +203,40 @@ fn losses(config: &mut LinkConfig, layers: &Layers<'_, '_>, beside: &Path, probl
     }
     config.good = LossConfig { packet: packet?, bit: bit? };
     Some(())
+}
+
+/// "start" and either "burstiness" or "length".
+fn packet_bursts(item: &Item<'_>, problems: &mut Problems) -> Option<PacketBursts> {
+    let view = item.table(PACKET_BURSTS, problems)?;
+    let start = view.require("start", problems).and_then(|item| item.probability(problems));
+    let (burstiness, length) = (view.get("burstiness"), view.get("length"));
+    if burstiness.is_some() == length.is_some() {
+        let message = format!("`{}` must have either `burstiness` or `length`", item.path);
+        let expected =
+            "such as { start = \"1 %\", burstiness = \"50 %\" } or { start = \"0.5 %\", length = \"5 packets\" }";
+        item.refuse(problems, message, Some(expected.to_owned()));
+        return None;
+    }
+    if let Some(length) = length {
+        if let Some(most) = view.get("most") {
+            most.refuse(problems, format!("`{}` bounds `burstiness`, which is not there", most.path), None);
+        }
+        let packets = length.quantity(quantity::PACKETS, problems)?;
+        if packets == 0 || packets > u32::MAX as u64 {
+            length.refuse(
+                problems,
+                format!("a run of losses cannot be {packets} packets long"),
+                Some(Shape::PACKETS.expected()),
+            );
+            return None;
+        }
+        return Some(PacketBursts::Runs { start: start?, length: packets as u32 });
+    }
+    let again = burstiness?.probability(problems);
+    let most = probability(view.get("most"), Probability::ONE, problems);
+    let (start, again, most) = (start?, again?, most?);
+    let again = if again.get() > most.get() { most } else { again };
+    Some(PacketBursts::Conditional { start, again })
 }
 
 fn drop_list(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<u64>> {

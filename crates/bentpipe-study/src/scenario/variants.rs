@@ -92,7 +92,11 @@ impl TcpTable {
 
 /// What a setting that means nothing would need.
 fn needed(key: &str) -> &'static str {
-    if key.starts_with("inflate.") { "recovery = \"inflate\"" } else { "`rto.tick` beside it" }
+    match key.split_once('.') {
+        Some(("inflate", _)) => "recovery = \"inflate\"",
+        Some(("burst", _)) => "recovery = \"burst-estimate\"",
+        _ => "`rto.tick` beside it",
+    }
 }
 
 fn unknown_variant(unknown: &UnknownName, key: &str, name: &str, variants: &Variants) -> Mistake {

@@ -1,6 +1,8 @@
 //! From a [`Scenario`] to text that reads back as the same value.
 
-use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, QueueLimit};
+use bentpipe_engine::link::{
+    ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, PacketBursts, QueueLimit,
+};
 use bentpipe_engine::units::{Duration, Probability};
 use toml::{Table, Value};
 
@@ -56,7 +58,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
 }
 
 fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
-    let LinkConfig { rate, delay, queue, channel, good, bad, extra_delay, drop_list } = &spec.config;
+    let LinkConfig { rate, delay, queue, channel, good, bad, extra_delay, packet_bursts, drop_list } = &spec.config;
     let mut link = Table::new();
     let mut put = |key: &str, value: Value| {
         link.insert(key.to_owned(), value);
@@ -76,6 +78,16 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     put("bit_error_rate", probability(good.bit));
     if *channel != ChannelConfig::Clear {
         put("bursts", bursts(channel, bad, extra_delay.0));
+    }
+    match *packet_bursts {
+        None => {}
+        Some(PacketBursts::Conditional { start, again }) => {
+            put("packet_bursts", table([("start", probability(start)), ("burstiness", probability(again))]));
+        }
+        Some(PacketBursts::Runs { start, length }) => {
+            let length = format!("{length} packet{}", if length == 1 { "" } else { "s" });
+            put("packet_bursts", table([("start", probability(start)), ("length", text(length))]));
+        }
     }
     if !drop_list.is_empty() {
         put("drop_list", Value::Array(drop_list.iter().copied().map(integer).collect()));

@@ -143,6 +143,9 @@ impl Sender {
             if full {
                 self.phase = Phase::Open;
             }
+            if let Some(run) = &mut self.run {
+                run.answered(full);
+            }
             return;
         }
         match self.variant.recovery {
@@ -177,6 +180,7 @@ impl Sender {
                 self.advance_to(ack);
                 self.restart_timer(cx.now);
             }
+            Recovery::BurstEstimate(_) => self.on_ack_in_phase(cx, ack, sample, full),
         }
     }
 
@@ -265,6 +269,9 @@ impl Sender {
         self.limited_allowed = false;
         self.retransmit_now = None;
         self.scoreboard.advance(ack);
+        if let Some(run) = &mut self.run {
+            run.boundaries.advance(ack);
+        }
     }
 
     /// Growth of the window by an ACK of new data.

@@ -19,6 +19,10 @@ impl Sender {
         if self.phase == Phase::Recovery {
             match pipe_form {
                 Some(_) => self.ns2_pipe -= 1,
+                None if duplicate && self.run.is_some() => {
+                    self.counters.duplicate_acks += 1;
+                    self.on_duplicate_in_phase(cx.now);
+                }
                 None if duplicate => {
                     self.counters.duplicate_acks += 1;
                     self.window.inflate(1);
@@ -40,6 +44,9 @@ impl Sender {
             self.snd_nxt = self.snd_una;
             self.window.set_segments(2);
             self.dupacks = 0;
+        }
+        if self.run.is_some() && self.is_echo() {
+            return;
         }
         self.dupacks += 1;
         let thresh = self.dup_thresh();
@@ -99,6 +106,9 @@ impl Sender {
             (None, _) => true,
             //= RFC 6675 §5: not "until HighACK >= RecoveryPoint"
             (Some(recover), Recovery::Pipe(PipeForm::Rfc6675 | PipeForm::Rfc3517)) => self.snd_una >= recover,
+            (Some(_), Recovery::BurstEstimate(cells)) if cells.guard != ReentryGuard::Recover => {
+                self.phase == Phase::Open
+            }
             (Some(recover), _) => self.snd_una > recover,
         }
     }
@@ -139,6 +149,7 @@ impl Sender {
                     self.burst = 0;
                 }
             }
+            Recovery::BurstEstimate(_) => self.begin_phase(flight),
         }
         self.rto_at = Some(self.rtt.deadline(cx.now));
     }
@@ -199,7 +210,11 @@ impl Sender {
         self.retries = self.retries.saturating_add(1);
         self.ns2_deaf = true;
         self.phase = Phase::Loss;
-        self.recover = Some(self.snd_max);
+        let oldest_alone = self.variant.timeout_repair == TimeoutRepair::Oldest;
+        self.recover = Some(if oldest_alone { self.snd_una } else { self.snd_max });
+        if let Some(run) = &mut self.run {
+            run.forget();
+        }
         // ns-2's Tahoe goes on counting where it was.
         if !(self.ns2 && self.variant.recovery == Recovery::Restart) {
             self.dupacks = 0;
@@ -217,6 +232,10 @@ impl Sender {
                 }
                 self.scoreboard.begin_recovery(self.snd_una);
                 self.scoreboard.raise_lost_edge(self.snd_max);
+            }
+            _ if oldest_alone && self.open => {
+                self.scoreboard.clear();
+                self.retransmit_now = Some(self.snd_una);
             }
             _ => {
                 self.scoreboard.clear();

@@ -4,6 +4,8 @@
 //! the connection until it has nothing more. All sequence numbers, SYN and FIN included, are one space from 0 on.
 
 mod ack;
+mod boundaries;
+mod burst;
 mod loss;
 mod transmit;
 
@@ -13,11 +15,12 @@ use super::frto::{Frto, FrtoVerdict};
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::segment::{FIRST_BYTE, Segment};
-use super::variant::{Exit, PartialAckTimer, PipeForm, Recovery, Variant};
+use super::variant::{BurstEstimate, Exit, PartialAckTimer, PipeForm, Recovery, ReentryGuard, TimeoutRepair, Variant};
 use super::window::CongestionWindow;
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
 use crate::units::{Duration, Time};
+use burst::Burst;
 
 /// What sequence numbers go out in one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +114,8 @@ pub(super) struct Sender {
     rescue: Option<u64>,
     /// The segment chosen last is the rescue.
     rescuing: bool,
+    /// What the burst-loss sender keeps, where the row has it.
+    run: Option<Box<Burst>>,
 
     /// To be retransmitted next, whatever the window says.
     retransmit_now: Option<u64>,
@@ -171,6 +176,7 @@ impl Sender {
             limited_sent: 0,
             rescue: None,
             rescuing: false,
+            run: Burst::of(config.variant.recovery),
             retransmit_now: None,
             limited_allowed: false,
             frto_new: 0,

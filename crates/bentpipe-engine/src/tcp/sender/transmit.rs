@@ -40,6 +40,7 @@ impl Sender {
             {
                 self.choose_by_pipe(now, form)
             }
+            Recovery::BurstEstimate(_) if self.phase == Phase::Recovery => self.choose_from_run(),
             _ => self.choose_by_window(now),
         }?;
         self.burst -= 1;
@@ -237,6 +238,9 @@ impl Sender {
         span.retransmission = span.seq < self.snd_max;
         self.counters.segments += 1;
         self.counters.retransmits += span.retransmission as u64;
+        if let Some(run) = &mut self.run {
+            run.sent(self.snd_max, end, span.retransmission);
+        }
         self.snd_max = self.snd_max.max(end);
         self.counters.max_flight = self.counters.max_flight.max(self.snd_max - self.snd_una);
         span

@@ -3,9 +3,11 @@
 //! One row per setting: what may be written, what it means, how it is read out of a configuration and put into one.
 //! Overrides, their checks, the resolved scenario and the schema all come from these rows.
 
-use bentpipe_engine::tcp::variant::{DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, Startup};
+use bentpipe_engine::tcp::variant::{
+    BurstEstimate, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard, Startup, TimeoutRepair,
+};
 use bentpipe_engine::tcp::{
-    Daass, Handshake, MAX_SACK_BLOCKS, RttClock, SsthreshBase, TcbSharing, TcpConfig, WindowUnit,
+    Daass, Handshake, MAX_SACK_BLOCKS, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
 };
 use bentpipe_engine::units::Duration;
 
@@ -146,7 +148,10 @@ words!(unit: WindowUnit, "bytes" = WindowUnit::Bytes, "segments" = WindowUnit::S
 words!(handshake: Handshake, "three-way" = Handshake::ThreeWay, "one-way" = Handshake::OneWay, "none" = Handshake::None);
 words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = SsthreshBase::Window, "whole-window" = SsthreshBase::WholeWindow);
 
-const RECOVERIES: [&str; 5] = ["restart", "inflate", "pipe-6675", "pipe-3517", "pipe-ns2"];
+words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard::Recover, "credit" = ReentryGuard::Credit);
+words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);
+
+const RECOVERIES: [&str; 6] = ["restart", "inflate", "pipe-6675", "pipe-3517", "pipe-ns2", "burst-estimate"];
 
 fn recovery_word(recovery: Recovery) -> &'static str {
     match recovery {
@@ -155,6 +160,7 @@ fn recovery_word(recovery: Recovery) -> &'static str {
         Recovery::Pipe(PipeForm::Rfc6675) => "pipe-6675",
         Recovery::Pipe(PipeForm::Rfc3517) => "pipe-3517",
         Recovery::Pipe(PipeForm::Ns2) => "pipe-ns2",
+        Recovery::BurstEstimate(_) => "burst-estimate",
     }
 }
 
@@ -164,6 +170,8 @@ fn recovery_from(word: &str, before: Recovery) -> Recovery {
         "pipe-6675" => Recovery::Pipe(PipeForm::Rfc6675),
         "pipe-3517" => Recovery::Pipe(PipeForm::Rfc3517),
         "pipe-ns2" => Recovery::Pipe(PipeForm::Ns2),
+        "burst-estimate" if matches!(before, Recovery::BurstEstimate(_)) => before,
+        "burst-estimate" => Variant::named("burst").expect("a row of the table").recovery,
         // NewReno's cells, unless the row inflates already.
         _ if matches!(before, Recovery::Inflate { .. }) => before,
         _ => Recovery::Inflate { exit: Exit::Recover, deflate: true, timer: PartialAckTimer::Impatient },
@@ -181,6 +189,21 @@ fn inflate(config: &mut TcpConfig) -> Option<(&mut Exit, &mut bool, &mut Partial
 fn inflate_get(config: &TcpConfig, cell: fn(Exit, bool, PartialAckTimer) -> Cell) -> Option<Cell> {
     match config.variant.recovery {
         Recovery::Inflate { exit, deflate, timer } => Some(cell(exit, deflate, timer)),
+        _ => None,
+    }
+}
+
+/// The cells of a burst estimate.
+fn estimate(config: &mut TcpConfig) -> Option<&mut BurstEstimate> {
+    match &mut config.variant.recovery {
+        Recovery::BurstEstimate(cells) => Some(cells),
+        _ => None,
+    }
+}
+
+fn estimate_get(config: &TcpConfig, cell: fn(BurstEstimate) -> Cell) -> Option<Cell> {
+    match config.variant.recovery {
+        Recovery::BurstEstimate(cells) => Some(cell(cells)),
         _ => None,
     }
 }

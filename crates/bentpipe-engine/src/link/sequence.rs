@@ -1,0 +1,111 @@
+//! Losses that follow the packets instead of the time: the models of the `minei` paper, §5.3.
+//!
+//! A departure from the rule that the state of a channel is a process in time: here a packet is lost because the one
+//! before it was, however long ago that passed, as the paper has it. The draw belongs to the number of the packet on
+//! this link, so all variants of a comparison meet the same pattern of packet positions.
+
+use super::config::PacketBursts;
+use crate::stream::TimeNoise;
+
+/// The state of such a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacketSequence {
+    config: PacketBursts,
+    noise: TimeNoise,
+    /// Packets so far.
+    number: u64,
+    /// The last one was lost.
+    in_burst: bool,
+    /// Of a run of fixed length, what is still to be lost.
+    left: u32,
+}
+
+impl PacketSequence {
+    pub(super) fn named(config: PacketBursts, seed: u64, name: &str) -> Self {
+        PacketSequence { config, noise: TimeNoise::named(seed, name), number: 0, in_burst: false, left: 0 }
+    }
+
+    /// Whether the next packet is lost.
+    pub(super) fn loses_next(&mut self) -> bool {
+        let draw = self.noise.at(self.number, 0);
+        self.number += 1;
+        match self.config {
+            PacketBursts::Conditional { start, again } => {
+                let probability = if self.in_burst { start.get().max(again.get()) } else { start.get() };
+                self.in_burst = draw < probability;
+                self.in_burst
+            }
+            PacketBursts::Runs { start, length } => {
+                if self.left == 0 && draw < start.get() {
+                    self.left = length;
+                }
+                let lost = self.left > 0;
+                self.left -= lost as u32;
+                lost
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Probability;
+
+    fn probability(value: f64) -> Probability {
+        Probability::new(value).expect("in range")
+    }
+
+    fn losses(config: PacketBursts, seed: u64, count: usize) -> Vec<bool> {
+        let mut sequence = PacketSequence::named(config, seed, "up");
+        (0..count).map(|_| sequence.loses_next()).collect()
+    }
+
+    /// Lengths of the runs of losses.
+    fn runs(lost: &[bool]) -> Vec<usize> {
+        lost.split(|lost| !lost).map(<[bool]>::len).filter(|length| *length > 0).collect()
+    }
+
+    #[test]
+    fn after_a_loss_another_is_as_likely_as_the_factor_says() {
+        let config = PacketBursts::Conditional { start: probability(0.01), again: probability(0.3) };
+        let n = 400_000;
+        let lost = losses(config, 3, n);
+        let runs = runs(&lost);
+        // Runs begin with probability 0.01 after each packet that arrives, and go on with 0.3: geometric, mean
+        // 1/(1-0.3). Of n packets about n * 0.01 * (1 - 0.0141) begin a run: 3943, deviation sqrt(3943) = 63; four.
+        assert!((runs.len() as f64 - 3943.0).abs() < 4.0 * 63.0, "{}", runs.len());
+        let mean = runs.iter().sum::<usize>() as f64 / runs.len() as f64;
+        // Deviation of a run sqrt(0.3)/0.7 = 0.78, of their mean 0.78/sqrt(3943) = 0.0125; four.
+        assert!((mean - 1.0 / 0.7).abs() < 0.05, "{mean}");
+        // Four more after the first: 0.3^4, in 3943 runs 32; deviation 5.6, four of them.
+        let long = runs.iter().filter(|length| **length >= 5).count();
+        assert!(long.abs_diff(32) < 23, "{long}");
+    }
+
+    #[test]
+    fn runs_have_exactly_their_length() {
+        let config = PacketBursts::Runs { start: probability(0.005), length: 5 };
+        let n = 200_000;
+        let lost = losses(config, 1, n);
+        // One run may follow the other at once; the last one may be cut off.
+        assert!(runs(&lost[..n - 5]).iter().rev().skip(1).all(|length| length % 5 == 0));
+        // Of the packets that are in no run one in 200 begins one: n / (200 + 4) of them, 980, deviation 31; four.
+        let count = lost.iter().filter(|lost| **lost).count() / 5;
+        assert!(count.abs_diff(980) < 125, "{count}");
+    }
+
+    #[test]
+    fn a_factor_below_the_base_rate_changes_nothing() {
+        let independent = PacketBursts::Conditional { start: probability(0.2), again: probability(0.2) };
+        let below = PacketBursts::Conditional { start: probability(0.2), again: Probability::ZERO };
+        assert_eq!(losses(independent, 5, 1000), losses(below, 5, 1000));
+    }
+
+    #[test]
+    fn the_pattern_is_that_of_seed_and_name() {
+        let config = PacketBursts::Runs { start: probability(0.1), length: 2 };
+        assert_eq!(losses(config, 1, 500), losses(config, 1, 500));
+        assert_ne!(losses(config, 1, 500), losses(config, 2, 500));
+    }
+}

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use model::{Model, Rates};
+pub(crate) use model::{Hybrid, Model, Rates};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -23,6 +23,7 @@ Examples:
   bentpipe compare geo-bursts --variants sack,newreno  two variants in the same fades
   bentpipe reproduce transat --table 1                 a paper's table beside ours
   bentpipe explain geo                                 path, round trip, queue, limit
+  bentpipe model hybrid --help                         what splitting TCP at a gateway brings
 
 Exit codes:
   0 done   1 a run or a file failed   2 wrong usage or scenario   130 interrupted";

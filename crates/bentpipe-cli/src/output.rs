@@ -63,6 +63,15 @@ pub(crate) fn width() -> Option<u16> {
 
 /// Rows under a header; columns from `numbers` on stand to the right.
 pub(crate) fn table(header: &[&str], numbers: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    aligned(header, rows, |column| column >= numbers)
+}
+
+/// Rows under a header, of which column `right` alone stands to the right.
+pub(crate) fn left_and_right(header: &[&str], right: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    aligned(header, rows, |column| column == right)
+}
+
+fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: impl Fn(usize) -> bool) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
@@ -70,7 +79,7 @@ pub(crate) fn table(header: &[&str], numbers: usize, rows: impl IntoIterator<Ite
     rows.into_iter().for_each(|row| {
         table.add_row(row);
     });
-    for column in table.column_iter_mut().skip(numbers) {
+    for (_, column) in table.column_iter_mut().enumerate().filter(|(index, _)| right(*index)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt()

@@ -75,11 +75,13 @@ fn names(folder: &Path) -> Vec<String> {
 fn help_has_examples_that_are_taken() {
     let folder = folder();
     let help = ok(folder.path(), &["--help"]);
-    for word in ["demo", "run", "compare", "reproduce", "explain", "scenarios", "variants", "schema", "Exit codes"] {
+    for word in
+        ["demo", "run", "compare", "reproduce", "model", "explain", "scenarios", "variants", "schema", "Exit codes"]
+    {
         assert!(help.contains(word), "{word}: {help}");
     }
-    for command in ["run", "compare", "reproduce", "explain"] {
-        let help = ok(folder.path(), &[command, "--help"]);
+    for command in [&["run"][..], &["compare"], &["reproduce"], &["model", "hybrid"], &["explain"]] {
+        let help = ok(folder.path(), &[command, &["--help"]].concat());
         assert!(help.contains("Examples:\n  bentpipe"), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
@@ -388,4 +390,50 @@ fn rates_of_layers_are_calculated() {
     assert!(error.contains("OC-3c"), "{error}");
     let error = refused(folder.path(), 2, &["model", "rates", "--line", "OC-3", "--mtu", "9180"]);
     assert!(error.contains("64 kB"), "{error}");
+}
+
+/// The paper's own family of paths: 1 Mbit/s, packets of 500 B.
+const HYBRID: [&str; 8] = ["model", "hybrid", "--t1", "100 ms", "--t2", "100 ms", "--loss", "10 %"];
+
+#[test]
+fn the_hybrid_model_shows_its_working() {
+    let folder = folder();
+    let one = [&HYBRID[..], &["--buffer", "20 packets"]].concat();
+    let text = ok(folder.path(), &one);
+    for word in ["Upsilon", "w_max", "A3", "39", "53", "bentpipe model hybrid --t1 '100 ms'"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let model = json(&ok(folder.path(), &[&one[..], &["--json"]].concat()));
+    let point = &model["points"][0];
+    // A row of validation/hybrid/model_values.csv.
+    let number = |value: &Value| value.as_f64().expect("a number");
+    assert!((number(&point["end_to_end"]["per_mu"]) / 0.2170091786 - 1.0).abs() < 1e-9, "{point}");
+    assert!((number(&point["split"]["per_mu"]) / 0.2571428571 - 1.0).abs() < 1e-9, "{point}");
+    assert_eq!(point["end_to_end"]["case"], 3);
+}
+
+#[test]
+fn the_hybrid_model_sweeps() {
+    let folder = folder();
+    let sweep = [&HYBRID[..6], &["--buffer", "50 packets", "--sweep", "loss=0.1..0.5:0.05"]].concat();
+    let swept = json(&ok(folder.path(), &[&sweep[..], &["--json"]].concat()));
+    let points = swept["points"].as_array().expect("a list");
+    let values: Vec<_> = points.iter().map(|point| point["value"].as_str().expect("text")).collect();
+    assert_eq!(values, ["0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4", "0.45", "0.5"]);
+    let through = |point: &Value| point["end_to_end"]["per_mu"].as_f64().expect("a number");
+    assert!(points.windows(2).all(|pair| through(&pair[0]) > through(&pair[1])), "more loss, less throughput");
+    assert_eq!(ok(folder.path(), &sweep).lines().filter(|line| line.trim_start().starts_with("0.")).count(), 9);
+}
+
+#[test]
+fn the_hybrid_model_wants_units() {
+    let folder = folder();
+    let with = |arguments: &[&str]| refused(folder.path(), 2, &[&HYBRID[..], arguments].concat());
+    let error = with(&["--buffer", "50"]);
+    assert!(error.contains("--buffer: `50` has no unit") && error.contains("\"50 packets\""), "{error}");
+    assert!(with(&[]).contains("--buffer is missing"));
+    assert!(with(&["--buffer", "0 packets"]).contains("at least 1"));
+    assert!(with(&["--buffer", "9 packets", "--rate", "1 kbit/s"]).contains("Eq. 5"));
+    assert!(with(&["--sweep", "bufer=1 packet..2 packets:1 packet"]).contains("did you mean `buffer`?"));
+    assert!(with(&["--buffer", "9 packets", "--sweep", "t2=1..2:1"]).contains("--sweep t2: `1` has no unit"));
 }

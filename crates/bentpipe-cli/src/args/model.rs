@@ -5,11 +5,15 @@ use bentpipe_engine::units::Bytes;
 use bentpipe_study::scenario::size;
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::key_and_value;
+
 /// A calculation.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Model {
     /// What ATM over SONET leaves for each layer
     Rates(Rates),
+    /// What splitting TCP at a satellite gateway brings: throughput, windows and buffers
+    Hybrid(Hybrid),
 }
 
 const RATES_MORE: &str = "\
@@ -62,4 +66,48 @@ fn datagram(text: &str) -> Result<u32, String> {
     const MOST: u64 = 65_527;
     let bytes = size(text).map(Bytes::get)?;
     if (LEAST..=MOST).contains(&bytes) { Ok(bytes as u32) } else { Err(format!("expected {LEAST} B to {MOST} B")) }
+}
+
+const HYBRID_MORE: &str = "\
+Examples:
+  bentpipe model hybrid --buffer '50 packets' --t1 '100 ms' --t2 '250 ms' --loss '10 %'
+  bentpipe model hybrid --t1 '100 ms' --t2 '500 ms' --loss '10 %' \\
+      --sweep buffer='10 packets..200 packets:10 packets'
+  bentpipe model hybrid --buffer '50 packets' --t1 '100 ms' --t2 '250 ms' \\
+      --sweep loss=0.1..0.5:0.05 --json
+
+A sweep is FROM..TO:STEP, both ends included, or A,B,C; its key is any of
+buffer, t1, t2, rate, packet, loss, segments. Equations are those of the paper
+that bentpipe_study::model::hybrid names.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HYBRID_MORE)]
+pub(crate) struct Hybrid {
+    /// TCP packets that the gateway holds, waiting or unacknowledged: '50 packets'
+    #[arg(long, value_name = "PACKETS", help_heading = "Path")]
+    pub(crate) buffer: Option<String>,
+    /// Round trip of the terrestrial part: '100 ms'
+    #[arg(long, value_name = "TIME", help_heading = "Path")]
+    pub(crate) t1: Option<String>,
+    /// Round trip of the satellite part: '250 ms'
+    #[arg(long, value_name = "TIME", help_heading = "Path")]
+    pub(crate) t2: Option<String>,
+    /// Probability that a link-layer packet is lost: '10 %'
+    #[arg(long, value_name = "PROBABILITY", help_heading = "Path")]
+    pub(crate) loss: Option<String>,
+    /// Rate of the satellite link
+    #[arg(long, value_name = "RATE", default_value = "1 Mbit/s", help_heading = "Path")]
+    pub(crate) rate: String,
+    /// Length of a TCP packet on it
+    #[arg(long, value_name = "BYTES", default_value = "500 B", help_heading = "Path")]
+    pub(crate) packet: String,
+    /// Link-layer packets that a TCP packet is cut into
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Path")]
+    pub(crate) segments: String,
+    /// Evaluate it for several values of one of these
+    #[arg(long, value_name = "KEY=VALUES", value_parser = key_and_value)]
+    pub(crate) sweep: Option<(String, String)>,
+    /// Print JSON, {"points": [..]}, instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }

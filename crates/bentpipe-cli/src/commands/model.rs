@@ -1,5 +1,7 @@
 //! `bentpipe model`: what is calculated from formulas.
 
+mod hybrid;
+
 use bentpipe_engine::atm::sonet::RateLadder;
 use serde::Serialize;
 
@@ -10,6 +12,7 @@ use crate::output;
 pub(crate) fn model(model: &Model) -> Result<End, Failure> {
     match model {
         Model::Rates(args) => rates(args),
+        Model::Hybrid(args) => hybrid::hybrid(args),
     }
 }
 

@@ -3,7 +3,8 @@
 //! A scenario is a TOML file in which every quantity carries its unit. Reading order: [`Scenario`] is what comes out;
 //! `shape` and `grammar` say what may be written; `document` keeps the place of each key and value; `overrides` is
 //! `--set`; `reader` makes values out of nodes; `links`, `flows` and `variants` read the tables; [`profile`] and
-//! `settings` are the defaults and the names of TCP's cells; `write` turns a [`Scenario`] back into text.
+//! `settings` are the defaults and the names of TCP's cells; `write` turns a [`Scenario`] back into text; [`single`] reads
+//! quantities outside of files.
 
 mod bursts;
 mod document;
@@ -19,6 +20,7 @@ mod resolve;
 mod schema;
 mod settings;
 mod shape;
+pub mod single;
 mod suggest;
 mod tcp;
 mod variants;
@@ -33,7 +35,7 @@ use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 pub use bursts::mean_secs;
 pub use error::{ScenarioError, ScenarioErrors};
-pub use quantity::size;
+pub use quantity::{BadQuantity, size};
 pub use schema::schema;
 pub use settings::Cell;
 pub use tcp::{TcpOverrides, UnknownName, VariantRow, Variants, resolve_tcp};

@@ -108,10 +108,13 @@ pub fn size(text: &str) -> Result<Bytes, String> {
 }
 
 /// What is wrong with a quantity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BadQuantity {
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BadQuantity {
+    /// What is wrong.
+    pub message: String,
+    /// A way out: "write for example \"255 ms\"".
+    pub help: Option<String>,
 }
 
 fn bad(message: impl Into<String>) -> BadQuantity {
@@ -172,6 +175,11 @@ fn decimal(number: &str) -> Result<Decimal, BadQuantity> {
 }
 
 impl Dimension {
+    /// Numbers without a unit.
+    pub(crate) const fn bare(name: &'static str, example: &'static str, max: u64) -> Dimension {
+        Dimension { name, noun: name, example, units: &[("", 1)], max }
+    }
+
     /// Reads a quantity in the engine's unit.
     pub(crate) fn parse(&self, text: &str) -> Result<u64, BadQuantity> {
         let (number, unit) = split(text);
@@ -224,7 +232,7 @@ impl Dimension {
     pub(crate) fn format(&self, value: u64) -> String {
         if value == 0 {
             // "0 s" and "0 B", not "0 h": the unit that people take.
-            return format!("0 {}", split(self.example).1.trim_start_matches(['m', 'M', 'k']));
+            return format!("0 {}", split(self.example).1.trim_start_matches(['m', 'M', 'k'])).trim_end().to_owned();
         }
         let best = |value: u64| {
             let mut best = self.units[0];
@@ -240,7 +248,7 @@ impl Dimension {
             best
         };
         let (name, size) = best(value);
-        format!("{} {name}", value / size)
+        format!("{} {name}", value / size).trim_end().to_owned()
     }
 
     /// A regular expression for the JSON schema.

@@ -1,0 +1,200 @@
+//! `bentpipe model hybrid`: the throughput of TCP over a hybrid path, for one path or a sweep.
+
+use bentpipe_study::model::hybrid::{Evaluation, Path};
+use bentpipe_study::scenario::BadQuantity;
+use bentpipe_study::scenario::single::{self, Kind};
+use serde::Serialize;
+
+use crate::args::Hybrid;
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::suggest::did_you_mean;
+
+/// What can be given and swept, and what it is.
+const KEYS: [(&str, Kind); 7] = [
+    ("buffer", Kind::Packets),
+    ("t1", Kind::Duration),
+    ("t2", Kind::Duration),
+    ("rate", Kind::Rate),
+    ("packet", Kind::Size),
+    ("loss", Kind::Probability),
+    ("segments", Kind::Count),
+];
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    remake: Remake,
+    model: &'static str,
+    /// What is swept.
+    sweep: Option<&'a str>,
+    points: Vec<Point>,
+}
+
+#[derive(Serialize)]
+struct Point {
+    /// The value of the sweep, as text with its unit.
+    value: Option<String>,
+    #[serde(flatten)]
+    evaluation: Evaluation,
+}
+
+pub(crate) fn hybrid(args: &Hybrid) -> Result<End, Failure> {
+    let swept = args.sweep.as_ref().map(|(key, values)| sweep(key, values)).transpose()?;
+    let key = args.sweep.as_ref().map(|(key, _)| key.as_str());
+    let points: Vec<Point> = match swept {
+        None => vec![Point { value: None, evaluation: evaluate(args, None)? }],
+        Some(values) => values
+            .into_iter()
+            .map(|value| {
+                let evaluation = evaluate(args, key.zip(Some(value.as_str())))?;
+                Ok(Point { value: Some(value), evaluation })
+            })
+            .collect::<Result<_, Failure>>()?,
+    };
+    let remake = Remake::new(0);
+    if args.json {
+        output::print_json(&Json { remake, model: "hybrid", sweep: key, points })?;
+    } else {
+        let text = match key {
+            Some(key) => many(key, &points),
+            None => one(&points[0].evaluation),
+        };
+        output::print(&format!("{text}\nbentpipe {}: {}\n", remake.bentpipe, remake.command))?;
+    }
+    Ok(End::Done)
+}
+
+fn sweep(key: &str, values: &str) -> Result<Vec<String>, Failure> {
+    let Some((_, kind)) = KEYS.iter().find(|(name, _)| *name == key) else {
+        let names = KEYS.map(|(name, _)| name);
+        let help = did_you_mean(key, names).unwrap_or_else(|| format!("there are {}", names.join(", ")));
+        return Err(Failure::usage(format!("--sweep: there is no `{key}` to sweep"), Some(help)));
+    };
+    kind.sweep(values).map_err(|error| refused(&format!("sweep {key}"), error))
+}
+
+fn refused(option: &str, error: BadQuantity) -> Failure {
+    Failure::usage(format!("--{option}: {}", error.message), error.help)
+}
+
+/// The model at the given values, one of which the sweep may replace.
+fn evaluate(args: &Hybrid, replaced: Option<(&str, &str)>) -> Result<Evaluation, Failure> {
+    let text = |key: &'static str, given: Option<&String>| -> Result<String, Failure> {
+        match replaced {
+            Some((name, value)) if name == key => Ok(value.to_owned()),
+            _ => given.cloned().ok_or_else(|| {
+                Failure::usage(
+                    format!("--{key} is missing"),
+                    Some(format!("give it a value, or sweep it: --sweep {key}=..")),
+                )
+            }),
+        }
+    };
+    fn read<T>(
+        key: &str,
+        text: Result<String, Failure>,
+        parse: impl Fn(&str) -> Result<T, BadQuantity>,
+    ) -> Result<T, Failure> {
+        parse(&text?).map_err(|error| refused(key, error))
+    }
+    let buffer = read("buffer", text("buffer", args.buffer.as_ref()), single::packets)?;
+    let t1 = read("t1", text("t1", args.t1.as_ref()), single::duration)?;
+    let t2 = read("t2", text("t2", args.t2.as_ref()), single::duration)?;
+    let loss = read("loss", text("loss", args.loss.as_ref()), single::probability)?;
+    let rate = read("rate", text("rate", Some(&args.rate)), single::rate)?;
+    let packet = read("packet", text("packet", Some(&args.packet)), single::bytes)?;
+    let segments = read("segments", text("segments", Some(&args.segments)), single::count)?;
+    let at = replaced.map_or(String::new(), |(key, value)| format!("{key} = {value}: "));
+    let outside = |error| Failure::usage(format!("{at}{error}"), None);
+    let path = Path::new(f64::from(buffer), (t1, t2), rate, packet, loss, segments).map_err(outside)?;
+    Evaluation::new(&path, packet).map_err(outside)
+}
+
+/// One path: every quantity with the number of its equation.
+fn one(model: &Evaluation) -> String {
+    let row = |name: &str, value: f64, unit: &str, equation: &str| {
+        vec![name.to_owned(), number(value), unit.to_owned(), equation.to_owned()]
+    };
+    let (ends, split, needed) = (&model.end_to_end, &model.split, &model.recommended);
+    let head = ["", "value", "unit", "equation"];
+    let table = |rows: Vec<Vec<String>>| output::left_and_right(&head, 1, rows);
+    let path = table(vec![
+        row("mu, rate of the satellite link", model.mu_packets_per_s, "packets/s", ""),
+        row("mu T2, its bandwidth-delay product", model.bdp_packets, "packets", ""),
+        row("beta = B/(mu T2)", model.beta, "", "39"),
+        row("alpha = T1 (1-p)/T2", model.alpha, "", "52"),
+        row("nu = (1-p)/ln(1/p)", model.nu, "", "4"),
+        row("a full pipe in order, exact", model.burst_delay_t2[0], "T2", "65"),
+        row("a full pipe in order, logarithm", model.burst_delay_t2[1], "T2", "5"),
+        row("one packet overtakes another T2 earlier", model.overtakes, "", "16"),
+    ]);
+    let end_to_end = table(vec![
+        row("Upsilon, satellite part of a round trip", ends.upsilon, "T2", "29"),
+        row("rho, its share", ends.rho, "", "37"),
+        row("w_max, largest window", ends.max_window_packets, "packets", "36"),
+        vec!["case".to_owned(), ends.case.to_string(), String::new(), "40".to_owned()],
+        row("A1", ends.a[0], "", "40"),
+        row("A2", ends.a[1], "", "40"),
+        row("A3", ends.a[2], "", "40"),
+        row("throughput", ends.per_mu, "mu", "39"),
+        row("", ends.per_capacity, "mu (1-p)", ""),
+        row("", ends.kbit_per_s(), "kbit/s", ""),
+        row("throughput, whole windows summed", ends.summed_per_mu, "mu", "73"),
+        row("the same with the exact delay", ends.summed_exact_delay_per_mu, "mu", "73, 65"),
+        row("throughput, integrated", ends.integrated_per_mu, "mu", "73"),
+        row("buffer with which every window fills the pipe", needed.end_to_end_fills_pipe_packets, "packets", "53"),
+        row("buffer for half the capacity (T2 >> T1)", needed.end_to_end_half_capacity_packets, "packets", "55"),
+    ]);
+    let splitting = table(vec![
+        row("time that a packet stays at the gateway", split.persistence_s * 1e3, "ms", "46"),
+        row("mean window", split.window_packets, "packets", "44"),
+        row("mean queue", split.queue_packets, "packets", "49"),
+        row("throughput", split.per_mu, "mu", "52"),
+        row("", split.per_capacity, "mu (1-p)", "52"),
+        row("", split.kbit_per_s(), "kbit/s", ""),
+        row("the same with B-1 for B", split.per_capacity_less_one, "mu (1-p)", "48"),
+        row("buffer for the whole capacity", needed.split_fills_link_packets, "packets", "52"),
+        row("the same for T2 >> T1", needed.split_satellite_alone_packets, "packets", "56"),
+    ]);
+    let notes: String = model.notes.iter().map(|note| format!("• {note}\n")).collect();
+    format!("Path\n{path}\n\nEnd to end over ARQ\n{end_to_end}\n\nSplit at the gateway\n{splitting}\n\n{notes}")
+}
+
+fn many(key: &str, points: &[Point]) -> String {
+    let header = [
+        key,
+        "beta",
+        "alpha",
+        "rho",
+        "w_max",
+        "case",
+        "end to end/mu",
+        "exact sum/mu",
+        "split/mu",
+        "buffer (53)",
+        "buffer (52)",
+    ];
+    let rows = points.iter().map(|point| {
+        let model = &point.evaluation;
+        let (ends, split, needed) = (&model.end_to_end, &model.split, &model.recommended);
+        let mut row = vec![point.value.clone().unwrap_or_default()];
+        row.extend([model.beta, model.alpha, ends.rho, ends.max_window_packets].map(number));
+        row.push(ends.case.to_string());
+        row.extend([ends.per_mu, ends.summed_exact_delay_per_mu, split.per_mu].map(number));
+        row.extend([needed.end_to_end_fills_pipe_packets, needed.split_fills_link_packets].map(number));
+        row
+    });
+    let table = output::table(&header, 0, rows);
+    format!("{table}\n\nend to end by Eq. 39, as a sum by Eq. 73 with 65, split by Eq. 52; buffers in packets\n")
+}
+
+/// Five significant digits.
+fn number(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let decimals = (4 - value.abs().log10().floor() as i32).clamp(0, 8) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

@@ -1,0 +1,161 @@
+//! Throughput end to end over selective-repeat ARQ (§III.B, Appendix B).
+//!
+//! The window rises by one packet in every round trip from w_max/2 to w_max, is halved, and rises again; the throughput
+//! is the sum of the windows over the sum of their round trips (Eq. 38, 73). [`EndToEnd`] is the closed form with all
+//! it is made of; [`summed`] adds the whole numbers up, [`integrated`] takes integrals for the sums.
+
+use super::window::Delay;
+use super::{OutOfRange, Path};
+
+/// Which of the three forms of Eq. 40 applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// β ≥ 1+ρ: all windows fill the pipe. (The print says w_max/2 > μ T2, which is β > 1+ρ but for B+1 ≈ B.)
+    AllFillPipe = 1,
+    /// 1 ≤ β < 1+ρ: the smaller windows do not.
+    SomeFillPipe = 2,
+    /// β < 1: the buffer does not hold what the pipe does.
+    NoneFillsPipe = 3,
+}
+
+/// The closed form of the throughput (Eq. 39) and what it is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EndToEnd {
+    /// ν (Eq. 4).
+    pub nu: f64,
+    /// Υ (Eq. 29), in round trips T2.
+    pub upsilon: f64,
+    /// ρ (Eq. 37).
+    pub rho: f64,
+    /// w_max (Eq. 36), TCP packets.
+    pub max_window: f64,
+    /// The case of Eq. 40.
+    pub case: Case,
+    /// A1, A2 and A3 (Eq. 40).
+    pub a: [f64; 3],
+    /// λ/μ (Eq. 39): at most 1-p, since a link that loses p carries no more. Eq. 52 of splitting is in units of
+    /// μ (1-p) instead.
+    pub per_mu: f64,
+}
+
+impl EndToEnd {
+    /// Evaluates Eq. 29, 36, 37, 39 and 40. Eq. 39 takes B+1 for B in places and w_max/2+1 for w_max/2, which the
+    /// [`summed`] form does not: they part by some percent below B of about 50.
+    ///
+    /// # Errors
+    /// Fewer than two link-layer packets in flight, see [`OutOfRange::InFlight`].
+    pub fn new(path: &Path) -> Result<EndToEnd, OutOfRange> {
+        let in_flight = path.longest_burst(f64::INFINITY);
+        if in_flight < 2.0 {
+            return Err(OutOfRange::InFlight(in_flight));
+        }
+        Ok(EndToEnd::with_nu(path, path.nu()))
+    }
+
+    /// The same with another ν, zero for a channel whose packets share their fate (§V.C).
+    pub(super) fn with_nu(path: &Path, nu: f64) -> EndToEnd {
+        let (b, bdp, beta, p, s) = (path.buffer(), path.bdp(), path.beta(), path.p(), path.segments());
+        let (upsilon, rho) = (path.upsilon_with(nu), path.rho_with(nu));
+        let max_window = 2.0 * (b + 1.0) / (1.0 + rho);
+        // Factorials of what is not whole are gamma functions: (x-1)! = Γ(x).
+        let of_factorials = |upper: f64| (1.0 + rho) / b * nu * (libm::lgamma(upper) - libm::lgamma(max_window / 2.0));
+        // (1 + ρ - ρ²/2)/(1+ρ), by which the queue grows on average while the window does.
+        let rising = (1.0 + rho - rho * rho / 2.0) / (1.0 + rho);
+        let part = (1.0 + rho) / beta;
+        let (case, a) = if beta >= 1.0 + rho {
+            (Case::AllFillPipe, [1.0, 1.0, beta * rising])
+        } else if beta >= 1.0 {
+            let a2 = 2.0 - part / 2.0 - 1.0 / (2.0 * part);
+            let a3 = 2.0 * beta - 1.0 + part / 2.0 - beta * (1.0 + rho) / 2.0 + of_factorials(bdp);
+            (Case::SomeFillPipe, [2.0 - part, a2, a3])
+        } else {
+            (Case::NoneFillsPipe, [1.0 - rho, beta * rising, 1.0 + of_factorials(b + 1.0)])
+        };
+        let logarithms = a[0] * (beta.min(1.0) * bdp).ln() + (s / 2.0).ln();
+        // Zero times a logarithm that has no bound is zero here: ν = 0 says that no packet waits for another.
+        let logarithms = if nu == 0.0 { 0.0 } else { nu * logarithms };
+        let denominator = path.alpha() + logarithms + a[1] * (1.0 - p) / 4.0 + a[2];
+        let per_mu = 1.5 * beta * (1.0 - p) / (1.0 + rho) / denominator;
+        EndToEnd { nu, upsilon, rho, max_window, case, a, per_mu }
+    }
+}
+
+/// λ/μ as the sum over whole windows of Eq. 73, from the whole number nearest to w_max/2 to its double; the numerator
+/// too is summed and not (3/8) w_max (w_max+2).
+pub fn summed(path: &Path, form: Delay) -> f64 {
+    let first = (path.max_window() / 2.0).round_ties_even().max(1.0);
+    let last = 2.0 * first;
+    let packets = (first + last) / 2.0 * (last - first + 1.0);
+    let time = match form {
+        Delay::Logarithm => round_trips_s(path, first, last),
+        Delay::Exact => {
+            // Above min(B, μ T2) the delay stays; it is what takes the time to compute.
+            let highest = path.buffer().min(path.bdp()).ceil();
+            let rising = windows(first, last.min(highest)).map(|w| path.transfer_s(w, form)).sum::<f64>();
+            let from = first.max(highest + 1.0);
+            let count = (last - from + 1.0).max(0.0);
+            let level = if count > 0.0 { path.transfer_s(last, form) - path.queueing_s(last) } else { 0.0 };
+            rising + count * level + windows(from, last).map(|w| path.queueing_s(w)).sum::<f64>()
+        }
+    };
+    packets / time / path.mu()
+}
+
+fn windows(first: f64, last: f64) -> impl Iterator<Item = f64> {
+    (first as u64..=last as u64).map(|w| w as f64)
+}
+
+/// Σ E τ(w) over the whole windows from `first` to `last`, seconds: the finite sums of Eq. 74, 76 and 78 without the
+/// step from B+1 to B, for any B and μ T2.
+fn round_trips_s(path: &Path, first: f64, last: f64) -> f64 {
+    let (b, bdp, mu) = (path.buffer(), path.bdp(), path.mu());
+    let one = path.t2() / (1.0 - path.p());
+    let count = last - first + 1.0;
+    // Windows that are in flight whole, then those that are not.
+    let most = b.min(bdp);
+    let top = most.floor().min(last);
+    let low = (top - first + 1.0).max(0.0);
+    let high = count - low;
+    let in_flight = low * (first + top) / 2.0 + high * most;
+    let factorials = if low > 0.0 { libm::lgamma(top + 1.0) - libm::lgamma(first) } else { 0.0 };
+    let logarithms = factorials + high * most.ln() + count * (path.segments() / 2.0).ln();
+    // Windows that fill the pipe but not the buffer wait for w - μ T2 packets, larger ones for B - μ T2.
+    let waiting = if b > bdp {
+        let from = first.max(bdp.floor() + 1.0);
+        let to = last.min(b.floor());
+        let some = (to - from + 1.0).max(0.0);
+        let all = (last - first.max(b.floor() + 1.0) + 1.0).max(0.0);
+        some * ((from + to) / 2.0 - bdp) + all * (b - bdp)
+    } else {
+        0.0
+    };
+    let nu = path.nu();
+    let delays = count + if nu == 0.0 { 0.0 } else { nu * logarithms };
+    count * path.t1() + in_flight / (4.0 * mu) + one * delays + waiting / (mu * (1.0 - path.p()))
+}
+
+/// λ/μ with integrals over w_max/2..w_max for the two sums of Eq. 73, found in closed form: no window is rounded.
+pub fn integrated(path: &Path) -> f64 {
+    let (b, bdp, mu, nu) = (path.buffer(), path.bdp(), path.mu(), path.nu());
+    let last = path.max_window();
+    let first = last / 2.0;
+    let most = b.min(bdp);
+    // ∫ min(w, K), ∫ ln(min(w, K) S/2) and ∫ [min(w, B) - μ T2]⁺ from zero to w.
+    let in_flight = |w: f64| if w <= most { w * w / 2.0 } else { most * most / 2.0 + (w - most) * most };
+    let logarithm = |w: f64| {
+        let below = w.min(most);
+        let half = path.segments() / 2.0;
+        below * ((below * half).ln() - 1.0) + (w - below) * (most * half).ln()
+    };
+    let waiting = |w: f64| {
+        let some = (w.min(b) - bdp).max(0.0);
+        some * some / 2.0 + (w - b).max(0.0) * (b - bdp).max(0.0)
+    };
+    let over = |integral: &dyn Fn(f64) -> f64| integral(last) - integral(first);
+    let delays = (last - first) + if nu == 0.0 { 0.0 } else { nu * over(&logarithm) };
+    let time = (last - first) * path.t1()
+        + over(&in_flight) / (4.0 * mu)
+        + path.t2() / (1.0 - path.p()) * delays
+        + over(&waiting) / (mu * (1.0 - path.p()));
+    (last * last - first * first) / 2.0 / time / mu
+}

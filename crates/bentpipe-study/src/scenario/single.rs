@@ -1,0 +1,183 @@
+//! Quantities outside of files, as a command line gives them: one, or the values of a sweep.
+
+use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
+
+use super::quantity::{self, BadQuantity, Dimension};
+
+/// What a text is to be read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A span of time, "255 ms".
+    Duration,
+    /// A rate, "2 Mbit/s".
+    Rate,
+    /// An amount of data, "64 kB".
+    Size,
+    /// A number of packets, "50 packets".
+    Packets,
+    /// A probability, "1 %" or "0.01".
+    Probability,
+    /// A bare number of things, "3".
+    Count,
+}
+
+/// A bare number: the one quantity that has no unit.
+const COUNT: Dimension = Dimension::bare("a number", "3", u32::MAX as u64);
+
+/// More values than this are a slip, not a sweep.
+const MOST_VALUES: u64 = 100_000;
+
+impl Kind {
+    fn dimension(self) -> Option<Dimension> {
+        match self {
+            Kind::Duration => Some(quantity::DURATION),
+            Kind::Rate => Some(quantity::RATE),
+            Kind::Size => Some(quantity::SIZE),
+            Kind::Packets => Some(quantity::PACKETS),
+            Kind::Count => Some(COUNT),
+            Kind::Probability => None,
+        }
+    }
+
+    /// The values of a sweep, `FROM..TO:STEP` with both ends or `A,B,C`, each as a text that reads as this kind.
+    ///
+    /// # Errors
+    /// A value that is no such quantity, a step of nothing, an end before the start, too many values.
+    pub fn sweep(self, text: &str) -> Result<Vec<String>, BadQuantity> {
+        let Some((from, rest)) = text.split_once("..") else {
+            return text.split(',').map(|value| self.normal(value)).collect();
+        };
+        let Some((to, step)) = rest.rsplit_once(':') else {
+            return Err(bad(&format!("`{text}` has no step"), "write FROM..TO:STEP, or A,B,C"));
+        };
+        let count = |first: f64, last: f64, step: f64| {
+            let steps = ((last - first) / step + 1e-9).floor();
+            if step <= 0.0 {
+                Err(bad(&format!("`{text}` does not get on"), "the step must be above zero"))
+            } else if steps < 0.0 {
+                Err(bad(&format!("`{text}` ends before it starts"), "write FROM..TO:STEP with FROM not above TO"))
+            } else if steps >= MOST_VALUES as f64 {
+                Err(bad(&format!("`{text}` has more than {MOST_VALUES} values"), "take a greater step"))
+            } else {
+                Ok(steps as u64)
+            }
+        };
+        match self.dimension() {
+            Some(dimension) => {
+                let (first, last, step) = (dimension.parse(from)?, dimension.parse(to)?, dimension.parse(step)?);
+                let steps = count(first as f64, last as f64, step as f64)?;
+                Ok((0..=steps).map(|n| dimension.format(first + n * step)).collect())
+            }
+            None => {
+                let read = quantity::parse_probability;
+                let (first, last, step) = (read(from)?, read(to)?, read(step)?);
+                let steps = count(first, last, step)?;
+                // Twelve decimals undo what adding binary fractions leaves: 0.1 + 0.05 is 0.15 here.
+                let at = |n: u64| ((first + n as f64 * step) * 1e12).round() / 1e12;
+                Ok((0..=steps).map(|n| quantity::format_probability(at(n).min(1.0))).collect())
+            }
+        }
+    }
+
+    fn normal(self, text: &str) -> Result<String, BadQuantity> {
+        match self.dimension() {
+            Some(dimension) => Ok(dimension.format(dimension.parse(text)?)),
+            None => Ok(quantity::format_probability(quantity::parse_probability(text)?)),
+        }
+    }
+}
+
+fn bad(message: &str, help: &str) -> BadQuantity {
+    BadQuantity { message: message.to_owned(), help: Some(help.to_owned()) }
+}
+
+/// A span of time.
+///
+/// # Errors
+/// No number, no unit, another unit, or less than a nanosecond.
+pub fn duration(text: &str) -> Result<Duration, BadQuantity> {
+    Ok(Duration::from_nanos(quantity::DURATION.parse(text)?))
+}
+
+/// A rate above zero.
+///
+/// # Errors
+/// No number, no unit, another unit, or zero.
+pub fn rate(text: &str) -> Result<Rate, BadQuantity> {
+    let bits = quantity::RATE.parse(text)?;
+    Rate::from_bits_per_second(bits)
+        .ok_or_else(|| bad("a rate of zero carries nothing", "write for example \"2 Mbit/s\""))
+}
+
+/// An amount of data.
+///
+/// # Errors
+/// No number, no unit, another unit, or a part of a byte.
+pub fn bytes(text: &str) -> Result<Bytes, BadQuantity> {
+    Ok(Bytes::new(quantity::SIZE.parse(text)?))
+}
+
+/// A number of packets.
+///
+/// # Errors
+/// No number, no unit, another unit, or a part of a packet.
+pub fn packets(text: &str) -> Result<u32, BadQuantity> {
+    // The dimension holds it below 2^32.
+    Ok(quantity::PACKETS.parse(text)? as u32)
+}
+
+/// A probability.
+///
+/// # Errors
+/// No number, or one beyond 0..1 or 0 %..100 %.
+pub fn probability(text: &str) -> Result<Probability, BadQuantity> {
+    let p = quantity::parse_probability(text)?;
+    Ok(Probability::new(p).expect("the parser holds it in 0..=1"))
+}
+
+/// A bare number.
+///
+/// # Errors
+/// No number, or something after it.
+pub fn count(text: &str) -> Result<u32, BadQuantity> {
+    Ok(COUNT.parse(text)? as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sweeps_have_both_ends() {
+        let sweep = |kind: Kind, text: &str| kind.sweep(text).expect("a sweep");
+        assert_eq!(sweep(Kind::Duration, "100 ms..0.3 s:100 ms"), ["100 ms", "200 ms", "300 ms"]);
+        assert_eq!(sweep(Kind::Probability, "0.1..0.3:0.05"), ["0.1", "0.15", "0.2", "0.25", "0.3"]);
+        assert_eq!(sweep(Kind::Probability, "10 %, 0.5"), ["0.1", "0.5"]);
+        assert_eq!(sweep(Kind::Packets, "10 packets..25 packets:10 packets"), ["10 packets", "20 packets"]);
+        assert_eq!(sweep(Kind::Count, "1..3:1"), ["1", "2", "3"]);
+        assert_eq!(sweep(Kind::Rate, "1 Mbit/s"), ["1 Mbit/s"]);
+    }
+
+    #[test]
+    fn what_is_no_sweep_is_refused() {
+        let message = |kind: Kind, text: &str| kind.sweep(text).expect_err("no sweep").message;
+        assert_eq!(message(Kind::Duration, "100..300 ms:100 ms"), "`100` has no unit");
+        assert_eq!(message(Kind::Duration, "1 s..2 s"), "`1 s..2 s` has no step");
+        assert_eq!(message(Kind::Duration, "1 s..2 s:0 s"), "`1 s..2 s:0 s` does not get on");
+        assert_eq!(message(Kind::Duration, "2 s..1 s:1 s"), "`2 s..1 s:1 s` ends before it starts");
+        assert!(message(Kind::Duration, "1 s..2 s:1 ns").contains("more than 100000 values"));
+        assert!(message(Kind::Probability, "0.5..1.5:0.1").contains("not a probability"));
+        assert_eq!(message(Kind::Count, "3 s"), "`s` is not a unit of a number");
+    }
+
+    #[test]
+    fn single_quantities() {
+        assert_eq!(duration("2.5 ms"), Ok(Duration::from_micros(2500)));
+        assert_eq!(packets("50 packets"), Ok(50));
+        assert_eq!(bytes("500 B"), Ok(Bytes::new(500)));
+        assert_eq!(probability("10 %").map(Probability::get), Ok(0.1));
+        assert_eq!(count("7"), Ok(7));
+        assert_eq!(packets("50").expect_err("no unit").help.as_deref(), Some("write for example \"50 packets\""));
+        assert!(rate("0 bit/s").is_err());
+    }
+}

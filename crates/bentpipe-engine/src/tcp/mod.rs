@@ -2,23 +2,27 @@
 //!
 //! Reading order: [`Segment`] what travels; [`variant`] the table of what a sender is made of; [`TcpConfig`];
 //! `rtt` (RFC 6298); `scoreboard` (RFC 6675); `sender` the ACK pipeline; `receiver` reassembly and SACK blocks;
-//! [`Connection`] joins one sender and one receiver under the states of RFC 9293.
+//! [`Connection`] joins one sender and one receiver under the states of RFC 9293; [`SendingHalf`] is what it asks of the
+//! sender, for STP has another.
 
 mod config;
 mod connection;
 mod frto;
-mod ranges;
+pub(crate) mod peer_window;
+pub(crate) mod ranges;
 mod receiver;
 mod rtt;
 mod scoreboard;
 mod segment;
 mod sender;
+mod sending;
 pub mod variant;
 mod window;
 
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
-pub use connection::{Abort, Connection, Input, Output, Role, State, TcpStats};
+pub use connection::{Abort, Connection, Duplex, Input, Output, Role, State, TcpStats};
 pub use rtt::{RtoConfig, RttClock, RttEstimator};
 pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
-pub use sender::TcbCache;
+pub use sender::{Sender, TcbCache};
+pub use sending::{Protocol, SenderCounters, SendingHalf, Span};
 pub use variant::{AckPolicy, Daass, Variant};

@@ -6,37 +6,37 @@ use std::collections::VecDeque;
 
 /// A set of sequence numbers as half-open ranges that neither touch nor overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ranges {
+pub(crate) struct Ranges {
     ranges: VecDeque<(u64, u64)>,
 }
 
 impl Ranges {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Ranges { ranges: VecDeque::new() }
     }
 
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.ranges.clear();
     }
 
     #[inline]
-    pub(super) fn first(&self) -> Option<(u64, u64)> {
+    pub(crate) fn first(&self) -> Option<(u64, u64)> {
         self.ranges.front().copied()
     }
 
     /// One past the highest member, or 0.
     #[inline]
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.ranges.back().map_or(0, |r| r.1)
     }
 
     /// The ranges from the highest down.
-    pub(super) fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub(crate) fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().rev().copied()
     }
 
@@ -47,7 +47,7 @@ impl Ranges {
     }
 
     /// Adds `start..end`; `fresh` hears each part that was not in the set before. Whether there was one.
-    pub(super) fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> bool {
+    pub(crate) fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> bool {
         debug_assert!(start < end);
         // Most arrivals extend the highest range or lie beyond it.
         match self.ranges.back_mut() {
@@ -103,7 +103,7 @@ impl Ranges {
 
     /// Takes out everything below `seq`; `removed` hears each part.
     #[inline]
-    pub(super) fn remove_below(&mut self, seq: u64, mut removed: impl FnMut(u64, u64)) {
+    pub(crate) fn remove_below(&mut self, seq: u64, mut removed: impl FnMut(u64, u64)) {
         while let Some(first) = self.ranges.front_mut() {
             if first.0 >= seq {
                 return;
@@ -119,12 +119,12 @@ impl Ranges {
     }
 
     /// The range that holds `seq`.
-    pub(super) fn holding(&self, seq: u64) -> Option<(u64, u64)> {
+    pub(crate) fn holding(&self, seq: u64) -> Option<(u64, u64)> {
         self.ranges.get(self.index_after(seq)).copied().filter(|r| r.0 <= seq)
     }
 
     /// The first gap at or after `seq` that lies below a member of the set, as `(start, end)`.
-    pub(super) fn gap_from(&self, seq: u64) -> Option<(u64, u64)> {
+    pub(crate) fn gap_from(&self, seq: u64) -> Option<(u64, u64)> {
         let index = self.index_after(seq);
         let range = self.ranges.get(index)?;
         if range.0 > seq {
@@ -134,7 +134,7 @@ impl Ranges {
     }
 
     /// How many members lie in `from..to`.
-    pub(super) fn count_in(&self, from: u64, to: u64) -> u64 {
+    pub(crate) fn count_in(&self, from: u64, to: u64) -> u64 {
         let overlap = |r: &(u64, u64)| r.1.min(to) - r.0.max(from);
         self.ranges.iter().skip(self.index_after(from)).take_while(|r| r.0 < to).map(overlap).sum()
     }

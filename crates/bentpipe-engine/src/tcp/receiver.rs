@@ -129,9 +129,10 @@ impl Receiver {
         ((window >> scale) << scale) as u32
     }
 
-    /// The window of a SYN, which is not scaled (RFC 7323 §2.2): no more has been offered until the next segment.
-    pub(super) fn offer_syn_window(&mut self) -> u32 {
-        let window = self.buffer.min(u16::MAX as u64);
+    /// The window of a SYN, at most `limit`, since it is not scaled (RFC 7323 §2.2): no more has been offered until the
+    /// next segment.
+    pub(super) fn offer_syn_window(&mut self, limit: u64) -> u32 {
+        let window = self.buffer.min(limit);
         self.edge = FIRST_BYTE + window;
         window as u32
     }

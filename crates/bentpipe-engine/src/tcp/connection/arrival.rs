@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl Connection {
+impl<S: SendingHalf> Duplex<S> {
     pub(in crate::tcp) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
         cx.emit(|| Event::Received { segment: *segment });
         match self.state {

@@ -1,4 +1,7 @@
-//! A TCP connection (RFC 9293 §3): one sender, one receiver, and the states between them.
+//! A connection (RFC 9293 §3): one sender, one receiver, and the states between them.
+//!
+//! [`Duplex`] leaves open who sends, since STP opens, closes and resets as TCP does: what it does in between is a
+//! [`SendingHalf`] of its own.
 
 mod arrival;
 mod output;
@@ -6,7 +9,8 @@ mod output;
 use super::config::{Handshake, TcpConfig};
 use super::receiver::Receiver;
 use super::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment, Timestamps};
-use super::sender::{Sender, Span, TcbCache};
+use super::sender::{Sender, TcbCache};
+use super::sending::{Protocol, SendingHalf, Span};
 use super::variant::Daass;
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{Event, Probe};
@@ -160,13 +164,16 @@ impl Pending {
     }
 }
 
-/// One end of a connection.
+/// One end of a TCP connection.
+pub type Connection = Duplex<Sender>;
+
+/// One end of a connection that opens and closes as TCP does, whoever its sender is.
 #[derive(Clone, Debug)]
-pub struct Connection {
+pub struct Duplex<S> {
     config: TcpConfig,
     role: Role,
     state: State,
-    sender: Sender,
+    sender: S,
     receiver: Receiver,
     /// Both ends have agreed.
     sack: bool,
@@ -204,10 +211,27 @@ const CHALLENGE_LIMIT: u32 = 100;
 impl Connection {
     /// A connection that is not open yet.
     pub fn new(config: TcpConfig, role: Role) -> Self {
-        Connection {
+        Duplex::with_sender(Sender::new(&config), config, role)
+    }
+
+    /// Takes over what earlier connections to the same host have learnt (RFC 9040). Before it is opened.
+    pub fn inherit(&mut self, cache: &TcbCache) {
+        self.sender.inherit(cache, self.config.tcb_sharing);
+    }
+
+    /// Leaves what it has learnt for later connections.
+    pub fn bequeath(&self, cache: &mut TcbCache) {
+        self.sender.bequeath(cache);
+    }
+}
+
+impl<S: SendingHalf> Duplex<S> {
+    /// A connection that is not open yet, with its sender.
+    pub(crate) fn with_sender(sender: S, config: TcpConfig, role: Role) -> Self {
+        Duplex {
             role,
             state: State::Closed,
-            sender: Sender::new(&config),
+            sender,
             receiver: Receiver::new(&config),
             sack: false,
             timestamps: false,
@@ -225,16 +249,6 @@ impl Connection {
             challenge_second: 0,
             config,
         }
-    }
-
-    /// Takes over what earlier connections to the same host have learnt (RFC 9040). Before it is opened.
-    pub fn inherit(&mut self, cache: &TcbCache) {
-        self.sender.inherit(cache, self.config.tcb_sharing);
-    }
-
-    /// Leaves what it has learnt for later connections.
-    pub fn bequeath(&self, cache: &mut TcbCache) {
-        self.sender.bequeath(cache);
     }
 
     /// The state of RFC 9293 §3.3.2.
@@ -299,7 +313,7 @@ impl Connection {
 
     /// What was counted so far.
     pub fn stats(&self) -> TcpStats {
-        let c = &self.sender.counters;
+        let c = self.sender.counters();
         TcpStats {
             data_segments: c.segments,
             retransmits: c.retransmits,
@@ -358,11 +372,11 @@ impl Connection {
     fn take_syn(&mut self, segment: &Segment) {
         self.receiver.synchronize();
         let ours = &self.config;
-        self.sack = ours.variant.sack && segment.syn.sack_permitted;
+        self.sack = ours.variant.sack && (segment.syn.sack_permitted || S::PROTOCOL == Protocol::Stp);
         self.timestamps = ours.timestamps && segment.timestamps.is_some();
         let scaled = ours.window_scaling && segment.syn.window_scale.is_some();
         self.rcv_scale = if scaled { self.offered_scale() } else { NO_SCALE };
-        let limit = if scaled { u64::MAX } else { u16::MAX as u64 };
+        let limit = if scaled { u64::MAX } else { S::PROTOCOL.window_limit() };
         self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, limit);
         if let Some(timestamps) = segment.timestamps {
             self.ts_recent = timestamps.value;
@@ -423,7 +437,7 @@ impl Connection {
     }
 }
 
-impl Machine for Connection {
+impl<S: SendingHalf> Machine for Duplex<S> {
     type Input = Input;
     type Output = Output;
 

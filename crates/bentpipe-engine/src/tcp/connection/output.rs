@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl Connection {
+impl<S: SendingHalf> Duplex<S> {
     /// Turns a span into a segment: everything that both directions share.
     #[inline(always)]
     pub(in crate::tcp) fn segment(&mut self, now: Time, span: Span) -> Segment {
@@ -39,11 +39,15 @@ impl Connection {
     pub(in crate::tcp) fn dress_syn(&mut self, segment: &mut Segment, answer: bool) {
         segment.flags = segment.flags | Flags::SYN;
         // The window of a SYN is never scaled (RFC 7323 §2.2).
-        segment.window = self.receiver.offer_syn_window();
+        segment.window = self.receiver.offer_syn_window(S::PROTOCOL.window_limit());
         if self.config.shortcuts.handshake == Handshake::OneWay {
             return;
         }
         segment.syn.mss = Some(self.config.mss);
+        if S::PROTOCOL == Protocol::Stp {
+            // STP agrees on nothing else: SACK is always on, windows are never scaled.
+            return;
+        }
         segment.syn.sack_permitted = if answer { self.sack } else { self.config.variant.sack };
         let scale = if answer { (self.rcv_scale > 0).then_some(self.rcv_scale) } else { Some(self.offered_scale()) };
         segment.syn.window_scale = scale.filter(|_| self.config.window_scaling);
@@ -88,12 +92,13 @@ impl Connection {
 
     #[inline(always)]
     pub(in crate::tcp) fn transmit<P: Probe>(
-        &self,
+        &mut self,
         cx: &mut Context<'_, P>,
         segment: Segment,
         retransmission: bool,
     ) -> Step<Output> {
         cx.emit(|| Event::Sent { segment, retransmission });
+        self.sender.on_transmit(cx.now, &segment);
         Step::Do(Output::Transmit(segment))
     }
 }

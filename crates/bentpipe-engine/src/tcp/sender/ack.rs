@@ -5,21 +5,9 @@ use super::*;
 impl Sender {
     /// Window update (RFC 9293 §3.10.7.4). Whether the window offered changed.
     #[inline(always)]
-    pub(in crate::tcp) fn update_window(&mut self, segment: &Segment) -> bool {
-        // Also whatever advances: a repetition of old data has an old number but the newest ACK, and the window counts
-        // from that.
-        let fresh = self.snd_una < segment.ack
-            || self.snd_wl1 < segment.seq
-            || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
-        if !fresh {
-            return false;
-        }
-        (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
-        let window = segment.window as u64;
-        let changed = window != self.snd_wnd;
-        self.snd_wnd = window;
-        self.max_wnd = self.max_wnd.max(window);
-        if window > 0 && self.persist_at.take().is_some() {
+    pub(in crate::tcp) fn take_window(&mut self, segment: &Segment) -> bool {
+        let Some(changed) = self.peer.update(self.snd_una, segment) else { return false };
+        if self.peer.now > 0 && self.persist_at.take().is_some() {
             self.persist_backoff = 0;
             // The probe's byte is sent again as part of a full segment.
             self.snd_nxt = self.snd_una;
@@ -29,7 +17,7 @@ impl Sender {
 
     /// Takes an acceptable ACK: `snd_una <= ack <= snd_max`. `sample` is the round trip that timestamps give.
     #[inline(always)]
-    pub(in crate::tcp) fn on_ack<P: Probe>(
+    pub(in crate::tcp) fn take_ack<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
         segment: &Segment,
@@ -49,7 +37,7 @@ impl Sender {
             }
         } else if ack == self.snd_una {
             // The answers to probes of a closed window are no duplicates: nothing was lost.
-            let plain = segment.sequence_len() == 0 && self.flight() > 0 && self.snd_wnd > 0;
+            let plain = segment.sequence_len() == 0 && self.flight() > 0 && self.peer.now > 0;
             self.on_same_ack(cx, plain, window_changed, news);
         }
         cx.emit(|| Event::Window {
@@ -114,7 +102,7 @@ impl Sender {
         let acked = ack - self.snd_una;
         let full = self.recover.is_none_or(|recover| ack >= recover);
         if self.phase == Phase::Loss {
-            let more = self.snd_max < self.end().min(ack + self.snd_wnd.min(self.window.limit()));
+            let more = self.snd_max < self.end().min(ack + self.peer.now.min(self.window.limit()));
             let verdict = self.frto.on_new_ack(ack, self.recover, more);
             self.advance(cx, ack, sample);
             if self.ns2 {

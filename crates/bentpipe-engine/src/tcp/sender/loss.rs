@@ -160,14 +160,8 @@ impl Sender {
         self.rto_at = (self.snd_una < self.snd_max).then(|| self.rtt.deadline(now));
     }
 
-    /// The next instant at which a timer of the sender runs out.
-    #[inline(always)]
-    pub(in crate::tcp) fn deadline(&self) -> Option<Time> {
-        Time::earliest(self.rto_at, self.persist_at)
-    }
-
     /// Lets timers that are due act.
-    pub(in crate::tcp) fn on_time<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
+    pub(in crate::tcp) fn run_timers<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
         if self.persist_at.is_some_and(|at| at <= cx.now) {
             self.persist_backoff += 1;
             self.probe_now = true;
@@ -187,7 +181,7 @@ impl Sender {
     pub(in crate::tcp) fn on_timeout<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
         //= RFC 9293 §3.8.6: "a sender SHOULD NOT time out the connection if data beyond the right window edge is not
         //= acknowledged", and "If the window shrinks to zero, the TCP implementation MUST probe it"
-        let shut = self.open && self.snd_wnd == 0;
+        let shut = self.open && self.peer.now == 0;
         self.probe_now |= shut;
         if self.retries >= self.max_retries && !shut {
             return Err(Abort::RetriesExhausted);

@@ -3,13 +3,6 @@
 use super::*;
 
 impl Sender {
-    /// The next segment to send now, if any.
-    #[inline(always)]
-    pub(in crate::tcp) fn next(&mut self, now: Time) -> Option<Span> {
-        let span = self.choose(now)?;
-        Some(self.sent(now, span))
-    }
-
     #[inline(always)]
     pub(in crate::tcp) fn choose(&mut self, now: Time) -> Option<Span> {
         if self.snd_nxt >= self.end() && self.phase == Phase::Open && self.open {
@@ -76,7 +69,7 @@ impl Sender {
         if all {
             return !self.nagle || idle || span.fin;
         }
-        if self.unit == WindowUnit::Bytes && idle && 2 * span.len as u64 >= self.max_wnd {
+        if self.unit == WindowUnit::Bytes && idle && 2 * span.len as u64 >= self.peer.max {
             return true;
         }
         self.maybe_persist(now);
@@ -179,26 +172,20 @@ impl Sender {
 
     /// The probe that is due: one byte beyond a window that is shut, else what a window too small for a segment lets out
     /// (RFC 9293 §3.8.6.2.1, "if the override timeout occurs").
-    pub(in crate::tcp) fn window_probe(&mut self) -> Option<Span> {
+    pub(in crate::tcp) fn due_probe(&mut self) -> Option<Span> {
         if !core::mem::take(&mut self.probe_now) || self.snd_una >= self.end() {
             return None;
         }
         // As much as the window takes if it is only too small; a byte beyond it if it is closed (RFC 9293 §3.8.6.1,
         // §3.8.6.2.1).
-        let span = self.span(self.snd_una, self.snd_una + self.snd_wnd.max(1));
+        let span = self.span(self.snd_una, self.snd_una + self.peer.now.max(1));
         Some(self.count(span))
     }
 
     /// The segment that starts at `seq` and ends before `edge`.
     #[inline(always)]
     pub(in crate::tcp) fn span(&self, seq: u64, edge: u64) -> Span {
-        if seq == 0 {
-            return Span { seq, len: 0, syn: true, fin: false, push: false, retransmission: false };
-        }
-        let data = self.data_end.min(edge).saturating_sub(seq).min(self.mss as u64);
-        let end = seq + data;
-        let fin = self.fin && end == self.data_end && (edge > end || data == 0);
-        Span { seq, len: data as u16, syn: false, fin, push: data > 0 && end == self.data_end, retransmission: false }
+        Span::at(seq, edge, self.mss, self.data_end, self.fin)
     }
 
     /// Keeps the books of a segment that goes out now.
@@ -206,7 +193,7 @@ impl Sender {
     pub(in crate::tcp) fn sent(&mut self, now: Time, span: Span) -> Span {
         let nothing_out = self.snd_una == self.snd_max;
         let fresh = span.seq >= self.snd_max;
-        let end = span.seq + span.len as u64 + span.syn as u64 + span.fin as u64;
+        let end = span.end();
         if fresh {
             if self.timed.is_none() && (self.ns2 || self.phase == Phase::Open) {
                 self.timed = Some((end, now));
@@ -234,7 +221,7 @@ impl Sender {
     }
 
     pub(in crate::tcp) fn count(&mut self, mut span: Span) -> Span {
-        let end = span.seq + span.len as u64 + span.syn as u64 + span.fin as u64;
+        let end = span.end();
         span.retransmission = span.seq < self.snd_max;
         self.counters.segments += 1;
         self.counters.retransmits += span.retransmission as u64;

@@ -1,0 +1,40 @@
+//! The window that the peer offers (RFC 9293 §3.10.7.4).
+
+use super::segment::Segment;
+
+/// SND.WND, and which segment updated it last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PeerWindow {
+    /// SND.WND in bytes, counted from SND.UNA.
+    pub(crate) now: u64,
+    /// MAX.SND.WND: the greatest ever offered.
+    pub(crate) max: u64,
+    /// SND.WL1 and SND.WL2: `seq` and `ack` of the segment that last updated it.
+    wl1: u64,
+    wl2: u64,
+}
+
+impl PeerWindow {
+    /// So much is open before the peer has said anything.
+    pub(crate) const fn open(bytes: u64) -> Self {
+        PeerWindow { now: bytes, max: 0, wl1: 0, wl2: 0 }
+    }
+
+    /// Takes what a segment offers. Whether it changed; `None` where the segment is older than what is known.
+    #[inline(always)]
+    pub(crate) fn update(&mut self, snd_una: u64, segment: &Segment) -> Option<bool> {
+        // Also whatever advances: a repetition of old data has an old number but the newest ACK, and the window counts
+        // from that.
+        let fresh =
+            snd_una < segment.ack || self.wl1 < segment.seq || (self.wl1 == segment.seq && self.wl2 <= segment.ack);
+        if !fresh {
+            return None;
+        }
+        (self.wl1, self.wl2) = (segment.seq, segment.ack);
+        let window = segment.window as u64;
+        let changed = window != self.now;
+        self.now = window;
+        self.max = self.max.max(window);
+        Some(changed)
+    }
+}

@@ -8,7 +8,7 @@
 mod pair;
 
 use bentpipe_engine::tcp::variant::{Growth, VARIANTS};
-use bentpipe_engine::tcp::{AckPolicy, Daass, Segment, TcpConfig, Variant};
+use bentpipe_engine::tcp::{AckPolicy, Connection, Daass, Role, Segment, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::{Near, Translation};
@@ -167,7 +167,9 @@ pub(crate) fn run(data: &[u8]) {
     let delay = Duration::from_millis(1 + u64::from(bytes.next()) * 2);
     let fates = Bytes(&bytes.0[..bytes.0.len().min(STORM)]);
     let channel = Adversary { fates, delay, forges, wire: translations() };
-    let mut pair = Pair::new(configs, reading, plan, channel);
+    let [active, passive] = configs;
+    let connections = [Connection::new(active, Role::Active), Connection::new(passive, Role::Passive)];
+    let mut pair = Pair::new(connections, reading, plan, channel);
     pair.forged = forges;
     // Steps, not time: each is a packet or a timer, and there are few of them in an hour of waiting.
     for _ in 0..200_000 {

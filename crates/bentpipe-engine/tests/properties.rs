@@ -2,10 +2,13 @@
 
 mod pair;
 
+use bentpipe_engine::stp::{self, Arming, StpConfig};
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::variant::{Growth, VARIANTS};
-use bentpipe_engine::tcp::{AckPolicy, Daass, Segment, TcpConfig, Variant};
-use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::tcp::{
+    Abort, AckPolicy, Connection, Daass, Duplex, Role, Segment, SendingHalf, TcpConfig, Variant,
+};
+use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
 use pair::{Action, Channel, Pair, Reading};
 use proptest::prelude::*;
 
@@ -135,7 +138,7 @@ fn config(variant: Variant, end: &Ends) -> TcpConfig {
 /// A storm shorter than what 15 retries stand, then calm.
 const STORM: u64 = 60;
 
-fn play(variant: Variant, case: &Case) -> Pair<Storm> {
+fn play<S: SendingHalf>(connections: [Duplex<S>; 2], case: &Case) -> Pair<Storm, S> {
     let millis = |ms| Time::ZERO + Duration::from_millis(ms);
     let reading = |end: &Ends| match end.slow_reader {
         Some((bytes, every)) => Reading::Slow { bytes, every: Duration::from_millis(every) },
@@ -151,15 +154,39 @@ fn play(variant: Variant, case: &Case) -> Pair<Storm> {
         jitter: Duration::from_millis(case.jitter_ms),
         calm: Time::ZERO + Duration::from_secs(STORM),
     };
-    let configs = [config(variant, &case.ends[0]), config(variant, &case.ends[1])];
-    let mut pair = Pair::new(configs, [reading(&case.ends[0]), reading(&case.ends[1])], plan, storm);
+    let mut pair = Pair::new(connections, [reading(&case.ends[0]), reading(&case.ends[1])], plan, storm);
     // The slowest reader takes 500 ms per byte of at most 720 000; a probe of a shut window may wait a minute more.
     pair.run(Time::ZERO + Duration::from_secs(1_000_000));
     pair
 }
 
-fn whole_and_ended(variant: Variant, case: &Case) -> Result<(), TestCaseError> {
-    let pair = play(variant, case);
+/// An active and a passive end, as the case has them.
+fn tcp(variant: Variant, case: &Case) -> [Connection; 2] {
+    [(0, Role::Active), (1, Role::Passive)].map(|(n, role)| Connection::new(config(variant, &case.ends[n]), role))
+}
+
+/// STP over the path of the case, with a timer that runs so long.
+fn stp(case: &Case, rto: Duration, max_retransmissions: u8) -> [stp::Connection; 2] {
+    let rate = Rate::from_bits_per_second(1_000_000).expect("not zero");
+    [(0, Role::Active), (1, Role::Passive)].map(|(n, role)| {
+        let end = &case.ends[n];
+        let config = StpConfig {
+            rto,
+            max_retransmissions,
+            mss: end.mss,
+            receive_buffer: end.buffer.max(end.mss as u32),
+            arming: if end.delayed { Arming::HandOver } else { Arming::Departure },
+            window: end.clamp.map(|segments| Bytes::new(segments as u64 * end.mss as u64)),
+            // A peer in FIN-WAIT must find somebody to answer it for as long as the storm may last.
+            time_wait: Duration::from_secs(600),
+            ..StpConfig::for_path(rate, Duration::from_millis(2 * case.delay_ms))
+        };
+        stp::Connection::new(config, role)
+    })
+}
+
+fn whole_and_ended<S: SendingHalf>(connections: [Duplex<S>; 2], case: &Case) -> Result<(), TestCaseError> {
+    let pair = play(connections, case);
     prop_assert!(pair.has_ended(), "does not end: {}", pair.describe());
     for n in 0..2 {
         let (end, peer) = (&pair.ends[n], &pair.ends[1 - n]);
@@ -180,7 +207,7 @@ macro_rules! for_each_variant {
             $(
                 #[test]
                 fn $test(case in case()) {
-                    whole_and_ended(Variant::named($name).expect("a row of the table"), &case)?;
+                    whole_and_ended(tcp(Variant::named($name).expect("a row of the table"), &case), &case)?;
                 }
             )+
         }
@@ -209,6 +236,34 @@ for_each_variant! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the storm does, with a timer above the round trip and patience for it: each repetition and its ACK come
+    /// through with a probability of 1/4 at least, so that 200 in a row are never lost.
+    #[test]
+    fn stp_delivers(case in case()) {
+        let rto = Duration::from_millis(2 * (case.delay_ms + case.jitter_ms) + 100);
+        whole_and_ended(stp(&case, rto, 200), &case)?;
+    }
+
+    /// With the timer of the `stp` paper, wherever the round trip lies: everything, or an end that says why not.
+    #[test]
+    fn stp_delivers_or_gives_up(case in case()) {
+        let pair = play(stp(&case, Duration::from_millis(550), 6), &case);
+        let gave_up = pair.ends.iter().find_map(|end| end.ended.and_then(Result::err));
+        match gave_up {
+            Some(why) => prop_assert!(matches!(why, Abort::RetriesExhausted | Abort::Reset | Abort::Refused)),
+            None => {
+                prop_assert!(pair.has_ended(), "does not end: {}", pair.describe());
+                for n in 0..2 {
+                    prop_assert_eq!(pair.ends[n].connection.received(), pair.ends[1 - n].written);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A channel that dies ends in a typed abort, of the end that has something to say.
@@ -232,13 +287,12 @@ proptest! {
             calm: Time::NEVER,
         };
         let variant = Variant::named("sack").expect("a row of the table");
-        let configs = [config(variant, &case.ends[0]), config(variant, &case.ends[1])];
         let dying = Dying(storm, millis(dies_after));
-        let mut pair = Pair::new(configs, [Reading::Greedy, Reading::Greedy], plan, dying);
+        let mut pair = Pair::new(tcp(variant, &case), [Reading::Greedy, Reading::Greedy], plan, dying);
         pair.run(Time::ZERO + Duration::from_secs(10_000));
         prop_assert_eq!(
             pair.ends[0].ended,
-            Some(Err(bentpipe_engine::tcp::Abort::RetriesExhausted)),
+            Some(Err(Abort::RetriesExhausted)),
             "{}", pair.describe()
         );
     }

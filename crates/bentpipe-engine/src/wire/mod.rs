@@ -1,7 +1,7 @@
 //! Bytes to values and back: the headers as they stand on the wire.
 //!
 //! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ip`] and under it [`ipv4`] and
-//! [`ipv6`], [`udp`], [`tcp`]; [`llc_snap`] where ATM carries them.
+//! [`ipv6`], [`udp`], [`tcp`], [`stp`]; [`llc_snap`] where ATM carries them.
 //!
 //! Nothing here allocates, and parsing is total: each byte string gives a value or a [`WireError`]. What is not
 //! modelled: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer, ECN bits.
@@ -14,6 +14,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod llc_snap;
 pub mod seq;
+pub mod stp;
 pub mod tcp;
 pub mod udp;
 
@@ -35,7 +36,7 @@ pub enum WireError {
     Checksum,
     /// A fragment of an IPv4 datagram; there is no reassembly.
     Fragment,
-    /// A TCP option has a length that its kind cannot have, or that leads beyond the header.
+    /// An option has a length that its kind cannot have, or that leads beyond the header.
     OptionLength {
         /// The option's kind.
         kind: u8,
@@ -56,7 +57,7 @@ impl fmt::Display for WireError {
             WireError::HeaderLength(length) => write!(f, "impossible header length {length}"),
             WireError::Checksum => f.write_str("wrong checksum"),
             WireError::Fragment => f.write_str("fragment of an IPv4 datagram"),
-            WireError::OptionLength { kind, length } => write!(f, "TCP option {kind} with impossible length {length}"),
+            WireError::OptionLength { kind, length } => write!(f, "option {kind} with impossible length {length}"),
             WireError::PayloadLength(length) => write!(f, "payload of {length} bytes is too long"),
             WireError::Encapsulation(found) => {
                 write!(f, "encapsulation {found:02x?} is not LLC/SNAP with an EtherType")
@@ -88,6 +89,8 @@ pub enum EmitError {
     },
     /// The packet is longer than the length field of its IP or UDP header can say.
     TooLong(usize),
+    /// The segment has something that its protocol has no place for.
+    NotInProtocol(&'static str),
 }
 
 impl fmt::Display for EmitError {
@@ -97,6 +100,7 @@ impl fmt::Display for EmitError {
             EmitError::OptionsTooLong(length) => write!(f, "{length} bytes of TCP options, at most 40 fit"),
             EmitError::PayloadLength { expected, have } => write!(f, "payload of {have} bytes instead of {expected}"),
             EmitError::TooLong(length) => write!(f, "{length} bytes are too long for the header's length field"),
+            EmitError::NotInProtocol(what) => write!(f, "the protocol has no place for {what}"),
         }
     }
 }
@@ -115,4 +119,17 @@ fn u16_at(from: &[u8], at: usize) -> Result<u16, WireError> {
 
 fn u32_at(from: &[u8], at: usize) -> Result<u32, WireError> {
     bytes(from, at).map(u32::from_be_bytes)
+}
+
+/// Copies the pieces of a payload behind the first `at` bytes; returns where they end.
+fn append(payload: &[&[u8]], mut at: usize, out: &mut [u8]) -> Result<usize, EmitError> {
+    let (needed, have) = (at + payload.iter().map(|piece| piece.len()).sum::<usize>(), out.len());
+    if have < needed {
+        return Err(EmitError::NoRoom { needed, have });
+    }
+    for piece in payload {
+        out[at..at + piece.len()].copy_from_slice(piece);
+        at += piece.len();
+    }
+    Ok(at)
 }

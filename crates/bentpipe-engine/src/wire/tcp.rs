@@ -11,7 +11,7 @@ use core::ops::Range;
 
 use super::ip::{Addresses, Ports, TCP};
 use super::seq::{Numbering, SeqNumber};
-use super::{EmitError, WireError, bytes, u16_at, u32_at};
+use super::{EmitError, WireError, append, bytes, u16_at, u32_at};
 use crate::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
 
 /// Bytes of a header without options.
@@ -94,14 +94,8 @@ impl Translation {
             return Err(EmitError::PayloadLength { expected, have });
         }
         let header = self.header(segment, out)?;
-        let total = header + expected;
-        let have = out.len();
-        let out = out.get_mut(..total).ok_or(EmitError::NoRoom { needed: total, have })?;
-        let mut at = header;
-        for piece in payload {
-            out[at..at + piece.len()].copy_from_slice(piece);
-            at += piece.len();
-        }
+        let total = append(payload, header, out)?;
+        let out = &mut out[..total];
         let sum = self.addresses.pseudo_header(TCP, total).bytes(out).finish();
         out[16..18].copy_from_slice(&sum.to_be_bytes());
         Ok(total)

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::ip::{Addresses, Ports, UDP};
-use super::{EmitError, WireError, bytes, u16_at};
+use super::{EmitError, WireError, append, bytes, u16_at};
 
 /// Bytes of the header.
 pub const HEADER: usize = 8;
@@ -40,11 +40,7 @@ pub fn emit(addresses: &Addresses, ports: Ports, payload: &[&[u8]], out: &mut [u
     out[2..4].copy_from_slice(&ports.destination.to_be_bytes());
     out[4..6].copy_from_slice(&length.to_be_bytes());
     out[6..8].fill(0);
-    let mut at = HEADER;
-    for piece in payload {
-        out[at..at + piece.len()].copy_from_slice(piece);
-        at += piece.len();
-    }
+    append(payload, HEADER, out)?;
     let sum = addresses.pseudo_header(UDP, total).bytes(out);
     // RFC 768: a computed zero goes out as all ones, since zero means that there is none.
     let sum = if sum.finish() == 0 { 0xffff } else { sum.finish() };

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::tcp::{Abort, Connection, FIRST_BYTE, Flags, Input, Output, Role, Segment, State, TcpConfig};
+use bentpipe_engine::tcp::{Abort, Duplex, FIRST_BYTE, Flags, Input, Output, Segment, SendingHalf, State};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, NoProbe, Step};
 
@@ -34,8 +34,8 @@ pub(crate) enum Reading {
     Slow { bytes: u64, every: Duration },
 }
 
-pub(crate) struct End {
-    pub(crate) connection: Connection,
+pub(crate) struct End<S> {
+    pub(crate) connection: Duplex<S>,
     timer: Option<Time>,
     reading: Reading,
     next_read: Option<Time>,
@@ -51,10 +51,10 @@ pub(crate) struct End {
     offered: u64,
 }
 
-impl End {
-    fn new(config: TcpConfig, role: Role, reading: Reading) -> Self {
+impl<S: SendingHalf> End<S> {
+    fn new(connection: Duplex<S>, reading: Reading) -> Self {
         End {
-            connection: Connection::new(config, role),
+            connection,
             timer: None,
             reading,
             next_read: None,
@@ -114,8 +114,8 @@ impl End {
 /// Steps of one machine at one instant, beyond which it is taken never to wait.
 const LIVELOCK: u32 = 1_000_000;
 
-pub(crate) struct Pair<C> {
-    pub(crate) ends: [End; 2],
+pub(crate) struct Pair<C, S> {
+    pub(crate) ends: [End<S>; 2],
     channel: C,
     pub(crate) now: Time,
     /// Under way: when, in which order, to whom.
@@ -126,15 +126,15 @@ pub(crate) struct Pair<C> {
     pub(crate) forged: bool,
 }
 
-impl<C: Channel> Pair<C> {
-    /// End 0 opens, end 1 listens; the plan is in order of time.
+impl<C: Channel, S: SendingHalf> Pair<C, S> {
+    /// End 0, which is the active one, opens, end 1 listens; the plan is in order of time.
     pub(crate) fn new(
-        configs: [TcpConfig; 2],
+        [active, passive]: [Duplex<S>; 2],
         reading: [Reading; 2],
         plan: Vec<(Time, usize, Action)>,
         channel: C,
     ) -> Self {
-        let ends = [End::new(configs[0], Role::Active, reading[0]), End::new(configs[1], Role::Passive, reading[1])];
+        let ends = [End::new(active, reading[0]), End::new(passive, reading[1])];
         let mut pair = Pair { ends, channel, now: Time::ZERO, flying: BTreeMap::new(), plan, count: 0, forged: false };
         pair.plan.sort_by_key(|(at, ..)| *at);
         pair.plan.reverse();
@@ -282,7 +282,7 @@ impl<C: Channel> Pair<C> {
 
     /// Where both ends stand, for messages.
     pub(crate) fn describe(&self) -> String {
-        let one = |end: &End| {
+        let one = |end: &End<S>| {
             format!(
                 "{:?} wrote {} acked {} received {} read {} ended {:?} timer {:?} {:?}",
                 end.connection.state(),

@@ -1,0 +1,35 @@
+//! ESA's Satellite Transport Protocol: a transport for the satellite segment alone.
+//!
+//! As described by Durante and Listanti (2001) and by Canhoto and Anzaloni, "Study of a New Transport Protocol for
+//! Satellite Links" (the `stp` paper), §II: a constant window of the provisioned bandwidth times the round trip, no slow
+//! start, no congestion avoidance, SACK, and one timer of fixed length per segment. Not the SSCOP-based protocol of the
+//! same name by Henderson and Katz (1997), which polls for the receiver's state and keeps no timers.
+//!
+//! It opens, closes and resets "as TCP" (ibid.), and its receiver resequences and acknowledges as TCP's does, so both are
+//! TCP's: [`Connection`] is [`Duplex`] with a [`Sender`] of its own. Its segments are TCP's [`Segment`]s with less in
+//! them, and stand on the wire as [`wire::stp`](crate::wire::stp) says. What the papers leave open, and what was decided,
+//! stands in `docs/specs/stp.md`.
+
+mod config;
+mod line;
+mod sender;
+
+pub use config::{Arming, StpConfig};
+pub use sender::Sender;
+
+use crate::tcp::{Duplex, Role};
+
+pub use crate::tcp::{Abort, Input, Output, Segment, State};
+
+/// One end of an STP connection.
+pub type Connection = Duplex<Sender>;
+
+impl Connection {
+    /// A connection that is not open yet.
+    pub fn new(config: StpConfig, role: Role) -> Self {
+        Duplex::with_sender(Sender::new(config), config.shared(), role)
+    }
+}
+
+#[cfg(test)]
+mod tests;

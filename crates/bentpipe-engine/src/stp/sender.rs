@@ -1,0 +1,446 @@
+//! STP's sender: a constant window, a timer per segment, repair of holes.
+//!
+//! Nothing here costs more as the window grows. Segments stand in a queue in order of their numbers and are found by
+//! bisection; since the timeout is one for all and segments leave in the order in which they are handed down, the timers
+//! are a queue in order of arming; holes are looked for by a cursor that never turns back.
+
+use std::collections::VecDeque;
+
+use super::config::{Arming, StpConfig};
+use super::line::Line;
+use crate::machine::Context;
+use crate::probe::{Event, Probe};
+use crate::tcp::peer_window::PeerWindow;
+use crate::tcp::ranges::Ranges;
+use crate::tcp::{Abort, FIRST_BYTE, Protocol, Segment, SenderCounters, SendingHalf, Span};
+use crate::units::{Duration, Time};
+use crate::wire::stp::HEADER;
+
+/// A segment that was sent and is not acknowledged cumulatively.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    span: Span,
+    /// How often it was sent.
+    transmissions: u16,
+    /// When its timer runs out; `None` while it is not out, or once it was selectively acknowledged.
+    due: Option<Time>,
+}
+
+/// The sender of an STP connection.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: StpConfig,
+    mss: u16,
+    /// The constant window in bytes, before the peer's is looked at.
+    window: u64,
+    peer: PeerWindow,
+    snd_una: u64,
+    snd_nxt: u64,
+    /// One past the last byte that the user has written.
+    data_end: u64,
+    fin: bool,
+    /// Data may go out: the handshake is done.
+    open: bool,
+
+    outstanding: VecDeque<Outstanding>,
+    sacked: Ranges,
+    /// Up to here holes have been looked for: each segment is repaired so at most once, then by its timer.
+    examined: u64,
+    line: Line,
+    /// Timers in order of expiry, each with the end of its segment. One that is no longer its segment's stays until it
+    /// comes to the front.
+    timers: VecDeque<(Time, u64)>,
+    /// The end of a segment that is to be sent again next, and of the one that the connection is about to send.
+    resend: Option<u64>,
+    leaving: Option<u64>,
+
+    /// When a window that is too small is probed.
+    persist_at: Option<Time>,
+    probe_now: bool,
+    /// The peer has answered since a segment beyond its window was last sent.
+    heard: bool,
+    burst: u32,
+    counters: SenderCounters,
+}
+
+impl Sender {
+    pub(super) fn new(config: StpConfig) -> Self {
+        let window = config.window(config.mss);
+        Sender {
+            mss: config.mss,
+            window,
+            peer: PeerWindow::open(0),
+            snd_una: 0,
+            snd_nxt: 0,
+            data_end: FIRST_BYTE,
+            fin: false,
+            open: false,
+            outstanding: VecDeque::new(),
+            sacked: Ranges::new(),
+            examined: 0,
+            line: Line::new(config.rate),
+            timers: VecDeque::new(),
+            resend: None,
+            leaving: None,
+            persist_at: None,
+            probe_now: false,
+            heard: false,
+            burst: 0,
+            counters: SenderCounters { max_cwnd: window, ..SenderCounters::default() },
+            config,
+        }
+    }
+
+    /// One past everything there is to send, a FIN included.
+    fn end(&self) -> u64 {
+        self.data_end + self.fin as u64
+    }
+
+    /// The first outstanding segment that ends after `seq`.
+    fn index_after(&self, seq: u64) -> usize {
+        self.outstanding.partition_point(|segment| segment.span.end() <= seq)
+    }
+
+    /// The outstanding segment that ends at `end`.
+    fn ending(&self, end: u64) -> Option<usize> {
+        let index = self.outstanding.partition_point(|segment| segment.span.end() < end);
+        self.outstanding.get(index).is_some_and(|segment| segment.span.end() == end).then_some(index)
+    }
+
+    fn is_sacked(&self, span: &Span) -> bool {
+        self.sacked.holding(span.seq).is_some_and(|range| range.1 >= span.end())
+    }
+
+    /// A segment goes out for the first time.
+    fn send(&mut self, span: Span) -> Span {
+        self.outstanding.push_back(Outstanding { span, transmissions: 1, due: None });
+        self.snd_nxt = span.end();
+        self.persist_at = None;
+        self.counters.max_flight = self.counters.max_flight.max(self.snd_nxt - self.snd_una);
+        self.count(span)
+    }
+
+    /// An outstanding segment goes out again.
+    fn send_again(&mut self, index: usize) -> Span {
+        let segment = &mut self.outstanding[index];
+        segment.transmissions += 1;
+        let span = Span { retransmission: true, ..segment.span };
+        self.counters.retransmits += 1;
+        self.count(span)
+    }
+
+    fn count(&mut self, span: Span) -> Span {
+        self.leaving = Some(span.end());
+        self.counters.segments += 1;
+        self.burst += 1;
+        self.counters.max_burst = self.counters.max_burst.max(self.burst);
+        span
+    }
+
+    /// The next hole: a segment below the highest one SACKed that is not SACKed itself and has been sent once only. One
+    /// that was sent again waits for its timer, which was restarted then (`stp` paper §II).
+    fn next_hole(&mut self) -> Option<usize> {
+        while self.examined < self.sacked.end() {
+            let (start, _) = self.sacked.gap_from(self.examined.max(self.snd_una))?;
+            let index = self.index_after(start);
+            let segment = self.outstanding.get(index)?;
+            self.examined = segment.span.end();
+            if segment.transmissions == 1 && self.resend != Some(self.examined) {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// New data, as much as the window allows (`stp` paper, equation 2).
+    fn next_new(&mut self, now: Time) -> Option<Span> {
+        if self.snd_nxt >= self.end() {
+            return None;
+        }
+        let edge = self.snd_una + self.window.min(self.peer.now);
+        if self.snd_nxt < edge {
+            let span = Span::at(self.snd_nxt, edge, self.mss, self.data_end, self.fin);
+            let whole = span.len == self.mss || span.seq + span.len as u64 == self.data_end;
+            // A peer whose window never takes a full segment gets what fills half of it (RFC 9293 §3.8.6.2.1).
+            if whole || self.outstanding.is_empty() && 2 * span.len as u64 >= self.peer.max {
+                return Some(self.send(span));
+            }
+        }
+        // With nothing outstanding no timer would wake the peer, whose word of a larger window may have been lost.
+        if self.outstanding.is_empty() && self.persist_at.is_none() {
+            self.persist_at = Some(now + self.config.rto);
+        }
+        None
+    }
+
+    /// Whether a timer at the front of the queue is no longer that of its segment.
+    fn is_stale(&mut self, at: Time, end: u64) -> bool {
+        let Some(index) = self.ending(end) else { return true };
+        let Outstanding { span, due, .. } = self.outstanding[index];
+        if due != Some(at) {
+            return true;
+        }
+        let sacked = self.is_sacked(&span);
+        if sacked {
+            self.outstanding[index].due = None;
+        }
+        sacked
+    }
+
+    fn discard_stale_timers(&mut self) {
+        while let Some(&(at, end)) = self.timers.front()
+            && self.is_stale(at, end)
+        {
+            self.timers.pop_front();
+        }
+    }
+
+    fn arm(&mut self, index: usize, from: Time) {
+        let segment = &mut self.outstanding[index];
+        let due = from + self.config.rto;
+        segment.due = Some(due);
+        self.timers.push_back((due, segment.span.end()));
+        // The one before of a segment that goes out again may stand at the front.
+        self.discard_stale_timers();
+    }
+
+    /// A timer has run out.
+    fn expire<P: Probe>(&mut self, cx: &mut Context<'_, P>, index: usize) -> Result<(), Abort> {
+        let beyond = self.open && self.outstanding[index].span.end() > self.snd_una + self.peer.now;
+        let segment = &mut self.outstanding[index];
+        if segment.transmissions > self.config.max_retransmissions as u16 {
+            //= RFC 9293 §3.8.6: "a sender SHOULD NOT time out the connection if data beyond the right window edge is not
+            //= acknowledged", as long as the peer answers
+            if !(beyond && core::mem::take(&mut self.heard)) {
+                return Err(Abort::RetriesExhausted);
+            }
+            segment.transmissions = 1;
+        }
+        segment.due = None;
+        let (end, backoffs) = (segment.span.end(), segment.transmissions as u32);
+        self.resend = Some(end);
+        self.counters.timeouts += 1;
+        cx.emit(|| Event::Timeout { snd_una: self.snd_una, backoffs });
+        Ok(())
+    }
+
+    /// The cumulative acknowledgement moves to `ack`.
+    fn advance(&mut self, ack: u64) {
+        self.snd_una = ack;
+        while self.outstanding.front().is_some_and(|front| front.span.end() <= ack) {
+            self.outstanding.pop_front();
+        }
+        if let Some(front) = self.outstanding.front_mut()
+            && front.span.seq < ack
+        {
+            // The peer had no room for all of it; what it took is not sent again.
+            front.span.len -= (ack - front.span.seq) as u16;
+            front.span.seq = ack;
+        }
+        self.sacked.remove_below(ack, |_, _| ());
+    }
+
+    /// What the peer says it lacks it has not got, whatever it said before: nothing is waited for without a timer.
+    fn keep_front_alive(&mut self, now: Time) {
+        if self.sacked.first().is_some_and(|range| range.0 <= self.snd_una) {
+            self.sacked.clear();
+        }
+        if let Some(front) = self.outstanding.front()
+            && front.due.is_none()
+            && self.resend != Some(front.span.end())
+        {
+            let from = self.line.begins(now);
+            self.arm(0, from);
+        }
+    }
+}
+
+impl SendingHalf for Sender {
+    const PROTOCOL: Protocol = Protocol::Stp;
+
+    #[inline]
+    fn snd_una(&self) -> u64 {
+        self.snd_una
+    }
+
+    #[inline]
+    fn snd_nxt(&self) -> u64 {
+        self.snd_nxt
+    }
+
+    #[inline]
+    fn snd_max(&self) -> u64 {
+        self.snd_nxt
+    }
+
+    /// SND.NXT, but what the peer expects where something was sent beyond its window (RFC 9293 §3.10.7.4).
+    fn seq_of_bare_ack(&self) -> u64 {
+        if self.peer.now == 0 { self.snd_una.max(FIRST_BYTE) } else { self.snd_nxt }
+    }
+
+    fn oldest_acceptable_ack(&self) -> u64 {
+        self.snd_una.saturating_sub(self.peer.max)
+    }
+
+    fn written(&self) -> u64 {
+        self.data_end - FIRST_BYTE
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.snd_una.clamp(FIRST_BYTE, self.data_end) - FIRST_BYTE
+    }
+
+    fn is_closed(&self) -> bool {
+        self.fin
+    }
+
+    fn fin_acknowledged(&self) -> bool {
+        self.fin && self.snd_una > self.data_end
+    }
+
+    fn mss(&self) -> u16 {
+        self.mss
+    }
+
+    /// The constant window.
+    fn cwnd(&self) -> u64 {
+        self.window
+    }
+
+    fn ssthresh(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Nothing depends on it, so nothing measures it.
+    fn srtt(&self) -> Option<Duration> {
+        None
+    }
+
+    fn counters(&self) -> &SenderCounters {
+        &self.counters
+    }
+
+    fn write(&mut self, bytes: u64) {
+        self.data_end += bytes;
+        self.burst = 0;
+    }
+
+    fn close(&mut self) {
+        self.fin = true;
+        self.burst = 0;
+    }
+
+    fn established(&mut self, mss: u16, _initial_window: u32, _sack: bool) {
+        self.set_peer_mss(mss);
+        self.open = true;
+        self.burst = 0;
+    }
+
+    fn set_peer_mss(&mut self, mss: u16) {
+        self.mss = mss;
+        self.window = self.config.window(mss);
+        self.counters.max_cwnd = self.window;
+    }
+
+    fn skip_syn(&mut self) {
+        (self.snd_una, self.snd_nxt) = (FIRST_BYTE, FIRST_BYTE);
+    }
+
+    fn resend_syn(&mut self) {
+        self.resend = self.outstanding.front().map(|syn| syn.span.end());
+    }
+
+    fn update_window(&mut self, segment: &Segment) -> bool {
+        self.peer.update(self.snd_una, segment).unwrap_or(false)
+    }
+
+    fn on_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, changed: bool, _: Option<Duration>) {
+        self.counters.acks += 1;
+        self.burst = 0;
+        self.heard = true;
+        let (ack, flight) = (segment.ack, self.snd_nxt - self.snd_una);
+        // Blocks below the ACK, or at it, contradict it; blocks beyond what was sent are nobody's.
+        for (start, end) in segment.sack.iter(ack).filter(|block| block.0 > ack && block.0 < block.1) {
+            if end <= self.snd_nxt {
+                self.sacked.insert(start, end, |_, _| ());
+            }
+        }
+        if ack > self.snd_una {
+            self.advance(ack);
+        } else if segment.sequence_len() == 0 && flight > 0 && !changed {
+            self.counters.duplicate_acks += 1;
+        }
+        self.discard_stale_timers();
+        self.keep_front_alive(cx.now);
+        cx.emit(|| Event::Window { cwnd: self.window, ssthresh: u64::MAX, flight: self.snd_nxt - self.snd_una });
+    }
+
+    #[inline]
+    fn deadline(&self) -> Option<Time> {
+        Time::earliest(self.timers.front().map(|timer| timer.0), self.persist_at)
+    }
+
+    /// One segment at a time: it is sent before the next timer is looked at.
+    fn on_time<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
+        self.burst = 0;
+        if self.persist_at.is_some_and(|at| at <= cx.now) {
+            self.persist_at = None;
+            self.probe_now = true;
+        }
+        while self.resend.is_none()
+            && let Some(&(at, end)) = self.timers.front()
+            && at <= cx.now
+        {
+            let stale = self.is_stale(at, end);
+            self.timers.pop_front();
+            if !stale && let Some(index) = self.ending(end) {
+                self.expire(cx, index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, now: Time) -> Option<Span> {
+        if let Some(end) = self.resend.take()
+            && let Some(index) = self.ending(end)
+        {
+            return Some(self.send_again(index));
+        }
+        if !self.open {
+            // Only the SYN.
+            return (self.snd_nxt == 0).then(|| self.send(Span::at(0, 1, self.mss, self.data_end, false)));
+        }
+        if let Some(index) = self.next_hole() {
+            self.counters.fast_retransmits += 1;
+            return Some(self.send_again(index));
+        }
+        self.next_new(now)
+    }
+
+    /// What the window takes if it is only too small, a byte beyond it if it is shut; from then on it is a segment like
+    /// others, and its timer repeats it.
+    fn window_probe(&mut self) -> Option<Span> {
+        if !core::mem::take(&mut self.probe_now) || !self.outstanding.is_empty() || self.snd_nxt >= self.end() {
+            return None;
+        }
+        self.heard = false;
+        let edge = self.snd_nxt + self.peer.now.max(1);
+        Some(self.send(Span::at(self.snd_nxt, edge, self.mss, self.data_end, self.fin)))
+    }
+
+    fn on_transmit(&mut self, now: Time, segment: &Segment) {
+        let bytes = HEADER as u32 + segment.options_len() + segment.len as u32 + self.config.overhead;
+        let departure = self.line.send(now, bytes);
+        if let Some(index) = self.leaving.take().and_then(|end| self.ending(end)) {
+            let from = if self.config.arming == Arming::Departure { departure } else { now };
+            self.arm(index, from);
+        }
+    }
+
+    fn check(&self) {
+        debug_assert!(self.snd_una <= self.snd_nxt && self.snd_nxt <= self.end().max(FIRST_BYTE));
+        debug_assert_eq!(self.outstanding.is_empty(), self.snd_una == self.snd_nxt);
+        debug_assert!(self.outstanding.front().is_none_or(|front| front.span.seq == self.snd_una));
+        debug_assert!(self.outstanding.is_empty() || !self.timers.is_empty() || self.resend.is_some());
+    }
+}

@@ -11,6 +11,7 @@ use bentpipe_engine::units::{Time, TransmitClock};
 use bentpipe_engine::{Context, Machine, Probe, Step};
 use bentpipe_study::scenario::{UdpFlow, UdpPattern, Workload};
 
+use crate::layer::LayerEnd;
 use crate::packet::{self, Parcel, Store};
 
 /// One end of a flow.
@@ -18,7 +19,12 @@ use crate::packet::{self, Parcel, Store};
 pub(crate) enum Endpoint {
     Tcp(Box<TcpEnd>),
     UdpSource(UdpSource),
-    UdpSink { received: u64, bytes: u64 },
+    UdpSink {
+        received: u64,
+        bytes: u64,
+    },
+    /// One end of a link layer: not of a flow, but packets meet it in the same way.
+    Layer(Box<LayerEnd>),
 }
 
 /// A connection and its application.

@@ -9,6 +9,7 @@
 mod agenda;
 mod endpoint;
 mod fingerprint;
+mod layer;
 mod observe;
 mod packet;
 pub mod record;

@@ -4,11 +4,24 @@ use std::collections::VecDeque;
 
 use bentpipe_engine::link::Wire;
 use bentpipe_engine::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
+use bentpipe_engine::wire::ip::Ports;
 
 /// Bytes of an IPv4 header without options (RFC 791).
 pub(crate) const IPV4_HEADER: u32 = 20;
 /// Bytes of a TCP header without options (RFC 9293 §3.1).
 pub(crate) const TCP_HEADER: u32 = 20;
+
+/// Ephemeral ports (RFC 6335 §6).
+const FIRST_PORT: u32 = 49152;
+/// How many of them there are; flows beyond go to the next destination port.
+const PORTS: u32 = 16384;
+/// A port of no well-known service, which analysers would take the zeros for.
+const SERVICE: u32 = 30000;
+
+/// Source and destination port of a flow.
+pub(crate) fn ports(flow: u32) -> Ports {
+    Ports { source: (FIRST_PORT + flow % PORTS) as u16, destination: (SERVICE + flow / PORTS) as u16 }
+}
 
 /// What a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +52,12 @@ pub(crate) struct Parcel {
     pub(crate) slot: u32,
     pub(crate) to: u32,
     wire_len: u32,
+}
+
+impl Parcel {
+    pub(crate) fn new(slot: u32, to: u32, wire_len: u32) -> Self {
+        Parcel { slot, to, wire_len }
+    }
 }
 
 impl Wire for Parcel {

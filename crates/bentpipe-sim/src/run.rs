@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::Time;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, Workload};
 use bentpipe_study::topology::Unreachable;
@@ -42,6 +43,8 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// The links, in the scenario's order.
     pub links: Vec<LinkCounters>,
+    /// The link layers, in the scenario's order: the end that sends on the first link, and the other one.
+    pub layers: Vec<[Stats; 2]>,
     /// Packets still on the way.
     pub in_flight: u64,
     /// Events of the agenda.
@@ -95,6 +98,7 @@ pub fn run_with<O: Observer>(
         timed_out: exhausted && !world.is_over() && scenario.flows.iter().any(is_finite),
         flows: scenario.flows.iter().enumerate().map(|(n, flow)| world.flow_result(n, flow.start)).collect(),
         links: world.link_counters(),
+        layers: world.layer_stats(),
         in_flight: world.in_flight(),
         events: world.events,
     })

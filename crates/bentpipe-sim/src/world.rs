@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use bentpipe_engine::link::{Link, LinkCounters, Outcome, Wire};
 use bentpipe_engine::probe::{DropReason, Who};
+use bentpipe_engine::slacp::classify::Headers;
 use bentpipe_engine::tcp::{Abort, Input, Role, TcbCache, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, Step};
@@ -14,15 +15,20 @@ use bentpipe_study::topology;
 
 use crate::agenda::{Agenda, Due, Next};
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
+use crate::layer::Frames;
 use crate::observe::{LINK_BASE, Observer, Passage};
 use crate::packet::{Parcel, Store};
 use crate::run::RunError;
+
+mod layers;
 
 /// Where a packet goes from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hop {
     /// Onto this link.
     Link(u32),
+    /// Into the end of a link layer, which is this one of the ends.
+    Layer(u32),
     /// It is there.
     Arrived,
 }
@@ -48,7 +54,13 @@ pub(crate) struct World {
     /// The first hop of each end's packets, and the next one behind each link for packets to each end.
     first_hop: Vec<Hop>,
     next_hop: Vec<Hop>,
+    /// Two for each flow, then two for each link layer.
     ends: Vec<Endpoint>,
+    /// How many of them belong to flows.
+    flow_ends: usize,
+    frames: Frames,
+    /// By end: what the headers of packets to it say to a link layer; empty where there is none.
+    headers: Vec<Headers>,
     /// What each end waits for at last: the agenda may hold something earlier.
     waits: Vec<Due>,
     agenda: Agenda,
@@ -83,13 +95,16 @@ pub struct FlowResult {
 impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers) -> Result<World, RunError> {
         let (links, flows) = (scenario.links.len(), scenario.flows.len());
-        let ends = 2 * flows;
+        let ends = 2 * flows + 2 * scenario.layers.len();
         let mut world = World {
-            links: scenario.links.iter().map(|l| Link::new(&l.config, seed, &format!("link/{}", l.name))).collect(),
+            links: scenario.links.iter().enumerate().map(|(n, _)| layers::link(scenario, n, seed)).collect(),
             packets: Store::default(),
             first_hop: vec![Hop::Arrived; ends],
             next_hop: vec![Hop::Arrived; links * ends],
             ends: Vec::with_capacity(ends),
+            flow_ends: 2 * flows,
+            frames: Frames::default(),
+            headers: Vec::new(),
             waits: vec![Due::NEVER; ends],
             agenda: Agenda::new(links, ends),
             timers,
@@ -105,8 +120,8 @@ impl World {
                 Some(route) => Ok(route.clone()),
                 None => topology::path(scenario, from, to),
             };
-            world.wire(2 * n, 2 * n + 1, &path(&flow.route, flow.from, flow.to)?);
-            world.wire(2 * n + 1, 2 * n, &path(&flow.return_route, flow.to, flow.from)?);
+            world.wire(scenario, 2 * n, 2 * n + 1, &path(&flow.route, flow.from, flow.to)?);
+            world.wire(scenario, 2 * n + 1, 2 * n, &path(&flow.return_route, flow.to, flow.from)?);
             let start = Time::ZERO + flow.start;
             let shared = |from: usize, to: usize, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
             match &flow.kind {
@@ -125,13 +140,19 @@ impl World {
                 }
             }
         }
+        world.add_layers(scenario);
         world.plan_first_actions();
         Ok(world)
     }
 
-    fn wire(&mut self, from: usize, to: usize, path: &[usize]) {
+    fn wire(&mut self, scenario: &Scenario, from: usize, to: usize, path: &[usize]) {
         let ends = self.first_hop.len();
-        let hop = |at: usize| path.get(at).map_or(Hop::Arrived, |&link| Hop::Link(link as u32));
+        let flow_ends = self.flow_ends;
+        let onto = |&link: &usize| match scenario.layer_over(link) {
+            Some((layer, side)) => Hop::Layer((flow_ends + 2 * layer + side) as u32),
+            None => Hop::Link(link as u32),
+        };
+        let hop = |at: usize| path.get(at).map_or(Hop::Arrived, onto);
         self.first_hop[from] = hop(0);
         for (i, &link) in path.iter().enumerate() {
             self.next_hop[link * ends + to] = hop(i + 1);
@@ -149,7 +170,7 @@ impl World {
                     tcp.first_action()
                 }
                 Endpoint::UdpSource(source) => source.first_action(),
-                Endpoint::UdpSink { .. } => Time::NEVER,
+                Endpoint::UdpSink { .. } | Endpoint::Layer(_) => Time::NEVER,
             };
             if !matches!(end, Endpoint::Tcp(_)) {
                 self.done[n] = true;
@@ -210,27 +231,25 @@ impl World {
         let Some(arrival) = arrival else { return };
         let parcel = arrival.packet;
         let lost = arrival.outcome == Outcome::Lost;
-        if O::WATCHES {
+        if O::WATCHES && !self.is_frame(parcel) {
             let passage = if lost { Passage::Dropped(DropReason::Channel) } else { Passage::Delivered };
             observer.packet(self.now, n, passage, &self.packets.get(parcel));
         }
         if lost {
-            self.packets.release(parcel);
+            self.lose(parcel, observer);
             return;
         }
         let to = parcel.to as usize;
         match self.next_hop[n * self.first_hop.len() + to] {
             Hop::Link(next) => self.offer(next as usize, parcel, observer),
-            Hop::Arrived => {
-                self.deliver(to, parcel, observer);
-                self.packets.release(parcel);
-            }
+            Hop::Layer(end) => self.enter_layer(end as usize, parcel, observer),
+            Hop::Arrived => self.deliver(to, parcel, observer),
         }
     }
 
     #[inline]
     fn offer<O: Observer>(&mut self, n: usize, parcel: Parcel, observer: &mut O) {
-        if O::WATCHES {
+        if O::WATCHES && !self.is_frame(parcel) {
             observer.packet(self.now, n, Passage::Offered, &self.packets.get(parcel));
         }
         let link = &mut self.links[n];
@@ -244,7 +263,7 @@ impl World {
             }
             return;
         }
-        if O::WATCHES {
+        if O::WATCHES && !self.is_frame(parcel) {
             let after = self.links[n].counters();
             let reason = if after.dropped_listed > before.dropped_listed {
                 DropReason::Listed
@@ -255,7 +274,7 @@ impl World {
             };
             observer.packet(self.now, n, Passage::Dropped(reason), &self.packets.get(parcel));
         }
-        self.packets.release(parcel);
+        self.lose(parcel, observer);
     }
 
     #[inline]
@@ -271,7 +290,9 @@ impl World {
                 *bytes += parcel.wire_len() as u64;
             }
             Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
+            Endpoint::Layer(_) => return self.leave_line(to, parcel, observer),
         }
+        self.packets.release(parcel);
     }
 
     /// Polls an end until it waits.
@@ -285,12 +306,14 @@ impl World {
                 }
                 Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
                 Endpoint::UdpSink { .. } => Step::Wait(None),
+                Endpoint::Layer(_) => return self.run_layer(n, observer),
             };
             match step {
-                Step::Do(parcel) => {
-                    let Hop::Link(link) = self.first_hop[n] else { unreachable!("a flow has two nodes") };
-                    self.offer(link as usize, parcel, observer);
-                }
+                Step::Do(parcel) => match self.first_hop[n] {
+                    Hop::Link(link) => self.offer(link as usize, parcel, observer),
+                    Hop::Layer(end) => self.enter_layer(end as usize, parcel, observer),
+                    Hop::Arrived => unreachable!("a flow has two nodes"),
+                },
                 Step::Wait(until) => {
                     self.wait(n, until);
                     break;

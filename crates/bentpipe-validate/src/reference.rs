@@ -214,13 +214,14 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
         time_limit: Duration::from_secs(3000),
         nodes,
         links,
+        layers: Vec::new(),
         flows,
         variants: Variants::new(),
     })
 }
 
 fn flow(name: String, from: usize, to: usize, start: Duration, kind: FlowKind) -> FlowSpec {
-    FlowSpec { name, from, to, start, spread: None, kind, route: None, return_route: None }
+    FlowSpec { name, from, to, start, spread: None, dscp: 0, kind, route: None, return_route: None }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::units::Time;
-use bentpipe_engine::wire::ip::{self, Addresses, Ports};
+use bentpipe_engine::wire::ip::{self, Addresses};
 use bentpipe_engine::wire::seq::Numbering;
 use bentpipe_engine::wire::tcp::Translation;
 use bentpipe_engine::wire::{EmitError, udp};
@@ -23,14 +23,7 @@ use bentpipe_study::trace::PcapWriter;
 
 use super::{Tap, named};
 use crate::observe::{Observer, Passage};
-use crate::packet::{Body, IPV4_HEADER, Packet};
-
-/// Ephemeral ports (RFC 6335 §6).
-const FIRST_PORT: u16 = 49152;
-/// How many of them there are; flows beyond go to the next destination port.
-const PORTS: u32 = 16384;
-/// A port of no well-known service, which analysers would take the zeros for.
-const SERVICE: u16 = 30000;
+use crate::packet::{self, Body, IPV4_HEADER, Packet};
 
 /// The longest IP packet.
 const LONGEST: usize = 65_535;
@@ -94,10 +87,7 @@ impl Pcap {
         for (n, flow) in scenario.flows.iter().enumerate() {
             let (source, destination) = (address(flow.from), address(flow.to));
             let addresses = Addresses::V4 { source, destination };
-            let ports = Ports {
-                source: FIRST_PORT + (n as u32 % PORTS) as u16,
-                destination: SERVICE + (n as u32 / PORTS) as u16,
-            };
+            let ports = packet::ports(n as u32);
             let mut from = Translation::new(addresses, ports, isn(2 * n));
             let mut to = Translation::new(addresses.reversed(), ports.reversed(), isn(2 * n + 1));
             from.irs = Some(Numbering::from_isn(isn(2 * n + 1)));

@@ -67,11 +67,12 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     } else {
         tcp(&view, item, world, problems).map(|flow| FlowKind::Tcp(Box::new(flow)))
     };
+    let dscp = view.get("dscp").map_or(Some(0), |item| item.count(Counted::new("", 0, 63), problems));
     let (from, to) = (from?, to?);
     let route = route(view.get("route"), from, to, world.network, problems);
     let return_route = self::route(view.get("return_route"), to, from, world.network, problems);
     let (kind, start, stagger, width, count) = (kind?, start?, stagger?, width?, count?);
-    let (route, return_route) = (route?, return_route?);
+    let (route, return_route, dscp) = (route?, return_route?, dscp? as u8);
     let flow = |number: u64| {
         let name = if view.get("count").is_some() { format!("{name}-{}", number + 1) } else { name.clone() };
         let earliest = start + stagger.saturating_mul(number);
@@ -81,6 +82,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
             to,
             start: spread.map_or(earliest, |spread| spread.draw(world.seed, &name)),
             spread,
+            dscp,
             kind: kind.clone(),
             route: route.clone(),
             return_route: return_route.clone(),

@@ -20,6 +20,7 @@ pub(crate) const SCENARIO: &[Field] = &[
     field("tcp", Shape::TcpSettings { head: true, base: false }, "What all TCP connections have in common."),
     field("variants", Shape::Named(VARIANT), "Rows of the scenario's own for the table of variants."),
     field("links", Shape::List(&Shape::Table(LINK)), "The links; nodes are named by them."),
+    field("layers", Shape::List(&Shape::Table(LAYER)), "Link layers between IP and some of the links."),
     field("flows", Shape::List(&Shape::Table(FLOW)), "The flows."),
 ];
 
@@ -151,6 +152,99 @@ pub(crate) const DISTRIBUTION: &[Field] = &[
     field("truncate", Shape::Pair(&Shape::DURATION), "Exponential values beyond these are drawn again."),
 ];
 
+/// A link layer: S-LACP, or `hybrid`'s plain ARQ as a case of it.
+pub(crate) const LAYER: &[Field] = &[
+    field("name", Shape::Text, "Name of the layer, for overrides and results."),
+    field(
+        "over",
+        Shape::Any(&[Shape::Text, Shape::Pair(&Shape::Text)]),
+        "The duplex link below, or two links that lead to and fro. Its packets wait in the layer, not in the link: \
+         what the link's `queue` allows is the room of each channel.",
+    ),
+    field(
+        "report_interval",
+        Shape::DURATION,
+        "Arrivals are reported at most this long after them; 0 s reports each. 20 ms if not given.",
+    ),
+    field(
+        "reordering",
+        Shape::Count(Counted::new("frames", 0, 1000)),
+        "So many later frames may overtake one before it counts as lost; 0 if not given.",
+    ),
+    field(
+        "release_rate",
+        Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]),
+        "Rate at which packets that had waited for a repair are passed on; unlimited if not given.",
+    ),
+    field(
+        "window",
+        Shape::Count(Counted::new("frames", 1, 65_535)),
+        "Most frames of a channel between transmission and acknowledgement; 65535 if not given.",
+    ),
+    field("weightless", Shape::Flag, "Headers and reports take no time on the line (the hybrid paper); false."),
+    field("hears_damage", Shape::Flag, "The receiver can tell which frame came damaged (the hybrid paper); false."),
+    field(
+        "channels",
+        Shape::List(&Shape::Table(CHANNEL)),
+        "Logical channels; a packet takes the first that matches, else the last. If not given: `urgent` for expedited \
+         forwarding (FEC, no order, first) and `bulk` for all else (ARQ, order per flow).",
+    ),
+];
+
+/// What is kept in order.
+pub(crate) const ORDERS: &[&str] = &["flow", "channel", "none"];
+
+/// Words for what can be switched off.
+pub(crate) const OFF: &[&str] = &["off"];
+
+/// A logical channel of a layer.
+pub(crate) const CHANNEL: &[Field] = &[
+    field("name", Shape::Text, "Name of the channel."),
+    field("match", Shape::List(&Shape::Table(MATCH)), "Packets that belong to it: any of these."),
+    field(
+        "transmissions",
+        Shape::Any(&[
+            Shape::Count(Counted::new("transmissions", 1, u32::MAX as u64)),
+            Shape::Choice(&["off", "unlimited"]),
+        ]),
+        "ARQ: how often a frame is sent at most, the first time included; \"off\" sends it once and keeps nothing. 8 if \
+         not given.",
+    ),
+    field("fec", Shape::Any(&[Shape::Choice(OFF), Shape::Table(CHANNEL_FEC)]), "Erasure code; off if not given."),
+    field("order", Shape::Choice(ORDERS), "What is kept in order at the receiver; \"flow\" if not given."),
+    field("priority", Shape::Count(Counted::new("", 0, 255)), "Lower goes first, always; 0 if not given."),
+    field("weight", Shape::Count(Counted::new("", 1, 1000)), "Share among channels of one priority; 1 if not given."),
+    field("queue", QUEUE_LIMIT, "What may wait for its first transmission; the link's `queue` if not given."),
+    field("counts_copies", Shape::Flag, "Frames not acknowledged yet take room in the queue as well; false."),
+    field(
+        "codel",
+        Shape::Any(&[Shape::Choice(&["off", "auto"]), Shape::Table(CODEL)]),
+        "Active queue management (RFC 8289). \"auto\": a target of one round trip of the link, an interval of two. Off \
+         if not given.",
+    ),
+];
+
+/// What a packet must be like.
+pub(crate) const MATCH: &[Field] = &[
+    field("dscp", Shape::Count(Counted::new("", 0, 63)), "Its code point (RFC 2474): 46 is expedited forwarding."),
+    field("protocol", Shape::Choice(&["tcp", "udp"]), "Its transport."),
+    field("port", Shape::Count(Counted::new("", 0, 65_535)), "A port, at either end."),
+    field("up_to", Shape::SIZE, "Its length, at most."),
+];
+
+/// The erasure code of a channel.
+pub(crate) const CHANNEL_FEC: &[Field] = &[
+    field("block", Shape::Count(Counted::new("packets", 1, 128)), "Packets protected together, at most; 20."),
+    field("interval", Shape::DURATION, "A block ends this long after its first packet; 40 ms if not given."),
+    field("most_overhead", Shape::Probability, "Most repair frames per packet; 50 % if not given."),
+];
+
+/// CoDel.
+pub(crate) const CODEL: &[Field] = &[
+    field("target", Shape::DURATION, "The standing wait that is accepted."),
+    field("interval", Shape::DURATION, "Time in which senders react: a round trip of the path, or more."),
+];
+
 /// The types of a flow.
 pub(crate) const FLOW_TYPES: &[&str] = &["tcp", "udp"];
 
@@ -167,6 +261,7 @@ pub(crate) const FLOW: &[Field] = &[
     field("count", Shape::Count(Counted::new("flows", 1, 100_000)), "So many flows of the kind: NAME-1, NAME-2, ..."),
     field("stagger", Shape::DURATION, "Each of them starts so much later than the one before."),
     field("spread", Shape::DURATION, "Each start is delayed by a draw between zero and this."),
+    field("dscp", Shape::Count(Counted::new("", 0, 63)), "Code point of its packets (RFC 2474); 0 if not given."),
     field(
         "route",
         Shape::List(&Shape::Text),

@@ -276,7 +276,7 @@ fn queue(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option
 }
 
 /// "50 packets", "64 kB", "600 ms" or "unlimited".
-fn limit(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option<QueueLimit> {
+pub(crate) fn limit(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option<QueueLimit> {
     let shape = QUEUE[0].shape;
     let Some(text) = item.as_text() else {
         let message = match item.node.value {

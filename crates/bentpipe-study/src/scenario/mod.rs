@@ -2,15 +2,16 @@
 //!
 //! A scenario is a TOML file in which every quantity carries its unit. Reading order: [`Scenario`] is what comes out;
 //! `shape` and `grammar` say what may be written; `document` keeps the place of each key and value; `overrides` is
-//! `--set`; `reader` makes values out of nodes; `links`, `flows` and `variants` read the tables; [`profile`] and
-//! `settings` are the defaults and the names of TCP's cells; `write` turns a [`Scenario`] back into text; [`single`] reads
-//! quantities outside of files.
+//! `--set`; `reader` makes values out of nodes; `links`, `layers`, `flows` and `variants` read the tables; [`profile`]
+//! and `settings` are the defaults and the names of TCP's cells; `write` turns a [`Scenario`] back into text; [`single`]
+//! reads quantities outside of files.
 
 mod bursts;
 mod document;
 mod error;
 mod flows;
 mod grammar;
+mod layers;
 mod links;
 mod overrides;
 pub mod profile;
@@ -35,6 +36,7 @@ use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 pub use bursts::mean_secs;
 pub use error::{ScenarioError, ScenarioErrors};
+pub use layers::{ChannelSpec, LayerSpec};
 pub use quantity::{BadQuantity, size};
 pub use schema::schema;
 pub use settings::Cell;
@@ -57,6 +59,8 @@ pub struct Scenario {
     pub nodes: Vec<String>,
     /// The links, each in one direction.
     pub links: Vec<LinkSpec>,
+    /// Layers over some of them.
+    pub layers: Vec<LayerSpec>,
     /// The flows.
     pub flows: Vec<FlowSpec>,
     /// The scenario's own rows of the table of variants.
@@ -89,6 +93,8 @@ pub struct FlowSpec {
     pub start: Duration,
     /// Where the start was drawn from, if it was: [`Scenario::with_seed`] draws again.
     pub spread: Option<Spread>,
+    /// Code point of its packets (RFC 2474).
+    pub dscp: u8,
     /// What it sends.
     pub kind: FlowKind,
     /// Links from `from` to `to`, where they are given.
@@ -261,6 +267,11 @@ impl Scenario {
             }
         }
         changed
+    }
+
+    /// The layer over a link, and whether the link is its first (0) or its second (1).
+    pub fn layer_over(&self, link: usize) -> Option<(usize, usize)> {
+        layers::over_link(self, link)
     }
 
     /// The index of a node.

@@ -7,7 +7,8 @@ use bentpipe_engine::units::Duration;
 use super::document::{self, Value};
 use super::error::{Mistake, Problems, ScenarioErrors};
 use super::flows::{self, World};
-use super::grammar::SCENARIO;
+use super::grammar::{LAYER, SCENARIO};
+use super::layers;
 use super::links::Network;
 use super::overrides;
 use super::reader::View;
@@ -57,6 +58,13 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
     let tcp = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
     let variants = view.get("variants").map(|item| variants(&item, problems)).unwrap_or_default();
     let network = Network::read(&entries(&view, "links", problems), beside, problems);
+    let layers = match view.get("layers") {
+        Some(item) => {
+            let entries = item.list(&Shape::List(&Shape::Table(LAYER)), problems).unwrap_or_default();
+            layers::read(&entries, &network, problems)
+        }
+        None => Vec::new(),
+    };
     let world = World { network: &network, tcp: &tcp, variants: &variants, seed: seed.unwrap_or(DEFAULT_SEED) };
     let mut flows = Vec::new();
     let mut places = Vec::new();
@@ -88,6 +96,7 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
         time_limit: time_limit?,
         nodes: network.nodes.clone(),
         links: network.links.clone(),
+        layers,
         flows,
         variants,
     };

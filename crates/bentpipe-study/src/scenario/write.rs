@@ -3,13 +3,18 @@
 use bentpipe_engine::link::{
     ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, PacketBursts, QueueLimit,
 };
+use bentpipe_engine::slacp::classify::Rule;
+use bentpipe_engine::slacp::{Arq, Fec, Order};
 use bentpipe_engine::units::{Duration, Probability};
 use toml::{Table, Value};
 
 use super::quantity::{SIZE, format_duration, format_probability, format_rate};
 use super::settings::{Cell, setting};
 use super::tcp::all_explicit;
-use super::{FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, TcpOverrides, UdpFlow, UdpPattern, Workload};
+use super::{
+    ChannelSpec, FlowKind, FlowSpec, LayerSpec, LinkSpec, Scenario, TcpFlow, TcpOverrides, UdpFlow, UdpPattern,
+    Workload,
+};
 
 /// A table of these keys and values.
 fn table<const N: usize>(entries: [(&str, Value); N]) -> Value {
@@ -53,6 +58,9 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
         root.insert("variants".into(), Value::Table(rows.collect()));
     }
     root.insert("links".into(), Value::Array(scenario.links.iter().map(|spec| link(spec, scenario)).collect()));
+    if !scenario.layers.is_empty() {
+        root.insert("layers".into(), Value::Array(scenario.layers.iter().map(|spec| layer(spec, scenario)).collect()));
+    }
     root.insert("flows".into(), Value::Array(scenario.flows.iter().map(|spec| flow(spec, scenario)).collect()));
     toml::to_string(&root).expect("text, numbers and tables can always be written")
 }
@@ -68,12 +76,7 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     put("to", text(&scenario.nodes[spec.to]));
     put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate))));
     put("delay", duration(*delay));
-    let limit = match queue.limit {
-        QueueLimit::Unlimited => text("unlimited"),
-        QueueLimit::Packets(count) => text(format!("{count} packets")),
-        QueueLimit::Bytes(bytes) => text(SIZE.format(bytes.get())),
-    };
-    put("queue", self::queue(limit, &queue.discipline));
+    put("queue", self::queue(limit(&queue.limit), &queue.discipline));
     put("loss", probability(good.packet));
     put("bit_error_rate", probability(good.bit));
     if *channel != ChannelConfig::Clear {
@@ -93,6 +96,82 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
         put("drop_list", Value::Array(drop_list.iter().copied().map(integer).collect()));
     }
     Value::Table(link)
+}
+
+fn limit(limit: &QueueLimit) -> Value {
+    match limit {
+        QueueLimit::Unlimited => text("unlimited"),
+        QueueLimit::Packets(count) => text(format!("{count} packets")),
+        QueueLimit::Bytes(bytes) => text(SIZE.format(bytes.get())),
+    }
+}
+
+fn layer(spec: &LayerSpec, scenario: &Scenario) -> Value {
+    table([
+        ("name", text(&spec.name)),
+        ("over", Value::Array(spec.over.iter().map(|&link| text(&scenario.links[link].name)).collect())),
+        ("report_interval", duration(spec.report_interval)),
+        ("reordering", integer(spec.reordering)),
+        ("release_rate", spec.release_rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),
+        ("window", integer(spec.window as u64)),
+        ("weightless", Value::Boolean(spec.weightless)),
+        ("hears_damage", Value::Boolean(spec.hears_damage)),
+        ("channels", Value::Array(spec.channels.iter().map(channel).collect())),
+    ])
+}
+
+fn channel(spec: &ChannelSpec) -> Value {
+    let config = &spec.config;
+    let mut channel = Table::new();
+    let mut put = |key: &str, value: Value| {
+        channel.insert(key.to_owned(), value);
+    };
+    put("name", text(&spec.name));
+    put("match", Value::Array(spec.rules.iter().map(rule).collect()));
+    let transmissions = match config.arq {
+        None => text("off"),
+        Some(Arq { transmissions: None }) => text("unlimited"),
+        Some(Arq { transmissions: Some(count) }) => integer(count as u64),
+    };
+    put("transmissions", transmissions);
+    let fec = |fec: Fec| {
+        table([
+            ("block", integer(fec.block as u64)),
+            ("interval", duration(fec.interval)),
+            ("most_overhead", text(format_probability(fec.most_overhead))),
+        ])
+    };
+    put("fec", config.fec.map_or_else(|| text("off"), fec));
+    let order = match config.order {
+        Order::None => "none",
+        Order::Flow => "flow",
+        Order::Channel => "channel",
+    };
+    put("order", text(order));
+    put("priority", integer(config.priority as u64));
+    put("weight", integer(config.weight as u64));
+    if let Some(own) = &spec.limit {
+        put("queue", limit(own));
+    }
+    put("counts_copies", Value::Boolean(config.limit_counts_copies));
+    let codel = match config.codel {
+        Some(codel) => table([("target", duration(codel.target)), ("interval", duration(codel.interval))]),
+        None => text(if spec.auto_codel { "auto" } else { "off" }),
+    };
+    put("codel", codel);
+    Value::Table(channel)
+}
+
+fn rule(rule: &Rule) -> Value {
+    let mut written = Table::new();
+    let mut put = |key: &str, value: Option<Value>| {
+        written.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    put("dscp", rule.dscp.map(|dscp| integer(dscp as u64)));
+    put("protocol", rule.protocol.map(|number| text(if number == 6 { "tcp" } else { "udp" })));
+    put("port", rule.port.map(|port| integer(port as u64)));
+    put("up_to", rule.most_bytes.map(|bytes| text(SIZE.format(bytes as u64))));
+    Value::Table(written)
 }
 
 fn queue(limit: Value, discipline: &Discipline) -> Value {
@@ -158,6 +237,9 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
     put("start", duration(spec.spread.map_or(spec.start, |spread| spread.earliest)));
     if let Some(spread) = spec.spread {
         put("spread", duration(spread.width));
+    }
+    if spec.dscp != 0 {
+        put("dscp", integer(spec.dscp as u64));
     }
     for (key, route) in [("route", &spec.route), ("return_route", &spec.return_route)] {
         if let Some(route) = route {

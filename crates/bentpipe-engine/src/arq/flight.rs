@@ -1,0 +1,249 @@
+//! The sender's transmissions, from the line to their verdict.
+
+use std::collections::VecDeque;
+
+use super::history::Report;
+use crate::tcp::{RtoConfig, RttClock, RttEstimator};
+use crate::units::{Duration, Time};
+
+/// What became of a transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The peer has it.
+    Arrived,
+    /// A later one arrived and this one did not, or nothing was heard for too long.
+    Lost,
+}
+
+/// Between two probes into the silence: an outage is over this much later at the latest.
+const MOST_PAUSE: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Copy, Debug)]
+struct Transmission<T> {
+    /// `None` once it is judged.
+    what: Option<T>,
+    sent: Time,
+    expires: Time,
+}
+
+/// Transmissions without a verdict, in the order of their numbers.
+///
+/// A verdict costs constant time: each transmission is looked at when the report that covers it comes, and those
+/// within the reordering tolerance once more.
+#[derive(Clone, Debug)]
+pub struct Flight<T> {
+    /// Number of the first in the ring.
+    first: u64,
+    ring: VecDeque<Transmission<T>>,
+    unjudged: usize,
+    rtt: RttEstimator,
+    /// How far a report can lie behind what it reports.
+    report_interval: Duration,
+    /// So many later transmissions may overtake one before it counts as lost.
+    reordering: u64,
+    /// Nothing has been heard since a transmission timed out.
+    silent: bool,
+}
+
+impl<T: Copy> Flight<T> {
+    /// An empty one. `initial_rtt` serves until a round trip has been measured; `report_interval` is how long the peer
+    /// may wait before it reports.
+    pub fn new(initial_rtt: Duration, report_interval: Duration, reordering: u64) -> Self {
+        let config = RtoConfig {
+            initial: initial_rtt.saturating_mul(2),
+            min: Duration::from_millis(1),
+            max: MOST_PAUSE,
+            clock: RttClock::Exact,
+            max_retries: u32::MAX,
+        };
+        Flight {
+            first: 0,
+            ring: VecDeque::new(),
+            unjudged: 0,
+            rtt: RttEstimator::new(config),
+            report_interval,
+            reordering,
+            silent: false,
+        }
+    }
+
+    /// Notes a transmission that begins now; answers its number.
+    pub fn send(&mut self, now: Time, what: T) -> u64 {
+        // The order of numbers finds most losses; time is for the last ones, and may be generous: a report waits for
+        // its interval and for the frames before it, and a quarter of a round trip more is no harm.
+        let slack = self.report_interval.saturating_mul(2) + self.rtt.srtt().unwrap_or_default().div_floor(4);
+        let expires = now + self.rtt.rto() + slack;
+        self.ring.push_back(Transmission { what: Some(what), sent: now, expires });
+        self.unjudged += 1;
+        self.first + self.ring.len() as u64 - 1
+    }
+
+    /// Number of the next transmission.
+    pub fn next_number(&self) -> u64 {
+        self.first + self.ring.len() as u64
+    }
+
+    /// Transmissions without a verdict.
+    pub fn len(&self) -> usize {
+        self.unjudged
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.unjudged == 0
+    }
+
+    /// Whether the peer is silent: only one transmission at a time is worth its while.
+    pub fn is_silent(&self) -> bool {
+        self.silent
+    }
+
+    /// The smoothed round trip, once measured.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    /// Takes a report; `judge` hears the verdicts, in the order of the numbers.
+    pub fn on_report(&mut self, now: Time, report: &Report, mut judge: impl FnMut(T, Verdict)) {
+        if report.newest >= self.next_number() {
+            // Never sent: not from our peer.
+            return;
+        }
+        if self.silent {
+            self.silent = false;
+            self.rtt.reset_backoff();
+        }
+        let Some(upto) = report.newest.checked_sub(self.first) else { return };
+        let newest = &self.ring[upto as usize];
+        if newest.what.is_some() && report.arrived(report.newest) {
+            // The time that the report waited is not the path's.
+            let heard = Time::from_nanos(now.as_nanos().saturating_sub(report.delay.as_nanos()));
+            if heard >= newest.sent {
+                self.rtt.sample(newest.sent, heard);
+            }
+        }
+        for (at, transmission) in self.ring.iter_mut().enumerate().take(upto as usize + 1) {
+            let number = self.first + at as u64;
+            let verdict = if report.arrived(number) {
+                Verdict::Arrived
+            } else if number + self.reordering <= report.newest {
+                Verdict::Lost
+            } else {
+                continue;
+            };
+            if let Some(what) = transmission.what.take() {
+                self.unjudged -= 1;
+                judge(what, verdict);
+            }
+        }
+        self.drop_judged();
+    }
+
+    /// Gives up the transmissions that nothing was heard of for too long.
+    pub fn on_time(&mut self, now: Time, mut judge: impl FnMut(T, Verdict)) {
+        while let Some(front) = self.ring.front()
+            && front.expires <= now
+        {
+            if let Some(what) = front.what {
+                self.silent = true;
+                self.unjudged -= 1;
+                judge(what, Verdict::Lost);
+            }
+            self.ring.pop_front();
+            self.first += 1;
+            self.drop_judged();
+        }
+    }
+
+    /// A transmission goes into the silence; answers when the next one may. The pause doubles each time.
+    pub fn probe(&mut self, now: Time) -> Time {
+        self.rtt.back_off();
+        now + self.rtt.rto()
+    }
+
+    /// When [`Flight::on_time`] has something to do.
+    pub fn deadline(&self) -> Option<Time> {
+        self.ring.front().map(|front| front.expires)
+    }
+
+    fn drop_judged(&mut self) {
+        while let Some(front) = self.ring.front()
+            && front.what.is_none()
+        {
+            self.ring.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arq::History;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn flight(reordering: u64) -> Flight<char> {
+        Flight::new(Duration::from_millis(500), Duration::from_millis(20), reordering)
+    }
+
+    fn verdicts(flight: &mut Flight<char>, now: Time, arrived: &[u64]) -> Vec<(char, Verdict)> {
+        let mut history = History::new(Duration::ZERO);
+        arrived.iter().for_each(|&number| history.on_frame(now, number));
+        let report = history.report(now).expect("due at once");
+        let mut heard = Vec::new();
+        flight.on_report(now, &report, |what, verdict| heard.push((what, verdict)));
+        heard
+    }
+
+    #[test]
+    fn what_was_overtaken_is_lost() {
+        let mut flight = flight(0);
+        for (ms, what) in [(0, 'a'), (1, 'b'), (2, 'c'), (3, 'd')] {
+            flight.send(at(ms), what);
+        }
+        use Verdict::{Arrived, Lost};
+        assert_eq!(verdicts(&mut flight, at(500), &[0, 2]), [('a', Arrived), ('b', Lost), ('c', Arrived)]);
+        assert_eq!(flight.len(), 1);
+        // The same report again, and one about what was never sent, say nothing new.
+        assert_eq!(verdicts(&mut flight, at(501), &[0, 2]), []);
+        assert_eq!(verdicts(&mut flight, at(502), &[9]), []);
+        assert_eq!(verdicts(&mut flight, at(503), &[3]), [('d', Arrived)]);
+        assert!(flight.is_empty() && flight.deadline().is_none());
+    }
+
+    #[test]
+    fn a_tolerance_waits_for_late_ones() {
+        let mut flight = flight(2);
+        for what in ['a', 'b', 'c', 'd'] {
+            flight.send(at(0), what);
+        }
+        use Verdict::{Arrived, Lost};
+        assert_eq!(verdicts(&mut flight, at(500), &[1]), [('b', Arrived)]);
+        assert_eq!(verdicts(&mut flight, at(501), &[1, 2]), [('a', Lost), ('c', Arrived)]);
+    }
+
+    #[test]
+    fn the_last_one_is_found_by_time() {
+        let mut flight = flight(0);
+        flight.send(at(0), 'a');
+        // Twice the initial round trip, and two intervals of reports.
+        assert_eq!(flight.deadline(), Some(at(1040)));
+        let mut lost = Vec::new();
+        flight.on_time(at(1039), |what, _| lost.push(what));
+        assert!(lost.is_empty());
+        flight.on_time(at(1040), |what, verdict| {
+            assert_eq!(verdict, Verdict::Lost);
+            lost.push(what);
+        });
+        assert_eq!((lost.as_slice(), flight.is_silent()), (['a'].as_slice(), true));
+        // Pauses between probes double, up to the most.
+        let pauses = [2, 4, 5, 5].map(Duration::from_secs);
+        assert_eq!(pauses.map(|_| flight.probe(at(2000)) - at(2000)), pauses);
+        flight.send(at(4000), 'b');
+        assert_eq!(verdicts(&mut flight, at(4500), &[1]), [('b', Verdict::Arrived)]);
+        assert!(!flight.is_silent());
+    }
+}

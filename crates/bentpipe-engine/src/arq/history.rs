@@ -1,0 +1,175 @@
+//! What the receiver remembers of the transmissions that reached it, and reports.
+
+use crate::units::{Duration, Time};
+
+/// Numbers that a record goes back; also the most bits of a report.
+const SPAN: u64 = 2048;
+const WORDS: usize = (SPAN / 64) as usize;
+/// A transmission stands in so many reports in a row: as many may be lost less one.
+const REPEATS: usize = 3;
+/// A report is due at the latest after so many new transmissions: `REPEATS` of them fit into `SPAN`.
+const MOST_UNREPORTED: u64 = SPAN / (REPEATS as u64 + 1);
+
+/// Which transmissions have arrived: the newest, and for some numbers below it whether they did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The highest number that was heard of.
+    pub newest: u64,
+    /// Since when it had been there as the report went out.
+    pub delay: Duration,
+    /// Bit `i` of word `w`: whether number `newest - 64 w - i` arrived. What lies below counts as not arrived.
+    pub bits: Vec<u64>,
+}
+
+impl Report {
+    /// Whether the transmission of that number arrived, as far as the report goes.
+    #[inline]
+    pub fn arrived(&self, number: u64) -> bool {
+        let Some(below) = self.newest.checked_sub(number) else { return false };
+        self.bits.get((below / 64) as usize).is_some_and(|word| word >> (below % 64) & 1 == 1)
+    }
+}
+
+/// The record.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// Bit `number % SPAN`, for the numbers from `newest - SPAN + 1` to `newest`.
+    bits: [u64; WORDS],
+    newest: Option<u64>,
+    newest_at: Time,
+    /// Where the last reports began to be new, the youngest first.
+    reported: [u64; REPEATS],
+    interval: Duration,
+    due: Option<Time>,
+}
+
+impl History {
+    /// An empty one that reports at most `interval` after an arrival; zero reports each.
+    pub fn new(interval: Duration) -> Self {
+        History { bits: [0; WORDS], newest: None, newest_at: Time::ZERO, reported: [0; REPEATS], interval, due: None }
+    }
+
+    /// Whether the transmission of that number has been noted; false for what lies too far back.
+    pub fn has(&self, number: u64) -> bool {
+        self.covers(number) && self.bits[(number % SPAN / 64) as usize] >> (number % 64) & 1 == 1
+    }
+
+    fn covers(&self, number: u64) -> bool {
+        self.newest.is_some_and(|newest| number <= newest && newest - number < SPAN)
+    }
+
+    /// A transmission has arrived.
+    pub fn on_frame(&mut self, now: Time, number: u64) {
+        self.hear_of(now, number);
+        if self.covers(number) {
+            self.bits[(number % SPAN / 64) as usize] |= 1 << (number % 64);
+        }
+    }
+
+    /// A transmission has arrived damaged, its number legible: the peer learns of the loss at once.
+    pub fn on_damaged(&mut self, now: Time, number: u64) {
+        self.hear_of(now, number);
+    }
+
+    fn hear_of(&mut self, now: Time, number: u64) {
+        if self.newest.is_none_or(|newest| number > newest) {
+            let from = self.newest.map_or(number.saturating_sub(SPAN - 1), |newest| newest + 1);
+            for n in from.max(number.saturating_sub(SPAN - 1))..=number {
+                self.bits[(n % SPAN / 64) as usize] &= !(1 << (n % 64));
+            }
+            self.newest = Some(number);
+            self.newest_at = now;
+        }
+        let many = self.newest.is_some_and(|newest| newest + 1 - self.reported[0].min(newest) > MOST_UNREPORTED);
+        let due = if many { now } else { now + self.interval };
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+    }
+
+    /// The highest number that was heard of.
+    pub fn newest(&self) -> Option<u64> {
+        self.newest
+    }
+
+    /// When a report is due.
+    pub fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// The report that is due by `now`.
+    pub fn report(&mut self, now: Time) -> Option<Report> {
+        if self.due.is_none_or(|due| due > now) {
+            return None;
+        }
+        self.due = None;
+        let newest = self.newest?;
+        let oldest = self.reported[REPEATS - 1].max((newest + 1).saturating_sub(SPAN)).min(newest);
+        let words = ((newest - oldest) / 64 + 1) as usize;
+        let mut bits = vec![0; words];
+        for (w, word) in bits.iter_mut().enumerate() {
+            for i in 0..64 {
+                let below = w as u64 * 64 + i;
+                if below <= newest && self.has(newest - below) {
+                    *word |= 1 << i;
+                }
+            }
+        }
+        self.reported.rotate_right(1);
+        self.reported[0] = newest + 1;
+        Some(Report { newest, delay: now - self.newest_at, bits })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn each_number_stands_in_three_reports() {
+        let mut history = History::new(Duration::from_millis(20));
+        let mut oldest = Vec::new();
+        for round in 0..6 {
+            for n in 0..200 {
+                // Every tenth is lost.
+                if n % 10 != 0 {
+                    history.on_frame(at(round * 100), round * 200 + n);
+                }
+            }
+            assert_eq!(history.due(), Some(at(round * 100 + 20)));
+            assert_eq!(history.report(at(round * 100 + 19)), None);
+            let report = history.report(at(round * 100 + 20)).expect("due");
+            assert_eq!((report.newest, report.delay), (round * 200 + 199, Duration::from_millis(20)));
+            let lowest = (round * 200).saturating_sub(400);
+            for n in lowest..=report.newest {
+                assert_eq!(report.arrived(n), n % 10 != 0, "{n}");
+            }
+            oldest.push((report.newest + 1).saturating_sub(64 * report.bits.len() as u64));
+        }
+        // The work of a report does not grow.
+        assert!(oldest.windows(2).skip(3).all(|w| w[1] - w[0] <= 256), "{oldest:?}");
+    }
+
+    #[test]
+    fn many_new_ones_do_not_wait() {
+        let mut history = History::new(Duration::from_secs(1));
+        for n in 0..MOST_UNREPORTED {
+            history.on_frame(at(1), n);
+            assert_eq!(history.due(), Some(at(1001)));
+        }
+        history.on_frame(at(2), MOST_UNREPORTED);
+        assert_eq!(history.due(), Some(at(2)));
+    }
+
+    #[test]
+    fn a_jump_forgets_what_lies_too_far_back() {
+        let mut history = History::new(Duration::ZERO);
+        history.on_frame(at(0), 5);
+        history.on_frame(at(0), 5 + SPAN);
+        assert!(!history.has(5) && history.has(5 + SPAN) && !history.has(6));
+        let report = history.report(at(0)).expect("due at once");
+        assert_eq!(report.bits.iter().map(|word| word.count_ones()).sum::<u32>(), 1);
+    }
+}

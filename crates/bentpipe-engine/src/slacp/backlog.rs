@@ -1,0 +1,221 @@
+//! Packets of a channel that wait for their first transmission, and CoDel's choice among them.
+
+use std::collections::VecDeque;
+
+use super::config::{ChannelConfig, Codel};
+use crate::link::QueueLimit;
+use crate::units::{Duration, Time};
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) handle: u32,
+    pub(super) len: u32,
+    pub(super) flow: u64,
+    pub(super) since: Time,
+}
+
+/// CoDel's state (RFC 8289 §5).
+#[derive(Clone, Debug)]
+struct State {
+    config: Codel,
+    /// When the wait will have been above the target for an interval.
+    first_above: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    count: u32,
+    last_count: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Backlog {
+    packets: VecDeque<Waiting>,
+    bytes: u64,
+    limit: QueueLimit,
+    codel: Option<State>,
+}
+
+/// A standing queue of one packet is no queue (RFC 8289 §4.4).
+const ONE_PACKET: u64 = 1514;
+
+impl Backlog {
+    pub(super) fn new(config: &ChannelConfig) -> Self {
+        let codel = config.codel.map(|config| State {
+            config,
+            first_above: None,
+            dropping: false,
+            drop_next: Time::ZERO,
+            count: 0,
+            last_count: 0,
+        });
+        Backlog { packets: VecDeque::new(), bytes: 0, limit: config.limit, codel }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    pub(super) fn front_len(&self) -> Option<u32> {
+        self.packets.front().map(|packet| packet.len)
+    }
+
+    /// Takes a packet in, if there is room beside what is `held` elsewhere.
+    pub(super) fn push(&mut self, packet: Waiting, held: (usize, u64)) -> bool {
+        let has_room = match self.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(limit) => self.packets.len() + held.0 < limit as usize,
+            QueueLimit::Bytes(limit) => self.bytes + held.1 + packet.len as u64 <= limit.get(),
+        };
+        if has_room {
+            self.bytes += packet.len as u64;
+            self.packets.push_back(packet);
+        }
+        has_room
+    }
+
+    fn take(&mut self) -> Option<Waiting> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= packet.len as u64;
+        Some(packet)
+    }
+
+    /// The next packet; `dropped` hears of those that CoDel takes out before it.
+    pub(super) fn pop(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<Waiting> {
+        let Some(mut codel) = self.codel.take() else { return self.take() };
+        let packet = self.pop_managed(&mut codel, now, &mut dropped);
+        self.codel = Some(codel);
+        packet
+    }
+
+    //= RFC 8289 §5.5: the dequeue routine
+    fn pop_managed(&mut self, codel: &mut State, now: Time, dropped: &mut impl FnMut(u32)) -> Option<Waiting> {
+        let (mut packet, mut may_drop) = self.look(codel, now);
+        if codel.dropping {
+            if !may_drop {
+                codel.dropping = false;
+            }
+            while codel.dropping && now >= codel.drop_next {
+                dropped(packet?.handle);
+                codel.count += 1;
+                (packet, may_drop) = self.look(codel, now);
+                if may_drop {
+                    codel.drop_next = control_law(codel, codel.drop_next);
+                } else {
+                    codel.dropping = false;
+                }
+            }
+        } else if may_drop {
+            dropped(packet?.handle);
+            (packet, _) = self.look(codel, now);
+            codel.dropping = true;
+            //= RFC 8289 §5.4: "If we exited recently, try to resume at the drop rate that controlled the queue"
+            let delta = codel.count.saturating_sub(codel.last_count);
+            let recent = now.saturating_since(codel.drop_next) < codel.config.interval.saturating_mul(16);
+            codel.count = if delta > 1 && recent { delta } else { 1 };
+            codel.drop_next = control_law(codel, now);
+            codel.last_count = codel.count;
+        }
+        packet
+    }
+
+    //= RFC 8289 §5.6: the helper that takes a packet and tells whether it may be dropped
+    fn look(&mut self, codel: &mut State, now: Time) -> (Option<Waiting>, bool) {
+        let Some(packet) = self.take() else {
+            codel.first_above = None;
+            return (None, false);
+        };
+        if now.saturating_since(packet.since) < codel.config.target || self.bytes <= ONE_PACKET {
+            codel.first_above = None;
+            return (Some(packet), false);
+        }
+        match codel.first_above {
+            None => {
+                codel.first_above = Some(now + codel.config.interval);
+                (Some(packet), false)
+            }
+            Some(at) => (Some(packet), now >= at),
+        }
+    }
+}
+
+fn control_law(codel: &State, from: Time) -> Time {
+    from + Duration::from_secs_f64_rounded(codel.config.interval.as_secs_f64() / (codel.count as f64).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slacp::config::Order;
+    use crate::units::Bytes;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn backlog(limit: QueueLimit, codel: Option<Codel>) -> Backlog {
+        Backlog::new(&ChannelConfig {
+            arq: None,
+            fec: None,
+            order: Order::None,
+            priority: 0,
+            weight: 1,
+            limit,
+            limit_counts_copies: false,
+            codel,
+        })
+    }
+
+    fn packet(handle: u32, since: Time) -> Waiting {
+        Waiting { handle, len: 1000, flow: 0, since }
+    }
+
+    #[test]
+    fn limits() {
+        let mut packets = backlog(QueueLimit::Packets(2), None);
+        assert!(packets.push(packet(0, at(0)), (0, 0)) && packets.push(packet(1, at(0)), (0, 0)));
+        assert!(!packets.push(packet(2, at(0)), (0, 0)));
+        let mut bytes = backlog(QueueLimit::Bytes(Bytes::new(2000)), None);
+        assert!(!bytes.push(packet(0, at(0)), (1, 1001)));
+        assert!(bytes.push(packet(0, at(0)), (1, 1000)));
+    }
+
+    /// A source that never listens: RFC 8289 §4.2's drops at interval / sqrt(count).
+    #[test]
+    fn codel_drops_at_its_law() {
+        let codel = Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) };
+        let mut queue = backlog(QueueLimit::Unlimited, Some(codel));
+        for n in 0..2000 {
+            queue.push(packet(n, at(0)), (0, 0));
+        }
+        let mut drops = Vec::new();
+        // One packet per millisecond leaves, from 10 ms on.
+        for ms in 10..500 {
+            queue.pop(at(ms), |_| drops.push(ms));
+        }
+        // Above the target since 10 ms: the first drop at 110, the next after 100, 100/sqrt 2, 100/sqrt 3 ... ms.
+        let mut next = 110.0;
+        let mut expected = vec![110];
+        for count in 1.. {
+            next += 100.0 / f64::from(count).sqrt();
+            if next > 499.0 {
+                break;
+            }
+            expected.push(next.ceil() as u64);
+        }
+        assert_eq!(drops, expected);
+    }
+
+    #[test]
+    fn codel_leaves_a_short_queue_alone() {
+        let codel = Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) };
+        let mut queue = backlog(QueueLimit::Unlimited, Some(codel));
+        for ms in 0..1000 {
+            queue.push(packet(0, at(ms)), (0, 0));
+            assert!(queue.pop(at(ms + 4), |_| panic!("dropped")).is_some());
+        }
+    }
+}

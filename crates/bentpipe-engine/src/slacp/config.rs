@@ -1,0 +1,97 @@
+//! What an S-LACP link can be made of.
+
+use crate::link::QueueLimit;
+use crate::units::{Duration, Rate};
+
+/// Retransmission on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arq {
+    /// Transmissions of one frame in all, the first included; then it is abandoned and the receiver passes on what
+    /// waited for it. `None`: until it is through.
+    pub transmissions: Option<u32>,
+}
+
+/// Repair frames.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fec {
+    /// Data frames that are protected together, at most; 1 to [`Fec::MOST_FRAMES`].
+    pub block: u8,
+    /// A block ends this long after its first frame, however few it has.
+    pub interval: Duration,
+    /// Most repair frames per data frame.
+    pub most_overhead: f64,
+}
+
+impl Fec {
+    /// Data and repair frames of a block have indices of one byte in a code over GF(256).
+    pub const MOST_FRAMES: u8 = 128;
+}
+
+/// What is kept in order at the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Nothing: frames pass as they come.
+    None,
+    /// Each flow by itself.
+    Flow,
+    /// The whole channel.
+    Channel,
+}
+
+/// CoDel (RFC 8289): drops when packets have waited longer than `target` throughout an `interval`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Codel {
+    /// The wait that is acceptable as a standing one.
+    pub target: Duration,
+    /// Time in which senders react: a round trip of the whole path, or more.
+    pub interval: Duration,
+}
+
+/// A logical channel: its treatment, its queue, its share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChannelConfig {
+    /// Retransmission; `None` without.
+    pub arq: Option<Arq>,
+    /// Erasure code; `None` without.
+    pub fec: Option<Fec>,
+    /// Order at the receiver.
+    pub order: Order,
+    /// Channels of lower number go first, always.
+    pub priority: u8,
+    /// Share among channels of one priority.
+    pub weight: u32,
+    /// Room for packets that wait for their first transmission.
+    pub limit: QueueLimit,
+    /// Whether frames that are not acknowledged yet take room as well (`hybrid`, H-M05).
+    pub limit_counts_copies: bool,
+    /// Active queue management; `None`: the limit only.
+    pub codel: Option<Codel>,
+}
+
+/// One end of the layer; the other end has the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlacpConfig {
+    /// Rate of the line below; `None` takes no time to transmit.
+    pub rate: Option<Rate>,
+    /// Round trip of the link as far as it is known beforehand.
+    pub initial_rtt: Duration,
+    /// The channels, by number; at least one and at most 256.
+    pub channels: Vec<ChannelConfig>,
+    /// An arrival is reported at most this long after it.
+    pub report_interval: Duration,
+    /// Frames that may overtake one before it counts as lost: 0 on a link that keeps the order.
+    pub reordering: u64,
+    /// Rate at which packets that had waited for a repair are passed on; `None`: all at once.
+    pub release_rate: Option<Rate>,
+    /// Most frames of a channel between transmission and acknowledgement, at most [`SlacpConfig::MOST_WINDOW`].
+    pub window: u32,
+    /// Frames weigh what their packet weighs, and reports nothing: the idealised layer of `hybrid` (H-M10).
+    pub weightless: bool,
+    /// The receiver can tell which frame arrived damaged (`hybrid`'s NAK, H-M01).
+    pub hears_damage: bool,
+}
+
+impl SlacpConfig {
+    /// Distances between frames have 16 bits on the wire.
+    pub const MOST_WINDOW: u32 = 65_535;
+}

@@ -1,0 +1,576 @@
+//! One end of an S-LACP link: the machine.
+
+use std::collections::VecDeque;
+
+use super::backlog::Waiting;
+use super::config::SlacpConfig;
+use super::frame::{Frame, PROTECTED_HEADER};
+use super::incoming::{Incoming, Recovery};
+use super::outgoing::{Going, Outgoing, Sent};
+use crate::arq::{Flight, History, Report, Skip, Taken, Verdict};
+use crate::machine::{Context, Machine, Step};
+use crate::probe::Probe;
+use crate::units::{Duration, Time, TransmitClock};
+
+/// What the driver brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A packet from above.
+    Packet {
+        /// Its channel ([`super::classify`]).
+        channel: u8,
+        /// The driver's name for it.
+        handle: u32,
+        /// Its length in bytes.
+        len: u32,
+        /// Packets of one flow keep their order: any number that stands for its addresses and ports.
+        flow: u64,
+    },
+    /// A frame from the line. What [`End::wants`] of a data frame, the driver keeps until it is to be delivered.
+    Frame(Frame),
+    /// A frame came damaged; its number could be read.
+    Damaged {
+        /// Number of the transmission.
+        number: u64,
+    },
+    /// A packet that [`Output::Recover`] asked for.
+    Recovered {
+        /// Its channel.
+        channel: u8,
+        /// Its number.
+        seq: u64,
+        /// Its distance from its predecessor, protected with it.
+        behind: u32,
+        /// Its length in bytes.
+        len: u32,
+    },
+}
+
+/// Why the driver may forget a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// The peer has it.
+    Acknowledged,
+    /// It went out, and its channel does nothing more for it.
+    Sent,
+    /// It was lost as often as its channel allows.
+    Abandoned,
+    /// There was no room for it.
+    DroppedFull,
+    /// CoDel took it out.
+    DroppedEarly,
+}
+
+/// What the driver is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Put this frame on the line; a data frame takes the packet of that handle with it.
+    Transmit {
+        /// The frame.
+        frame: Frame,
+        /// The packet.
+        handle: Option<u32>,
+    },
+    /// Pass this packet on.
+    Deliver {
+        /// Its channel.
+        channel: u8,
+        /// Its number.
+        seq: u64,
+    },
+    /// Compute this packet from the others of its block, and bring it as [`Input::Recovered`].
+    Recover {
+        /// Its channel.
+        channel: u8,
+        /// Its number.
+        seq: u64,
+        /// First packet of the block.
+        first: u64,
+        /// Packets of the block.
+        count: u8,
+    },
+    /// This packet will not come.
+    Skip {
+        /// Its channel.
+        channel: u8,
+        /// Its number.
+        seq: u64,
+    },
+    /// The packet of this handle is not needed here any more.
+    Release {
+        /// The driver's name for it.
+        handle: u32,
+        /// Why.
+        how: Released,
+    },
+}
+
+/// What a channel counted, the sender's side first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelStats {
+    /// Packets from above.
+    pub packets: u64,
+    /// Refused for want of room.
+    pub dropped_full: u64,
+    /// Taken out by CoDel.
+    pub dropped_early: u64,
+    /// Packets sent, each counted once, and their bytes.
+    pub sent: u64,
+    /// Bytes of them.
+    pub sent_bytes: u64,
+    /// Transmissions that were lost.
+    pub lost: u64,
+    /// Packets sent again, each time counted.
+    pub resent: u64,
+    /// Repair frames sent.
+    pub repairs: u64,
+    /// Lost packets that repair frames made good.
+    pub repaired: u64,
+    /// Packets given up.
+    pub abandoned: u64,
+    /// Sync frames sent.
+    pub syncs: u64,
+    /// Sum of the waits for the first transmission.
+    pub waited: Duration,
+    /// The longest of them.
+    pub longest_wait: Duration,
+    /// Most packets that waited at once.
+    pub most_waiting: u32,
+    /// Packets passed on.
+    pub delivered: u64,
+    /// Frames that had been there before, or came too late.
+    pub refused: u64,
+    /// Packets computed from repair frames.
+    pub recovered: u64,
+    /// Packets that never came.
+    pub skipped: u64,
+    /// Sum of the times between arrival and release.
+    pub held: Duration,
+    /// The longest of them.
+    pub longest_hold: Duration,
+}
+
+/// What an end counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// By channel.
+    pub channels: Vec<ChannelStats>,
+    /// Frames sent, and their bytes on the line.
+    pub frames: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Reports among them.
+    pub reports: u64,
+    /// The smoothed round trip, once measured.
+    pub srtt: Option<Duration>,
+}
+
+/// A transmission of a channel.
+#[derive(Clone, Copy, Debug)]
+struct Tagged {
+    channel: u8,
+    sent: Sent,
+}
+
+/// One end.
+#[derive(Clone, Debug)]
+pub struct End {
+    window: u32,
+    weightless: bool,
+    hears_damage: bool,
+    line: Option<TransmitClock>,
+    line_free: Time,
+    outgoing: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
+    /// Channels by priority, and whose turn it is among equals.
+    classes: Vec<(Vec<u8>, usize)>,
+    flight: Flight<Tagged>,
+    history: History,
+    /// When the next frame may go into the silence of the peer.
+    probe_at: Time,
+    /// Packets that waited for a repair and may pass, one at a time.
+    paced: VecDeque<(u8, u64)>,
+    pace: Option<TransmitClock>,
+    pace_free: Time,
+    outputs: VecDeque<Output>,
+    frames: u64,
+    bytes: u64,
+    reports: u64,
+}
+
+/// What a channel with weight 1 may send in its turn.
+const QUANTUM: u32 = 1514;
+
+impl End {
+    /// An end that has sent and heard nothing.
+    pub fn new(config: &SlacpConfig) -> Self {
+        let window = config.window.min(SlacpConfig::MOST_WINDOW);
+        let mut priorities: Vec<u8> = config.channels.iter().map(|channel| channel.priority).collect();
+        priorities.sort_unstable();
+        priorities.dedup();
+        let of = |priority| {
+            let numbered = config.channels.iter().enumerate();
+            numbered.filter(move |(_, channel)| channel.priority == priority).map(|(n, _)| n as u8).collect()
+        };
+        End {
+            window,
+            weightless: config.weightless,
+            hears_damage: config.hears_damage,
+            line: config.rate.map(TransmitClock::new),
+            line_free: Time::ZERO,
+            outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
+            incoming: config.channels.iter().map(|channel| Incoming::new(channel, window)).collect(),
+            classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
+            flight: Flight::new(config.initial_rtt, config.report_interval, config.reordering),
+            history: History::new(config.report_interval),
+            probe_at: Time::ZERO,
+            paced: VecDeque::new(),
+            pace: config.release_rate.map(TransmitClock::new),
+            pace_free: Time::ZERO,
+            outputs: VecDeque::new(),
+            frames: 0,
+            bytes: 0,
+            reports: 0,
+        }
+    }
+
+    /// Whether the packet of a data frame is new: its bytes are to be kept.
+    pub fn wants(&self, channel: u8, seq: u64) -> bool {
+        self.incoming.get(channel as usize).is_some_and(|incoming| !incoming.order.has(seq))
+    }
+
+    /// What has been counted so far.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            channels: self.outgoing.iter().map(|channel| channel.stats).collect(),
+            frames: self.frames,
+            bytes: self.bytes,
+            reports: self.reports,
+            srtt: self.flight.srtt(),
+        }
+    }
+
+    /// Number of the next packet of a channel: with [`End::next_incoming`] the near points that 32-bit numbers of the
+    /// wire are completed by.
+    pub fn next_outgoing(&self, channel: u8) -> Option<u64> {
+        self.outgoing.get(channel as usize).map(Outgoing::next_seq)
+    }
+
+    /// The first packet of a channel that is not done at the receiver.
+    pub fn next_incoming(&self, channel: u8) -> Option<u64> {
+        self.incoming.get(channel as usize).map(|incoming| incoming.order.next())
+    }
+
+    /// Number of the next transmission.
+    pub fn next_number(&self) -> u64 {
+        self.flight.next_number()
+    }
+
+    /// The highest number of a transmission that was heard of.
+    pub fn newest_heard(&self) -> Option<u64> {
+        self.history.newest()
+    }
+
+    fn on_frame(&mut self, now: Time, frame: Frame) {
+        if let Frame::Report(report) = frame {
+            self.on_report(now, &report);
+            return;
+        }
+        let number = frame.number().expect("all but reports have one");
+        if self.history.has(number) {
+            return;
+        }
+        self.history.on_frame(now, number);
+        match frame {
+            Frame::Data { channel, seq, behind, floor, len, .. } => {
+                // First who waits for what will not come: they go before this one.
+                self.skip_to(now, channel, floor.min(seq));
+                self.on_data(now, channel, seq, behind, len);
+            }
+            Frame::Repair { channel, first, count, index, floor, .. } => {
+                let Some(incoming) = self.incoming.get_mut(channel as usize) else { return };
+                let recovery = incoming.on_repair(first, count, index);
+                self.recover(channel, recovery);
+                self.skip_to(now, channel, floor);
+            }
+            Frame::Sync { channel, floor, .. } => self.skip_to(now, channel, floor),
+            Frame::Report(_) => {}
+        }
+    }
+
+    fn on_data(&mut self, now: Time, channel: u8, seq: u64, behind: u32, len: u32) {
+        let Some(incoming) = self.incoming.get_mut(channel as usize) else { return };
+        let (taken, recovery) = incoming.on_data(now, seq, behind, len);
+        match taken {
+            Taken::Passes => self.pass(now, channel, seq),
+            Taken::Waits => {}
+            Taken::Refused => self.outgoing[channel as usize].stats.refused += 1,
+        }
+        self.recover(channel, recovery);
+    }
+
+    fn recover(&mut self, channel: u8, recovery: Option<Recovery>) {
+        let Some((first, count, missing)) = recovery else { return };
+        self.outputs.extend(missing.into_iter().map(|seq| Output::Recover { channel, seq, first, count }));
+    }
+
+    fn skip_to(&mut self, now: Time, channel: u8, floor: u64) {
+        let Some(incoming) = self.incoming.get_mut(channel as usize) else { return };
+        let mut freed = Vec::new();
+        let (outputs, stats) = (&mut self.outputs, &mut self.outgoing[channel as usize].stats);
+        incoming.skip_to(floor, |skip| match skip {
+            Skip::Skipped(seq) => {
+                stats.skipped += 1;
+                outputs.push_back(Output::Skip { channel, seq });
+            }
+            Skip::Freed(seq) => freed.push(seq),
+        });
+        for seq in freed {
+            self.release(now, channel, seq);
+        }
+    }
+
+    /// A packet's turn has come as it arrived: it passes, and those behind it follow.
+    fn pass(&mut self, now: Time, channel: u8, seq: u64) {
+        if let Some(follower) = self.deliver(now, channel, seq) {
+            self.release(now, channel, follower);
+        }
+    }
+
+    /// A packet that has waited may pass: at the pace of release, or at once.
+    fn release(&mut self, now: Time, channel: u8, seq: u64) {
+        if self.pace.is_some() {
+            self.paced.push_back((channel, seq));
+            return;
+        }
+        let mut next = Some(seq);
+        while let Some(seq) = next {
+            next = self.deliver(now, channel, seq);
+        }
+    }
+
+    fn deliver(&mut self, now: Time, channel: u8, seq: u64) -> Option<u64> {
+        let order = &mut self.incoming[channel as usize].order;
+        let held = now.saturating_since(order.frame(seq).1);
+        let follower = order.passed(seq);
+        let stats = &mut self.outgoing[channel as usize].stats;
+        stats.delivered += 1;
+        stats.held += held;
+        stats.longest_hold = stats.longest_hold.max(held);
+        self.outputs.push_back(Output::Deliver { channel, seq });
+        follower
+    }
+
+    //= transat §5: the burst of packets after a repair should be spread
+    fn release_paced(&mut self, now: Time) {
+        if self.pace_free > now {
+            return;
+        }
+        let Some((channel, seq)) = self.paced.pop_front() else { return };
+        let (len, _) = self.incoming[channel as usize].order.frame(seq);
+        if let Some(pace) = &mut self.pace {
+            self.pace_free = now + pace.transmit(len);
+        }
+        if let Some(follower) = self.deliver(now, channel, seq) {
+            // At the end: flows take turns.
+            self.paced.push_back((channel, follower));
+        }
+    }
+
+    fn on_report(&mut self, now: Time, report: &Report) {
+        let (outgoing, outputs) = (&mut self.outgoing, &mut self.outputs);
+        self.flight.on_report(now, report, |Tagged { channel, sent }, verdict| {
+            outgoing[channel as usize].judge(sent, verdict, outputs);
+        });
+    }
+
+    fn on_time(&mut self, now: Time) {
+        if self.flight.deadline().is_some_and(|at| at <= now) {
+            let (outgoing, outputs) = (&mut self.outgoing, &mut self.outputs);
+            let heard = !self.flight.is_silent();
+            self.flight.on_time(now, |Tagged { channel, sent }, verdict| {
+                debug_assert_eq!(verdict, Verdict::Lost);
+                outgoing[channel as usize].judge(sent, verdict, outputs);
+            });
+            if heard {
+                self.probe_at = now;
+            }
+        }
+        for channel in &mut self.outgoing {
+            channel.on_time(now, &mut self.outputs);
+        }
+        self.release_paced(now);
+    }
+
+    /// Whether a frame that waits for an acknowledgement may go out: into silence only now and then.
+    fn may_ask(&self, now: Time) -> bool {
+        !self.flight.is_silent() || self.probe_at <= now
+    }
+
+    fn next_frame(&mut self, now: Time) -> Option<(Frame, Option<u32>)> {
+        if let Some(report) = self.history.report(now) {
+            self.reports += 1;
+            return Some((Frame::Report(report), None));
+        }
+        let may_ask = self.may_ask(now);
+        for class in 0..self.classes.len() {
+            let found = self.next_of_class(now, class, may_ask);
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    fn next_of_class(&mut self, now: Time, class: usize, may_ask: bool) -> Option<(Frame, Option<u32>)> {
+        let (ref channels, turn) = self.classes[class];
+        let count = channels.len();
+        // What the peer waits for goes first: word of a floor, then what was lost.
+        for n in 0..count {
+            let channel = self.classes[class].0[n];
+            let outgoing = &mut self.outgoing[channel as usize];
+            if may_ask && outgoing.needs_sync() {
+                let floor = outgoing.sync();
+                let number = self.send(now, channel, Sent::Sync { floor });
+                return Some((Frame::Sync { channel, number, floor }, None));
+            }
+            if may_ask
+                && outgoing.has_resend()
+                && let Some(going) = outgoing.next_resend()
+            {
+                return Some(self.data(now, channel, going));
+            }
+        }
+        // New packets in turns (deficit round robin, Shreedhar and Varghese 1995).
+        for step in 0..count {
+            let at = (turn + step) % count;
+            let channel = self.classes[class].0[at];
+            let outgoing = &mut self.outgoing[channel as usize];
+            let asks = outgoing.config.arq.is_some();
+            if !outgoing.has_new(self.window) || asks && !may_ask {
+                outgoing.deficit = 0;
+                continue;
+            }
+            let len = outgoing.backlog.front_len().unwrap_or(0);
+            while outgoing.deficit < len {
+                outgoing.deficit += QUANTUM * outgoing.config.weight.max(1);
+            }
+            let Some(going) = outgoing.next_new(now, &mut self.outputs) else { continue };
+            outgoing.deficit = outgoing.deficit.saturating_sub(going.len);
+            let more = outgoing.backlog.front_len().is_some_and(|len| len <= outgoing.deficit);
+            self.classes[class].1 = if more { at } else { (at + 1) % count };
+            return Some(self.data(now, channel, going));
+        }
+        // What is left of the line is for repairs: they delay no data of their own or a higher priority.
+        for n in 0..count {
+            let channel = self.classes[class].0[n];
+            let outgoing = &mut self.outgoing[channel as usize];
+            if outgoing.has_repair()
+                && let Some((block, floor, sent)) = outgoing.next_repair(&mut self.outputs)
+            {
+                let number = self.send(now, channel, sent);
+                let len = block.longest + PROTECTED_HEADER;
+                let (first, count, index) = (block.first, block.count, block.sent - 1);
+                return Some((Frame::Repair { channel, number, first, count, index, floor, len }, None));
+            }
+        }
+        None
+    }
+
+    fn data(&mut self, now: Time, channel: u8, going: Going) -> (Frame, Option<u32>) {
+        let Going { seq, behind, len, handle, floor, sent } = going;
+        let number = self.send(now, channel, sent);
+        (Frame::Data { channel, number, seq, behind, floor, len }, Some(handle))
+    }
+
+    fn send(&mut self, now: Time, channel: u8, sent: Sent) -> u64 {
+        if self.flight.is_silent() && self.probe_at <= now {
+            self.probe_at = self.flight.probe(now);
+        }
+        self.flight.send(now, Tagged { channel, sent })
+    }
+
+    /// Bytes that a frame takes on the line: those of its wire format, or none but the packet's.
+    pub fn weight(&self, frame: &Frame) -> u32 {
+        match (self.weightless, frame) {
+            (false, _) => frame.wire_len(),
+            (true, Frame::Data { len, .. } | Frame::Repair { len, .. }) => *len,
+            (true, Frame::Sync { .. } | Frame::Report(_)) => 0,
+        }
+    }
+
+    fn occupy(&mut self, now: Time, frame: &Frame) {
+        let weight = self.weight(frame);
+        self.frames += 1;
+        self.bytes += weight as u64;
+        if let Some(line) = &mut self.line {
+            self.line_free = now + line.transmit(weight);
+        }
+    }
+
+    /// Whether anything is to be sent as soon as the line is free.
+    fn has_something(&self, now: Time) -> bool {
+        let may_ask = self.may_ask(now);
+        self.history.due().is_some_and(|at| at <= now)
+            || self.outgoing.iter().any(|channel| {
+                let new = channel.has_new(self.window) && (may_ask || channel.config.arq.is_none());
+                new || channel.has_repair() || may_ask && (channel.has_resend() || channel.needs_sync())
+            })
+    }
+
+    fn next_instant(&self, now: Time) -> Option<Time> {
+        let line = (self.line_free > now && self.has_something(now)).then_some(self.line_free);
+        let report = self.history.due().map(|at| at.max(self.line_free)).filter(|&at| at > now);
+        let pace = (!self.paced.is_empty()).then_some(self.pace_free);
+        let probe = (self.flight.is_silent() && self.probe_at > now).then_some(self.probe_at);
+        let blocks = self.outgoing.iter().filter_map(Outgoing::deadline).min();
+        [line, report, pace, probe, blocks, self.flight.deadline()].into_iter().flatten().min()
+    }
+}
+
+impl Machine for End {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
+        match input {
+            Input::Packet { channel, handle, len, flow } => {
+                let channel = (channel as usize).min(self.outgoing.len() - 1);
+                self.outgoing[channel].push(Waiting { handle, len, flow, since: cx.now }, &mut self.outputs);
+            }
+            Input::Frame(frame) => self.on_frame(cx.now, frame),
+            Input::Damaged { number } if self.hears_damage => self.history.on_damaged(cx.now, number),
+            Input::Damaged { .. } => {}
+            Input::Recovered { channel, seq, behind, len } => {
+                if self.wants(channel, seq) {
+                    self.outgoing[channel as usize].stats.recovered += 1;
+                    self.on_data(cx.now, channel, seq, behind, len);
+                }
+            }
+        }
+    }
+
+    fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+        if let Some(output) = self.outputs.pop_front() {
+            return Step::Do(output);
+        }
+        self.on_time(cx.now);
+        if let Some(output) = self.outputs.pop_front() {
+            return Step::Do(output);
+        }
+        if self.line_free <= cx.now
+            && let Some((frame, handle)) = self.next_frame(cx.now)
+        {
+            self.occupy(cx.now, &frame);
+            return Step::Do(Output::Transmit { frame, handle });
+        }
+        match self.outputs.pop_front() {
+            Some(output) => Step::Do(output),
+            None => Step::Wait(self.next_instant(cx.now)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "end/tests.rs"]
+mod tests;

@@ -1,0 +1,332 @@
+//! Blocks of an erasure code: what is sent, what was lost of it, and how many repair frames the next ones get.
+//!
+//! The code is systematic and maximum distance separable: any `count` of a block's frames give the whole block. So
+//! counting is enough here; the driver does the arithmetic over GF(256).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::config::Fec;
+use crate::units::Time;
+
+/// What a block at the sender asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Its losses are made good, or there were none.
+    Whole,
+    /// More was lost than the repair frames make good.
+    Broken,
+}
+
+/// A block at the sender.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) first: u64,
+    pub(super) count: u8,
+    /// Bytes of its longest packet.
+    pub(super) longest: u32,
+    opened: Time,
+    /// Repair frames that are still to go out, and those that have.
+    to_send: u8,
+    pub(super) sent: u8,
+    closed: bool,
+    /// No more repair frames will go out.
+    sealed: bool,
+    unjudged: u32,
+    lost: u8,
+    repairs_arrived: u8,
+}
+
+impl Block {
+    fn is_decided(&self) -> bool {
+        self.sealed && self.unjudged == 0
+    }
+
+    fn fate(&self) -> Fate {
+        if self.lost <= self.repairs_arrived { Fate::Whole } else { Fate::Broken }
+    }
+}
+
+/// The sender's blocks of a channel.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    config: Fec,
+    first: u64,
+    ring: VecDeque<Block>,
+    /// Blocks with repair frames to send.
+    repairing: VecDeque<u64>,
+    losses: Losses,
+}
+
+impl Blocks {
+    pub(super) fn new(config: Fec) -> Self {
+        let losses = Losses { weights: vec![0.0; config.block as usize + 1] };
+        Blocks { config, first: 0, ring: VecDeque::new(), repairing: VecDeque::new(), losses }
+    }
+
+    fn get(&mut self, id: u64) -> Option<&mut Block> {
+        self.ring.get_mut(id.checked_sub(self.first)? as usize)
+    }
+
+    fn open(&self) -> Option<(u64, &Block)> {
+        let last = self.ring.back().filter(|block| !block.closed)?;
+        Some((self.first + self.ring.len() as u64 - 1, last))
+    }
+
+    /// A packet goes out for the first time: answers its block, and the block that is sealed by that, if any.
+    pub(super) fn add(&mut self, now: Time, seq: u64, len: u32) -> (u64, Option<Block>) {
+        if self.open().is_none() {
+            self.ring.push_back(Block {
+                first: seq,
+                count: 0,
+                longest: 0,
+                opened: now,
+                to_send: 0,
+                sent: 0,
+                closed: false,
+                sealed: false,
+                unjudged: 0,
+                lost: 0,
+                repairs_arrived: 0,
+            });
+        }
+        let id = self.first + self.ring.len() as u64 - 1;
+        let block = self.ring.back_mut().expect("just opened");
+        block.count += 1;
+        block.unjudged += 1;
+        block.longest = block.longest.max(len);
+        let full = block.count == self.config.block;
+        (id, if full { self.close(id) } else { None })
+    }
+
+    /// When the open block ends for want of packets.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.open().map(|(_, block)| block.opened + self.config.interval)
+    }
+
+    /// Ends the open block if its time is over; answers it if it is sealed by that.
+    pub(super) fn on_time(&mut self, now: Time) -> Option<Block> {
+        let (id, _) = self.open().filter(|(_, block)| block.opened + self.config.interval <= now)?;
+        self.close(id)
+    }
+
+    fn close(&mut self, id: u64) -> Option<Block> {
+        let most = self.config.most_overhead;
+        let count = self.get(id)?.count;
+        let repairs = self.losses.repairs(count, most);
+        let block = self.get(id)?;
+        block.closed = true;
+        block.to_send = repairs;
+        if repairs == 0 {
+            return self.seal(id);
+        }
+        self.repairing.push_back(id);
+        None
+    }
+
+    fn seal(&mut self, id: u64) -> Option<Block> {
+        let block = self.get(id)?;
+        block.to_send = 0;
+        block.sealed = true;
+        Some(*block)
+    }
+
+    /// Whether a lost packet of this block may yet be made good by its repair frames.
+    pub(super) fn may_repair(&mut self, id: u64) -> bool {
+        self.get(id).is_some_and(|block| !block.closed || block.to_send > 0 || block.sent > 0)
+    }
+
+    /// The blocks whose repair frames come too late to be of use, one at a time.
+    pub(super) fn expired(&mut self, now: Time) -> Option<Block> {
+        let id = *self.repairing.front()?;
+        let patience = self.config.interval.saturating_mul(2);
+        let block = self.get(id)?;
+        if now.saturating_since(block.opened) <= patience {
+            return None;
+        }
+        self.repairing.pop_front();
+        self.seal(id)
+    }
+
+    /// Whether a repair frame is ready to go out.
+    pub(super) fn has_repair(&self) -> bool {
+        !self.repairing.is_empty()
+    }
+
+    /// The next repair frame: its block's number, the block as it stands now, and the block if it is sealed by that.
+    pub(super) fn next_repair(&mut self) -> Option<(u64, Block, Option<Block>)> {
+        let id = *self.repairing.front()?;
+        let block = self.get(id)?;
+        block.to_send -= 1;
+        block.sent += 1;
+        block.unjudged += 1;
+        let (now, last) = (*block, block.to_send == 0);
+        if last {
+            self.repairing.pop_front();
+        }
+        Some((id, now, if last { self.seal(id) } else { None }))
+    }
+
+    /// A packet's first transmission is judged.
+    pub(super) fn on_source(&mut self, id: u64, lost: bool) {
+        if let Some(block) = self.get(id) {
+            block.unjudged -= 1;
+            block.lost += lost as u8;
+        }
+    }
+
+    /// A repair frame is judged.
+    pub(super) fn on_repair(&mut self, id: u64, lost: bool) {
+        if let Some(block) = self.get(id) {
+            block.unjudged -= 1;
+            block.repairs_arrived += !lost as u8;
+        }
+    }
+
+    /// The next block of which everything is known, in order.
+    pub(super) fn next_decided(&mut self) -> Option<(Block, Fate)> {
+        let block = *self.ring.front()?;
+        if !block.is_decided() {
+            return None;
+        }
+        self.ring.pop_front();
+        self.first += 1;
+        self.losses.note(block.lost, block.count, self.config.block);
+        Some((block, block.fate()))
+    }
+}
+
+/// Memory of how many frames of a block are lost: a distribution that fades with each block.
+#[derive(Clone, Debug)]
+struct Losses {
+    /// Weight of so many lost, for a full block.
+    weights: Vec<f64>,
+}
+
+/// What a block adds to the memory fades to 1/e in so many further blocks.
+const MEMORY: f64 = 128.0;
+/// Of the blocks that can be repaired, so many are to be: a hundredth of them is as rare as a loss of a per mille that
+/// hits the ten frames of a short block.
+const PROTECTED: f64 = 0.99;
+
+impl Losses {
+    fn note(&mut self, lost: u8, count: u8, full: u8) {
+        for weight in &mut self.weights {
+            *weight *= 1.0 - 1.0 / MEMORY;
+        }
+        let scaled = (lost as u32 * full as u32).div_ceil(count.max(1) as u32).min(full as u32);
+        self.weights[scaled as usize] += 1.0;
+    }
+
+    /// Repair frames for a block of `count`.
+    ///
+    /// Blocks that lose more than any repair makes good (an outage) say nothing about how many there should be: of the
+    /// others, the share [`PROTECTED`] is to come through. The repair frames meet the same losses.
+    fn repairs(&self, count: u8, most_overhead: f64) -> u8 {
+        let full = self.weights.len() - 1;
+        let most = (most_overhead * count as f64) as usize;
+        let scale = |lost: usize| (lost * count as usize).div_ceil(full);
+        let needed = |lost: usize| {
+            let lost = scale(lost);
+            if lost >= count as usize { usize::MAX } else { (lost * count as usize).div_ceil(count as usize - lost) }
+        };
+        let repairable = (0..=full).take_while(|&lost| needed(lost) <= most).count();
+        let mass: f64 = self.weights[..repairable].iter().sum();
+        let mut sum = 0.0;
+        for lost in 0..repairable {
+            sum += self.weights[lost];
+            if sum >= PROTECTED * mass {
+                return needed(lost) as u8;
+            }
+        }
+        0
+    }
+}
+
+/// A block at the receiver of which repair frames have come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    count: u8,
+    /// Bit per index.
+    repairs: u128,
+}
+
+/// The receiver's blocks of a channel.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Decoder {
+    blocks: BTreeMap<u64, Pending>,
+}
+
+/// Blocks that wait for more frames, at most: the sender seals a block long before so many follow.
+const MOST_PENDING: usize = 64;
+
+impl Decoder {
+    /// A repair frame has come.
+    pub(super) fn on_repair(&mut self, first: u64, count: u8, index: u8) {
+        let pending = self.blocks.entry(first).or_default();
+        pending.count = count;
+        pending.repairs |= 1u128.checked_shl(index as u32).unwrap_or(0);
+        if self.blocks.len() > MOST_PENDING {
+            self.blocks.pop_first();
+        }
+    }
+
+    /// The block around `seq`, if what is there of it is enough now: its first packet, how many it has, and which of
+    /// them are missing.
+    pub(super) fn complete(&mut self, seq: u64, has: impl Fn(u64) -> bool) -> Option<(u64, u8, Vec<u64>)> {
+        let (&first, &pending) = self.blocks.range(..=seq).next_back()?;
+        let end = first + pending.count as u64;
+        if seq >= end {
+            return None;
+        }
+        let missing: Vec<u64> = (first..end).filter(|&seq| !has(seq)).collect();
+        if missing.len() > pending.repairs.count_ones() as usize {
+            return None;
+        }
+        self.blocks.remove(&first);
+        (!missing.is_empty()).then_some((first, pending.count, missing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn losses(seen: &[(u8, u32)]) -> Losses {
+        let mut losses = Losses { weights: vec![0.0; 21] };
+        for &(lost, times) in seen {
+            (0..times).for_each(|_| losses.note(lost, 20, 20));
+        }
+        losses
+    }
+
+    #[test]
+    fn overhead_follows_what_was_lost() {
+        assert_eq!(losses(&[]).repairs(20, 0.5), 0, "nothing is known");
+        assert_eq!(losses(&[(0, 500)]).repairs(20, 0.5), 0, "nothing is lost");
+        // One of twenty is lost: one repair frame, and a twentieth of it for its own loss, rounded up.
+        assert_eq!(losses(&[(0, 50), (1, 50)]).repairs(20, 0.5), 2);
+        assert_eq!(losses(&[(0, 50), (4, 50)]).repairs(20, 0.5), 5);
+        assert_eq!(losses(&[(0, 50), (4, 50)]).repairs(10, 0.5), 3, "a short block: 2 of 10");
+        // An outage takes whole blocks: no repair helps, and none is sent for it.
+        assert_eq!(losses(&[(0, 50), (20, 50)]).repairs(20, 0.5), 0);
+        assert_eq!(losses(&[(0, 50), (1, 50), (20, 50)]).repairs(20, 0.5), 2);
+        // The cap.
+        assert_eq!(losses(&[(0, 50), (4, 50)]).repairs(20, 0.1), 0);
+        // What is long past is forgotten.
+        assert_eq!(losses(&[(4, 100), (0, 700)]).repairs(20, 0.5), 0);
+    }
+
+    #[test]
+    fn any_frames_of_a_block_are_enough() {
+        let mut decoder = Decoder::default();
+        let have = [0, 1, 4, 5];
+        let has = |seq: u64| have.contains(&seq);
+        decoder.on_repair(0, 6, 0);
+        assert_eq!(decoder.complete(0, has), None);
+        decoder.on_repair(0, 6, 0);
+        assert_eq!(decoder.complete(0, has), None, "the same one again");
+        decoder.on_repair(0, 6, 3);
+        assert_eq!(decoder.complete(2, has), Some((0, 6, vec![2, 3])));
+        assert_eq!(decoder.complete(2, has), None, "once");
+    }
+}

@@ -1,0 +1,32 @@
+//! S-LACP, the satellite link access control protocol: a layer between IP and the satellite link.
+//!
+//! Astuti and Kojo (`transat`, §2) sketch it: logical channels with a treatment each, link retransmission of bounded
+//! persistence, FEC, and order that is kept. They simulate its effect only; this is the protocol. Packets come from
+//! above, frames go below, and both ends are one machine. It deals in numbers: the driver holds the bytes, knows the
+//! packet behind each handle, and does the arithmetic of the erasure code.
+//!
+//! - Every frame has a number of its own, repetitions too; reports are bitmaps over these numbers ([`crate::arq`]).
+//! - A data frame names its predecessor of the same flow: one flow's loss does not hold up another.
+//! - Repair frames take only what data of the same or a higher priority leaves of the line: FEC never costs them
+//!   throughput. How many there are follows the losses that were seen.
+//! - The sender knows the line's rate and keeps the queue itself, with CoDel (RFC 8289): the line below has none.
+//!
+//! The same machine is `hybrid`'s link layer: one channel, no bytes added, a report for each frame.
+//!
+//! Not modelled: fragmentation across frames but for `hybrid`'s S; header compression; encryption (the gateway's).
+//!
+//! Reading order: [`config`], [`Frame`], [`classify`], `backlog` what waits, `outgoing` a channel's sender and
+//! `incoming` its receiver, `fec`, [`End`] the machine.
+
+mod backlog;
+pub mod classify;
+pub mod config;
+mod end;
+mod fec;
+mod frame;
+mod incoming;
+mod outgoing;
+
+pub use config::{Arq, ChannelConfig, Codel, Fec, Order, SlacpConfig};
+pub use end::{ChannelStats, End, Input, Output, Released, Stats};
+pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};

@@ -1,0 +1,323 @@
+//! A channel at the sender: what waits, what is out, and what has to go out again.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::backlog::{Backlog, Waiting};
+use super::config::{ChannelConfig, Order, SlacpConfig};
+use super::end::{ChannelStats, Output, Released};
+use super::fec::{Block, Blocks, Fate};
+use crate::arq::Verdict;
+use crate::units::Time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Out, without a verdict.
+    Flying,
+    /// Lost, and perhaps made good by its block.
+    Lost,
+    /// Lost, and in the queue of what goes out again.
+    Resend,
+    /// Acknowledged, abandoned, or nothing more can be done for it.
+    Done,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    handle: u32,
+    len: u32,
+    behind: u32,
+    state: State,
+    transmissions: u32,
+}
+
+/// What a transmission of this channel was.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sent {
+    /// A packet; its first transmission belongs to a block where there are blocks.
+    Data { seq: u64, block: Option<u64>, floor: u64 },
+    /// A repair frame of a block.
+    Repair { block: u64, floor: u64 },
+    /// A sync.
+    Sync { floor: u64 },
+}
+
+/// A packet that goes out now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Going {
+    pub(super) seq: u64,
+    pub(super) behind: u32,
+    pub(super) len: u32,
+    pub(super) handle: u32,
+    pub(super) floor: u64,
+    pub(super) sent: Sent,
+}
+
+const MOST_WINDOW: u64 = SlacpConfig::MOST_WINDOW as u64;
+
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    pub(super) config: ChannelConfig,
+    pub(super) backlog: Backlog,
+    /// The floor: all below are done.
+    first: u64,
+    slots: VecDeque<Slot>,
+    /// Bytes of the packets in `slots` that are not done.
+    held: (usize, u64),
+    resend: VecDeque<u64>,
+    /// The last packet of each flow.
+    flows: BTreeMap<u64, u64>,
+    next_purge: u64,
+    blocks: Option<Blocks>,
+    /// The floor that the peer is known to know, and the one it must learn even if nothing else is sent.
+    told: u64,
+    to_tell: u64,
+    sync_is_out: bool,
+    pub(super) deficit: u32,
+    pub(super) stats: ChannelStats,
+}
+
+impl Outgoing {
+    pub(super) fn new(config: ChannelConfig) -> Self {
+        Outgoing {
+            backlog: Backlog::new(&config),
+            config,
+            first: 0,
+            slots: VecDeque::new(),
+            held: (0, 0),
+            resend: VecDeque::new(),
+            flows: BTreeMap::new(),
+            next_purge: MOST_WINDOW,
+            blocks: config.fec.map(Blocks::new),
+            told: 0,
+            to_tell: 0,
+            sync_is_out: false,
+            deficit: 0,
+            stats: ChannelStats::default(),
+        }
+    }
+
+    pub(super) fn next_seq(&self) -> u64 {
+        self.first + self.slots.len() as u64
+    }
+
+    /// Takes a packet from above.
+    pub(super) fn push(&mut self, packet: Waiting, outputs: &mut VecDeque<Output>) {
+        self.stats.packets += 1;
+        let held = if self.config.limit_counts_copies { self.held } else { (0, 0) };
+        if !self.backlog.push(packet, held) {
+            self.stats.dropped_full += 1;
+            outputs.push_back(Output::Release { handle: packet.handle, how: Released::DroppedFull });
+        }
+        self.stats.most_waiting = self.stats.most_waiting.max(self.backlog.len() as u32);
+    }
+
+    /// Whether a packet waits to go out again.
+    pub(super) fn has_resend(&self) -> bool {
+        !self.resend.is_empty()
+    }
+
+    /// Whether a packet may go out for the first time, with a window of so many.
+    pub(super) fn has_new(&self, window: u32) -> bool {
+        !self.backlog.is_empty() && self.slots.len() < window as usize
+    }
+
+    pub(super) fn has_repair(&self) -> bool {
+        self.blocks.as_ref().is_some_and(Blocks::has_repair)
+    }
+
+    /// Whether the peer waits for word of the floor and no packet goes that could bring it.
+    pub(super) fn needs_sync(&self) -> bool {
+        self.told < self.to_tell && !self.sync_is_out && self.backlog.is_empty() && self.resend.is_empty()
+    }
+
+    pub(super) fn sync(&mut self) -> u64 {
+        self.sync_is_out = true;
+        self.stats.syncs += 1;
+        self.first
+    }
+
+    /// The next packet that goes out again.
+    pub(super) fn next_resend(&mut self) -> Option<Going> {
+        while let Some(seq) = self.resend.pop_front() {
+            let at = seq.checked_sub(self.first);
+            let Some(slot) = at.and_then(|at| self.slots.get_mut(at as usize)) else { continue };
+            if slot.state != State::Resend {
+                continue;
+            }
+            slot.state = State::Flying;
+            slot.transmissions += 1;
+            self.stats.resent += 1;
+            let &mut Slot { handle, len, behind, .. } = slot;
+            let floor = self.first;
+            let sent = Sent::Data { seq, block: None, floor };
+            return Some(Going { seq, behind, len, handle, floor, sent });
+        }
+        None
+    }
+
+    /// The next packet that goes out for the first time.
+    pub(super) fn next_new(&mut self, now: Time, outputs: &mut VecDeque<Output>) -> Option<Going> {
+        let dropped = &mut self.stats.dropped_early;
+        let Waiting { handle, len, flow, since } = self.backlog.pop(now, |handle| {
+            *dropped += 1;
+            outputs.push_back(Output::Release { handle, how: Released::DroppedEarly });
+        })?;
+        let wait = now.saturating_since(since);
+        self.stats.waited += wait;
+        self.stats.longest_wait = self.stats.longest_wait.max(wait);
+        self.stats.sent += 1;
+        self.stats.sent_bytes += len as u64;
+        let seq = self.next_seq();
+        let behind = self.predecessor(seq, flow);
+        let floor = self.first;
+        if self.config.arq.is_none() && self.blocks.is_none() {
+            // Nothing will be done for it: it goes, and is forgotten.
+            self.first += 1;
+            outputs.push_back(Output::Release { handle, how: Released::Sent });
+            let sent = Sent::Data { seq, block: None, floor };
+            return Some(Going { seq, behind, len, handle, floor, sent });
+        }
+        self.slots.push_back(Slot { handle, len, behind, state: State::Flying, transmissions: 1 });
+        self.held = (self.held.0 + 1, self.held.1 + len as u64);
+        let mut sealed = None;
+        let block = self.blocks.as_mut().map(|blocks| {
+            let (id, block) = blocks.add(now, seq, len);
+            sealed = block;
+            id
+        });
+        self.on_sealed(sealed, outputs);
+        Some(Going { seq, behind, len, handle, floor, sent: Sent::Data { seq, block, floor } })
+    }
+
+    fn predecessor(&mut self, seq: u64, flow: u64) -> u32 {
+        let before = match self.config.order {
+            Order::None => None,
+            Order::Channel => seq.checked_sub(1),
+            Order::Flow => {
+                // A receiver that releases at a pace may hold what is acknowledged long since, so a flow is forgotten
+                // only when its last packet lies a whole window back. Looked through once per that many packets.
+                if seq >= self.next_purge {
+                    self.next_purge = seq + MOST_WINDOW;
+                    self.flows.retain(|_, &mut last| seq - last <= MOST_WINDOW);
+                }
+                self.flows.insert(flow, seq)
+            }
+        };
+        before.map(|before| seq - before).filter(|&distance| distance <= MOST_WINDOW).map_or(0, |d| d as u32)
+    }
+
+    /// The next repair frame: its block's first packet, count, index, and length of the longest packet.
+    pub(super) fn next_repair(&mut self, outputs: &mut VecDeque<Output>) -> Option<(Block, u64, Sent)> {
+        let (block, now, sealed) = self.blocks.as_mut()?.next_repair()?;
+        self.stats.repairs += 1;
+        let floor = self.first;
+        self.on_sealed(sealed, outputs);
+        Some((now, floor, Sent::Repair { block, floor }))
+    }
+
+    /// A block gets no more repair frames: without retransmission nothing more can be done for its packets.
+    fn on_sealed(&mut self, block: Option<Block>, outputs: &mut VecDeque<Output>) {
+        let Some(block) = block else { return };
+        if self.config.arq.is_some() {
+            return;
+        }
+        let end = block.first + block.count as u64;
+        for seq in block.first..end {
+            self.finish(seq, Released::Sent, outputs);
+        }
+        self.to_tell = self.to_tell.max(end);
+    }
+
+    /// What time brings about.
+    pub(super) fn on_time(&mut self, now: Time, outputs: &mut VecDeque<Output>) {
+        while let Some(blocks) = &mut self.blocks {
+            let Some(sealed) = blocks.on_time(now).or_else(|| blocks.expired(now)) else { break };
+            self.on_sealed(Some(sealed), outputs);
+        }
+        self.decide_blocks(outputs);
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.blocks.as_ref().and_then(Blocks::deadline)
+    }
+
+    /// A transmission is judged.
+    pub(super) fn judge(&mut self, sent: Sent, verdict: Verdict, outputs: &mut VecDeque<Output>) {
+        let lost = verdict == Verdict::Lost;
+        let (Sent::Data { floor, .. } | Sent::Repair { floor, .. } | Sent::Sync { floor }) = sent;
+        if !lost {
+            self.told = self.told.max(floor);
+        }
+        match sent {
+            Sent::Data { seq, block, .. } => {
+                self.stats.lost += lost as u64;
+                if let (Some(id), Some(blocks)) = (block, &mut self.blocks) {
+                    blocks.on_source(id, lost);
+                }
+                if lost {
+                    let waits =
+                        block.is_some_and(|id| self.blocks.as_mut().is_some_and(|blocks| blocks.may_repair(id)));
+                    self.on_lost(seq, waits, outputs);
+                } else {
+                    self.finish(seq, Released::Acknowledged, outputs);
+                }
+            }
+            Sent::Repair { block, .. } => {
+                if let Some(blocks) = &mut self.blocks {
+                    blocks.on_repair(block, lost);
+                }
+            }
+            Sent::Sync { .. } => self.sync_is_out = false,
+        }
+        self.decide_blocks(outputs);
+    }
+
+    fn on_lost(&mut self, seq: u64, waits: bool, outputs: &mut VecDeque<Output>) {
+        let Some(arq) = self.config.arq else { return };
+        let Some(slot) = seq.checked_sub(self.first).and_then(|at| self.slots.get_mut(at as usize)) else { return };
+        if slot.state == State::Done {
+            return;
+        }
+        if waits {
+            slot.state = State::Lost;
+        } else if arq.transmissions.is_some_and(|most| slot.transmissions >= most) {
+            self.stats.abandoned += 1;
+            self.finish(seq, Released::Abandoned, outputs);
+            self.to_tell = self.to_tell.max(seq + 1);
+        } else {
+            slot.state = State::Resend;
+            self.resend.push_back(seq);
+        }
+    }
+
+    fn decide_blocks(&mut self, outputs: &mut VecDeque<Output>) {
+        while let Some((block, fate)) = self.blocks.as_mut().and_then(Blocks::next_decided) {
+            for seq in block.first..block.first + block.count as u64 {
+                let at = seq.checked_sub(self.first);
+                let state = at.and_then(|at| self.slots.get(at as usize)).map(|slot| slot.state);
+                match (state, fate) {
+                    (Some(State::Lost), Fate::Whole) => {
+                        self.stats.repaired += 1;
+                        self.finish(seq, Released::Acknowledged, outputs);
+                    }
+                    (Some(State::Lost), Fate::Broken) => self.on_lost(seq, false, outputs),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, seq: u64, how: Released, outputs: &mut VecDeque<Output>) {
+        let Some(slot) = seq.checked_sub(self.first).and_then(|at| self.slots.get_mut(at as usize)) else { return };
+        if slot.state == State::Done {
+            return;
+        }
+        slot.state = State::Done;
+        self.held = (self.held.0 - 1, self.held.1 - slot.len as u64);
+        outputs.push_back(Output::Release { handle: slot.handle, how });
+        while self.slots.front().is_some_and(|slot| slot.state == State::Done) {
+            self.slots.pop_front();
+            self.first += 1;
+        }
+    }
+}

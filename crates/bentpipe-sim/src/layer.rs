@@ -1,0 +1,116 @@
+//! One end of a link layer in virtual time: the engine's machine, and the packets it knows by handle and number.
+
+use std::collections::VecDeque;
+
+use bentpipe_engine::slacp::classify::Rule;
+use bentpipe_engine::slacp::{End, Frame};
+
+use crate::packet::Parcel;
+
+/// An end, and what a driver keeps for it.
+#[derive(Clone, Debug)]
+pub(crate) struct LayerEnd {
+    pub(crate) end: End,
+    /// The link that it sends on, and the one that it hears.
+    pub(crate) sends_on: usize,
+    pub(crate) hears: usize,
+    pub(crate) rules: Vec<(Rule, u8)>,
+    pub(crate) default_channel: u8,
+    /// Packets by handle, which is their slot in the store.
+    held: Vec<Parcel>,
+    /// By channel, what it has sent.
+    sent: Vec<Sent>,
+}
+
+/// Packets from their first transmission until the far end has passed them on or skipped them. They stay here rather
+/// than in frames: a packet that an erasure code recovers was in none that arrived.
+#[derive(Clone, Debug, Default)]
+struct Sent {
+    first: u64,
+    /// Each with its distance from its predecessor.
+    packets: VecDeque<Option<(Parcel, u32)>>,
+}
+
+impl LayerEnd {
+    pub(crate) fn new(end: End, sends_on: usize, hears: usize, rules: (Vec<(Rule, u8)>, u8), channels: usize) -> Self {
+        LayerEnd {
+            end,
+            sends_on,
+            hears,
+            rules: rules.0,
+            default_channel: rules.1,
+            held: Vec::new(),
+            sent: vec![Sent::default(); channels],
+        }
+    }
+
+    /// Keeps a packet under its slot.
+    pub(crate) fn hold(&mut self, parcel: Parcel) {
+        let slot = parcel.slot as usize;
+        if self.held.len() <= slot {
+            self.held.resize(slot + 1, parcel);
+        }
+        self.held[slot] = parcel;
+    }
+
+    /// The packet of a handle.
+    pub(crate) fn held(&self, handle: u32) -> Parcel {
+        self.held[handle as usize]
+    }
+
+    /// A data frame goes out with the packet of that handle.
+    pub(crate) fn on_sent(&mut self, frame: &Frame, handle: u32) {
+        if let Frame::Data { channel, seq, behind, .. } = *frame {
+            let parcel = self.held(handle);
+            let sent = &mut self.sent[channel as usize];
+            // Else it goes out again.
+            if seq == sent.first + sent.packets.len() as u64 {
+                sent.packets.push_back(Some((parcel, behind)));
+            }
+        }
+    }
+
+    /// A packet that the far end asks for, and its distance from its predecessor.
+    pub(crate) fn look_up(&self, channel: u8, seq: u64) -> Option<(Parcel, u32)> {
+        let sent = &self.sent[channel as usize];
+        *sent.packets.get(seq.checked_sub(sent.first)? as usize)?
+    }
+
+    /// The far end is done with a packet.
+    pub(crate) fn take(&mut self, channel: u8, seq: u64) -> Option<Parcel> {
+        let sent = &mut self.sent[channel as usize];
+        let (parcel, _) = sent.packets.get_mut(seq.checked_sub(sent.first)? as usize)?.take()?;
+        while let Some(None) = sent.packets.front() {
+            sent.packets.pop_front();
+            sent.first += 1;
+        }
+        Some(parcel)
+    }
+}
+
+/// The frames on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    slots: Vec<Option<Frame>>,
+    free: Vec<u32>,
+}
+
+impl Frames {
+    pub(crate) fn keep(&mut self, frame: Frame) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Some(frame);
+                slot
+            }
+            None => {
+                self.slots.push(Some(frame));
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(crate) fn take(&mut self, slot: u32) -> Frame {
+        self.free.push(slot);
+        self.slots[slot as usize].take().expect("a frame is taken once")
+    }
+}

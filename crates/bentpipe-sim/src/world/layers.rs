@@ -1,0 +1,203 @@
+//! Link layers: packets enter where a flow's way leads onto their link, and leave at its far end.
+
+use bentpipe_engine::link::{Link, QueueConfig, QueueLimit};
+use bentpipe_engine::probe::{DropReason, Who};
+use bentpipe_engine::slacp::classify::{Headers, classify};
+use bentpipe_engine::slacp::{End, Input, Output, Released, Stats};
+use bentpipe_engine::{Context, Machine, Step};
+use bentpipe_study::scenario::{FlowKind, Scenario};
+
+use super::{Hop, World};
+use crate::endpoint::Endpoint;
+use crate::layer::LayerEnd;
+use crate::observe::{Observer, Passage};
+use crate::packet::{self, Parcel};
+
+/// A link of the scenario. Below a layer it has no queue: the layer sends when the line is free.
+pub(super) fn link(scenario: &Scenario, n: usize, seed: u64) -> Link<Parcel> {
+    let spec = &scenario.links[n];
+    let name = format!("link/{}", spec.name);
+    if scenario.layer_over(n).is_none() {
+        return Link::new(&spec.config, seed, &name);
+    }
+    let mut config = spec.config.clone();
+    config.queue = QueueConfig { limit: QueueLimit::Unlimited, ..config.queue };
+    Link::new(&config, seed, &name)
+}
+
+impl World {
+    pub(super) fn add_layers(&mut self, scenario: &Scenario) {
+        let ends = self.first_hop.len();
+        for layer in &scenario.layers {
+            for side in 0..2 {
+                let (sends_on, hears) = (layer.over[side], layer.over[1 - side]);
+                let end = End::new(&layer.end(&scenario.links, side));
+                let this = self.ends.len();
+                self.first_hop[this] = Hop::Link(sends_on as u32);
+                self.next_hop[hears * ends + this] = Hop::Arrived;
+                let layer_end = LayerEnd::new(end, sends_on, hears, layer.rules(), layer.channels.len());
+                self.ends.push(Endpoint::Layer(Box::new(layer_end)));
+            }
+        }
+        if !scenario.layers.is_empty() {
+            for (n, flow) in scenario.flows.iter().enumerate() {
+                let ports = packet::ports(n as u32);
+                //= RFC 790: protocol numbers 6 and 17
+                let protocol = if matches!(flow.kind, FlowKind::Tcp(_)) { 6 } else { 17 };
+                let towards = |source, destination| Headers {
+                    dscp: flow.dscp,
+                    protocol,
+                    source_port: Some(source),
+                    destination_port: Some(destination),
+                };
+                self.headers.push(towards(ports.destination, ports.source));
+                self.headers.push(towards(ports.source, ports.destination));
+            }
+        }
+    }
+
+    /// Whether it is a frame of a layer, not a packet of a flow.
+    #[inline(always)]
+    pub(super) fn is_frame(&self, parcel: Parcel) -> bool {
+        parcel.to as usize >= self.flow_ends
+    }
+
+    /// The other end of a layer.
+    fn far_end(&self, end: usize) -> usize {
+        self.flow_ends + ((end - self.flow_ends) ^ 1)
+    }
+
+    fn layer(&mut self, end: usize) -> &mut LayerEnd {
+        match &mut self.ends[end] {
+            Endpoint::Layer(layer) => layer,
+            _ => unreachable!("the ends after those of flows are layers'"),
+        }
+    }
+
+    /// A packet or a frame does not reach the end of its link.
+    pub(super) fn lose<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
+        if !self.is_frame(parcel) {
+            self.packets.release(parcel);
+            return;
+        }
+        let to = parcel.to as usize;
+        if let Some(number) = self.frames.take(parcel.slot).number() {
+            self.bring(to, Input::Damaged { number }, observer);
+            self.run_layer(to, observer);
+        }
+    }
+
+    fn bring<O: Observer>(&mut self, end: usize, input: Input, observer: &mut O) {
+        let mut cx = Context { now: self.now, who: Who(end as u32), probe: observer };
+        match &mut self.ends[end] {
+            Endpoint::Layer(layer) => layer.end.handle(&mut cx, input),
+            _ => unreachable!("the ends after those of flows are layers'"),
+        }
+    }
+
+    /// A packet comes from above.
+    pub(super) fn enter_layer<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
+        let headers = self.headers[parcel.to as usize];
+        let now = self.now;
+        let len = bentpipe_engine::link::Wire::wire_len(&parcel);
+        let layer = self.layer(end);
+        let sends_on = layer.sends_on;
+        let channel = classify(&layer.rules, layer.default_channel, &headers, len);
+        layer.hold(parcel);
+        if O::WATCHES {
+            observer.packet(now, sends_on, Passage::Offered, &self.packets.get(parcel));
+        }
+        let flow = parcel.to as u64;
+        self.bring(end, Input::Packet { channel, handle: parcel.slot, len, flow }, observer);
+        self.run_layer(end, observer);
+    }
+
+    /// A frame comes from below.
+    pub(super) fn leave_line<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
+        let frame = self.frames.take(parcel.slot);
+        self.bring(end, Input::Frame(frame), observer);
+        self.run_layer(end, observer);
+    }
+
+    /// Polls an end of a layer until it waits. A packet that it delivers may come back to it as an ACK before this
+    /// returns: that one is then served first, and here the machine is asked again.
+    pub(super) fn run_layer<O: Observer>(&mut self, end: usize, observer: &mut O) {
+        let far = self.far_end(end);
+        loop {
+            let now = self.now;
+            let layer = match &mut self.ends[end] {
+                Endpoint::Layer(layer) => layer,
+                _ => unreachable!("the ends after those of flows are layers'"),
+            };
+            let mut cx = Context { now, who: Who(end as u32), probe: &mut *observer };
+            let output = match layer.end.poll(&mut cx) {
+                Step::Do(output) => output,
+                Step::Wait(until) => return self.wait(end, until),
+            };
+            let (sends_on, hears) = (layer.sends_on, layer.hears);
+            match output {
+                Output::Transmit { frame, handle } => {
+                    if let Some(handle) = handle {
+                        layer.on_sent(&frame, handle);
+                    }
+                    let weight = layer.end.weight(&frame);
+                    let parcel = Parcel::new(self.frames.keep(frame), far as u32, weight);
+                    self.offer(sends_on, parcel, observer);
+                }
+                Output::Deliver { channel, seq } => {
+                    let parcel = self.layer(far).take(channel, seq).expect("what is delivered has been sent");
+                    self.pass_on(hears, parcel, observer);
+                }
+                Output::Recover { channel, seq, .. } => {
+                    let (parcel, behind) =
+                        self.layer(far).look_up(channel, seq).expect("what is missing has not been delivered");
+                    let len = bentpipe_engine::link::Wire::wire_len(&parcel);
+                    self.bring(end, Input::Recovered { channel, seq, behind, len }, observer);
+                }
+                Output::Skip { channel, seq } => {
+                    let parcel = self.layer(far).take(channel, seq).expect("what is skipped has been sent");
+                    self.drop_packet(hears, DropReason::Channel, parcel, observer);
+                }
+                Output::Release { handle, how } => {
+                    let reason = match how {
+                        Released::DroppedFull => DropReason::QueueFull,
+                        Released::DroppedEarly => DropReason::Early,
+                        // The far end still has to pass it on or to skip it.
+                        Released::Acknowledged | Released::Sent | Released::Abandoned => continue,
+                    };
+                    let parcel = layer.held(handle);
+                    self.drop_packet(sends_on, reason, parcel, observer);
+                }
+            }
+        }
+    }
+
+    fn drop_packet<O: Observer>(&mut self, link: usize, reason: DropReason, parcel: Parcel, observer: &mut O) {
+        if O::WATCHES {
+            observer.packet(self.now, link, Passage::Dropped(reason), &self.packets.get(parcel));
+        }
+        self.packets.release(parcel);
+    }
+
+    /// A packet leaves the layer at the far end of a link.
+    fn pass_on<O: Observer>(&mut self, link: usize, parcel: Parcel, observer: &mut O) {
+        if O::WATCHES {
+            observer.packet(self.now, link, Passage::Delivered, &self.packets.get(parcel));
+        }
+        let to = parcel.to as usize;
+        match self.next_hop[link * self.first_hop.len() + to] {
+            Hop::Link(next) => self.offer(next as usize, parcel, observer),
+            Hop::Layer(end) => self.enter_layer(end as usize, parcel, observer),
+            Hop::Arrived => self.deliver(to, parcel, observer),
+        }
+    }
+
+    /// What the layers counted.
+    pub(crate) fn layer_stats(&self) -> Vec<[Stats; 2]> {
+        let stats = |end: &Endpoint| match end {
+            Endpoint::Layer(layer) => layer.end.stats(),
+            _ => unreachable!("the ends after those of flows are layers'"),
+        };
+        self.ends[self.flow_ends..].chunks(2).map(|pair| [stats(&pair[0]), stats(&pair[1])]).collect()
+    }
+}

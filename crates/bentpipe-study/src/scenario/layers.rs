@@ -1,0 +1,337 @@
+//! `[[layers]]`: what lies between IP and a pair of links.
+
+use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::slacp::classify::Rule;
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Fec, Order, SlacpConfig};
+use bentpipe_engine::units::{Duration, Rate};
+
+use super::document::Value;
+use super::error::Problems;
+use super::grammar::{CHANNEL, CHANNEL_FEC, CODEL, LAYER, MATCH, OFF, ORDERS};
+use super::links::{self, Network};
+use super::reader::Item;
+use super::shape::{Counted, Shape};
+use super::suggest::did_you_mean;
+use super::{LinkSpec, Scenario};
+
+/// A link layer over two links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerSpec {
+    /// Its name.
+    pub name: String,
+    /// The link that leads there and the one that leads back; indices into [`Scenario::links`].
+    pub over: [usize; 2],
+    /// The channels, by number.
+    pub channels: Vec<ChannelSpec>,
+    /// An arrival is reported at most this long after it.
+    pub report_interval: Duration,
+    /// Frames that may overtake one before it counts as lost.
+    pub reordering: u64,
+    /// Rate at which packets that had waited for a repair are passed on.
+    pub release_rate: Option<Rate>,
+    /// Most frames of a channel between transmission and acknowledgement.
+    pub window: u32,
+    /// Headers and reports take no time.
+    pub weightless: bool,
+    /// The receiver can tell which frame came damaged.
+    pub hears_damage: bool,
+}
+
+/// A logical channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelSpec {
+    /// Its name.
+    pub name: String,
+    /// Packets that belong to it: any of these.
+    pub rules: Vec<Rule>,
+    /// Its treatment. The limit of its queue is only what the file gives; see [`LayerSpec::end`].
+    pub config: ChannelConfig,
+    /// Room of its queue where it has its own.
+    pub limit: Option<QueueLimit>,
+    /// Whether CoDel's times follow from the link's.
+    pub auto_codel: bool,
+}
+
+impl LayerSpec {
+    /// Persistence where none is given: at a loss of 10 % one packet in 10^8 is abandoned.
+    const TRANSMISSIONS: u32 = 8;
+
+    /// The layer over those two links with the channels that are there if none are given: `urgent` for expedited
+    /// forwarding, `bulk` for all else.
+    pub fn new(name: &str, over: [usize; 2]) -> LayerSpec {
+        LayerSpec {
+            name: name.to_owned(),
+            over,
+            channels: default_channels(),
+            report_interval: Duration::from_millis(20),
+            reordering: 0,
+            release_rate: None,
+            window: SlacpConfig::MOST_WINDOW,
+            weightless: false,
+            hears_damage: false,
+        }
+    }
+
+    /// What the end is made of that sends on `over[side]`.
+    pub fn end(&self, links: &[LinkSpec], side: usize) -> SlacpConfig {
+        let link = &links[self.over[side]].config;
+        let rtt = self.over.iter().fold(Duration::ZERO, |sum, &over| sum + links[over].config.delay);
+        let channel = |spec: &ChannelSpec| {
+            let mut config = spec.config;
+            config.limit = spec.limit.unwrap_or(link.queue.limit);
+            if spec.auto_codel {
+                config.codel = Some(Codel { target: rtt, interval: rtt.saturating_mul(2) });
+            }
+            config
+        };
+        SlacpConfig {
+            rate: link.rate,
+            initial_rtt: rtt + Duration::from_millis(1),
+            channels: self.channels.iter().map(channel).collect(),
+            report_interval: self.report_interval,
+            reordering: self.reordering,
+            release_rate: self.release_rate,
+            window: self.window,
+            weightless: self.weightless,
+            hears_damage: self.hears_damage,
+        }
+    }
+
+    /// The rules of all channels, in order, and the channel of what fits none.
+    pub fn rules(&self) -> (Vec<(Rule, u8)>, u8) {
+        let numbered = self.channels.iter().enumerate();
+        let rules = numbered.flat_map(|(n, channel)| channel.rules.iter().map(move |&rule| (rule, n as u8))).collect();
+        (rules, (self.channels.len() - 1) as u8)
+    }
+}
+
+const PLAIN: ChannelConfig = ChannelConfig {
+    arq: Some(Arq { transmissions: Some(LayerSpec::TRANSMISSIONS) }),
+    fec: None,
+    order: Order::Flow,
+    priority: 0,
+    weight: 1,
+    limit: QueueLimit::Unlimited,
+    limit_counts_copies: false,
+    codel: None,
+};
+
+const PLAIN_FEC: Fec = Fec { block: 20, interval: Duration::from_millis(40), most_overhead: 0.5 };
+
+fn default_channels() -> Vec<ChannelSpec> {
+    //= RFC 3246: expedited forwarding, code point 101110
+    let expedited = Rule { dscp: Some(46), ..Rule::default() };
+    // Ten packets of voice of 20 ms each.
+    let fec = Fec { block: 10, interval: Duration::from_millis(200), ..PLAIN_FEC };
+    let urgent = ChannelConfig { arq: None, fec: Some(fec), order: Order::None, ..PLAIN };
+    let spec = |name: &str, rules, config| ChannelSpec {
+        name: name.to_owned(),
+        rules,
+        config,
+        limit: None,
+        auto_codel: false,
+    };
+    vec![spec("urgent", vec![expedited], urgent), spec("bulk", vec![], ChannelConfig { priority: 1, ..PLAIN })]
+}
+
+/// Reads the entries of `[[layers]]`.
+pub(crate) fn read(entries: &[Item<'_>], network: &Network, problems: &mut Problems) -> Vec<LayerSpec> {
+    let mut layers: Vec<LayerSpec> = Vec::new();
+    for item in entries {
+        let Some(layer) = layer(item, network, problems) else { continue };
+        if layers.iter().any(|other| other.name == layer.name) {
+            item.refuse(
+                problems,
+                format!("two layers are called `{}`", layer.name),
+                Some("names that differ".to_owned()),
+            );
+        }
+        for other in &layers {
+            if let Some(shared) = layer.over.iter().find(|over| other.over.contains(over)) {
+                let message = format!("`{}` lies over `{}` already", other.name, network.links[*shared].name);
+                item.refuse(problems, message, Some("one layer per link".to_owned()));
+            }
+        }
+        layers.push(layer);
+    }
+    layers
+}
+
+fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<LayerSpec> {
+    let view = item.table(LAYER, problems)?;
+    let name = view.require("name", problems).and_then(|item| item.name(problems));
+    let over = view.require("over", problems).and_then(|item| over(&item, network, problems));
+    let mut layer = LayerSpec::new(name?, over?);
+    if let Some(item) = view.get("report_interval") {
+        layer.report_interval = item.duration(problems)?;
+    }
+    if let Some(item) = view.get("reordering") {
+        layer.reordering = item.count(Counted::new("frames", 0, 1000), problems)?;
+    }
+    if let Some(item) = view.get("release_rate").filter(|item| item.as_text() != Some("unlimited")) {
+        layer.release_rate = Some(item.rate(problems)?);
+    }
+    if let Some(item) = view.get("window") {
+        layer.window = item.count(Counted::new("frames", 1, 65_535), problems)? as u32;
+    }
+    let flag = |key, problems: &mut Problems| view.get(key).map_or(Some(false), |item| item.flag(problems));
+    (layer.weightless, layer.hears_damage) = (flag("weightless", problems)?, flag("hears_damage", problems)?);
+    if let Some(item) = view.get("channels") {
+        let list = item.list(&Shape::List(&Shape::Table(CHANNEL)), problems)?;
+        if list.is_empty() || list.len() > 256 {
+            item.refuse(problems, format!("a layer cannot have {} channels", list.len()), Some("1 to 256".to_owned()));
+            return None;
+        }
+        let read: Vec<_> = list.iter().map(|item| channel(item, &layer.over, network, problems)).collect();
+        layer.channels = read.into_iter().collect::<Option<_>>()?;
+        for (n, channel) in layer.channels.iter().enumerate() {
+            if layer.channels[..n].iter().any(|other| other.name == channel.name) {
+                list[n].refuse(problems, format!("two channels are called `{}`", channel.name), None);
+            }
+        }
+    }
+    Some(layer)
+}
+
+/// "sat" for both directions of a duplex link, or the names of two links.
+fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<[usize; 2]> {
+    let find = |name: &str| network.links.iter().position(|link| link.name == name);
+    if let Some(name) = item.as_text() {
+        let found = [find(&format!("{name}/forward")), find(&format!("{name}/backward"))];
+        if let [Some(there), Some(back)] = found {
+            return Some([there, back]);
+        }
+        if network.is_whole {
+            let message = format!("there is no link `{name}` with two directions");
+            let names = network.links.iter().filter_map(|link| link.name.strip_suffix("/forward"));
+            let help = did_you_mean(name, names.clone());
+            let mut mistake = super::error::Mistake::new(&item.path, message);
+            mistake.expected = Some(format!("one of {}", names.collect::<Vec<_>>().join(", ")));
+            problems.add(item.node.span, mistake.help(help));
+        }
+        return None;
+    }
+    let mut found = [0; 2];
+    for (entry, place) in item.pair(&Shape::Text, problems)?.iter().zip(&mut found) {
+        let name = entry.text(problems)?;
+        let Some(link) = find(name) else {
+            if network.is_whole {
+                entry.refuse(problems, format!("there is no link `{name}`"), None);
+            }
+            return None;
+        };
+        *place = link;
+    }
+    let [there, back] = found.map(|link| &network.links[link]);
+    if (there.from, there.to) != (back.to, back.from) {
+        item.refuse(problems, format!("`{}` does not lead back where `{}` comes from", back.name, there.name), None);
+        return None;
+    }
+    Some(found)
+}
+
+fn channel(item: &Item<'_>, over: &[usize; 2], network: &Network, problems: &mut Problems) -> Option<ChannelSpec> {
+    let view = item.table(CHANNEL, problems)?;
+    let name = view.require("name", problems).and_then(|item| item.name(problems));
+    let mut spec =
+        ChannelSpec { name: name?.to_owned(), rules: Vec::new(), config: PLAIN, limit: None, auto_codel: false };
+    if let Some(item) = view.get("match") {
+        let rules = item.list(&Shape::List(&Shape::Table(MATCH)), problems)?;
+        spec.rules = rules.iter().map(|item| rule(item, problems)).collect::<Option<_>>()?;
+    }
+    if let Some(item) = view.get("transmissions") {
+        spec.config.arq = match item.as_text() {
+            Some("off") => None,
+            Some("unlimited") => Some(Arq { transmissions: None }),
+            _ => {
+                let count = item.count(Counted::new("transmissions", 1, u32::MAX as u64), problems)?;
+                Some(Arq { transmissions: Some(count as u32) })
+            }
+        };
+    }
+    if let Some(item) = view.get("fec") {
+        spec.config.fec = match &item.node.value {
+            Value::Table(_) => Some(fec(&item, problems)?),
+            _ => item.choice(OFF, problems).map(|_| None)?,
+        };
+    }
+    if let Some(item) = view.get("order") {
+        spec.config.order = match item.choice(ORDERS, problems)? {
+            "flow" => Order::Flow,
+            "channel" => Order::Channel,
+            _ => Order::None,
+        };
+    }
+    if let Some(item) = view.get("priority") {
+        spec.config.priority = item.count(Counted::new("", 0, 255), problems)? as u8;
+    }
+    if let Some(item) = view.get("weight") {
+        spec.config.weight = item.count(Counted::new("", 1, 1000), problems)? as u32;
+    }
+    if let Some(item) = view.get("queue") {
+        // A time means as many bytes as the first link sends in it; links of two rates name bytes or packets.
+        let rates = over.map(|link| network.links[link].config.rate);
+        let limit = links::limit(&item, rates[0], problems)?;
+        spec.limit = Some(limit);
+    }
+    if let Some(item) = view.get("counts_copies") {
+        spec.config.limit_counts_copies = item.flag(problems)?;
+    }
+    if let Some(item) = view.get("codel") {
+        match &item.node.value {
+            Value::Table(_) => spec.config.codel = Some(codel(&item, problems)?),
+            _ => spec.auto_codel = item.choice(&["off", "auto"], problems)? == "auto",
+        }
+    }
+    Some(spec)
+}
+
+fn rule(item: &Item<'_>, problems: &mut Problems) -> Option<Rule> {
+    let view = item.table(MATCH, problems)?;
+    let mut rule = Rule::default();
+    if let Some(item) = view.get("dscp") {
+        rule.dscp = Some(item.count(Counted::new("", 0, 63), problems)? as u8);
+    }
+    if let Some(item) = view.get("protocol") {
+        rule.protocol = Some(if item.choice(&["tcp", "udp"], problems)? == "tcp" { 6 } else { 17 });
+    }
+    if let Some(item) = view.get("port") {
+        rule.port = Some(item.count(Counted::new("", 0, 65_535), problems)? as u16);
+    }
+    if let Some(item) = view.get("up_to") {
+        rule.most_bytes = Some(u32::try_from(item.size(problems)?.get()).unwrap_or(u32::MAX));
+    }
+    Some(rule)
+}
+
+fn fec(item: &Item<'_>, problems: &mut Problems) -> Option<Fec> {
+    let view = item.table(CHANNEL_FEC, problems)?;
+    let mut fec = PLAIN_FEC;
+    if let Some(item) = view.get("block") {
+        fec.block = item.count(Counted::new("packets", 1, Fec::MOST_FRAMES as u64), problems)? as u8;
+    }
+    if let Some(item) = view.get("interval") {
+        fec.interval = item.duration(problems)?;
+    }
+    if let Some(item) = view.get("most_overhead") {
+        fec.most_overhead = item.probability(problems)?.get();
+    }
+    Some(fec)
+}
+
+fn codel(item: &Item<'_>, problems: &mut Problems) -> Option<Codel> {
+    let view = item.table(CODEL, problems)?;
+    let target = view.require("target", problems).and_then(|item| item.duration(problems));
+    let interval = view.require("interval", problems).and_then(|item| item.duration(problems));
+    if interval == Some(Duration::ZERO) {
+        item.refuse(problems, "an interval cannot be zero", Some(Shape::DURATION.expected()));
+        return None;
+    }
+    Some(Codel { target: target?, interval: interval? })
+}
+
+/// The layer over a link, and which of its two links it is.
+pub(crate) fn over_link(scenario: &Scenario, link: usize) -> Option<(usize, usize)> {
+    let side = |layer: &LayerSpec| layer.over.iter().position(|&over| over == link);
+    scenario.layers.iter().enumerate().find_map(|(n, layer)| Some((n, side(layer)?)))
+}

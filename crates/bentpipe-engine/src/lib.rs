@@ -3,8 +3,8 @@
 //! It has no clock, no socket and no entropy. A driver brings time and packets; `bentpipe-sim` brings virtual time,
 //! `bentpipe-io` real time. The protocol that was simulated is the one that moves real bytes.
 //!
-//! Reading order: [`units`], [`Machine`] and [`Context`], [`probe`], [`link`], [`tcp`], [`stp`]; [`arq`] and [`slacp`]
-//! below IP; [`atm`] where packets travel in cells.
+//! Reading order: [`units`], [`Machine`] and [`Context`], [`probe`], [`link`], [`tcp`], [`stp`]; [`splice`] two
+//! connections back to back; [`arq`] and [`slacp`] below IP; [`atm`] where packets travel in cells.
 #![forbid(unsafe_code)]
 
 pub mod arq;
@@ -13,6 +13,7 @@ pub mod link;
 mod machine;
 pub mod probe;
 pub mod slacp;
+pub mod splice;
 pub mod stp;
 pub mod stream;
 pub mod tcp;

@@ -1,0 +1,233 @@
+//! A split connection: two TCP connections back to back, with a bounded buffer between them (`minei` §4, figure 8;
+//! RFC 3135 §2.4 "split connection").
+//!
+//! The near leg faces whoever opens, the far leg whoever is opened. The SYN that comes in on the near leg opens the far
+//! one; then each leg recovers, grows and times out for itself, by its own settings. What one leg receives in order is
+//! written to the other; it stays in the receive buffer of the first until the other's peer has acknowledged it, so the
+//! window that the near leg offers is the free buffer, and a slow far leg slows the near one.
+//!
+//! FINs pass one way at a time, behind the data. A reset, a refusal or a peer that no longer answers breaks both legs.
+//! Data that a leg has acknowledged and not yet passed on is lost then: acknowledgements are those of the splice, not of
+//! the far host (RFC 3135 §4.1).
+//!
+//! It deals in spans. Byte k of what one leg receives is byte k of what the other sends: a driver with real bytes keeps
+//! one ring per direction, stores payload there as it comes and frees it at [`SpliceOutput::Passed`].
+
+use crate::machine::{Context, Machine, Step};
+use crate::probe::{Probe, Who};
+use crate::tcp::{Abort, Connection, Input, Output, Role, Segment, State, TcpConfig};
+use crate::units::Time;
+
+/// One of the two connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Leg {
+    /// Towards the host that opens.
+    Near,
+    /// Towards the host that is opened.
+    Far,
+}
+
+impl Leg {
+    /// Both, the near one first.
+    pub const BOTH: [Leg; 2] = [Leg::Near, Leg::Far];
+
+    /// The other one.
+    pub const fn other(self) -> Leg {
+        match self {
+            Leg::Near => Leg::Far,
+            Leg::Far => Leg::Near,
+        }
+    }
+}
+
+/// What broke a splice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The leg on which it happened; the other one is reset for it.
+    pub leg: Leg,
+    /// What happened there. [`Abort::Local`] is the driver's own [`SpliceInput::Abort`].
+    pub abort: Abort,
+}
+
+/// What the driver brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpliceInput {
+    /// Listen on the near leg.
+    Open,
+    /// A segment has come on this leg.
+    Segment(Leg, Segment),
+    /// Break both legs.
+    Abort,
+}
+
+/// What it asks of the driver, or tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpliceOutput {
+    /// Send this segment on this leg.
+    Transmit(Leg, Segment),
+    /// So many bytes from the start on of what came in on this leg have been acknowledged on the other: the driver may
+    /// let go of them.
+    Passed(Leg, u64),
+    /// Both legs are over.
+    Closed(Result<(), Broken>),
+}
+
+/// The machine.
+#[derive(Clone, Debug)]
+pub struct Splice {
+    legs: [Connection; 2],
+    /// Under which names the legs' events are recorded.
+    names: [Who; 2],
+    /// Bytes that came in on each leg and were handed to the other.
+    handed: [u64; 2],
+    /// Bytes of them that the other leg's peer has acknowledged.
+    passed: [u64; 2],
+    /// A FIN is to follow the data on this leg, once it is open.
+    closing: [bool; 2],
+    far_is_asked: bool,
+    over: [bool; 2],
+    broken: Option<Broken>,
+    told: bool,
+}
+
+impl Splice {
+    /// A splice that is not open yet: the settings of its near and its far end, and the names of both.
+    pub fn new(near: TcpConfig, far: TcpConfig, names: [Who; 2]) -> Self {
+        Splice {
+            legs: [Connection::new(near, Role::Passive), Connection::new(far, Role::Active)],
+            names,
+            handed: [0; 2],
+            passed: [0; 2],
+            closing: [false; 2],
+            far_is_asked: false,
+            over: [false; 2],
+            broken: None,
+            told: false,
+        }
+    }
+
+    /// One of the two connections.
+    pub fn leg(&self, leg: Leg) -> &Connection {
+        &self.legs[leg as usize]
+    }
+
+    /// Bytes that came in on this leg, in order, and are not acknowledged on the other.
+    pub fn buffered(&self, leg: Leg) -> u64 {
+        self.handed[leg as usize] - self.passed[leg as usize]
+    }
+
+    /// What broke it, if anything did.
+    pub fn broken(&self) -> Option<Broken> {
+        self.broken
+    }
+
+    fn give<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, input: Input) {
+        let mut cx = Context { now: cx.now, who: self.names[leg as usize], probe: &mut *cx.probe };
+        self.legs[leg as usize].handle(&mut cx, input);
+    }
+
+    /// The far leg opens as soon as the near one is being opened.
+    fn follow_opening<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        let asked = !matches!(self.leg(Leg::Near).state(), State::Closed | State::Listen);
+        if asked && !self.far_is_asked && !self.over[Leg::Far as usize] {
+            self.far_is_asked = true;
+            self.give(cx, Leg::Far, Input::Open);
+        }
+    }
+
+    /// A FIN for this leg; a connection that is not open yet would take it for the end (RFC 9293 §3.10.4).
+    fn close<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg) {
+        let waits = matches!(self.leg(leg).state(), State::Closed | State::Listen | State::SynSent);
+        self.closing[leg as usize] = waits;
+        if !waits {
+            self.give(cx, leg, Input::Close);
+        }
+    }
+
+    fn on_closed<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, result: Result<(), Abort>) {
+        self.over[leg as usize] = true;
+        if let Err(abort) = result {
+            self.broken.get_or_insert(Broken { leg, abort });
+            self.reset(cx, leg.other());
+        }
+    }
+
+    /// Ends a leg because of the other.
+    fn reset<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg) {
+        if !self.over[leg as usize] {
+            // One that was never open has nobody to tell.
+            self.over[leg as usize] = matches!(self.leg(leg).state(), State::Closed);
+            self.give(cx, leg, Input::Abort);
+        }
+    }
+
+    /// What a leg says; what of it concerns the driver.
+    fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, output: Output) -> Option<SpliceOutput> {
+        let other = leg.other();
+        match output {
+            Output::Transmit(segment) => return Some(SpliceOutput::Transmit(leg, segment)),
+            Output::Connected if core::mem::take(&mut self.closing[leg as usize]) => self.give(cx, leg, Input::Close),
+            Output::Connected => {}
+            Output::Readable(total) => {
+                let fresh = total - self.handed[leg as usize];
+                self.handed[leg as usize] = total;
+                self.give(cx, other, Input::Write(fresh));
+            }
+            // What the peer of this leg has is read out of the other leg's buffer.
+            Output::Acknowledged(total) => {
+                let fresh = total - self.passed[other as usize];
+                self.passed[other as usize] = total;
+                self.give(cx, other, Input::Read(fresh));
+                return (fresh > 0).then_some(SpliceOutput::Passed(other, total));
+            }
+            Output::PeerClosed => self.close(cx, other),
+            Output::Closed(result) => self.on_closed(cx, leg, result),
+        }
+        None
+    }
+}
+
+impl Machine for Splice {
+    type Input = SpliceInput;
+    type Output = SpliceOutput;
+
+    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: SpliceInput) {
+        match input {
+            SpliceInput::Open => self.give(cx, Leg::Near, Input::Open),
+            SpliceInput::Segment(leg, segment) => self.give(cx, leg, Input::Segment(segment)),
+            SpliceInput::Abort => {
+                self.broken.get_or_insert(Broken { leg: Leg::Near, abort: Abort::Local });
+                Leg::BOTH.into_iter().for_each(|leg| self.reset(cx, leg));
+            }
+        }
+        self.follow_opening(cx);
+    }
+
+    fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<SpliceOutput> {
+        let mut waits: [Option<Time>; 2] = [None; 2];
+        let mut leg = Leg::Near;
+        loop {
+            let mut own = Context { now: cx.now, who: self.names[leg as usize], probe: &mut *cx.probe };
+            match self.legs[leg as usize].poll(&mut own) {
+                Step::Do(output) => {
+                    if let Some(output) = self.take(cx, leg, output) {
+                        return Step::Do(output);
+                    }
+                    // What one leg says may give the other something to do.
+                    leg = Leg::Near;
+                }
+                Step::Wait(until) => {
+                    waits[leg as usize] = until;
+                    if leg == Leg::Far {
+                        break;
+                    }
+                    leg = Leg::Far;
+                }
+            }
+        }
+        if self.over == [true; 2] && !core::mem::replace(&mut self.told, true) {
+            return Step::Do(SpliceOutput::Closed(self.broken.map_or(Ok(()), Err)));
+        }
+        Step::Wait(Time::earliest(waits[0], waits[1]))
+    }
+}

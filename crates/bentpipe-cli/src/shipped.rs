@@ -12,6 +12,8 @@ shipped!(
     "geo",
     "geo-bursts",
     "leo",
+    "minei-direct",
+    "minei-split",
     "request-response",
     "transat",
     "transat-bursts",

@@ -4,6 +4,7 @@ use bentpipe_engine::stream::Stream;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use bentpipe_engine::splice::Leg;
 use bentpipe_engine::tcp::{
     Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, TcbCache, TcbSharing, TcpConfig,
 };
@@ -25,6 +26,11 @@ pub(crate) enum Endpoint {
     },
     /// One end of a link layer: not of a flow, but packets meet it in the same way.
     Layer(Box<LayerEnd>),
+    /// One side of a gateway that splits a flow.
+    Port {
+        gateway: u32,
+        leg: Leg,
+    },
 }
 
 /// A connection and its application.
@@ -103,6 +109,11 @@ impl TcpEnd {
             received_at: None,
             aborted: None,
         }
+    }
+
+    /// The end belongs to this connection: the last leg of a flow that is split.
+    pub(crate) fn joins(&mut self, connection: u32) {
+        self.flow = connection;
     }
 
     /// When this end acts first by itself. A passive one listens from the beginning.

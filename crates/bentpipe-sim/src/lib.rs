@@ -2,13 +2,14 @@
 //!
 //! A run is single-threaded and deterministic: the order of events is total, randomness comes from streams named by
 //! component, and nothing depends on the machine. Parallel are the replications. Reading order: [`run()`], `world`,
-//! `agenda`, `endpoint`; [`Observer`] watches, [`record`] writes down, [`Fingerprint`] proves that two runs
+//! `agenda`, `endpoint`, `gateway`; [`Observer`] watches, [`record`] writes down, [`Fingerprint`] proves that two runs
 //! were the same.
 #![forbid(unsafe_code)]
 
 mod agenda;
 mod endpoint;
 mod fingerprint;
+mod gateway;
 mod layer;
 mod observe;
 mod packet;

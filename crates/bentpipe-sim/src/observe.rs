@@ -17,7 +17,8 @@ pub enum Passage {
 }
 
 /// A watcher of a run. Links have the numbers of the scenario; `Who` of a machine is `2 * flow` for the end at
-/// `from`, `2 * flow + 1` for the one at `to`, and [`LINK_BASE`] plus its number for a link.
+/// `from`, `2 * flow + 1` for the one at `to`, and [`LINK_BASE`] plus its number for a link. The further legs of flows
+/// that are split are numbered as if they were flows behind all others (`bentpipe_study::topology::connections`).
 pub trait Observer: Probe {
     /// Takes note of a packet at the link with that number.
     fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet);

@@ -35,7 +35,8 @@ pub enum Body {
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// Number of the flow it belongs to.
+    /// Number of the connection it belongs to: that of its flow, or, on a further leg of a flow that is split, a number
+    /// behind those of all flows (`bentpipe_study::topology::connections`).
     pub flow: u32,
     /// Whether it goes from the flow's `from` to its `to`.
     pub forward: bool,
@@ -57,6 +58,12 @@ pub(crate) struct Parcel {
 impl Parcel {
     pub(crate) fn new(slot: u32, to: u32, wire_len: u32) -> Self {
         Parcel { slot, to, wire_len }
+    }
+
+    /// The end that it comes from: the other end of the connection.
+    #[inline(always)]
+    pub(crate) fn from(&self) -> usize {
+        (self.to ^ 1) as usize
     }
 }
 

@@ -7,14 +7,16 @@ use std::rc::Rc;
 use bentpipe_engine::link::{Link, LinkCounters, Outcome, Wire};
 use bentpipe_engine::probe::{DropReason, Who};
 use bentpipe_engine::slacp::classify::Headers;
+use bentpipe_engine::splice::Leg;
 use bentpipe_engine::tcp::{Abort, Input, Role, TcbCache, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, Step};
-use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
 use crate::agenda::{Agenda, Due, Next};
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
+use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::observe::{LINK_BASE, Observer, Passage};
 use crate::packet::{Parcel, Store};
@@ -46,7 +48,8 @@ pub enum Timers {
 /// What the connections from one host to another share.
 type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
 
-/// Links, ends and agenda of one run. Components are numbered, links first.
+/// Links, ends and agenda of one run. Components are numbered, links first; the two ends of connection n are 2n and
+/// 2n + 1. A flow's connection has the flow's number; the further legs of split ones stand behind all flows.
 #[derive(Debug)]
 pub(crate) struct World {
     links: Vec<Link<Parcel>>,
@@ -54,13 +57,16 @@ pub(crate) struct World {
     /// The first hop of each end's packets, and the next one behind each link for packets to each end.
     first_hop: Vec<Hop>,
     next_hop: Vec<Hop>,
-    /// Two for each flow, then two for each link layer.
+    /// Two for each connection, then two for each link layer.
     ends: Vec<Endpoint>,
-    /// How many of them belong to flows.
+    /// How many of them belong to connections.
     flow_ends: usize,
     frames: Frames,
     /// By end: what the headers of packets to it say to a link layer; empty where there is none.
     headers: Vec<Headers>,
+    gateways: Vec<Gateway>,
+    /// The end at which each flow arrives.
+    goals: Vec<u32>,
     /// What each end waits for at last: the agenda may hold something earlier.
     waits: Vec<Due>,
     agenda: Agenda,
@@ -88,23 +94,28 @@ pub struct FlowResult {
     pub stats: TcpStats,
     /// What the receiver counted.
     pub receiver_stats: TcpStats,
+    /// What both ends of each leg counted, of a flow that is split; empty for others.
+    pub legs: Vec<[TcpStats; 2]>,
     /// Why it was given up, if it was.
     pub aborted: Option<Abort>,
 }
 
 impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers) -> Result<World, RunError> {
-        let (links, flows) = (scenario.links.len(), scenario.flows.len());
-        let ends = 2 * flows + 2 * scenario.layers.len();
+        let connections = topology::connections(scenario);
+        let (links, flow_ends) = (scenario.links.len(), 2 * connections.len());
+        let ends = flow_ends + 2 * scenario.layers.len();
         let mut world = World {
             links: scenario.links.iter().enumerate().map(|(n, _)| layers::link(scenario, n, seed)).collect(),
             packets: Store::default(),
             first_hop: vec![Hop::Arrived; ends],
             next_hop: vec![Hop::Arrived; links * ends],
             ends: Vec::with_capacity(ends),
-            flow_ends: 2 * flows,
+            flow_ends,
             frames: Frames::default(),
             headers: Vec::new(),
+            gateways: Vec::new(),
+            goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
             waits: vec![Due::NEVER; ends],
             agenda: Agenda::new(links, ends),
             timers,
@@ -114,25 +125,24 @@ impl World {
             now: Time::ZERO,
             events: 0,
         };
+        for (n, (.., leg)) in connections.iter().enumerate() {
+            world.wire(scenario, 2 * n, 2 * n + 1, &leg.forward_path(scenario)?);
+            world.wire(scenario, 2 * n + 1, 2 * n, &leg.return_path(scenario)?);
+        }
         let mut hosts = Hosts::new();
         for (n, flow) in scenario.flows.iter().enumerate() {
-            let path = |given: &Option<Vec<usize>>, from, to| match given {
-                Some(route) => Ok(route.clone()),
-                None => topology::path(scenario, from, to),
-            };
-            world.wire(scenario, 2 * n, 2 * n + 1, &path(&flow.route, flow.from, flow.to)?);
-            world.wire(scenario, 2 * n + 1, 2 * n, &path(&flow.return_route, flow.to, flow.from)?);
             let start = Time::ZERO + flow.start;
             let shared = |from: usize, to: usize, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
             match &flow.kind {
                 FlowKind::Tcp(tcp) => {
                     let there = shared(flow.from, flow.to, &mut hosts);
                     let back = shared(flow.to, flow.from, &mut hosts);
+                    let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
                     let end = |config, role, shared| {
                         Endpoint::Tcp(Box::new(TcpEnd::new(config, role, tcp.workload, n as u32, start, shared)))
                     };
                     world.ends.push(end(tcp.sender, Role::Active, &there));
-                    world.ends.push(end(tcp.receiver, Role::Passive, &back));
+                    world.ends.push(end(receiver, Role::Passive, &back));
                 }
                 FlowKind::Udp(udp) => {
                     world.ends.push(Endpoint::UdpSource(UdpSource::new(udp, n as u32, start, seed, &flow.name)));
@@ -140,9 +150,30 @@ impl World {
                 }
             }
         }
+        for (n, &(flow, leg, _)) in connections.iter().enumerate() {
+            if let (FlowKind::Tcp(tcp), 1..) = (&scenario.flows[flow].kind, leg) {
+                world.split(flow, n, leg, tcp);
+            }
+        }
         world.add_layers(scenario);
         world.plan_first_actions();
         Ok(world)
+    }
+
+    /// Puts a gateway between the last leg of a flow so far and connection `n`, its next leg. The end that was the
+    /// flow's last one moves to the end of the new leg.
+    fn split(&mut self, flow: usize, n: usize, leg: usize, tcp: &TcpFlow) {
+        let near = self.goals[flow] as usize;
+        let (far, goal) = (2 * n as u32, 2 * n as u32 + 1);
+        let gateway = self.gateways.len() as u32;
+        let near_config = if leg == 1 { tcp.receiver } else { tcp.splits[leg - 2].receiver };
+        self.gateways.push(Gateway::new([near_config, tcp.splits[leg - 1].sender], [near as u32, far]));
+        let mut last = core::mem::replace(&mut self.ends[near], Endpoint::Port { gateway, leg: Leg::Near });
+        if let Endpoint::Tcp(end) = &mut last {
+            end.joins(n as u32);
+        }
+        self.ends.extend([Endpoint::Port { gateway, leg: Leg::Far }, last]);
+        self.goals[flow] = goal;
     }
 
     fn wire(&mut self, scenario: &Scenario, from: usize, to: usize, path: &[usize]) {
@@ -170,7 +201,9 @@ impl World {
                     tcp.first_action()
                 }
                 Endpoint::UdpSource(source) => source.first_action(),
-                Endpoint::UdpSink { .. } | Endpoint::Layer(_) => Time::NEVER,
+                // Listens from the beginning; the far port is polled with the near one.
+                Endpoint::Port { leg: Leg::Near, .. } => Time::ZERO,
+                Endpoint::Port { leg: Leg::Far, .. } | Endpoint::UdpSink { .. } | Endpoint::Layer(_) => Time::NEVER,
             };
             if !matches!(end, Endpoint::Tcp(_)) {
                 self.done[n] = true;
@@ -289,6 +322,14 @@ impl World {
                 *received += 1;
                 *bytes += parcel.wire_len() as u64;
             }
+            &mut Endpoint::Port { gateway, leg } => {
+                let segment = self.packets.segment(parcel);
+                let gateway = &mut self.gateways[gateway as usize];
+                let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+                gateway.take(&mut cx, leg, segment);
+                let slot = gateway.slot();
+                self.run_end(slot, observer);
+            }
             Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
             Endpoint::Layer(_) => return self.leave_line(to, parcel, observer),
         }
@@ -305,11 +346,15 @@ impl World {
                     tcp.poll(&mut cx, &mut self.packets)
                 }
                 Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
+                &mut Endpoint::Port { gateway, .. } => {
+                    let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
+                    self.gateways[gateway as usize].poll(&mut cx, &mut self.packets)
+                }
                 Endpoint::UdpSink { .. } => Step::Wait(None),
                 Endpoint::Layer(_) => return self.run_layer(n, observer),
             };
             match step {
-                Step::Do(parcel) => match self.first_hop[n] {
+                Step::Do(parcel) => match self.first_hop[parcel.from()] {
                     Hop::Link(link) => self.offer(link as usize, parcel, observer),
                     Hop::Layer(end) => self.enter_layer(end as usize, parcel, observer),
                     Hop::Arrived => unreachable!("a flow has two nodes"),
@@ -363,9 +408,25 @@ impl World {
         self.links.iter().map(|link| link.in_flight() as u64).sum()
     }
 
+    /// Both ends of each leg, from one gateway to the next.
+    fn leg_stats(&self, flow: usize, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
+        let mut legs = Vec::new();
+        let (mut sender, mut end) = (first, 2 * flow + 1);
+        while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end] {
+            let gateway = &self.gateways[gateway as usize];
+            legs.push([sender, gateway.splice.leg(Leg::Near).stats()]);
+            sender = gateway.splice.leg(Leg::Far).stats();
+            end = gateway.far_end() + 1;
+        }
+        if !legs.is_empty() {
+            legs.push([sender, last]);
+        }
+        legs
+    }
+
     pub(crate) fn flow_result(&self, n: usize, start: Duration) -> FlowResult {
         let start = Time::ZERO + start;
-        match (&self.ends[2 * n], &self.ends[2 * n + 1]) {
+        match (&self.ends[2 * n], &self.ends[self.goals[n] as usize]) {
             (Endpoint::Tcp(from), Endpoint::Tcp(to)) => FlowResult {
                 start,
                 acked_at: from.acked_at,
@@ -374,6 +435,7 @@ impl World {
                 delivered: to.connection.received(),
                 stats: from.connection.stats(),
                 receiver_stats: to.connection.stats(),
+                legs: self.leg_stats(n, from.connection.stats(), to.connection.stats()),
                 aborted: from.aborted.or(to.aborted),
             },
             (Endpoint::UdpSource(from), Endpoint::UdpSink { received, bytes }) => FlowResult {
@@ -383,6 +445,7 @@ impl World {
                 delivered: *bytes,
                 stats: TcpStats { data_segments: from.sent, ..TcpStats::default() },
                 receiver_stats: TcpStats { data_segments: *received, ..TcpStats::default() },
+                legs: Vec::new(),
                 aborted: None,
             },
             _ => unreachable!("both ends of a flow have its transport"),

@@ -22,7 +22,7 @@ use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use crate::scenario::{FlowKind, FlowSpec, Scenario, TcpFlow, Workload, mean_secs};
-use crate::topology::{Unreachable, flow_paths};
+use crate::topology::{self, Unreachable};
 
 /// IPv4 and TCP headers without options.
 const HEADERS: u32 = 40;
@@ -43,22 +43,44 @@ pub struct Limit {
 /// The ends of the flow are not joined.
 pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>, Unreachable> {
     let FlowKind::Tcp(tcp) = &flow.kind else { return Ok(None) };
-    let (there, back) = flow_paths(scenario, flow)?;
     let links = |path: &[usize]| path.iter().map(|&index| &scenario.links[index].config).collect::<Vec<_>>();
-    let (there, back) = (links(&there), links(&back));
-    let bulk = if matches!(tcp.workload, Workload::RequestResponse { .. }) { &back } else { &there };
-    let goodput = goodput(bulk, SegmentSize::between(&tcp.sender, &tcp.receiver));
-    Ok(Some(Limit { time: workload_time(tcp, &there, &back), goodput }))
+    let mut legs = Vec::new();
+    for leg in topology::legs(flow) {
+        legs.push((links(&leg.forward_path(scenario)?), links(&leg.return_path(scenario)?)));
+    }
+    let answers = matches!(tcp.workload, Workload::RequestResponse { .. });
+    // Each leg repairs its own losses.
+    let sizes =
+        std::iter::once((&tcp.sender, &tcp.receiver)).chain(tcp.splits.iter().map(|s| (&s.sender, &s.receiver)));
+    let goodputs = sizes
+        .clone()
+        .zip(&legs)
+        .filter_map(|((a, b), (there, back))| goodput(if answers { back } else { there }, SegmentSize::between(a, b)));
+    // The largest payload of all legs, as if every leg had it: a bound from below.
+    let size = sizes.map(|(a, b)| SegmentSize::between(a, b)).max_by_key(|size| size.payload);
+    let size = size.unwrap_or_else(|| SegmentSize::between(&tcp.sender, &tcp.receiver));
+    Ok(Some(Limit { time: workload_time(tcp, &legs, size), goodput: goodputs.reduce(f64::min) }))
 }
 
-fn workload_time(tcp: &TcpFlow, there: &[&LinkConfig], back: &[&LinkConfig]) -> Option<Duration> {
-    let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
+/// What the handshakes put before the data. The far leg of a split opens when the SYN reaches it, so both open at once.
+fn handshake_time(legs: &[(Vec<&LinkConfig>, Vec<&LinkConfig>)]) -> Duration {
+    // The SYN and its ACK, without their options: a bound from below.
+    let syn = |links: &[&LinkConfig]| pipe_time(links, 1, HEADERS, HEADERS);
+    let (mut asked, mut data) = (Duration::ZERO, Duration::ZERO);
+    for (there, back) in legs {
+        let over = syn(there);
+        data = data.max(asked + over + syn(back)) + over;
+        asked += over;
+    }
+    data - asked
+}
+
+fn workload_time(tcp: &TcpFlow, legs: &[(Vec<&LinkConfig>, Vec<&LinkConfig>)], size: SegmentSize) -> Option<Duration> {
+    let there = &legs.iter().flat_map(|(there, _)| there.iter().copied()).collect::<Vec<_>>();
+    let back = &legs.iter().rev().flat_map(|(_, back)| back.iter().copied()).collect::<Vec<_>>();
     let handshake = match tcp.sender.shortcuts.handshake {
         Handshake::None => Duration::ZERO,
-        // The SYN and its ACK, without their options: a bound from below.
-        Handshake::ThreeWay | Handshake::OneWay => {
-            pipe_time(there, 1, HEADERS, HEADERS) + pipe_time(back, 1, HEADERS, HEADERS)
-        }
+        Handshake::ThreeWay | Handshake::OneWay => handshake_time(legs),
     };
     match tcp.workload {
         Workload::Bulk(bytes) => Some(handshake + transfer_time(there, bytes, size)),
@@ -240,6 +262,20 @@ mod tests {
         slow.good.packet = Probability::ZERO;
         assert!((goodput(&[&lossy, &slow], SIZE).expect("a rate") - 1_920_000.0).abs() < 1e-6);
         assert_eq!(goodput(&[&LinkConfig::clean(None, Duration::ZERO)], SIZE), None);
+    }
+
+    /// The far leg opens when the SYN comes by, so its handshake is over when the near one's is, or later.
+    #[test]
+    fn legs_open_at_once() {
+        let (short, long) =
+            (LinkConfig::clean(None, Duration::from_millis(20)), LinkConfig::clean(None, Duration::from_millis(250)));
+        let one = |link| (vec![link], vec![link]);
+        let ms = |handshake: Duration| handshake.as_nanos() / 1_000_000;
+        assert_eq!(ms(handshake_time(&[(vec![&short, &long], vec![&long, &short])])), 540);
+        // Data is at the gateway after 60 ms, the far leg opens at 20 + 500.
+        assert_eq!(ms(handshake_time(&[one(&short), one(&long)])), 520 - 20);
+        // The other way round data is there after 750 ms, and the far leg has been open since 290.
+        assert_eq!(ms(handshake_time(&[one(&long), one(&short)])), 500);
     }
 
     #[test]

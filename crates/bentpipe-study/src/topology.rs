@@ -5,7 +5,7 @@ use std::fmt;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use crate::scenario::{FlowSpec, LinkSpec, Scenario};
+use crate::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario};
 
 /// No links lead from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ fn distances(scenario: &Scenario, to: usize) -> Vec<Option<Distance>> {
     }
 }
 
-/// The paths of a flow: there and back, its own routes honoured.
+/// The paths of a flow: there and back, its own routes honoured, over all its legs.
 ///
 /// # Errors
 /// There is no path in one of the directions.
@@ -88,20 +88,78 @@ pub fn flow_paths(scenario: &Scenario, flow: &FlowSpec) -> Result<(Path, Path), 
     Ok((forward_path(scenario, flow)?, return_path(scenario, flow)?))
 }
 
-/// The path of a flow's data.
+/// One connection: a flow's own, or one leg of a flow that is split.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Leg<'s> {
+    /// Index of the node that opens it.
+    pub from: usize,
+    /// Index of the node that is opened.
+    pub to: usize,
+    route: Option<&'s Path>,
+    return_route: Option<&'s Path>,
+}
+
+impl Leg<'_> {
+    /// The links from `from` to `to`.
+    ///
+    /// # Errors
+    /// There is no path.
+    pub fn forward_path(&self, scenario: &Scenario) -> Result<Path, Unreachable> {
+        self.route.cloned().map_or_else(|| path(scenario, self.from, self.to), Ok)
+    }
+
+    /// The links back.
+    ///
+    /// # Errors
+    /// There is no path.
+    pub fn return_path(&self, scenario: &Scenario) -> Result<Path, Unreachable> {
+        self.return_route.cloned().map_or_else(|| path(scenario, self.to, self.from), Ok)
+    }
+}
+
+/// The connections of a flow in order from its `from` to its `to`: one, or as many as splits and one more.
+pub fn legs(flow: &FlowSpec) -> Vec<Leg<'_>> {
+    let splits = match &flow.kind {
+        FlowKind::Tcp(tcp) => tcp.splits.as_slice(),
+        FlowKind::Udp(_) => &[],
+    };
+    let ends = |n: usize| splits.get(n).map_or(flow.to, |split| split.at);
+    let first =
+        Leg { from: flow.from, to: ends(0), route: flow.route.as_ref(), return_route: flow.return_route.as_ref() };
+    let later = splits.iter().enumerate().map(|(n, split)| Leg {
+        from: split.at,
+        to: ends(n + 1),
+        route: split.route.as_ref(),
+        return_route: split.return_route.as_ref(),
+    });
+    std::iter::once(first).chain(later).collect()
+}
+
+/// The connections of a scenario under their numbers: those of the flows, which have the flows' numbers, are the first
+/// legs; behind them the further legs, flow by flow. With each the number of its flow and of its leg there.
+pub fn connections(scenario: &Scenario) -> Vec<(usize, usize, Leg<'_>)> {
+    let all = || scenario.flows.iter().enumerate().map(|(flow, spec)| (flow, legs(spec)));
+    let first = all().map(|(flow, legs)| (flow, 0, legs[0]));
+    let later = all().flat_map(|(flow, legs)| legs.into_iter().enumerate().skip(1).map(move |(n, leg)| (flow, n, leg)));
+    first.chain(later).collect()
+}
+
+/// The path of a flow's data, over all its legs.
 ///
 /// # Errors
 /// There is none.
 pub fn forward_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
-    flow.route.clone().map_or_else(|| path(scenario, flow.from, flow.to), Ok)
+    let paths = legs(flow).into_iter().map(|leg| leg.forward_path(scenario));
+    Ok(paths.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// The path of a flow's acknowledgements.
+/// The path of a flow's acknowledgements, over all its legs.
 ///
 /// # Errors
 /// There is none.
 pub fn return_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
-    flow.return_route.clone().map_or_else(|| path(scenario, flow.to, flow.from), Ok)
+    let paths = legs(flow).into_iter().rev().map(|leg| leg.return_path(scenario));
+    Ok(paths.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// What a path amounts to, in one direction.

@@ -103,6 +103,19 @@ time_wait = "1 s"
 tcb_sharing = "ssthresh-and-rtt"
 shortcuts = { window_unit = "bytes", handshake = "three-way", ssthresh_base = "flight-size", ns2_recovery = false, ns2_inflate_always = true, ns2_lengths = false, ns2_delayed_syn_ack = true, ns2_bare_first_segment = false }
 
+[[links]]
+name = "far"
+between = ["B", "C"]
+rate = "1 Mbit/s"
+delay = "1 ms"
+
+[[flows]]
+name = "parted"
+from = "A"
+to = "C"
+bytes = "1 MB"
+split = [{ at = "B", buffer = "40 kB", route = ["far"], return_route = ["far"], tcp = { variant = "newreno", window_clamp = 9 } }]
+
 [[flows]]
 name = "forever"
 from = "A"
@@ -156,7 +169,7 @@ fn every_key_arrives() {
     assert_eq!(up.drop_list, [1, 5, 100]);
 
     let names: Vec<_> = scenario.links.iter().map(|link| link.name.as_str()).collect();
-    assert_eq!(names, ["up", "down/forward", "down/backward"]);
+    assert_eq!(names, ["up", "down/forward", "down/backward", "far/forward", "far/backward"]);
     let down = &scenario.links[1].config;
     assert_eq!((down.rate, down.delay), (None, Duration::from_micros(7)));
     assert_eq!(down.channel, ChannelConfig::Schedule(vec![(ms(4200), ms(24)), (ms(10_000), ms(1))]));
@@ -186,6 +199,25 @@ fn every_key_arrives() {
     let FlowKind::Udp(voice) = &scenario.flows.last().expect("there").kind else { panic!("UDP") };
     assert!(matches!(voice.pattern, UdpPattern::OnOff { on: Distribution::Uniform(..), .. }));
     assert_eq!(voice.stop, Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn a_split_has_a_leg_of_its_own() {
+    let scenario = parse(EVERYTHING);
+    let flow = tcp(&scenario, "parted");
+    let [leg] = flow.splits.as_slice() else { panic!("one split") };
+    assert_eq!(scenario.nodes[leg.at], "B");
+    // The buffer is that of the gateway: where the first leg ends and where the second begins.
+    let buffers = [flow.sender, flow.receiver, leg.sender, leg.receiver].map(|end| end.receive_buffer);
+    assert_eq!(buffers, [32 << 20, 40_000, 40_000, 64 << 10]);
+    // What the leg does not say it has from [tcp].
+    assert_eq!((leg.variant_name.as_str(), leg.sender.window_clamp, leg.sender.mss), ("newreno", Some(9), 536));
+    assert_eq!(flow.variant_name, "mine");
+    assert_eq!(leg.route.as_ref().map(|links| scenario.links[links[0]].name.as_str()), Some("far/forward"));
+    assert_eq!(leg.return_route.as_ref().map(|links| scenario.links[links[0]].name.as_str()), Some("far/backward"));
+    let changed = scenario.with_variant("tahoe").expect("a variant");
+    assert_eq!(tcp(&changed, "parted").splits[0].variant_name, "tahoe");
+    assert_eq!(tcp(&changed, "parted").splits[0].sender.window_clamp, Some(9));
 }
 
 #[test]

@@ -196,6 +196,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
             variant_name: row.agent.clone(),
             profile_name: "ns2".to_owned(),
             explicit: Default::default(),
+            splits: Vec::new(),
         };
         flows.push(flow(format!("tcp{}", row.flow), 0, 3, seconds(row.start_s), FlowKind::Tcp(Box::new(tcp))));
     }

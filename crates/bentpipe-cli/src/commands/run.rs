@@ -185,8 +185,8 @@ fn end(summary: &Summary, interrupted: bool) -> End {
 }
 
 fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) -> String {
-    let flows = summary.flows.iter().map(|flow| {
-        vec![
+    let flows = summary.flows.iter().flat_map(|flow| {
+        let whole = vec![
             flow.name.clone(),
             flow.variant.clone().unwrap_or_else(|| "udp".to_owned()),
             output::bytes(flow.bytes),
@@ -195,7 +195,21 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
             flow.retransmissions.to_string(),
             flow.timeouts.to_string(),
             output::number(flow.x_limit, 2),
-        ]
+        ];
+        let legs = flow.legs.iter().map(|leg| {
+            let blank = "–".to_owned();
+            vec![
+                format!("  {} → {}", leg.from, leg.to),
+                leg.variant.clone(),
+                blank.clone(),
+                blank.clone(),
+                blank.clone(),
+                leg.retransmissions.to_string(),
+                leg.timeouts.to_string(),
+                blank,
+            ]
+        });
+        std::iter::once(whole).chain(legs).collect::<Vec<_>>()
     });
     let header = ["flow", "variant", "data", "time (s)", "goodput", "sent again", "timeouts", "x limit"];
     let flows = output::table(&header, 2, flows);

@@ -69,7 +69,8 @@ fn the_server_may_close_first() {
 #[test]
 fn a_close_before_the_far_leg_is_open_waits_for_it() {
     // The client's FIN is there after 60 ms, the far leg opens after 520 ms.
-    let mut chain = calm(vec![(at(0), CLIENT, Act::Write(10)), (at(41), CLIENT, Act::Close), (at(9000), SERVER, Act::Close)]);
+    let mut chain =
+        calm(vec![(at(0), CLIENT, Act::Write(10)), (at(41), CLIENT, Act::Close), (at(9000), SERVER, Act::Close)]);
     chain.run(at(LONG));
     assert_eq!(chain.hosts[SERVER].connection.received(), 10);
     assert!(chain.hosts[SERVER].peer_closed);

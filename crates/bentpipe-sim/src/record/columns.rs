@@ -1,7 +1,7 @@
 //! Every event of a run as a row of a table: CSV or Parquet.
 //!
-//! Ends of flows are called `FLOW/sender` (the end at `from`) and `FLOW/receiver`, links by their names. What the
-//! columns mean stands in [`bentpipe_study::trace::COLUMNS`].
+//! Ends of flows are called `FLOW/sender` (the end at `from`) and `FLOW/receiver`, those of the legs of a flow that is
+//! split `FLOW/leg-1/sender` and so on, links by their names. What the columns mean stands in [`bentpipe_study::trace::COLUMNS`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_study::scenario::Scenario;
+use bentpipe_study::topology::{connections, legs};
 use bentpipe_study::trace::{self, Format};
 
 use super::named;
@@ -20,7 +21,7 @@ use crate::packet::Packet;
 pub struct Columns {
     table: trace::Columns,
     path: PathBuf,
-    /// How many ends of flows there are: links are numbered behind them.
+    /// How many ends of connections there are: links are numbered behind them.
     ends: u32,
 }
 
@@ -30,10 +31,15 @@ impl Columns {
     /// # Errors
     /// The system's, with the path.
     pub fn create(path: &Path, format: Format, scenario: &Scenario, comment: &str) -> io::Result<Self> {
-        let ends = scenario.flows.iter().flat_map(|f| [format!("{}/sender", f.name), format!("{}/receiver", f.name)]);
+        let connections = connections(scenario);
+        let ends = connections.iter().flat_map(|&(flow, leg, _)| {
+            let flow = &scenario.flows[flow];
+            let name = if legs(flow).len() == 1 { flow.name.clone() } else { format!("{}/leg-{}", flow.name, leg + 1) };
+            [format!("{name}/sender"), format!("{name}/receiver")]
+        });
         let names: Vec<_> = ends.chain(scenario.links.iter().map(|link| link.name.clone())).collect();
         let table = trace::Columns::create(path, format, names, comment).map_err(|e| named(path, e))?;
-        Ok(Columns { table, path: path.to_owned(), ends: 2 * scenario.flows.len() as u32 })
+        Ok(Columns { table, path: path.to_owned(), ends: 2 * connections.len() as u32 })
     }
 
     /// Writes what is left and gives the table its name.

@@ -1,7 +1,8 @@
 //! Every packet of a run as a capture in pcapng: real IPv4, TCP and UDP headers with right checksums.
 //!
 //! Node n (from 1) is 10.0.n.1, flow f (from 0) goes from port 49152 + f to port 30000; the payload is zeros. Initial
-//! sequence numbers are fixed by the flow's number. Window scales are learnt from the SYNs as they pass; without a
+//! sequence numbers are fixed by the connection's number; the legs of a flow that is split have its addresses and ports,
+//! and sequence numbers of their own. Window scales are learnt from the SYNs as they pass; without a
 //! handshake there are none, and windows show as at most 65535.
 //!
 //! Lengths are those of the headers written. Where a flow counts lengths as ns-2 does (`ns2_lengths`), its links
@@ -19,6 +20,7 @@ use bentpipe_engine::wire::seq::Numbering;
 use bentpipe_engine::wire::tcp::Translation;
 use bentpipe_engine::wire::{EmitError, udp};
 use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::topology;
 use bentpipe_study::trace::PcapWriter;
 
 use super::{Tap, named};
@@ -52,9 +54,9 @@ pub struct Pcap {
     exits: Vec<Option<u32>>,
     /// Ends of each link, as nodes.
     links: Vec<(usize, usize)>,
-    /// Ends of each flow, as nodes.
+    /// Ends of each connection, as nodes.
     flows: Vec<(usize, usize)>,
-    /// What each end of each flow knows of its connection; UDP uses addresses and ports alone.
+    /// What each end of each connection knows of it; UDP uses addresses and ports alone.
     ends: Vec<Translation>,
     buffer: Vec<u8>,
 }
@@ -83,15 +85,19 @@ impl Pcap {
         let writer = PcapWriter::create(path, &names, &comment).map_err(|e| named(path, e))?;
         let number = |tap: Tap| taps.iter().position(|t| *t == tap).map(|n| n as u32);
         let links = 0..scenario.links.len();
-        let mut ends = Vec::with_capacity(2 * scenario.flows.len());
-        for (n, flow) in scenario.flows.iter().enumerate() {
+        let connections = topology::connections(scenario);
+        let mut ends = Vec::with_capacity(2 * connections.len());
+        for (connection, &(n, ..)) in connections.iter().enumerate() {
+            // A gateway that splits a flow keeps the addresses: each host sees the other.
+            let flow = &scenario.flows[n];
             let (source, destination) = (address(flow.from), address(flow.to));
             let addresses = Addresses::V4 { source, destination };
             let ports = packet::ports(n as u32);
-            let mut from = Translation::new(addresses, ports, isn(2 * n));
-            let mut to = Translation::new(addresses.reversed(), ports.reversed(), isn(2 * n + 1));
-            from.irs = Some(Numbering::from_isn(isn(2 * n + 1)));
-            to.irs = Some(Numbering::from_isn(isn(2 * n)));
+            let isns = [isn(2 * connection), isn(2 * connection + 1)];
+            let mut from = Translation::new(addresses, ports, isns[0]);
+            let mut to = Translation::new(addresses.reversed(), ports.reversed(), isns[1]);
+            from.irs = Some(Numbering::from_isn(isns[1]));
+            to.irs = Some(Numbering::from_isn(isns[0]));
             ends.extend([from, to]);
         }
         Ok(Pcap {
@@ -103,7 +109,7 @@ impl Pcap {
             entrances: links.clone().map(|link| number(Tap::Entrance(link))).collect(),
             exits: links.map(|link| number(Tap::Exit(link))).collect(),
             links: scenario.links.iter().map(|link| (link.from, link.to)).collect(),
-            flows: scenario.flows.iter().map(|flow| (flow.from, flow.to)).collect(),
+            flows: connections.iter().map(|(.., leg)| (leg.from, leg.to)).collect(),
             ends,
             buffer: vec![0; LONGEST],
         })

@@ -81,12 +81,18 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn of(kind: &FlowKind) -> Self {
+    /// Those of one leg of a flow, the first being the flow's own.
+    fn of(kind: &FlowKind, leg: usize) -> Self {
         match kind {
-            FlowKind::Tcp(tcp) => Numbers {
-                data_end: u32::from(matches!(tcp.workload, Workload::RequestResponse { .. })),
-                payload: f64::from(SegmentSize::between(&tcp.sender, &tcp.receiver).payload),
-            },
+            FlowKind::Tcp(tcp) => {
+                let split = leg.checked_sub(1).and_then(|n| tcp.splits.get(n));
+                let (sender, receiver) =
+                    split.map_or((&tcp.sender, &tcp.receiver), |split| (&split.sender, &split.receiver));
+                Numbers {
+                    data_end: u32::from(matches!(tcp.workload, Workload::RequestResponse { .. })),
+                    payload: f64::from(SegmentSize::between(sender, receiver).payload),
+                }
+            }
             FlowKind::Udp(_) => Numbers { data_end: 0, payload: 1.0 },
         }
     }
@@ -105,7 +111,8 @@ impl Numbers {
 /// The watcher.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// Flows in the order of the scenario; empty for UDP.
+    /// Flows in the order of the scenario, of those that are split the first legs; then the further legs
+    /// (`bentpipe_study::topology::connections`). Empty for UDP.
     pub flows: Vec<FlowTrace>,
     /// The watched link's queue.
     pub queue: Vec<QueuePoint>,
@@ -122,10 +129,11 @@ impl Sequence {
             // The same process under the same name as the link's own.
             Channel::new(&link.config.channel, scenario.seed, &format!("link/{}/channel", link.name))
         };
+        let connections = topology::connections(scenario);
         Sequence {
-            flows: vec![FlowTrace::default(); scenario.flows.len()],
+            flows: vec![FlowTrace::default(); connections.len()],
             queue: Vec::new(),
-            numbers: scenario.flows.iter().map(|flow| Numbers::of(&flow.kind)).collect(),
+            numbers: connections.iter().map(|&(flow, leg, _)| Numbers::of(&scenario.flows[flow].kind, leg)).collect(),
             link,
             bursts: link.map(channel),
         }
@@ -134,7 +142,7 @@ impl Sequence {
     /// A watcher whose link is the bottleneck of the first flow's data.
     pub fn at_bottleneck(scenario: &Scenario) -> Self {
         let bottleneck = scenario.flows.first().and_then(|flow| {
-            let back = Numbers::of(&flow.kind).data_end == 1;
+            let back = Numbers::of(&flow.kind, 0).data_end == 1;
             let path =
                 if back { topology::return_path(scenario, flow) } else { topology::forward_path(scenario, flow) };
             topology::facts(scenario, &path.ok()?, 1500).bottleneck_link

@@ -3,10 +3,11 @@
 //! Field names carry their units, since they are the keys of the JSON.
 
 use bentpipe_engine::link::LinkCounters;
-use bentpipe_engine::tcp::Abort;
+use bentpipe_engine::tcp::{Abort, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_study::limit::{Limit, flow_limit};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, Workload};
+use bentpipe_study::topology;
 use serde::Serialize;
 
 use crate::run::RunResult;
@@ -72,8 +73,33 @@ pub struct FlowSummary {
     pub spurious_timeouts: u64,
     /// Most bytes outstanding.
     pub max_flight_bytes: u64,
+    /// The legs of a flow that is split, in order from `from`; empty for others. Segments, retransmissions and timeouts
+    /// of the flow are those of the leg that the data begins on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub legs: Vec<LegSummary>,
     /// Why it was given up, if it was.
     pub aborted: Option<&'static str>,
+}
+
+/// One leg of a flow that is split.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LegSummary {
+    /// The node that opens it.
+    pub from: String,
+    /// The node that is opened.
+    pub to: String,
+    /// Name of its TCP variant.
+    pub variant: String,
+    /// Segments with data, SYN or FIN sent by the end that sends the data.
+    pub segments: u64,
+    /// Those that had been sent before.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Losses found by duplicate ACKs or SACK.
+    pub fast_retransmits: u64,
+    /// Most bytes outstanding.
+    pub max_flight_bytes: u64,
 }
 
 /// Packets lost at a link, by reason.
@@ -170,6 +196,7 @@ impl FlowSummary {
             fast_retransmits: stats.fast_retransmits,
             spurious_timeouts: stats.spurious_timeouts,
             max_flight_bytes: stats.max_flight,
+            legs: tcp.map_or(Vec::new(), |tcp| leg_summaries(scenario, spec, tcp, flow)),
             aborted: flow.aborted.map(|abort| match abort {
                 Abort::Refused => "refused",
                 Abort::Reset => "reset",
@@ -178,6 +205,26 @@ impl FlowSummary {
             }),
         }
     }
+}
+
+fn leg_summaries(scenario: &Scenario, spec: &FlowSpec, tcp: &TcpFlow, flow: &FlowResult) -> Vec<LegSummary> {
+    let answers = matches!(tcp.workload, Workload::RequestResponse { .. });
+    let variants = std::iter::once(&tcp.variant_name).chain(tcp.splits.iter().map(|split| &split.variant_name));
+    let legs = topology::legs(spec).into_iter().zip(variants).zip(&flow.legs);
+    let summary = |((leg, variant), ends): ((topology::Leg<'_>, &String), &[TcpStats; 2])| {
+        let stats = &ends[usize::from(answers)];
+        LegSummary {
+            from: scenario.nodes[leg.from].clone(),
+            to: scenario.nodes[leg.to].clone(),
+            variant: variant.clone(),
+            segments: stats.data_segments,
+            retransmissions: stats.retransmits,
+            timeouts: stats.timeouts,
+            fast_retransmits: stats.fast_retransmits,
+            max_flight_bytes: stats.max_flight,
+        }
+    };
+    legs.map(summary).collect()
 }
 
 /// Payload at the end that the data goes to.

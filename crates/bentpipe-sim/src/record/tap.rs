@@ -1,11 +1,12 @@
 //! Where a capture is taken: at a host, or at one of the two ends of a link.
 
 use bentpipe_study::scenario::Scenario;
+use bentpipe_study::topology;
 
 /// A place that sees packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tap {
-    /// A node at the end of a flow, by its index: what it sends, before the first queue, and what it receives.
+    /// A node at the end of a flow, or that splits one, by its index: what it sends, before the first queue, and what it receives.
     Host(usize),
     /// A link, by its index, before its queue: all that is offered, dropped or not.
     Entrance(usize),
@@ -26,7 +27,8 @@ pub struct UnknownTap {
 impl Tap {
     /// All taps of a scenario: its hosts, then its links.
     pub fn all(scenario: &Scenario) -> Vec<Tap> {
-        let is_host = |node: &usize| scenario.flows.iter().any(|flow| flow.from == *node || flow.to == *node);
+        let connections = topology::connections(scenario);
+        let is_host = |node: &usize| connections.iter().any(|(.., leg)| leg.from == *node || leg.to == *node);
         let hosts = (0..scenario.nodes.len()).filter(is_host).map(Tap::Host);
         hosts.chain((0..scenario.links.len()).flat_map(|link| [Tap::Entrance(link), Tap::Exit(link)])).collect()
     }

@@ -6,6 +6,7 @@ use bentpipe_engine::slacp::classify::{Headers, classify};
 use bentpipe_engine::slacp::{End, Input, Output, Released, Stats};
 use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::topology;
 
 use super::{Hop, World};
 use crate::endpoint::Endpoint;
@@ -40,7 +41,9 @@ impl World {
             }
         }
         if !scenario.layers.is_empty() {
-            for (n, flow) in scenario.flows.iter().enumerate() {
+            for (n, ..) in topology::connections(scenario) {
+                // The legs of a flow that is split have its ports.
+                let flow = &scenario.flows[n];
                 let ports = packet::ports(n as u32);
                 //= RFC 790: protocol numbers 6 and 17
                 let protocol = if matches!(flow.kind, FlowKind::Tcp(_)) { 6 } else { 17 };

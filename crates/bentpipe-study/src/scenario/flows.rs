@@ -11,6 +11,7 @@ use super::links::Network;
 use super::quantity::{self, split};
 use super::reader::{Item, View};
 use super::shape::{Counted, Shape};
+use super::splits;
 use super::suggest::did_you_mean;
 use super::variants::{TcpTable, tcp_table};
 use super::{FlowKind, FlowSpec, Spread, TcpFlow, UdpFlow, UdpPattern, Variants, Workload};
@@ -65,12 +66,16 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     let kind = if is_udp {
         udp(&view, problems).map(FlowKind::Udp)
     } else {
-        tcp(&view, item, world, problems).map(|flow| FlowKind::Tcp(Box::new(flow)))
+        tcp(&view, item, world, [from, to], problems).map(|flow| FlowKind::Tcp(Box::new(flow)))
     };
     let dscp = view.get("dscp").map_or(Some(0), |item| item.count(Counted::new("", 0, 63), problems));
     let (from, to) = (from?, to?);
-    let route = route(view.get("route"), from, to, world.network, problems);
-    let return_route = self::route(view.get("return_route"), to, from, world.network, problems);
+    let first_end = match &kind {
+        Some(FlowKind::Tcp(tcp)) => tcp.splits.first().map_or(to, |split| split.at),
+        _ => to,
+    };
+    let route = route(view.get("route"), from, first_end, world.network, problems);
+    let return_route = self::route(view.get("return_route"), first_end, from, world.network, problems);
     let (kind, start, stagger, width, count) = (kind?, start?, stagger?, width?, count?);
     let (route, return_route, dscp) = (route?, return_route?, dscp? as u8);
     let flow = |number: u64| {
@@ -92,7 +97,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     Some((0..count).map(flow).collect())
 }
 
-fn node(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<usize> {
+pub(super) fn node(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<usize> {
     let name = item.text(problems)?;
     let index = network.nodes.iter().position(|node| node == name);
     // Where a link is wrong, a node may be missing for that alone.
@@ -107,7 +112,7 @@ fn node(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<u
 
 /// An explicit route: names of links, each leaving where the one before has led. `NAME` of a duplex link stands for
 /// the direction that fits.
-fn route(
+pub(super) fn route(
     item: Option<Item<'_>>,
     from: usize,
     to: usize,
@@ -145,9 +150,22 @@ fn route(
     Some(Some(path))
 }
 
-fn tcp(view: &View<'_>, item: &Item<'_>, world: &World<'_>, problems: &mut Problems) -> Option<TcpFlow> {
+fn tcp(
+    view: &View<'_>,
+    item: &Item<'_>,
+    world: &World<'_>,
+    ends: [Option<usize>; 2],
+    problems: &mut Problems,
+) -> Option<TcpFlow> {
     let own = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
-    let table = world.tcp.overlaid(&own);
+    let common = world.tcp.overlaid(&own);
+    let (table, splits) = match view.get("split") {
+        Some(item) => {
+            let (first, splits) = splits::read(&item, world, ends, problems)?;
+            (common.overlaid(&first), splits)
+        }
+        None => (common, Vec::new()),
+    };
     let ends = table.resolve(world.variants, (view.span, &format!("{}.tcp", item.path)), problems);
     // A workload is checked also where the settings are wrong.
     let (sender, receiver) = ends.unwrap_or_default();
@@ -160,6 +178,7 @@ fn tcp(view: &View<'_>, item: &Item<'_>, world: &World<'_>, problems: &mut Probl
         variant_name: table.variant().to_owned(),
         profile_name: table.profile().name.to_owned(),
         explicit: table.settings.overrides,
+        splits,
     })
 }
 

@@ -271,15 +271,29 @@ pub(crate) const FLOW: &[Field] = &[
     field("bytes", AMOUNT, "TCP: carries so much, then ends."),
     field("greedy", Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]), "TCP: carries as much as goes through."),
     field("request_response", Shape::Table(REQUEST_RESPONSE), "TCP: requests, each answered before the next."),
-    field("tcp", Shape::TcpSettings { head: true, base: false }, "TCP: settings of this flow."),
+    field("tcp", Shape::TcpSettings { head: true, base: false }, "TCP: settings of this flow, up to its first split."),
+    field("split", Shape::List(&Shape::Table(SPLIT)), "TCP: nodes at which the connection is split, from `from` on."),
     field("rate", Shape::RATE, "UDP: rate on the wire while it sends."),
     field("packet", Shape::SIZE, "UDP: length of a packet on the wire, the 28 B of IPv4 and UDP headers included."),
     field("pattern", Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(ON_OFF)]), "UDP: when it sends; \"cbr\"."),
     field("stop", Shape::DURATION, "UDP: when it stops, from the start of the run."),
 ];
 
+/// A split of a connection, and the leg that leaves it.
+pub(crate) const SPLIT: &[Field] = &[
+    field("at", NODE, "The node."),
+    field("buffer", Shape::SIZE, "Its buffer in each direction, which is the receive buffer of its ends on both legs."),
+    field(
+        "tcp",
+        Shape::TcpSettings { head: true, base: false },
+        "Settings of the leg from this node to the next split, or to the end; those of [tcp] where nothing is said.",
+    ),
+    field("route", Shape::List(&Shape::Text), "Names of the leg's links; the flow's `route` leads to the first split."),
+    field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
+];
+
 /// Keys that only TCP flows have.
-pub(crate) const TCP_ONLY: &[&str] = &["bytes", "greedy", "request_response", "tcp", "return_route"];
+pub(crate) const TCP_ONLY: &[&str] = &["bytes", "greedy", "request_response", "tcp", "split", "return_route"];
 /// Keys that only UDP flows have.
 pub(crate) const UDP_ONLY: &[&str] = &["rate", "packet", "pattern", "stop"];
 

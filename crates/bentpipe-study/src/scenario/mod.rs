@@ -22,6 +22,7 @@ mod schema;
 mod settings;
 mod shape;
 pub mod single;
+mod splits;
 mod suggest;
 mod tcp;
 mod variants;
@@ -97,9 +98,9 @@ pub struct FlowSpec {
     pub dscp: u8,
     /// What it sends.
     pub kind: FlowKind,
-    /// Links from `from` to `to`, where they are given.
+    /// Links from `from` to `to`, where they are given; to the first split of a connection that is split.
     pub route: Option<Vec<usize>>,
-    /// Links from `to` to `from`, where they are given.
+    /// Links back, where they are given.
     pub return_route: Option<Vec<usize>>,
 }
 
@@ -144,6 +145,29 @@ pub struct TcpFlow {
     pub profile_name: String,
     /// What was set explicitly; survives a change of variant.
     pub explicit: TcpOverrides,
+    /// Where it is split, in order from `from` to `to`. The settings above are then those of the first leg.
+    pub splits: Vec<Split>,
+}
+
+/// A node at which a connection is split, and the leg that leaves it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split {
+    /// Index of the node.
+    pub at: usize,
+    /// The end of the leg at this node, which opens it.
+    pub sender: TcpConfig,
+    /// The end at the next split, or at the flow's `to`.
+    pub receiver: TcpConfig,
+    /// Name of the leg's variant.
+    pub variant_name: String,
+    /// Name of its profile.
+    pub profile_name: String,
+    /// What was set explicitly for it.
+    pub explicit: TcpOverrides,
+    /// Links of the leg, where they are given.
+    pub route: Option<Vec<usize>>,
+    /// Links back, where they are given.
+    pub return_route: Option<Vec<usize>>,
 }
 
 impl TcpFlow {
@@ -158,6 +182,7 @@ impl TcpFlow {
             variant_name: variant.to_owned(),
             profile_name: profile.to_owned(),
             explicit,
+            splits: Vec::new(),
         })
     }
 }
@@ -240,7 +265,7 @@ impl Scenario {
         write::scenario(self)
     }
 
-    /// The same scenario with every TCP connection of another variant; what was set explicitly stays.
+    /// The same scenario with every TCP connection, each leg of one that is split, of another variant; what was set explicitly stays.
     ///
     /// # Errors
     /// No variant of the scenario or of the engine's table has this name.
@@ -248,11 +273,17 @@ impl Scenario {
         let mut changed = self.clone();
         for flow in &mut changed.flows {
             let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+            let change = |profile: &str, variant: &mut String, explicit: &mut TcpOverrides, ends| {
+                *explicit = tcp::all_explicit(profile, variant, &self.variants, explicit, &ends)?;
+                name.clone_into(variant);
+                resolve_tcp(profile, name, &self.variants, explicit)
+            };
             let ends = (tcp.sender, tcp.receiver);
-            tcp.explicit =
-                tcp::all_explicit(&tcp.profile_name, &tcp.variant_name, &self.variants, &tcp.explicit, &ends)?;
-            (tcp.sender, tcp.receiver) = resolve_tcp(&tcp.profile_name, name, &self.variants, &tcp.explicit)?;
-            tcp.variant_name = name.to_owned();
+            (tcp.sender, tcp.receiver) = change(&tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
+            for leg in &mut tcp.splits {
+                let ends = (leg.sender, leg.receiver);
+                (leg.sender, leg.receiver) = change(&leg.profile_name, &mut leg.variant_name, &mut leg.explicit, ends)?;
+            }
         }
         Ok(changed)
     }

@@ -129,10 +129,12 @@ fn check_reachable(scenario: &Scenario, places: &[(super::error::Span, String)],
         if last.replace(*span) == Some(*span) {
             continue;
         }
-        let forward = flow.route.is_none().then(|| topology::path(scenario, flow.from, flow.to));
-        let needs_return = matches!(flow.kind, FlowKind::Tcp(_)) && flow.return_route.is_none();
-        let back = needs_return.then(|| topology::path(scenario, flow.to, flow.from));
-        for unreachable in [forward, back].into_iter().flatten().filter_map(Result::err) {
+        let needs_return = matches!(flow.kind, FlowKind::Tcp(_));
+        let paths = topology::legs(flow).into_iter().flat_map(|leg| {
+            let back = needs_return.then(|| leg.return_path(scenario));
+            [Some(leg.forward_path(scenario)), back]
+        });
+        for unreachable in paths.flatten().filter_map(Result::err) {
             let Unreachable { from, to } = &unreachable;
             let mistake = Mistake::new(path, unreachable.to_string())
                 .expected(format!("links that lead from `{from}` to `{to}`"));

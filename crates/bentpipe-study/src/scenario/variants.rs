@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::VARIANTS;
+use bentpipe_engine::units::Bytes;
 
 use super::document::{Table, Value};
 use super::error::{Mistake, Problems, Span};
@@ -108,6 +109,12 @@ fn unknown_variant(unknown: &UnknownName, key: &str, name: &str, variants: &Vari
 }
 
 impl Placed {
+    /// Sets the receive buffer of one end.
+    pub(super) fn receive_buffer(&mut self, end: End, bytes: Bytes) {
+        // A buffer of no segment is refused where all settings of an end are looked at.
+        self.cells(Some(end)).insert("receive_buffer", Cell::Size(bytes.get()));
+    }
+
     /// Where a setting was given, or `otherwise`.
     fn place(&self, end: End, key: &'static str, otherwise: (Span, &str)) -> (Span, String) {
         let own = self.places.get(&(Some(end), key)).or_else(|| self.places.get(&(None, key)));

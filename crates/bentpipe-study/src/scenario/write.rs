@@ -5,6 +5,7 @@ use bentpipe_engine::link::{
 };
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{Arq, Fec, Order};
+use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Duration, Probability};
 use toml::{Table, Value};
 
@@ -12,8 +13,7 @@ use super::quantity::{SIZE, format_duration, format_probability, format_rate};
 use super::settings::{Cell, setting};
 use super::tcp::all_explicit;
 use super::{
-    ChannelSpec, FlowKind, FlowSpec, LayerSpec, LinkSpec, Scenario, TcpFlow, TcpOverrides, UdpFlow, UdpPattern,
-    Workload,
+    ChannelSpec, FlowKind, FlowSpec, LayerSpec, LinkSpec, Scenario, Split, TcpOverrides, UdpFlow, UdpPattern, Workload,
 };
 
 /// A table of these keys and values.
@@ -243,7 +243,7 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
     }
     for (key, route) in [("route", &spec.route), ("return_route", &spec.return_route)] {
         if let Some(route) = route {
-            put(key, Value::Array(route.iter().map(|link| text(&scenario.links[*link].name)).collect()));
+            put(key, links(route, scenario));
         }
     }
     match &spec.kind {
@@ -262,7 +262,11 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
                     ]),
                 ),
             }
-            put("tcp", settings(tcp, scenario));
+            let own = (&tcp.profile_name, &tcp.variant_name, &tcp.explicit, &(tcp.sender, tcp.receiver));
+            put("tcp", settings(own, scenario));
+            if !tcp.splits.is_empty() {
+                put("split", Value::Array(tcp.splits.iter().map(|leg| split(leg, scenario)).collect()));
+            }
         }
         FlowKind::Udp(UdpFlow { rate, packet, pattern, stop }) => {
             put("rate", text(format_rate(*rate)));
@@ -281,14 +285,32 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
     Value::Table(flow)
 }
 
-fn settings(tcp: &TcpFlow, scenario: &Scenario) -> Value {
-    let ends = (tcp.sender, tcp.receiver);
+fn split(leg: &Split, scenario: &Scenario) -> Value {
+    let mut split = Table::new();
+    split.insert("at".into(), text(&scenario.nodes[leg.at]));
+    for (key, route) in [("route", &leg.route), ("return_route", &leg.return_route)] {
+        if let Some(route) = route {
+            split.insert(key.into(), links(route, scenario));
+        }
+    }
+    let own = (&leg.profile_name, &leg.variant_name, &leg.explicit, &(leg.sender, leg.receiver));
+    split.insert("tcp".into(), settings(own, scenario));
+    Value::Table(split)
+}
+
+fn links(route: &[usize], scenario: &Scenario) -> Value {
+    Value::Array(route.iter().map(|link| text(&scenario.links[*link].name)).collect())
+}
+
+/// Profile, variant, explicit settings and both ends.
+type Connection<'a> = (&'a String, &'a String, &'a TcpOverrides, &'a (TcpConfig, TcpConfig));
+
+fn settings((profile, variant, given, ends): Connection<'_>, scenario: &Scenario) -> Value {
     // Names that stand for nothing are possible in a value made by hand; its settings are then written as given.
-    let explicit = all_explicit(&tcp.profile_name, &tcp.variant_name, &scenario.variants, &tcp.explicit, &ends)
-        .unwrap_or_else(|_| tcp.explicit.clone());
+    let explicit = all_explicit(profile, variant, &scenario.variants, given, ends).unwrap_or_else(|_| given.clone());
     let mut settings = Table::new();
-    settings.insert("profile".into(), text(&tcp.profile_name));
-    settings.insert("variant".into(), text(&tcp.variant_name));
+    settings.insert("profile".into(), text(profile));
+    settings.insert("variant".into(), text(variant));
     settings.extend(overrides(&explicit));
     Value::Table(settings)
 }

@@ -1,0 +1,68 @@
+//! A node that splits a flow: the engine's splice between two connections of the world.
+
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::splice::{Leg, Splice, SpliceInput, SpliceOutput};
+use bentpipe_engine::tcp::{Segment, TcpConfig};
+use bentpipe_engine::{Context, Machine, Probe, Step};
+
+use crate::packet::{self, Parcel, Store};
+
+/// A splice, and which ends of the world its legs are.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) splice: Splice,
+    ends: [u32; 2],
+    ns2_lengths: [bool; 2],
+    opened: bool,
+}
+
+impl Gateway {
+    /// The settings and the ends of the near and the far leg.
+    pub(crate) fn new(configs: [TcpConfig; 2], ends: [u32; 2]) -> Self {
+        Gateway {
+            splice: Splice::new(configs[0], configs[1], ends.map(Who)),
+            ends,
+            ns2_lengths: configs.map(|config| config.shortcuts.ns2_lengths),
+            opened: false,
+        }
+    }
+
+    /// The end under which the agenda knows it.
+    pub(crate) fn slot(&self) -> usize {
+        self.ends[0] as usize
+    }
+
+    /// Its end on the far leg.
+    pub(crate) fn far_end(&self) -> usize {
+        self.ends[1] as usize
+    }
+
+    fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if !core::mem::replace(&mut self.opened, true) {
+            self.splice.handle(cx, SpliceInput::Open);
+        }
+    }
+
+    /// A segment has come on this leg.
+    pub(crate) fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, segment: Segment) {
+        self.open(cx);
+        self.splice.handle(cx, SpliceInput::Segment(leg, segment));
+    }
+
+    /// The next packet to send at `cx.now`, or when to ask again.
+    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        self.open(cx);
+        loop {
+            match self.splice.poll(cx) {
+                Step::Do(SpliceOutput::Transmit(leg, segment)) => {
+                    let end = self.ends[leg as usize];
+                    let length = packet::wire_len(&segment, self.ns2_lengths[leg as usize]);
+                    return Step::Do(packets.put_segment(end / 2, leg == Leg::Far, length, &segment));
+                }
+                // Nobody keeps bytes in virtual time, and what broke shows at the flow's ends.
+                Step::Do(SpliceOutput::Passed(..) | SpliceOutput::Closed(_)) => {}
+                Step::Wait(until) => return Step::Wait(until),
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `split` of a flow: the nodes at which its connection is split, and the settings of the legs that leave them.
+
+use bentpipe_engine::units::Bytes;
+
+use super::Split;
+use super::error::Problems;
+use super::flows::{World, node, route};
+use super::grammar::{FLOW, SPLIT};
+use super::reader::Item;
+use super::shape::Shape;
+use super::variants::{TcpTable, tcp_table};
+
+/// What is said of one split, before its leg has a receiver.
+struct Said<'a> {
+    at: usize,
+    item: Item<'a>,
+    buffer: Option<Bytes>,
+    table: TcpTable,
+}
+
+/// Reads `split`, whose legs take the settings of `[tcp]` where they say nothing: what the flow says is for its first
+/// leg. Answers what that one has otherwise for it, which is the receive buffer at the first split, and the splits.
+pub(super) fn read(
+    item: &Item<'_>,
+    world: &World<'_>,
+    [from, to]: [Option<usize>; 2],
+    problems: &mut Problems,
+) -> Option<(TcpTable, Vec<Split>)> {
+    let shape = FLOW.iter().find(|field| field.key == "split").map_or(Shape::Text, |field| field.shape);
+    let entries = item.list(&shape, problems)?;
+    if entries.is_empty() {
+        item.refuse(problems, format!("`{}` is empty", item.path), Some("nodes at which the flow is split".to_owned()));
+        return None;
+    }
+    let mut said: Vec<Said<'_>> = Vec::new();
+    for entry in entries {
+        let view = entry.table(SPLIT, problems)?;
+        let place = view.require("at", problems)?;
+        let at = node(&place, world.network, problems)?;
+        let taken = said.iter().any(|split| split.at == at) || [from, to].contains(&Some(at));
+        if taken {
+            let message = format!("the connection has an end at `{}` already", world.network.nodes[at]);
+            place.refuse(problems, message, Some("a node between `from` and `to`, each once".to_owned()));
+            return None;
+        }
+        let buffer = match view.get("buffer") {
+            Some(item) => Some(item.size(problems)?),
+            None => None,
+        };
+        let table = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
+        said.push(Said { at, item: entry, buffer, table });
+    }
+    let mut first = TcpTable::default();
+    let mut splits = Vec::new();
+    let ends: Vec<_> = said.iter().map(|split| Some(split.at)).skip(1).chain([to]).collect();
+    let buffers: Vec<_> = said.iter().map(|split| split.buffer).chain([None]).collect();
+    if let Some(buffer) = buffers[0] {
+        first.settings.receive_buffer(super::tcp::End::Receiver, buffer);
+    }
+    for (index, split) in said.into_iter().enumerate() {
+        let mut table = world.tcp.overlaid(&split.table);
+        if let Some(buffer) = buffers[index] {
+            table.settings.receive_buffer(super::tcp::End::Sender, buffer);
+        }
+        if let Some(buffer) = buffers[index + 1] {
+            table.settings.receive_buffer(super::tcp::End::Receiver, buffer);
+        }
+        let path = format!("{}.tcp", split.item.path);
+        let (sender, receiver) = table.resolve(world.variants, (split.item.node.span, &path), problems)?;
+        let view = split.item.table(SPLIT, problems)?;
+        let next = ends[index]?;
+        splits.push(Split {
+            at: split.at,
+            sender,
+            receiver,
+            variant_name: table.variant().to_owned(),
+            profile_name: table.profile().name.to_owned(),
+            route: route(view.get("route"), split.at, next, world.network, problems)?,
+            return_route: route(view.get("return_route"), next, split.at, world.network, problems)?,
+            explicit: table.settings.overrides,
+        });
+    }
+    Some((first, splits))
+}

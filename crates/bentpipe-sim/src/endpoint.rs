@@ -5,15 +5,17 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use bentpipe_engine::splice::Leg;
+use bentpipe_engine::stp::{self, StpConfig};
 use bentpipe_engine::tcp::{
     Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, TcbCache, TcbSharing, TcpConfig,
 };
 use bentpipe_engine::units::{Time, TransmitClock};
-use bentpipe_engine::{Context, Machine, Probe, Step};
+use bentpipe_engine::{Context, Probe, Step};
 use bentpipe_study::scenario::{UdpFlow, UdpPattern, Workload};
 
 use crate::layer::LayerEnd;
 use crate::packet::{self, Parcel, Store};
+use crate::transport::Transport;
 
 /// One end of a flow.
 #[derive(Clone, Debug)]
@@ -36,7 +38,7 @@ pub(crate) enum Endpoint {
 /// A connection and its application.
 #[derive(Clone, Debug)]
 pub(crate) struct TcpEnd {
-    pub(crate) connection: Connection,
+    pub(crate) connection: Transport,
     workload: Workload,
     client: bool,
     flow: u32,
@@ -57,6 +59,8 @@ pub(crate) struct TcpEnd {
     shared: Option<Rc<RefCell<TcbCache>>>,
     bare_first: bool,
     ns2_lengths: bool,
+    /// When the opening was done.
+    pub(crate) connected_at: Option<Time>,
     /// When the last byte to be sent was acknowledged, and the last one expected arrived.
     pub(crate) acked_at: Option<Time>,
     pub(crate) received_at: Option<Time>,
@@ -68,6 +72,26 @@ const ENDLESS: u64 = 1 << 50;
 
 impl TcpEnd {
     pub(crate) fn new(
+        config: TcpConfig,
+        role: Role,
+        workload: Workload,
+        flow: u32,
+        start: Time,
+        shared: &Rc<RefCell<TcbCache>>,
+    ) -> Self {
+        let connection = Transport::Tcp(Connection::new(config, role));
+        Self::over(connection, config, role, workload, flow, start, shared)
+    }
+
+    /// An end of an STP connection.
+    pub(crate) fn stp(config: StpConfig, role: Role, workload: Workload, flow: u32, start: Time) -> Self {
+        let connection = Transport::Stp(Box::new(stp::Connection::new(config, role)));
+        Self::over(connection, TcpConfig::default(), role, workload, flow, start, &Rc::default())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "an end is all of this")]
+    fn over(
+        connection: Transport,
         config: TcpConfig,
         role: Role,
         workload: Workload,
@@ -90,7 +114,7 @@ impl TcpEnd {
         };
         let three_way = config.shortcuts.handshake == Handshake::ThreeWay;
         TcpEnd {
-            connection: Connection::new(config, role),
+            connection,
             workload,
             client,
             flow,
@@ -105,6 +129,7 @@ impl TcpEnd {
             shared: (config.tcb_sharing != TcbSharing::Off).then(|| shared.clone()),
             bare_first: config.shortcuts.ns2_bare_first_segment && config.shortcuts.handshake == Handshake::None,
             ns2_lengths: config.shortcuts.ns2_lengths,
+            connected_at: None,
             acked_at: None,
             received_at: None,
             aborted: None,
@@ -243,6 +268,9 @@ impl TcpEnd {
                 self.connection.handle(cx, Input::Close);
             }
             Output::Connected | Output::Closed(_) => {}
+        }
+        if *output == Output::Connected {
+            self.connected_at = Some(cx.now);
         }
         None
     }

@@ -15,6 +15,7 @@ mod observe;
 mod packet;
 pub mod record;
 mod run;
+mod transport;
 mod world;
 
 pub use fingerprint::Fingerprint;

@@ -26,7 +26,7 @@ pub(crate) fn ports(flow: u32) -> Ports {
 /// What a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Body {
-    /// A TCP segment.
+    /// A segment of TCP, or of STP where the flow is one: both have the same values, the wire tells them apart.
     Tcp(Segment),
     /// A UDP datagram, the n-th of its flow.
     Udp(u64),

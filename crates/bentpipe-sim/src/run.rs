@@ -7,7 +7,7 @@ use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::Time;
-use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, Workload};
+use bentpipe_study::scenario::{FlowSpec, Scenario, Workload};
 use bentpipe_study::topology::Unreachable;
 use rayon::prelude::*;
 
@@ -106,7 +106,7 @@ pub fn run_with<O: Observer>(
 
 /// Whether a flow ends by itself.
 fn is_finite(flow: &FlowSpec) -> bool {
-    matches!(&flow.kind, FlowKind::Tcp(tcp) if !matches!(tcp.workload, Workload::Greedy { .. }))
+    flow.kind.workload().is_some_and(|workload| !matches!(workload, Workload::Greedy { .. }))
 }
 
 /// Runs a scenario once per seed, on `threads` threads (0: as many as there are cores). The results stand in the

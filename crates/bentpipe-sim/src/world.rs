@@ -84,6 +84,8 @@ pub(crate) struct World {
 pub struct FlowResult {
     /// When it started.
     pub start: Time,
+    /// When the opening was done at the sender, from which moment on it sends data.
+    pub connected_at: Option<Time>,
     /// When the ACK of the last byte arrived at the sender.
     pub acked_at: Option<Time>,
     /// When the last missing byte arrived at the receiver.
@@ -143,6 +145,11 @@ impl World {
                     };
                     world.ends.push(end(tcp.sender, Role::Active, &there));
                     world.ends.push(end(receiver, Role::Passive, &back));
+                }
+                FlowKind::Stp(stp) => {
+                    let end =
+                        |role| Endpoint::Tcp(Box::new(TcpEnd::stp(stp.config, role, stp.workload, n as u32, start)));
+                    world.ends.extend([end(Role::Active), end(Role::Passive)]);
                 }
                 FlowKind::Udp(udp) => {
                     world.ends.push(Endpoint::UdpSource(UdpSource::new(udp, n as u32, start, seed, &flow.name)));
@@ -429,6 +436,7 @@ impl World {
         match (&self.ends[2 * n], &self.ends[self.goals[n] as usize]) {
             (Endpoint::Tcp(from), Endpoint::Tcp(to)) => FlowResult {
                 start,
+                connected_at: from.connected_at,
                 acked_at: from.acked_at,
                 // With requests and responses the client's last byte ends the flow.
                 received_at: from.received_at.or(to.received_at),
@@ -440,6 +448,7 @@ impl World {
             },
             (Endpoint::UdpSource(from), Endpoint::UdpSink { received, bytes }) => FlowResult {
                 start,
+                connected_at: None,
                 acked_at: None,
                 received_at: None,
                 delivered: *bytes,

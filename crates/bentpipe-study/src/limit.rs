@@ -15,13 +15,13 @@
 //! **Goodput.** The bottleneck's rate, less the headers and the packets that the channel loses: min over links of
 //! r_i times the product over j ≥ i of (1-p_j), times payload over wire length.
 //!
-//! Neither counts other flows, ACKs on a shared line, or the segments that must be sent again.
+//! Neither counts other flows, ACKs on a shared line, headers of the links' own, or the segments that must be sent again.
 
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use crate::scenario::{FlowKind, FlowSpec, Scenario, TcpFlow, Workload, mean_secs};
+use crate::scenario::{FlowKind, FlowSpec, Scenario, Workload, mean_secs};
 use crate::topology::{self, Unreachable};
 
 /// IPv4 and TCP headers without options.
@@ -37,29 +37,37 @@ pub struct Limit {
     pub goodput: Option<f64>,
 }
 
-/// The limits of a TCP flow; `None` for UDP, which sends what it sends.
+/// The limits of a connection; `None` for UDP, which sends what it sends.
 ///
 /// # Errors
 /// The ends of the flow are not joined.
 pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>, Unreachable> {
-    let FlowKind::Tcp(tcp) = &flow.kind else { return Ok(None) };
+    let (sizes, opening, workload) = match &flow.kind {
+        FlowKind::Tcp(tcp) => {
+            let further = tcp.splits.iter().map(|split| SegmentSize::between(&split.sender, &split.receiver));
+            let sizes = std::iter::once(SegmentSize::between(&tcp.sender, &tcp.receiver)).chain(further).collect();
+            (sizes, tcp.sender.shortcuts.handshake, tcp.workload)
+        }
+        // STP's header is as long as TCP's, and it opens in the same way.
+        FlowKind::Stp(stp) => {
+            let size = SegmentSize { payload: stp.config.mss as u32, headers: HEADERS };
+            (vec![size], Handshake::ThreeWay, stp.workload)
+        }
+        FlowKind::Udp(_) => return Ok(None),
+    };
     let links = |path: &[usize]| path.iter().map(|&index| &scenario.links[index].config).collect::<Vec<_>>();
     let mut legs = Vec::new();
     for leg in topology::legs(flow) {
         legs.push((links(&leg.forward_path(scenario)?), links(&leg.return_path(scenario)?)));
     }
-    let answers = matches!(tcp.workload, Workload::RequestResponse { .. });
+    let answers = matches!(workload, Workload::RequestResponse { .. });
     // Each leg repairs its own losses.
-    let sizes =
-        std::iter::once((&tcp.sender, &tcp.receiver)).chain(tcp.splits.iter().map(|s| (&s.sender, &s.receiver)));
-    let goodputs = sizes
-        .clone()
-        .zip(&legs)
-        .filter_map(|((a, b), (there, back))| goodput(if answers { back } else { there }, SegmentSize::between(a, b)));
+    let goodputs = sizes.iter().zip(&legs);
+    let goodputs = goodputs.filter_map(|(size, (there, back))| goodput(if answers { back } else { there }, *size));
     // The largest payload of all legs, as if every leg had it: a bound from below.
-    let size = sizes.map(|(a, b)| SegmentSize::between(a, b)).max_by_key(|size| size.payload);
-    let size = size.unwrap_or_else(|| SegmentSize::between(&tcp.sender, &tcp.receiver));
-    Ok(Some(Limit { time: workload_time(tcp, &legs, size), goodput: goodputs.reduce(f64::min) }))
+    let size = *sizes.iter().max_by_key(|size| size.payload).expect("a flow has a leg");
+    let time = workload_time((workload, opening, size), &legs);
+    Ok(Some(Limit { time, goodput: goodputs.reduce(f64::min) }))
 }
 
 /// What the handshakes put before the data. The far leg of a split opens when the SYN reaches it, so both open at once.
@@ -75,14 +83,17 @@ fn handshake_time(legs: &[(Vec<&LinkConfig>, Vec<&LinkConfig>)]) -> Duration {
     data - asked
 }
 
-fn workload_time(tcp: &TcpFlow, legs: &[(Vec<&LinkConfig>, Vec<&LinkConfig>)], size: SegmentSize) -> Option<Duration> {
+fn workload_time(
+    (workload, opening, size): (Workload, Handshake, SegmentSize),
+    legs: &[(Vec<&LinkConfig>, Vec<&LinkConfig>)],
+) -> Option<Duration> {
     let there = &legs.iter().flat_map(|(there, _)| there.iter().copied()).collect::<Vec<_>>();
     let back = &legs.iter().rev().flat_map(|(_, back)| back.iter().copied()).collect::<Vec<_>>();
-    let handshake = match tcp.sender.shortcuts.handshake {
+    let handshake = match opening {
         Handshake::None => Duration::ZERO,
         Handshake::ThreeWay | Handshake::OneWay => handshake_time(legs),
     };
-    match tcp.workload {
+    match workload {
         Workload::Bulk(bytes) => Some(handshake + transfer_time(there, bytes, size)),
         Workload::Greedy { .. } => None,
         Workload::RequestResponse { request, response, think, count } => {

@@ -121,7 +121,7 @@ impl Leg<'_> {
 pub fn legs(flow: &FlowSpec) -> Vec<Leg<'_>> {
     let splits = match &flow.kind {
         FlowKind::Tcp(tcp) => tcp.splits.as_slice(),
-        FlowKind::Udp(_) => &[],
+        FlowKind::Stp(_) | FlowKind::Udp(_) => &[],
     };
     let ends = |n: usize| splits.get(n).map_or(flow.to, |split| split.at);
     let first =

@@ -148,7 +148,7 @@ fn parse(text: &str) -> Scenario {
 fn tcp<'s>(scenario: &'s Scenario, name: &str) -> &'s TcpFlow {
     match &scenario.flows.iter().find(|flow| flow.name == name).expect("there").kind {
         FlowKind::Tcp(tcp) => tcp,
-        FlowKind::Udp(_) => panic!("a TCP flow"),
+        FlowKind::Stp(_) | FlowKind::Udp(_) => panic!("a TCP flow"),
     }
 }
 

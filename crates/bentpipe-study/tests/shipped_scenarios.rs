@@ -21,7 +21,7 @@ fn load(name: &str, sets: &[(&str, &str)]) -> Scenario {
 fn tcp(scenario: &Scenario, index: usize) -> &TcpFlow {
     match &scenario.flows[index].kind {
         FlowKind::Tcp(tcp) => tcp,
-        FlowKind::Udp(_) => panic!("a TCP flow"),
+        FlowKind::Stp(_) | FlowKind::Udp(_) => panic!("a TCP flow"),
     }
 }
 

@@ -48,7 +48,7 @@ fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> String {
     for (flow, look) in scenario.flows.iter().zip(&outlook.flows) {
         let tcp = match &flow.kind {
             FlowKind::Tcp(tcp) => Some(&**tcp),
-            FlowKind::Udp(_) => None,
+            FlowKind::Stp(_) | FlowKind::Udp(_) => None,
         };
         match groups.iter_mut().find(|group| group.takes(look, tcp)) {
             Some(group) => group.names.push(&look.name),

@@ -119,6 +119,7 @@ fn taps(args: &Run, scenario: &Scenario) -> Result<Vec<Tap>, Failure> {
 fn picture(scenario: &Scenario, sequence: &Sequence) -> Figure {
     let tcp = scenario.flows.iter().enumerate().filter_map(|(n, flow)| match &flow.kind {
         FlowKind::Tcp(tcp) => Some((n, format!("{} ({})", flow.name, tcp.variant_name))),
+        FlowKind::Stp(_) => Some((n, format!("{} (stp)", flow.name))),
         FlowKind::Udp(_) => None,
     });
     let panels = tcp.take(PANELS).map(|(n, title)| sequence.panel(n, &title, None)).collect();

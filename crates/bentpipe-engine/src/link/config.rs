@@ -142,6 +142,8 @@ pub struct LinkConfig {
     pub rate: Option<Rate>,
     /// Propagation delay.
     pub delay: Duration,
+    /// Bytes that the link's own header adds to each packet on the line.
+    pub header: u32,
     /// Queue before the line.
     pub queue: QueueConfig,
     /// State of the channel over time.
@@ -164,6 +166,7 @@ impl LinkConfig {
         LinkConfig {
             rate,
             delay,
+            header: 0,
             queue: QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail },
             channel: ChannelConfig::Clear,
             good: LossConfig::NONE,

@@ -50,7 +50,7 @@ pub struct LinkCounters {
     pub offered: u64,
     /// Delivered.
     pub delivered: u64,
-    /// Bytes delivered.
+    /// Bytes delivered, the link's own headers included.
     pub delivered_bytes: u64,
     /// Lost because the queue was full.
     pub dropped_full: u64,
@@ -103,6 +103,7 @@ struct Sky {
 pub struct Link<P> {
     clock: Option<TransmitClock>,
     delay: Duration,
+    header: u32,
     limit: QueueLimit,
     red: Option<Red>,
     sky: Option<Box<Sky>>,
@@ -149,6 +150,7 @@ impl<P: Wire> Link<P> {
         Link {
             clock: config.rate.map(TransmitClock::new),
             delay: config.delay,
+            header: config.header,
             limit: config.queue.limit,
             red,
             sky,
@@ -205,7 +207,7 @@ impl<P: Wire> Link<P> {
             return false;
         }
         let start = self.busy_until.max(cx.now);
-        let transmission = self.clock.as_mut().map_or(Duration::ZERO, |clock| clock.transmit(length));
+        let transmission = self.clock.as_mut().map_or(Duration::ZERO, |clock| clock.transmit(length + self.header));
         self.busy_until = start + transmission;
         let mut arrives = self.busy_until + self.delay;
         let mut lost = false;
@@ -217,7 +219,7 @@ impl<P: Wire> Link<P> {
             if arrives < self.last_arrival {
                 arrives = self.last_arrival + transmission;
             }
-            lost = sky.loses(arrives, length);
+            lost = sky.loses(arrives, length + self.header);
         }
         self.last_arrival = arrives;
         self.in_flight.push_back(InFlight { arrives, begun: start, lost, packet });
@@ -254,7 +256,7 @@ impl<P: Wire> Link<P> {
             return Some(Arrival { packet, outcome: Outcome::Lost });
         }
         self.counters.delivered += 1;
-        self.counters.delivered_bytes += packet.wire_len() as u64;
+        self.counters.delivered_bytes += (packet.wire_len() + self.header) as u64;
         Some(Arrival { packet, outcome: Outcome::Delivered })
     }
 

@@ -8,6 +8,7 @@ mod channel;
 mod config;
 #[allow(clippy::module_inception)]
 mod link;
+pub mod modulation;
 mod queue;
 mod sequence;
 

@@ -62,6 +62,7 @@ pub(super) fn topology_svg(scenario: &Scenario) -> String {
     for (n, flow) in scenario.flows.iter().enumerate() {
         let what = match &flow.kind {
             FlowKind::Tcp(_) => "TCP".to_owned(),
+            FlowKind::Stp(_) => "STP".to_owned(),
             FlowKind::Udp(udp) => format!("CBR {} Mbit/s", udp.rate.bits_per_second() as f64 / 1e6),
         };
         let (from, to) = (&scenario.nodes[flow.from], &scenario.nodes[flow.to]);

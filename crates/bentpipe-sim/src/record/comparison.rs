@@ -23,7 +23,7 @@ const DRAWS: usize = 4000;
 pub enum Measure {
     /// Time of the slowest transfer of a run, seconds: less is better.
     SlowestTimeS,
-    /// Goodput of all TCP flows together, bits per second: more is better.
+    /// Goodput of all connections together, bits per second: more is better.
     GoodputBitS,
 }
 
@@ -31,7 +31,7 @@ impl Measure {
     /// What a scenario's runs are compared by.
     pub fn of(scenario: &Scenario) -> Self {
         let ends =
-            |kind: &FlowKind| matches!(kind, FlowKind::Tcp(tcp) if !matches!(tcp.workload, Workload::Greedy { .. }));
+            |kind: &FlowKind| kind.workload().is_some_and(|workload| !matches!(workload, Workload::Greedy { .. }));
         if scenario.flows.iter().any(|flow| ends(&flow.kind)) { Measure::SlowestTimeS } else { Measure::GoodputBitS }
     }
 

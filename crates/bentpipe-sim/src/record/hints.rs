@@ -1,5 +1,6 @@
 //! What follows from a flow's numbers, in plain words.
 
+use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::{Growth, Startup};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, TcpFlow, Workload};
@@ -12,6 +13,9 @@ pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize) -> Vec<
     if let FlowKind::Tcp(tcp) = &flow.kind {
         window(outlook, tcp, &mut hints);
         startup(outlook, tcp, &mut hints);
+    }
+    if let FlowKind::Stp(stp) = &flow.kind {
+        constant_window(outlook, &stp.config, &mut hints);
     }
     if outlook.queue.is_none() && outlook.bottleneck.is_some() {
         hints.push("the queue is unlimited: nothing is lost in it, but delay may grow without bound".into());
@@ -26,6 +30,23 @@ pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize) -> Vec<
         hints.push(format!("{others} the bottleneck{but}"));
     }
     hints
+}
+
+/// What STP provisions beside what the path is.
+fn constant_window(outlook: &FlowOutlook, config: &StpConfig, hints: &mut Vec<String>) {
+    let window = config.window(config.mss).min(u64::from(config.receive_buffer));
+    let segments = window / u64::from(config.mss);
+    hints.push(format!("STP keeps a window of {segments} segments, {window} B, whatever is lost"));
+    let rto = config.rto.as_millis_f64();
+    if rto <= outlook.rtt_ms {
+        let rtt = outlook.rtt_ms;
+        hints.push(format!("its timers run {rto} ms, less than the round trip of {rtt} ms: all is sent again"));
+    }
+    if outlook.bottleneck_bit_s.is_some_and(|rate| config.rate.bits_per_second() > rate) {
+        hints.push(
+            "more is provisioned for it than the bottleneck carries: the rest of its window waits in a queue".into(),
+        );
+    }
 }
 
 /// The most that the ends let be outstanding, bytes.

@@ -2,12 +2,14 @@
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::units::Duration;
+use bentpipe_engine::wire::stp;
 use bentpipe_study::limit::{Limit, SegmentSize, flow_limit, mean_loss};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, Workload};
 use bentpipe_study::topology::{self, Unreachable};
 use serde::Serialize;
 
 use super::hints;
+use crate::packet::IPV4_HEADER;
 
 /// A scenario's flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -82,11 +84,15 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
             let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
             (size.payload + size.headers, matches!(tcp.workload, Workload::RequestResponse { .. }))
         }
+        FlowKind::Stp(stp) => {
+            let headers = IPV4_HEADER + stp::HEADER as u32;
+            (stp.config.mss as u32 + headers, matches!(stp.workload, Workload::RequestResponse { .. }))
+        }
         FlowKind::Udp(udp) => (udp.packet, false),
     };
     // Datagrams need no way back.
     let back = match &flow.kind {
-        FlowKind::Tcp(_) => topology::return_path(scenario, flow)?,
+        FlowKind::Tcp(_) | FlowKind::Stp(_) => topology::return_path(scenario, flow)?,
         FlowKind::Udp(_) => topology::return_path(scenario, flow).unwrap_or_default(),
     };
     let (start, data, acks) = if answers { (flow.to, back, forward) } else { (flow.from, forward, back) };
@@ -135,8 +141,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
 fn sharing(scenario: &Scenario, flow: &FlowSpec, link: Option<usize>) -> usize {
     let Some(link) = link else { return 0 };
     let passes = |other: &&FlowSpec| {
-        let answers =
-            matches!(&other.kind, FlowKind::Tcp(tcp) if matches!(tcp.workload, Workload::RequestResponse { .. }));
+        let answers = matches!(other.kind.workload(), Some(Workload::RequestResponse { .. }));
         let path =
             if answers { topology::return_path(scenario, other) } else { topology::forward_path(scenario, other) };
         other.name != flow.name && path.is_ok_and(|path| path.contains(&link))

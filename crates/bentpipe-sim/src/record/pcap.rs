@@ -17,6 +17,7 @@ use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::ip::{self, Addresses};
 use bentpipe_engine::wire::seq::Numbering;
+use bentpipe_engine::wire::stp;
 use bentpipe_engine::wire::tcp::Translation;
 use bentpipe_engine::wire::{EmitError, udp};
 use bentpipe_study::scenario::{FlowKind, Scenario};
@@ -58,6 +59,8 @@ pub struct Pcap {
     flows: Vec<(usize, usize)>,
     /// What each end of each connection knows of it; UDP uses addresses and ports alone.
     ends: Vec<Translation>,
+    /// Flows of STP, whose segments go under another header.
+    is_stp: Vec<bool>,
     buffer: Vec<u8>,
 }
 
@@ -111,6 +114,7 @@ impl Pcap {
             links: scenario.links.iter().map(|link| (link.from, link.to)).collect(),
             flows: connections.iter().map(|(.., leg)| (leg.from, leg.to)).collect(),
             ends,
+            is_stp: scenario.flows.iter().map(|flow| matches!(flow.kind, FlowKind::Stp(_))).collect(),
             buffer: vec![0; LONGEST],
         })
     }
@@ -146,9 +150,17 @@ impl Pcap {
 
     /// Writes the packet into the buffer; answers the bytes of its headers and of all of it.
     fn emit(&mut self, packet: &Packet) -> Result<(usize, usize), EmitError> {
+        // On a further leg of a flow that is split there is TCP alone.
+        let is_stp = self.is_stp.get(packet.flow as usize).is_some_and(|is| *is);
         let end = &mut self.ends[2 * packet.flow as usize + usize::from(!packet.forward)];
         let (ip_header, rest) = self.buffer.split_at_mut(IPV4_HEADER as usize);
         let (protocol, length, payload) = match packet.body {
+            Body::Tcp(segment) if is_stp => {
+                let payload = usize::from(segment.len);
+                let Translation { addresses, ports, iss, irs, .. } = *end;
+                let stp = stp::Translation { addresses, ports, iss, irs };
+                (stp::PROTOCOL, stp.emit(&segment, &[&ZEROS[..payload]], rest)?, payload)
+            }
             Body::Tcp(segment) => {
                 let payload = usize::from(segment.len);
                 (ip::TCP, end.emit(&segment, &[&ZEROS[..payload]], rest)?, payload)

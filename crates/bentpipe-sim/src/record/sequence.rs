@@ -93,6 +93,10 @@ impl Numbers {
                     payload: f64::from(SegmentSize::between(sender, receiver).payload),
                 }
             }
+            FlowKind::Stp(stp) => Numbers {
+                data_end: u32::from(matches!(stp.workload, Workload::RequestResponse { .. })),
+                payload: f64::from(stp.config.mss),
+            },
             FlowKind::Udp(_) => Numbers { data_end: 0, payload: 1.0 },
         }
     }

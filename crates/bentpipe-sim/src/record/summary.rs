@@ -160,13 +160,15 @@ pub(super) fn elapsed(flow: &FlowResult) -> Option<f64> {
 
 impl FlowSummary {
     fn new(scenario: &Scenario, spec: &FlowSpec, flow: &FlowResult, end: Time) -> Self {
-        let tcp = match &spec.kind {
-            FlowKind::Tcp(tcp) => Some(&**tcp),
-            FlowKind::Udp(_) => None,
+        let workload = spec.kind.workload();
+        let (variant, profile) = match &spec.kind {
+            FlowKind::Tcp(tcp) => (Some(tcp.variant_name.clone()), Some(tcp.profile_name.clone())),
+            FlowKind::Stp(_) => (Some("stp".to_owned()), None),
+            FlowKind::Udp(_) => (None, None),
         };
-        let time = tcp.and_then(|_| elapsed(flow));
-        let bytes = tcp.map_or(flow.delivered, |tcp| payload(tcp, flow));
-        let lasted = flow_end(tcp, flow, end).saturating_since(flow.start);
+        let time = workload.and_then(|_| elapsed(flow));
+        let bytes = workload.map_or(flow.delivered, |workload| payload(workload, flow));
+        let lasted = flow_end(workload, flow, end).saturating_since(flow.start);
         let goodput = (lasted > Duration::ZERO).then(|| bytes as f64 * 8.0 / lasted.as_secs_f64());
         // A flow whose ends are not joined does not run, so there is no summary of it.
         let limit = flow_limit(scenario, spec).ok().flatten().unwrap_or(Limit { time: None, goodput: None });
@@ -175,14 +177,14 @@ impl FlowSummary {
             (Some(time), Some(least)) if least > 0.0 => Some(time / least),
             _ => limit.goodput.zip(goodput).map(|(most, ours)| most / ours).filter(|x| x.is_finite()),
         };
-        let answers = tcp.is_some_and(|tcp| matches!(tcp.workload, Workload::RequestResponse { .. }));
+        let answers = matches!(workload, Some(Workload::RequestResponse { .. }));
         let stats = if answers { &flow.receiver_stats } else { &flow.stats };
         FlowSummary {
             name: spec.name.clone(),
             from: scenario.nodes[spec.from].clone(),
             to: scenario.nodes[spec.to].clone(),
-            variant: tcp.map(|tcp| tcp.variant_name.clone()),
-            profile: tcp.map(|tcp| tcp.profile_name.clone()),
+            variant,
+            profile,
             start_s: flow.start.as_secs_f64(),
             bytes,
             time_s: time,
@@ -196,7 +198,10 @@ impl FlowSummary {
             fast_retransmits: stats.fast_retransmits,
             spurious_timeouts: stats.spurious_timeouts,
             max_flight_bytes: stats.max_flight,
-            legs: tcp.map_or(Vec::new(), |tcp| leg_summaries(scenario, spec, tcp, flow)),
+            legs: match &spec.kind {
+                FlowKind::Tcp(tcp) => leg_summaries(scenario, spec, tcp, flow),
+                FlowKind::Stp(_) | FlowKind::Udp(_) => Vec::new(),
+            },
             aborted: flow.aborted.map(|abort| match abort {
                 Abort::Refused => "refused",
                 Abort::Reset => "reset",
@@ -228,8 +233,8 @@ fn leg_summaries(scenario: &Scenario, spec: &FlowSpec, tcp: &TcpFlow, flow: &Flo
 }
 
 /// Payload at the end that the data goes to.
-fn payload(tcp: &TcpFlow, flow: &FlowResult) -> u64 {
-    match tcp.workload {
+fn payload(workload: Workload, flow: &FlowResult) -> u64 {
+    match workload {
         Workload::RequestResponse { response, count, .. } if flow.received_at.is_some() => {
             response.get() * u64::from(count)
         }
@@ -239,8 +244,8 @@ fn payload(tcp: &TcpFlow, flow: &FlowResult) -> u64 {
 }
 
 /// When a flow was over, or the run.
-fn flow_end(tcp: Option<&TcpFlow>, flow: &FlowResult, end: Time) -> Time {
-    match tcp.map(|tcp| tcp.workload) {
+fn flow_end(workload: Option<Workload>, flow: &FlowResult, end: Time) -> Time {
+    match workload {
         Some(Workload::Greedy { duration: Some(duration) }) => end.min(flow.start + duration),
         Some(Workload::Bulk(_) | Workload::RequestResponse { .. }) => flow.received_at.unwrap_or(end),
         Some(Workload::Greedy { duration: None }) | None => end,

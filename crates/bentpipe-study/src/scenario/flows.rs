@@ -1,17 +1,19 @@
 //! `[[flows]]`: who sends what to whom, when, and how.
 
-use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration};
 
 use super::bursts;
 use super::document::Value;
 use super::error::{Mistake, Problems};
-use super::grammar::{AMOUNT, FLOW, FLOW_TYPES, GREEDY, ON_OFF, PATTERNS, REQUEST_RESPONSE, TCP_ONLY, UDP_ONLY};
+use super::grammar::{
+    AMOUNT, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, ON_OFF, PATTERNS, REQUEST_RESPONSE, STP_ONLY, TCP_ONLY, UDP_ONLY,
+};
 use super::links::Network;
 use super::quantity::{self, split};
 use super::reader::{Item, View};
 use super::shape::{Counted, Shape};
 use super::splits;
+use super::stp;
 use super::suggest::did_you_mean;
 use super::variants::{TcpTable, tcp_table};
 use super::{FlowKind, FlowSpec, Spread, TcpFlow, UdpFlow, UdpPattern, Variants, Workload};
@@ -54,19 +56,24 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     if let Some(stagger) = view.get("stagger").filter(|_| view.get("count").is_none()) {
         stagger.refuse(problems, "`stagger` needs a `count` of flows", Some("count = 4 beside it".to_owned()));
     }
-    let is_udp = match view.get("type") {
-        Some(kind) => kind.choice(FLOW_TYPES, problems)? == "udp",
-        None => false,
+    let transport = match view.get("type") {
+        Some(kind) => kind.choice(FLOW_TYPES, problems)?,
+        None => "tcp",
     };
-    let foreign = if is_udp { TCP_ONLY } else { UDP_ONLY };
-    for item in foreign.iter().filter_map(|key| view.get(key)) {
-        let (is, not) = if is_udp { ("tcp", "udp") } else { ("udp", "tcp") };
-        item.refuse(problems, format!("`{}` belongs to a {is} flow, this one is {not}", item.path), None);
+    let foreign: &[(&str, &[&str])] = match transport {
+        "udp" => &[("tcp", TCP_ONLY), ("tcp", CONNECTION_ONLY), ("stp", STP_ONLY)],
+        "stp" => &[("tcp", TCP_ONLY), ("udp", UDP_ONLY)],
+        _ => &[("stp", STP_ONLY), ("udp", UDP_ONLY)],
+    };
+    for (is, keys) in foreign {
+        for item in keys.iter().filter_map(|key| view.get(key)) {
+            item.refuse(problems, format!("`{}` belongs to a {is} flow, this one is {transport}", item.path), None);
+        }
     }
-    let kind = if is_udp {
-        udp(&view, problems).map(FlowKind::Udp)
-    } else {
-        tcp(&view, item, world, [from, to], problems).map(|flow| FlowKind::Tcp(Box::new(flow)))
+    let kind = match transport {
+        "udp" => udp(&view, problems).map(FlowKind::Udp),
+        "stp" => stp::flow(&view, problems).map(|flow| FlowKind::Stp(Box::new(flow))),
+        _ => tcp(&view, item, world, [from, to], problems).map(|flow| FlowKind::Tcp(Box::new(flow))),
     };
     let dscp = view.get("dscp").map_or(Some(0), |item| item.count(Counted::new("", 0, 63), problems));
     let (from, to) = (from?, to?);
@@ -169,7 +176,7 @@ fn tcp(
     let ends = table.resolve(world.variants, (view.span, &format!("{}.tcp", item.path)), problems);
     // A workload is checked also where the settings are wrong.
     let (sender, receiver) = ends.unwrap_or_default();
-    let workload = workload(view, &sender, problems);
+    let workload = workload(view, sender.mss, problems);
     ends?;
     Some(TcpFlow {
         sender,
@@ -183,10 +190,10 @@ fn tcp(
 }
 
 /// "10 MB", or "1042 segments" of the sender's MSS; not nothing.
-fn amount(item: &Item<'_>, tcp: &TcpConfig, problems: &mut Problems) -> Option<Bytes> {
+pub(super) fn amount(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Option<Bytes> {
     let bytes = match item.as_text().map(split) {
         Some((_, "segments" | "segment")) => {
-            item.quantity(quantity::SEGMENTS, problems).map(|count| Bytes::new(count * tcp.mss as u64))
+            item.quantity(quantity::SEGMENTS, problems).map(|count| Bytes::new(count * mss as u64))
         }
         Some(_) => item.size(problems),
         None => {
@@ -201,7 +208,7 @@ fn amount(item: &Item<'_>, tcp: &TcpConfig, problems: &mut Problems) -> Option<B
     bytes
 }
 
-fn workload(view: &View<'_>, tcp: &TcpConfig, problems: &mut Problems) -> Option<Workload> {
+pub(super) fn workload(view: &View<'_>, mss: u16, problems: &mut Problems) -> Option<Workload> {
     let given: Vec<_> = ["bytes", "greedy", "request_response"].iter().filter_map(|key| view.get(key)).collect();
     if given.len() != 1 {
         let message = format!("`{}` must have exactly one of bytes, greedy, request_response", view.path);
@@ -210,7 +217,7 @@ fn workload(view: &View<'_>, tcp: &TcpConfig, problems: &mut Problems) -> Option
         return None;
     }
     if let Some(item) = view.get("bytes") {
-        return amount(&item, tcp, problems).map(Workload::Bulk);
+        return amount(&item, mss, problems).map(Workload::Bulk);
     }
     if let Some(item) = view.get("greedy") {
         return match &item.node.value {
@@ -236,7 +243,7 @@ fn workload(view: &View<'_>, tcp: &TcpConfig, problems: &mut Problems) -> Option
     let view = view.get("request_response")?.table(REQUEST_RESPONSE, problems)?;
     let sizes = ["request", "response"].map(|key| {
         let item = view.require(key, problems)?;
-        amount(&item, tcp, problems)
+        amount(&item, mss, problems)
     });
     let think = view.get("think").map_or(Some(Duration::ZERO), |item| item.duration(problems));
     let counted = Counted::new("requests", 1, u32::MAX as u64);

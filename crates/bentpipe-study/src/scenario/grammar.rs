@@ -1,5 +1,6 @@
 //! The keys of the language.
 
+use super::quantity::DECIBELS;
 use super::shape::{Counted, Field, Shape};
 
 const fn field(key: &'static str, shape: Shape, doc: &'static str) -> Field {
@@ -55,6 +56,7 @@ pub(crate) const LINK: &[Field] = &[
     DIRECTION[6],
     DIRECTION[7],
     DIRECTION[8],
+    DIRECTION[9],
 ];
 
 /// What one direction of a link is made of.
@@ -68,7 +70,17 @@ pub(crate) const DIRECTION: &[Field] = &[
          line takes to send them. Unlimited if not given.",
     ),
     field("loss", Shape::Probability, "Probability that a packet is lost, each for itself."),
-    field("bit_error_rate", Shape::Probability, "Probability that a bit is wrong; a packet with a wrong bit is lost."),
+    field(
+        "bit_error_rate",
+        Shape::Any(&[Shape::Probability, Shape::Table(BIT_ERRORS)]),
+        "Probability that a bit is wrong; a packet with a wrong bit is lost. Or a nominal one, and by how many decibels \
+         the receiver falls short of it.",
+    ),
+    field(
+        "header",
+        Shape::SIZE,
+        "What the link's own header adds to each packet on the line, such as \"8 B\" of a MAC layer; 0 B if not given.",
+    ),
     field("bursts", Shape::Table(BURSTS), "Times at which the channel is bad."),
     field("gilbert_elliott", Shape::Table(GILBERT_ELLIOTT), "A channel with two states of exponential lengths."),
     field(
@@ -122,6 +134,16 @@ pub(crate) const BURSTS: &[Field] = &[
     field("loss", Shape::Probability, "Probability that a packet is lost in a burst; 100 % if not given."),
     field("bit_error_rate", Shape::Probability, "Bit error rate in a burst; the link's if not given."),
     field("extra_delay", Shape::DURATION, "Delay added to packets that start transmission in a burst; order is kept."),
+];
+
+/// Bit errors by a budget of decibels.
+pub(crate) const BIT_ERRORS: &[Field] = &[
+    field("nominal", Shape::Probability, "Bit error rate that the link is built for, of QPSK without coding."),
+    field(
+        "implementation_loss",
+        Shape::Quantity(DECIBELS),
+        "How much of its Eb/N0 the receiver loses: the rate is that of the QPSK curve so much to the left.",
+    ),
 ];
 
 /// Gilbert-Elliott.
@@ -246,7 +268,7 @@ pub(crate) const CODEL: &[Field] = &[
 ];
 
 /// The types of a flow.
-pub(crate) const FLOW_TYPES: &[&str] = &["tcp", "udp"];
+pub(crate) const FLOW_TYPES: &[&str] = &["tcp", "stp", "udp"];
 
 /// An amount that a connection carries.
 pub(crate) const AMOUNT: Shape = Shape::Any(&[Shape::SIZE, Shape::SEGMENTS]);
@@ -268,11 +290,12 @@ pub(crate) const FLOW: &[Field] = &[
         "Names of the links from `from` to `to`; the shortest path if not given.",
     ),
     field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
-    field("bytes", AMOUNT, "TCP: carries so much, then ends."),
-    field("greedy", Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]), "TCP: carries as much as goes through."),
-    field("request_response", Shape::Table(REQUEST_RESPONSE), "TCP: requests, each answered before the next."),
+    field("bytes", AMOUNT, "TCP, STP: carries so much, then ends."),
+    field("greedy", Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]), "TCP, STP: carries as much as goes through."),
+    field("request_response", Shape::Table(REQUEST_RESPONSE), "TCP, STP: requests, each answered before the next."),
     field("tcp", Shape::TcpSettings { head: true, base: false }, "TCP: settings of this flow, up to its first split."),
     field("split", Shape::List(&Shape::Table(SPLIT)), "TCP: nodes at which the connection is split, from `from` on."),
+    field("stp", Shape::Table(STP), "STP: settings of both ends."),
     field("rate", Shape::RATE, "UDP: rate on the wire while it sends."),
     field("packet", Shape::SIZE, "UDP: length of a packet on the wire, the 28 B of IPv4 and UDP headers included."),
     field("pattern", Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(ON_OFF)]), "UDP: when it sends; \"cbr\"."),
@@ -293,9 +316,38 @@ pub(crate) const SPLIT: &[Field] = &[
 ];
 
 /// Keys that only TCP flows have.
-pub(crate) const TCP_ONLY: &[&str] = &["bytes", "greedy", "request_response", "tcp", "split", "return_route"];
+pub(crate) const TCP_ONLY: &[&str] = &["tcp", "split"];
+/// Keys that only flows with a connection have.
+pub(crate) const CONNECTION_ONLY: &[&str] = &["bytes", "greedy", "request_response", "return_route"];
 /// Keys that only UDP flows have.
 pub(crate) const UDP_ONLY: &[&str] = &["rate", "packet", "pattern", "stop"];
+
+/// Keys that only STP flows have.
+pub(crate) const STP_ONLY: &[&str] = &["stp"];
+
+/// From when STP's timers run.
+pub(crate) const TIMERS: &[&str] = &["departure", "hand-over"];
+
+/// The settings of an STP connection.
+pub(crate) const STP: &[Field] = &[
+    field("rate", Shape::RATE, "Capacity provisioned for the connection."),
+    field("rtt", Shape::DURATION, "Round trip of the path; with the rate it makes the pipe."),
+    field("mss", Shape::SIZE, "Most payload of a segment; 1000 B if not given."),
+    field("overhead", Shape::SIZE, "Bytes per segment on the line below STP: IP, framing; 28 B if not given."),
+    field(
+        "window",
+        AMOUNT,
+        "The constant window; if not given, as many whole segments as the pipe holds with their headers.",
+    ),
+    field("rto", Shape::DURATION, "Retransmission timeout of a segment, the same for all; 550 ms if not given."),
+    field("timer", Shape::Choice(TIMERS), "From when it runs; \"departure\" from the line if not given."),
+    field(
+        "max_retransmissions",
+        Shape::Count(Counted::new("retransmissions", 0, 255)),
+        "Retransmissions of a segment before the connection is given up; 6 if not given.",
+    ),
+    field("receive_buffer", Shape::SIZE, "What the receiver takes beyond what is read; 1 GiB, the most, if not given."),
+];
 
 /// Patterns of a UDP flow that need no parameters.
 pub(crate) const PATTERNS: &[&str] = &["cbr"];

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
+use bentpipe_engine::link::modulation::with_implementation_loss;
 use bentpipe_engine::link::{
     ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, PacketBursts, QueueConfig, QueueLimit,
     RedConfig,
 };
-use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
+use bentpipe_engine::units::{Bytes, Decibels, Duration, Probability, Rate};
 
 use super::bursts;
 use super::document::Value;
 use super::error::{Mistake, Problems, Span};
-use super::grammar::{BURSTS, DIRECTION, DISCIPLINES, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, QUEUE};
-use super::quantity::{self, BadQuantity};
+use super::grammar::{BIT_ERRORS, BURSTS, DIRECTION, DISCIPLINES, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, QUEUE};
+use super::quantity::{self, BadQuantity, DECIBELS};
 use super::reader::{Item, View};
 use super::shape::{Counted, Shape};
 use super::{LinkSpec, quantity::split};
@@ -159,19 +160,44 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     if let Some(item) = layers.get("packet_bursts") {
         config.packet_bursts = Some(packet_bursts(&item, problems)?);
     }
+    if let Some(item) = layers.get("header") {
+        config.header = header(&item, problems)?;
+    }
     if let Some(item) = layers.get("drop_list") {
         config.drop_list = drop_list(&item, problems)?;
     }
     Some(config)
 }
 
+/// Bytes of a header: less than the longest packet.
+fn header(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
+    let bytes = item.size(problems)?.get();
+    if bytes > 65_535 {
+        item.refuse(problems, format!("`{}` is longer than any packet", item.path), Some("\"8 B\"".to_owned()));
+        return None;
+    }
+    Some(bytes as u32)
+}
+
 fn probability(item: Option<Item<'_>>, default: Probability, problems: &mut Problems) -> Option<Probability> {
     item.map_or(Some(default), |item| item.probability(problems))
 }
 
+/// A rate, or the rate of a receiver that falls short of a nominal one by so many decibels.
+fn bit_error_rate(item: &Item<'_>, problems: &mut Problems) -> Option<Probability> {
+    if !matches!(item.node.value, Value::Table(_)) {
+        return item.probability(problems);
+    }
+    let view = item.table(BIT_ERRORS, problems)?;
+    let nominal = view.require("nominal", problems).and_then(|item| item.probability(problems));
+    let loss = view.require("implementation_loss", problems).and_then(|item| item.quantity(DECIBELS, problems));
+    let loss = Decibels::new(loss? as f64 / 1000.0)?;
+    Some(with_implementation_loss(nominal?, loss))
+}
+
 fn losses(config: &mut LinkConfig, layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Option<()> {
     let packet = probability(layers.get("loss"), Probability::ZERO, problems);
-    let bit = probability(layers.get("bit_error_rate"), Probability::ZERO, problems);
+    let bit = layers.get("bit_error_rate").map_or(Some(Probability::ZERO), |item| bit_error_rate(&item, problems));
     let (bursts, elliott) = (layers.get("bursts"), layers.get("gilbert_elliott"));
     if let (Some(_), Some(elliott)) = (&bursts, &elliott) {
         elliott.refuse(problems, "`bursts` and `gilbert_elliott` exclude each other", None);

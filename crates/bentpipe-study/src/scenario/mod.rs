@@ -23,6 +23,7 @@ mod settings;
 mod shape;
 pub mod single;
 mod splits;
+mod stp;
 mod suggest;
 mod tcp;
 mod variants;
@@ -31,6 +32,7 @@ mod write;
 use std::path::Path;
 
 use bentpipe_engine::link::{Distribution, LinkConfig};
+use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
@@ -126,8 +128,30 @@ impl Spread {
 pub enum FlowKind {
     /// TCP.
     Tcp(Box<TcpFlow>),
+    /// ESA's STP.
+    Stp(Box<StpFlow>),
     /// UDP.
     Udp(UdpFlow),
+}
+
+impl FlowKind {
+    /// What the flow carries, where it is a connection.
+    pub fn workload(&self) -> Option<Workload> {
+        match self {
+            FlowKind::Tcp(tcp) => Some(tcp.workload),
+            FlowKind::Stp(stp) => Some(stp.workload),
+            FlowKind::Udp(_) => None,
+        }
+    }
+}
+
+/// An STP connection, both ends alike, and what it carries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StpFlow {
+    /// The settings of both ends.
+    pub config: StpConfig,
+    /// What it carries.
+    pub workload: Workload,
 }
 
 /// A TCP connection and what it carries.

@@ -79,6 +79,15 @@ pub(crate) const SIZE: Dimension = Dimension {
     max: 1_000_000_000_000_000,
 };
 
+/// Ratios in decibels, in thousandths of one.
+pub(crate) const DECIBELS: Dimension = Dimension {
+    name: "a ratio in decibels",
+    noun: "decibels",
+    example: "0.7 dB",
+    units: &[("mdB", 1), ("dB", 1000)],
+    max: 100_000,
+};
+
 /// Numbers of packets.
 pub(crate) const PACKETS: Dimension = Dimension {
     name: "a number of packets",

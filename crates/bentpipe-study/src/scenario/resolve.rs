@@ -121,7 +121,7 @@ fn check_defaults(tcp: &TcpTable, world: &World<'_>, view: &View<'_>, problems: 
     }
 }
 
-/// Data must get there, and a TCP's ACKs back.
+/// Data must get there, and a connection's ACKs back.
 fn check_reachable(scenario: &Scenario, places: &[(super::error::Span, String)], problems: &mut Problems) {
     let mut last = None;
     for (flow, (span, path)) in scenario.flows.iter().zip(places) {
@@ -129,7 +129,7 @@ fn check_reachable(scenario: &Scenario, places: &[(super::error::Span, String)],
         if last.replace(*span) == Some(*span) {
             continue;
         }
-        let needs_return = matches!(flow.kind, FlowKind::Tcp(_));
+        let needs_return = !matches!(flow.kind, FlowKind::Udp(_));
         let paths = topology::legs(flow).into_iter().flat_map(|leg| {
             let back = needs_return.then(|| leg.return_path(scenario));
             [Some(leg.forward_path(scenario)), back]

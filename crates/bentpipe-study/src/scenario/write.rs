@@ -66,7 +66,8 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
 }
 
 fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
-    let LinkConfig { rate, delay, queue, channel, good, bad, extra_delay, packet_bursts, drop_list } = &spec.config;
+    let LinkConfig { rate, delay, header, queue, channel, good, bad, extra_delay, packet_bursts, drop_list } =
+        &spec.config;
     let mut link = Table::new();
     let mut put = |key: &str, value: Value| {
         link.insert(key.to_owned(), value);
@@ -79,6 +80,9 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     put("queue", self::queue(limit(&queue.limit), &queue.discipline));
     put("loss", probability(good.packet));
     put("bit_error_rate", probability(good.bit));
+    if *header > 0 {
+        put("header", text(SIZE.format(*header as u64)));
+    }
     if *channel != ChannelConfig::Clear {
         put("bursts", bursts(channel, bad, extra_delay.0));
     }
@@ -231,7 +235,14 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
         flow.insert(key.to_owned(), value);
     };
     put("name", text(&spec.name));
-    put("type", text(if matches!(spec.kind, FlowKind::Tcp(_)) { "tcp" } else { "udp" }));
+    put(
+        "type",
+        text(match spec.kind {
+            FlowKind::Tcp(_) => "tcp",
+            FlowKind::Stp(_) => "stp",
+            FlowKind::Udp(_) => "udp",
+        }),
+    );
     put("from", text(&scenario.nodes[spec.from]));
     put("to", text(&scenario.nodes[spec.to]));
     put("start", duration(spec.spread.map_or(spec.start, |spread| spread.earliest)));
@@ -246,28 +257,30 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
             put(key, links(route, scenario));
         }
     }
+    match spec.kind.workload() {
+        None => {}
+        Some(Workload::Bulk(bytes)) => put("bytes", text(SIZE.format(bytes.get()))),
+        Some(Workload::Greedy { duration: None }) => put("greedy", Value::Boolean(true)),
+        Some(Workload::Greedy { duration: Some(span) }) => put("greedy", table([("duration", duration(span))])),
+        Some(Workload::RequestResponse { request, response, think, count }) => put(
+            "request_response",
+            table([
+                ("request", text(SIZE.format(request.get()))),
+                ("response", text(SIZE.format(response.get()))),
+                ("think", duration(think)),
+                ("count", integer(count as u64)),
+            ]),
+        ),
+    }
     match &spec.kind {
         FlowKind::Tcp(tcp) => {
-            match tcp.workload {
-                Workload::Bulk(bytes) => put("bytes", text(SIZE.format(bytes.get()))),
-                Workload::Greedy { duration: None } => put("greedy", Value::Boolean(true)),
-                Workload::Greedy { duration: Some(span) } => put("greedy", table([("duration", duration(span))])),
-                Workload::RequestResponse { request, response, think, count } => put(
-                    "request_response",
-                    table([
-                        ("request", text(SIZE.format(request.get()))),
-                        ("response", text(SIZE.format(response.get()))),
-                        ("think", duration(think)),
-                        ("count", integer(count as u64)),
-                    ]),
-                ),
-            }
             let own = (&tcp.profile_name, &tcp.variant_name, &tcp.explicit, &(tcp.sender, tcp.receiver));
             put("tcp", settings(own, scenario));
             if !tcp.splits.is_empty() {
                 put("split", Value::Array(tcp.splits.iter().map(|leg| split(leg, scenario)).collect()));
             }
         }
+        FlowKind::Stp(stp) => put("stp", super::stp::written(&stp.config)),
         FlowKind::Udp(UdpFlow { rate, packet, pattern, stop }) => {
             put("rate", text(format_rate(*rate)));
             put("packet", text(SIZE.format(*packet as u64)));

@@ -1,0 +1,81 @@
+//! The connection under an end, of one protocol or the other.
+
+use bentpipe_engine::stp;
+use bentpipe_engine::tcp::{Connection, Input, Output, TcbCache, TcpStats};
+use bentpipe_engine::{Context, Machine, Probe, Step};
+
+/// A connection. TCP's is the one that runs by the million: STP is called out of its way.
+#[derive(Clone, Debug)]
+pub(crate) enum Transport {
+    Tcp(Connection),
+    Stp(Box<stp::Connection>),
+}
+
+impl Transport {
+    #[inline(always)]
+    pub(crate) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
+        match self {
+            Transport::Tcp(connection) => connection.handle(cx, input),
+            Transport::Stp(connection) => handle_stp(connection, cx, input),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+        match self {
+            Transport::Tcp(connection) => connection.poll(cx),
+            Transport::Stp(connection) => poll_stp(connection, cx),
+        }
+    }
+
+    pub(crate) fn acknowledged(&self) -> u64 {
+        match self {
+            Transport::Tcp(connection) => connection.acknowledged(),
+            Transport::Stp(connection) => connection.acknowledged(),
+        }
+    }
+
+    pub(crate) fn written(&self) -> u64 {
+        match self {
+            Transport::Tcp(connection) => connection.written(),
+            Transport::Stp(connection) => connection.written(),
+        }
+    }
+
+    pub(crate) fn received(&self) -> u64 {
+        match self {
+            Transport::Tcp(connection) => connection.received(),
+            Transport::Stp(connection) => connection.received(),
+        }
+    }
+
+    pub(crate) fn stats(&self) -> TcpStats {
+        match self {
+            Transport::Tcp(connection) => connection.stats(),
+            Transport::Stp(connection) => connection.stats(),
+        }
+    }
+
+    /// STP learns nothing that another connection could use.
+    pub(crate) fn inherit(&mut self, cache: &TcbCache) {
+        if let Transport::Tcp(connection) = self {
+            connection.inherit(cache);
+        }
+    }
+
+    pub(crate) fn bequeath(&self, cache: &mut TcbCache) {
+        if let Transport::Tcp(connection) = self {
+            connection.bequeath(cache);
+        }
+    }
+}
+
+#[inline(never)]
+fn handle_stp<P: Probe>(connection: &mut stp::Connection, cx: &mut Context<'_, P>, input: Input) {
+    connection.handle(cx, input);
+}
+
+#[inline(never)]
+fn poll_stp<P: Probe>(connection: &mut stp::Connection, cx: &mut Context<'_, P>) -> Step<Output> {
+    connection.poll(cx)
+}

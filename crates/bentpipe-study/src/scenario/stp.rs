@@ -1,0 +1,91 @@
+//! Flows of ESA's STP: the table `stp` of a flow, and back to text.
+
+use bentpipe_engine::stp::{Arming, StpConfig};
+use bentpipe_engine::units::Bytes;
+use toml::{Table, Value};
+
+use super::StpFlow;
+use super::error::Problems;
+use super::flows::{amount, workload};
+use super::grammar::{STP, TIMERS};
+use super::quantity::{SIZE, format_duration, format_rate};
+use super::reader::{Item, View};
+use super::shape::Counted;
+
+/// Bytes of payload in a segment: what fits an IP packet, and no less than what every host takes (RFC 791 §3.2).
+const MSS: (u64, u64) = (28, 65_000);
+
+pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<StpFlow> {
+    let Some(item) = view.get("stp") else {
+        view.missing("stp", problems);
+        return None;
+    };
+    let config = config(&item, problems);
+    // A workload is checked also where the settings are wrong.
+    let mss = config.map_or(1000, |config| config.mss);
+    let workload = workload(view, mss, problems);
+    Some(StpFlow { config: config?, workload: workload? })
+}
+
+fn config(item: &Item<'_>, problems: &mut Problems) -> Option<StpConfig> {
+    let view = item.table(STP, problems)?;
+    let rate = view.require("rate", problems).and_then(|item| item.rate(problems));
+    let rtt = view.require("rtt", problems).and_then(|item| item.duration(problems));
+    let mut config = StpConfig::for_path(rate?, rtt?);
+    if let Some(item) = view.get("mss") {
+        config.mss = bytes(&item, MSS, problems)? as u16;
+    }
+    if let Some(item) = view.get("overhead") {
+        config.overhead = bytes(&item, (0, 65_535), problems)? as u32;
+    }
+    if let Some(item) = view.get("window") {
+        config.window = Some(amount(&item, config.mss, problems)?);
+    }
+    if let Some(item) = view.get("rto") {
+        config.rto = item.duration(problems)?;
+        if config.rto.as_nanos() == 0 {
+            item.refuse(problems, format!("`{}` cannot be 0 s", item.path), Some("a span such as \"550 ms\"".into()));
+            return None;
+        }
+    }
+    if let Some(item) = view.get("timer") {
+        let departure = item.choice(TIMERS, problems)? == "departure";
+        config.arming = if departure { Arming::Departure } else { Arming::HandOver };
+    }
+    if let Some(item) = view.get("max_retransmissions") {
+        config.max_retransmissions = item.count(Counted::new("retransmissions", 0, 255), problems)? as u8;
+    }
+    if let Some(item) = view.get("receive_buffer") {
+        let least = config.mss as u64;
+        config.receive_buffer = bytes(&item, (least, StpConfig::MAX_BUFFER as u64), problems)? as u32;
+    }
+    Some(config)
+}
+
+fn bytes(item: &Item<'_>, (least, most): (u64, u64), problems: &mut Problems) -> Option<u64> {
+    let bytes = item.size(problems)?.get();
+    if !(least..=most).contains(&bytes) {
+        let expected = format!("from {} to {}", SIZE.format(least), SIZE.format(most));
+        item.refuse(problems, format!("`{}` cannot be {}", item.path, SIZE.format(bytes)), Some(expected));
+        return None;
+    }
+    Some(bytes)
+}
+
+/// The settings as text that reads back as the same ones.
+pub(super) fn written(config: &StpConfig) -> Value {
+    let mut table = Table::new();
+    let mut put = |key: &str, value: String| table.insert(key.to_owned(), Value::String(value));
+    put("rate", format_rate(config.rate));
+    put("rtt", format_duration(config.rtt));
+    put("mss", SIZE.format(config.mss as u64));
+    put("overhead", SIZE.format(config.overhead as u64));
+    if let Some(window) = config.window.map(Bytes::get) {
+        put("window", SIZE.format(window));
+    }
+    put("rto", format_duration(config.rto));
+    put("timer", TIMERS[usize::from(config.arming == Arming::HandOver)].to_owned());
+    put("max_retransmissions", format!("{} retransmissions", config.max_retransmissions));
+    put("receive_buffer", SIZE.format(config.receive_buffer as u64));
+    Value::Table(table)
+}

@@ -4,6 +4,7 @@ use bentpipe_engine::link::{Link, QueueConfig, QueueLimit};
 use bentpipe_engine::probe::{DropReason, Who};
 use bentpipe_engine::slacp::classify::{Headers, classify};
 use bentpipe_engine::slacp::{End, Input, Output, Released, Stats};
+use bentpipe_engine::wire::{ip, stp};
 use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 use bentpipe_study::topology;
@@ -45,8 +46,11 @@ impl World {
                 // The legs of a flow that is split have its ports.
                 let flow = &scenario.flows[n];
                 let ports = packet::ports(n as u32);
-                //= RFC 790: protocol numbers 6 and 17
-                let protocol = if matches!(flow.kind, FlowKind::Tcp(_)) { 6 } else { 17 };
+                let protocol = match flow.kind {
+                    FlowKind::Tcp(_) => ip::TCP,
+                    FlowKind::Stp(_) => stp::PROTOCOL,
+                    FlowKind::Udp(_) => ip::UDP,
+                };
                 let towards = |source, destination| Headers {
                     dscp: flow.dscp,
                     protocol,

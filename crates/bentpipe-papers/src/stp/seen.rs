@@ -1,0 +1,120 @@
+//! Where the topology, the mechanisms and the experiments of the paper can be seen, and where each decision is embodied.
+
+use bentpipe_engine::link::{QueueConfig, QueueLimit};
+use bentpipe_engine::stp::Arming;
+use bentpipe_engine::units::{Duration, Rate};
+use bentpipe_study::scenario::{FlowKind, FlowSpec, UdpFlow, UdpPattern};
+
+use super::figures::{all_fall, runs, sweep};
+use super::measure::measure;
+use super::setting::{DATA_BITS, Setting, Transport};
+use super::study::Study;
+use crate::inventory::Seen;
+use crate::lab::Lab;
+use crate::reproduce::ReproduceError;
+
+pub(super) const SEEN: &[(&str, Seen)] = &[
+    ("S-N01", Seen::Works("scenarios/stp.toml")),
+    ("S-N02", Seen::Works("wire::stp (20 B), IPv4 (20 B), links.*.header = \"8 B\"; S-C01")),
+    ("S-M01", Seen::Works("tcp::Duplex, which STP and TCP share; docs/specs/stp.md; fuzz target stp_pair")),
+    ("S-M02", Seen::Rows(&["S-C01", "S-C02"])),
+    ("S-M03", Seen::Rows(&["S-C01", "S-F02"])),
+    ("S-M04", Seen::Works("stp::Sender, held against the pseudo-code in stp::tests::twin")),
+    ("S-M05", Seen::Works("settings `stp.rto` and `stp.timer`; a queue of timers in order of arming")),
+    ("S-M06", Seen::Rows(&["S-C11"])),
+    ("S-M07", Seen::Works("setting `stp.receive_buffer`: 1 GiB, fifteen round trips of 1 Gbit/s")),
+    ("S-M08", Seen::Works("variant `sack` with `rto.*`: stp::setting; S-C03")),
+    ("S-M09", Seen::Works("setting `bit_error_rate` of a link, for packets of either direction")),
+    ("S-M10", Seen::Works("setting `bit_error_rate` = { nominal, implementation_loss }; link::modulation")),
+    ("S-M11", Seen::Works("from `connected_at` to `acked_at` of a flow: stp::measure")),
+    (
+        "S-M12",
+        Seen::Missing("another protocol of the same name, which the paper mentions to avoid confusion; optional"),
+    ),
+    ("S-E01", Seen::Rows(&["S-C02", "S-C03", "S-C04"])),
+    ("S-E02", Seen::Rows(&["S-T01/STP/1e-10", "S-T01/TCP/1e-10"])),
+    ("S-E03", Seen::Rows(&["S-T01/STP/1e-8", "S-T01/TCP/1e-8"])),
+    ("S-E04", Seen::Rows(&["S-T01/STP/1e-6", "S-T01/TCP/1e-6"])),
+    ("S-E05", Seen::Rows(&["S-C11"])),
+    ("S-E06", Seen::Unprinted(sweep_falls)),
+    ("S-E07", Seen::Unprinted(sweep_falls)),
+    ("S-E08", Seen::Unprinted(congestion)),
+    ("S-E09", Seen::Unprinted(arming)),
+    ("S-Q01", Seen::Works("S-T02: the paper's tables, not its introduction")),
+    ("S-Q02", Seen::Works("scenarios/stp.toml: bytes = \"1 MB\" in segments of 1000 B")),
+    ("S-Q03", Seen::Works("setting `stp.timer`, \"departure\" if not given; S-E09")),
+    ("S-Q04", Seen::Works("S-T01: each cell at face value, and the loss of Eb/N0 that it takes")),
+    ("S-Q05", Seen::Works("scenarios/stp.toml: the satellite stores and forwards")),
+    ("S-Q06", Seen::Works("stp::setting: ack.delay = 0 s, initial_window = 1")),
+    ("S-Q07", Seen::Works("stp::setting: window_scaling = false, so 65 535 B at most")),
+    ("S-Q08", Seen::Works("stp::Sender: on the first SACK above a hole")),
+    ("S-Q09", Seen::Works("stp::measure: transfers that were given up are left out of means and counted beside them")),
+];
+
+/// The sweep of figure 3, in words.
+fn sweep_falls(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+    let study = Study::new(lab);
+    let falls = all_fall(&sweep(&study)?);
+    let how = if falls { "none of the curves rises" } else { "a curve rises by more than chance" };
+    Ok(format!("13 rates from 1e-10 to 1e-4, {} runs each, drawn as S-F03: {how}", runs(&study)))
+}
+
+/// Timers from hand-over: the start burst takes as long to leave as a timer runs.
+fn arming(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+    let settings =
+        [Arming::Departure, Arming::HandOver].map(|arming| Setting::at_face_value(Transport::Stp(arming), 0.0));
+    let runs = lab.sweep("from when timers run", &settings.map(|setting| setting.scenario()), 1)?;
+    let measured = measure(lab, "from when timers run", &settings, 1)?;
+    let said: Vec<_> = runs
+        .iter()
+        .zip(&measured)
+        .map(|(runs, measured)| {
+            let sent = runs[0].flows[0].stats.data_segments;
+            let goodput = measured.goodput().unwrap_or(0.0) / 1000.0;
+            format!("{goodput:.0} kbit/s with {sent} segments sent")
+        })
+        .collect();
+    Ok(format!("without errors: timers from departure {}, from hand-over {}", said[0], said[1]))
+}
+
+/// STP where the capacity is not its own: half of the link up is taken by datagrams, and 50 packets may wait.
+fn congestion(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+    let setting = Setting::at_face_value(Transport::STP, 0.0);
+    let mut scenario = setting.scenario();
+    for link in &mut scenario.links {
+        if link.config.rate.is_some() {
+            link.config.queue = QueueConfig { limit: QueueLimit::Packets(50), ..link.config.queue };
+        }
+    }
+    let half = Rate::from_bits_per_second(500_000).expect("not zero");
+    let cross = UdpFlow { rate: half, packet: 1040, pattern: UdpPattern::Cbr, stop: None };
+    let first = scenario.flows[0].clone();
+    scenario.flows.push(FlowSpec { name: "cross".into(), start: Duration::ZERO, kind: FlowKind::Udp(cross), ..first });
+    let runs = lab.runs("STP beside cross traffic", &scenario, 1)?;
+    let flow = &runs[0].flows[0];
+    let time = flow.connected_at.zip(flow.acked_at).map(|(from, to)| to.saturating_since(from).as_secs_f64());
+    Ok(match time.filter(|_| flow.aborted.is_none()) {
+        Some(seconds) => format!(
+            "beside datagrams that take half of the link, 50 packets of queue: {:.0} kbit/s, {} of {} segments sent again; \
+             it does not slow down",
+            DATA_BITS / seconds / 1000.0,
+            flow.stats.retransmits,
+            flow.stats.data_segments
+        ),
+        None => format!(
+            "beside datagrams that take half of the link, 50 packets of queue, a segment is lost more often than \
+             is borne: the transfer is given up after {} segments",
+            flow.stats.data_segments
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::published::STP;
+
+    #[test]
+    fn everything_is_answered_for() {
+        crate::inventory::check(&STP, super::SEEN);
+    }
+}

@@ -1,0 +1,135 @@
+//! Tables 1 and 2: a row for each printed cell, at face value, with what would reproduce it.
+
+use super::measure::{Measured, rate};
+use super::setting::Transport;
+use super::study::Study;
+use crate::published::{Cell, STP};
+use crate::reproduce::ReproduceError;
+use crate::{Row, Verdict};
+
+/// Headers below IP and the way of an ACK are not printed; by the paper's own figure its round trips last 15 to 25 ms of
+/// 560 longer than ours (S-C02).
+const NEAR: f64 = 0.05;
+/// What one offset for a whole row is good for: 0.1 dB of it moves the error rate by a quarter to a half (S-C06).
+const ROUGH: f64 = 0.25;
+
+fn within(ours: f64, paper: f64, part: f64) -> bool {
+    (ours / paper - 1.0).abs() <= part
+}
+
+fn transport(row: &str) -> Transport {
+    Transport::ROWS.iter().find(|(name, _)| *name == row).expect("the table has the rows of the study").1
+}
+
+/// The worst cell, under the table's own id.
+fn summary(id: &str, title: &str, rows: &[Row]) -> Row {
+    let worst = rows.iter().map(|row| row.verdict).max().unwrap_or(Verdict::Differs);
+    let near = rows.iter().filter(|row| row.verdict == Verdict::Match).count();
+    let why = format!(
+        "{near} of {} cells at the printed bit error rate, the others with a loss of Eb/N0 at most: see each of them",
+        rows.len()
+    );
+    Row::new(id, title, Some(rows.len() as f64), Some(near as f64), "cells").judged(worst, why)
+}
+
+/// Table 1.
+pub(super) fn goodput(study: &Study<'_>) -> Result<Vec<Row>, ReproduceError> {
+    let table = STP.table(1).expect("the paper has a table 1");
+    let mut rows = table.cells.iter().map(|cell| goodput_of(study, cell)).collect::<Result<Vec<_>, _>>()?;
+    rows.insert(0, summary("S-T01", &table.title, &rows));
+    Ok(rows)
+}
+
+fn goodput_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
+    let (transport, ber) = (transport(&cell.row), rate(&cell.column));
+    let ours = study.face_value(transport, ber)?;
+    let id = format!("S-T01/{}/{}", cell.row, cell.column);
+    let item = format!("goodput of {} at a BER of {}", cell.row, cell.column);
+    let row = Row::new(id, item, cell.value, ours.goodput(), "bit/s");
+    let Some(paper) = cell.value else {
+        let verdict = if ours.aborted > 0.99 { Verdict::Match } else { Verdict::Differs };
+        return Ok(row.judged(verdict, format!("{:.1} % of our transfers are given up", 100.0 * ours.aborted)));
+    };
+    let Some(goodput) = ours.goodput() else {
+        return Ok(row.judged(Verdict::Differs, "no transfer of ours comes to an end"));
+    };
+    let row = row.within(Some(paper * (1.0 - NEAR)), Some(paper * (1.0 + NEAR)));
+    if ber == 0.0 {
+        let verdict = if within(goodput, paper, NEAR) { Verdict::Match } else { Verdict::Differs };
+        return Ok(row.judged(verdict, "no errors: 5 %, for what the paper does not say of headers and ACKs"));
+    }
+    let found = study.effective()?.iter().find(|found| found.transport == transport && found.nominal == ber);
+    let found = found.expect("each printed cell with errors was looked for");
+    let (loss, shifted) = (study.common_loss(transport)?, study.with_loss(transport, ber)?);
+    let verdict = if within(goodput, paper, NEAR) {
+        Verdict::Match
+    } else if shifted.goodput().is_some_and(|goodput| within(goodput, paper, ROUGH)) {
+        Verdict::Shape
+    } else {
+        Verdict::Differs
+    };
+    let why = format!(
+        "at face value{}; the printed goodput takes a BER of {:.2e}, {:.0} times the printed one (a frame loss of {:.2e}, \
+         {:.2} dB of Eb/N0); {loss:.2} dB, the mean of the row, gives {}",
+        given_up(&ours),
+        found.rate(),
+        found.rate() / ber,
+        found.frame_loss(),
+        found.loss_db,
+        shifted.goodput().map_or("no transfer that ends".to_owned(), |goodput| format!("{goodput:.0} bit/s")),
+    );
+    Ok(row.judged(verdict, why))
+}
+
+fn given_up(measured: &Measured) -> String {
+    match measured.aborted {
+        0.0 => String::new(),
+        part => format!(", {:.1} % given up and left out", 100.0 * part),
+    }
+}
+
+/// The ratio of the goodputs on channel A.
+pub(super) fn ratio(study: &Study<'_>, ber: f64) -> Result<Option<f64>, ReproduceError> {
+    let [stp, tcp] = Transport::ROWS.map(|(_, transport)| study.face_value(transport, ber));
+    Ok(stp?.goodput().zip(tcp?.goodput()).map(|(stp, tcp)| stp / tcp))
+}
+
+/// Table 2.
+pub(super) fn ratios(study: &Study<'_>) -> Result<Vec<Row>, ReproduceError> {
+    let table = STP.table(2).expect("the paper has a table 2");
+    let mut rows = table.cells.iter().map(|cell| ratio_of(study, cell)).collect::<Result<Vec<_>, _>>()?;
+    rows.insert(0, summary("S-T02", &table.title, &rows));
+    Ok(rows)
+}
+
+fn ratio_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
+    let ber = rate(&cell.column);
+    let ours = ratio(study, ber)?;
+    let id = format!("S-T02/{}", cell.column);
+    let row = Row::new(id, format!("STP's goodput over TCP's at a BER of {}", cell.column), cell.value, ours, "ratio");
+    let Some((paper, ours)) = cell.value.zip(ours) else {
+        let [stp, tcp] = Transport::ROWS.map(|(_, transport)| study.face_value(transport, ber));
+        let (stp, tcp) = (stp?.aborted, tcp?.aborted);
+        let verdict = if cell.value.is_none() && stp.min(tcp) > 0.99 { Verdict::Match } else { Verdict::Differs };
+        let why = format!("given up: {:.1} % of STP's transfers, {:.1} % of TCP's", 100.0 * stp, 100.0 * tcp);
+        return Ok(row.judged(verdict, why));
+    };
+    let row = row.within(Some(paper * (1.0 - NEAR)), Some(paper * (1.0 + NEAR)));
+    if within(ours, paper, NEAR) {
+        return Ok(row.judged(Verdict::Match, "at face value, 5 %"));
+    }
+    let shifted = Transport::ROWS.map(|(_, transport)| study.with_loss(transport, ber));
+    let [stp, tcp] = shifted;
+    let shifted = stp?.goodput().zip(tcp?.goodput()).map(|(stp, tcp)| stp / tcp);
+    // Two numbers of a quarter each.
+    let verdict =
+        if shifted.is_some_and(|ratio| within(ratio, paper, 2.0 * ROUGH)) { Verdict::Shape } else { Verdict::Differs };
+    let why = format!(
+        "at face value hardly a transfer of the paper's would lose a segment; with the losses of Eb/N0 that table 1 takes, \
+         {:.2} and {:.2} dB, the ratio is {}: the two protocols did not see one channel (S-Q04)",
+        study.common_loss(Transport::STP)?,
+        study.common_loss(Transport::Tcp)?,
+        shifted.map_or("none".to_owned(), |ratio| format!("{ratio:.2}")),
+    );
+    Ok(row.judged(verdict, why))
+}

@@ -1,0 +1,167 @@
+//! Two STP connections and an adversary between them, who follows the bytes of the input: real bytes, stored and compared.
+//!
+//! He loses, delays, repeats, cuts short and damages. A byte damaged or a segment cut is found by the checksum, so what
+//! arrives is whole, in order and once, or an end says why not. Bytes that were never acknowledged are all that is kept.
+
+#[path = "../../crates/bentpipe-engine/tests/pair/mod.rs"]
+mod pair;
+
+use bentpipe_engine::stp::{Arming, Connection, Segment, StpConfig};
+use bentpipe_engine::tcp::{Abort, Role};
+use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
+use bentpipe_engine::wire::ip::{Addresses, Ports};
+use bentpipe_engine::wire::stp::{MAX_HEADER, Translation};
+use bentpipe_engine::wire::tcp::Near;
+use pair::{Action, Channel, Pair, Reading};
+
+/// The input, byte by byte; zeros when it is used up.
+struct Input<'a>(&'a [u8]);
+
+impl Input<'_> {
+    fn next(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    fn word(&mut self) -> u16 {
+        u16::from_le_bytes([self.next(), self.next()])
+    }
+}
+
+/// The byte of an end's stream at a sequence number: none is like its neighbours.
+fn byte_of(from: usize, seq: u64) -> u8 {
+    let x = (seq ^ (from as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (x >> 56) as u8
+}
+
+/// What each packet meets: a byte of the input says what happens to it.
+struct Adversary<'a> {
+    fates: Input<'a>,
+    delay: Duration,
+    wire: [Translation; 2],
+}
+
+/// A storm is over after this many packets even if the input is not.
+const STORM: usize = 4000;
+
+impl Channel for Adversary<'_> {
+    fn pass(&mut self, _: Time, from: usize, segment: &Segment) -> Vec<(Duration, Segment)> {
+        let calm = self.fates.0.is_empty();
+        let fate = self.fates.next();
+        let payload: Vec<_> = (0..u64::from(segment.len)).map(|n| byte_of(from, segment.seq + n)).collect();
+        let mut bytes = vec![0; MAX_HEADER + payload.len()];
+        let (a, b) = payload.split_at(payload.len() / 2);
+        let length = self.wire[from].emit(segment, &[a, b], &mut bytes).expect("a segment of ours can be written");
+        bytes.truncate(length);
+        let spoilt = match fate & 0x0f {
+            // One byte: whatever it becomes, the sum of the words changes.
+            1 => {
+                let at = usize::from(self.fates.word()) % bytes.len();
+                bytes[at] ^= self.fates.next().max(1);
+                true
+            }
+            2 => {
+                bytes.truncate(usize::from(self.fates.word()) % length);
+                true
+            }
+            _ => false,
+        };
+        // Both ends are where this segment says, give or take what is under way.
+        let near = Near { rcv_nxt: segment.seq, snd_una: segment.ack };
+        let arrived = match self.wire[1 - from].parse(&bytes, near) {
+            Err(error) => {
+                assert!(spoilt, "{error} in {segment:?}");
+                return Vec::new();
+            }
+            Ok((read, range)) => {
+                // A cut that takes away zeros alone may leave the sum as it was; the length in the pseudo header does not.
+                assert!(!spoilt, "damage went through the checksum: {segment:?} became {read:?}");
+                let knows = self.wire[1 - from].irs.is_some();
+                assert!(!knows || read == *segment, "{segment:?} became {read:?}");
+                assert_eq!(&bytes[range], &payload[..], "payload");
+                read
+            }
+        };
+        let late = |steps: u8| self.delay + Duration::from_millis(u64::from(steps) * 7);
+        match fate & 0x0f {
+            _ if calm => vec![(self.delay, arrived)],
+            3 | 4 => Vec::new(),
+            5 | 6 => vec![(late(fate >> 4), arrived)],
+            7 => vec![(late(0), arrived), (late(fate >> 4), arrived)],
+            8 => vec![(late(16 * (fate >> 4)), arrived)],
+            _ => vec![(self.delay, arrived)],
+        }
+    }
+}
+
+fn config(input: &mut Input, delay: Duration) -> StpConfig {
+    let switches = input.next();
+    let on = |bit: u8| switches & (1 << bit) != 0;
+    let rate = Rate::from_bits_per_second(10_000 + u64::from(input.word()) * 1000).expect("not zero");
+    let mss = 28 + input.word() % 1500;
+    StpConfig {
+        mss,
+        arming: if on(0) { Arming::HandOver } else { Arming::Departure },
+        window: on(1).then(|| Bytes::new(1 + u64::from(input.word()) * 2)),
+        // At, above or below the round trip: a timer that is too short costs copies, and in the end the connection.
+        rto: Duration::from_millis(1 + u64::from(input.next()) * 8),
+        max_retransmissions: if on(2) { 6 } else { input.next() },
+        receive_buffer: if on(3) { StpConfig::MAX_BUFFER } else { u32::from(mss) + u32::from(input.word()) },
+        // Longer than any storm: a FIN that comes again finds somebody.
+        time_wait: Duration::from_secs(100_000),
+        ..StpConfig::for_path(rate, delay.saturating_mul(2))
+    }
+}
+
+fn translations() -> [Translation; 2] {
+    let parse = |text: &str| text.parse().expect("an address");
+    let there = Addresses::new(parse("192.0.2.1"), parse("192.0.2.2")).expect("of one version");
+    let ports = Ports { source: 1, destination: 2 };
+    // Initial numbers near the end of the circle, so that it is crossed.
+    let ours = Translation::new(there, ports, 0xffff_ff00);
+    [ours, Translation::new(there.reversed(), ports.reversed(), 0xffff_8000)]
+}
+
+/// Settings, a plan, then a fate per packet.
+pub(crate) fn run(data: &[u8]) {
+    let mut input = Input(data);
+    let delay = Duration::from_millis(1 + u64::from(input.next()) * 2);
+    let configs = [0, 1].map(|_| config(&mut input, delay));
+    let reading = [0, 1].map(|_| match input.next() {
+        0..0x80 => Reading::Greedy,
+        n => Reading::Slow { bytes: 200 + u64::from(n & 0x3f) * 40, every: Duration::from_millis(50 + u64::from(n)) },
+    });
+    let at = |step: u16| Time::ZERO + Duration::from_millis(u64::from(step % 8192));
+    let mut plan = Vec::new();
+    for _ in 0..input.next() % 8 {
+        let (time, length) = (input.word(), input.word());
+        plan.push((at(time), usize::from(time >> 15), Action::Write(1 + u64::from(length % 20_000))));
+    }
+    for n in 0..2 {
+        plan.push((at(input.word()), n, Action::Close));
+    }
+    let fates = Input(&input.0[..input.0.len().min(STORM)]);
+    let [active, passive] = configs;
+    let connections = [Connection::new(active, Role::Active), Connection::new(passive, Role::Passive)];
+    let mut pair = Pair::new(connections, reading, plan, Adversary { fates, delay, wire: translations() });
+    // Steps, not time: each is a packet or a timer, and there are few of them in an hour of waiting.
+    for _ in 0..200_000 {
+        if !pair.step() {
+            break;
+        }
+    }
+    // Who has given up has said why; who has not has everything.
+    let why = |abort| matches!(abort, Abort::RetriesExhausted | Abort::Reset | Abort::Refused);
+    let mut gave_up = pair.ends.iter().filter_map(|end| end.ended.and_then(Result::err)).peekable();
+    if gave_up.peek().is_some() {
+        assert!(gave_up.all(why), "{}", pair.describe());
+        return;
+    }
+    assert!(pair.has_ended(), "does not end: {}", pair.describe());
+    for n in 0..2 {
+        let (end, peer) = (&pair.ends[n], &pair.ends[1 - n]);
+        assert_eq!(end.connection.received(), peer.written, "{}", pair.describe());
+        assert_eq!(end.connection.acknowledged(), end.written, "{}", pair.describe());
+    }
+}

@@ -15,6 +15,7 @@ shipped!(
     "minei-direct",
     "minei-split",
     "request-response",
+    "stp",
     "transat",
     "transat-bursts",
     "transat-cbr",

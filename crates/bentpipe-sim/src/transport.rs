@@ -6,6 +6,7 @@ use bentpipe_engine::{Context, Machine, Probe, Step};
 
 /// A connection. TCP's is the one that runs by the million: STP is called out of its way.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "the large one is the common one, and its end is boxed as a whole")]
 pub(crate) enum Transport {
     Tcp(Connection),
     Stp(Box<stp::Connection>),

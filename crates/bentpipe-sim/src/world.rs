@@ -10,7 +10,7 @@ use bentpipe_engine::slacp::classify::Headers;
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::tcp::{Abort, Input, Role, TcbCache, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_engine::{Context, Machine, Step};
+use bentpipe_engine::{Context, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
 use bentpipe_study::topology;
 

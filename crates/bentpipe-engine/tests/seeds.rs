@@ -1,5 +1,9 @@
 //! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
 
+#[path = "../../../fuzz/targets/stp_pair.rs"]
+mod stp_pair;
+#[path = "../../../fuzz/targets/stp_parse.rs"]
+mod stp_parse;
 #[path = "../../../fuzz/targets/tcp_pair.rs"]
 mod tcp_pair;
 #[path = "../../../fuzz/targets/wire_parse.rs"]
@@ -23,4 +27,14 @@ fn wire_parse_seeds() {
 #[test]
 fn tcp_pair_seeds() {
     play(include_str!("../../../fuzz/seeds/tcp_pair.hex"), tcp_pair::run);
+}
+
+#[test]
+fn stp_parse_seeds() {
+    play(include_str!("../../../fuzz/seeds/stp_parse.hex"), stp_parse::run);
+}
+
+#[test]
+fn stp_pair_seeds() {
+    play(include_str!("../../../fuzz/seeds/stp_pair.hex"), stp_pair::run);
 }

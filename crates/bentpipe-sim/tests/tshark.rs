@@ -204,3 +204,23 @@ fn a_capture_of_the_papers_world_says_what_its_lengths_are() {
     assert_eq!(found["not advancing"], result.flows[0].stats.retransmits, "{found:?}");
     assert_eq!((found["bad checksum"], found["malformed"], found["errors"]), (0, 0, 0), "{found:?}");
 }
+
+/// STP is nobody's protocol to tshark: IP with a number for experiments, and data.
+#[test]
+fn stp_is_sound_ip_of_an_unknown_protocol() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("stp.pcapng");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/stp.toml");
+    let scenario = Scenario::load(file, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let tap = Tap::find(&scenario, "A").expect("a host")[0];
+    let (result, _) = capture(&scenario, tap, Snap::Whole, &path);
+    let stats = result.flows[0].stats;
+    let Some(found) = tshark(&path) else { return };
+    let seen = stats.data_segments + stats.pure_acks + result.links[1].delivered;
+    assert_eq!((found["packets"], found["taken for something else"]), (seen, seen), "{found:?}");
+    assert_eq!((found["bad checksum"], found["malformed"], found["errors"]), (0, 0, 0), "{found:?}");
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-T", "fields", "-e", "frame.protocols", "-e", "ip.proto", "-r"]).arg(&path);
+    let output = String::from_utf8(command.output().expect("it ran before").stdout).expect("text");
+    assert!(output.lines().all(|line| line == "raw:ip:data\t253"), "{:?}", output.lines().next());
+}

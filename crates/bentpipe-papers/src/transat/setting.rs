@@ -277,7 +277,7 @@ impl Setting {
                 scenario.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Tcp(_))).cloned().collect();
             scenario.flows.extend(seconds.into_iter().map(|mut flow| {
                 flow.name.push_str("-second");
-                flow.start = flow.start + Self::PAUSE;
+                flow.start += Self::PAUSE;
                 flow
             }));
         }

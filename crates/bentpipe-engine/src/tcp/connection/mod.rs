@@ -61,7 +61,7 @@ pub enum Abort {
     Reset,
     /// A segment was retransmitted as often as allowed (RFC 9293 §3.8.3).
     RetriesExhausted,
-    /// The user aborted.
+    /// The user aborted, or closed before there was anybody to take what was written.
     Local,
 }
 
@@ -408,6 +408,8 @@ impl<S: SendingHalf> Duplex<S> {
     fn on_close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         match self.state {
             State::Closed | State::Listen => self.finish(cx, Ok(())),
+            //= RFC 9293 §3.10.4: in SYN-SENT "return 'error: closing' responses to any queued SENDs"
+            State::SynSent if self.sender.written() > 0 => self.finish(cx, Err(Abort::Local)),
             State::SynSent => self.finish(cx, Ok(())),
             //= RFC 9293 §3.10.4: in SYN-RECEIVED "queue for processing after entering ESTABLISHED state"
             State::SynReceived => self.sender.close(),

@@ -123,6 +123,8 @@ pub struct TcpConfig {
     pub initial_ssthresh: Option<u32>,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
     pub nagle: bool,
+    /// Begin again with the initial window after a pause longer than the retransmission timeout (RFC 5681 §4.1).
+    pub restart_after_idle: bool,
     /// Wait in TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
     /// Sharing with earlier connections.
@@ -147,6 +149,7 @@ impl Default for TcpConfig {
             window_clamp: None,
             initial_ssthresh: None,
             nagle: false,
+            restart_after_idle: true,
             time_wait: Duration::from_secs(60),
             tcb_sharing: TcbSharing::Off,
             shortcuts: Shortcuts::NONE,

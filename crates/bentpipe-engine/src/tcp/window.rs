@@ -71,6 +71,15 @@ impl CongestionWindow {
         }
     }
 
+    /// A window of `segments` at most.
+    pub(super) fn shrink_to(&mut self, segments: u32) {
+        let most = segments as f64 * self.mss;
+        if !self.fixed && self.cwnd > most {
+            self.set_cwnd(most);
+            self.counted = 0;
+        }
+    }
+
     /// The first threshold, from an earlier connection (RFC 9040).
     pub(super) fn set_ssthresh(&mut self, bytes: u64) {
         self.ssthresh = bytes as f64;

@@ -110,6 +110,7 @@ fn set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
         "clamp" => config.window_clamp = Some(number(value)?),
         "ssthresh" => config.initial_ssthresh = Some(number(value)?),
         "nagle" => config.nagle = switch(value)?,
+        "idle-restart" => config.restart_after_idle = switch(value)?,
         "time-wait" => config.time_wait = millis(value)?,
         "sharing" => {
             config.tcb_sharing = match value {

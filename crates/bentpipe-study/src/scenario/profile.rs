@@ -116,6 +116,8 @@ fn ns2() -> TcpConfig {
         dsack: false,
         // `timestamps_ false`, ns-2 2.35's default.
         timestamps: false,
+        // ns-2 keeps its window over a pause (`slow_start_restart_` concerns sources with `QOption_` alone).
+        restart_after_idle: false,
         shortcuts: Shortcuts::NS2,
         ..TcpConfig::default()
     }

@@ -56,6 +56,7 @@ pub struct Sender {
     unit: WindowUnit,
     mss: u16,
     nagle: bool,
+    restart_after_idle: bool,
     max_retries: u32,
 
     snd_una: u64,
@@ -99,6 +100,8 @@ pub struct Sender {
     burst: u32,
     burst_sent: u32,
 
+    /// When a segment went out last, probes of a closed window apart.
+    last_sent: Time,
     /// The segment being timed: its end, and when it was sent (Karn: never one that was sent twice).
     timed: Option<(u64, Time)>,
     rto_at: Option<Time>,
@@ -126,6 +129,7 @@ impl Sender {
             unit: config.shortcuts.window_unit,
             mss: config.mss,
             nagle: config.nagle,
+            restart_after_idle: config.restart_after_idle,
             max_retries: config.rto.max_retries,
             snd_una: start,
             snd_nxt: start,
@@ -152,6 +156,7 @@ impl Sender {
             frto_new: 0,
             burst: u32::MAX,
             burst_sent: 0,
+            last_sent: Time::ZERO,
             timed: None,
             rto_at: None,
             retries: 0,

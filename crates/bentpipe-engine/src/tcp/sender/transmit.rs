@@ -213,11 +213,22 @@ impl Sender {
         }
         let span = self.count(span);
         if self.rto_at.is_none() || nothing_out {
+            self.restart_if_idle(now);
             self.rto_at = Some(self.rtt.deadline(now));
         }
+        self.last_sent = now;
         self.burst_sent += 1;
         self.counters.max_burst = self.counters.max_burst.max(self.burst_sent);
         span
+    }
+
+    //= RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data
+    //= in an interval exceeding the retransmission timeout", with "RW = min(IW,cwnd)"
+    /// At the first segment of a flight: it fits any window, so the window counts from the second on.
+    fn restart_if_idle(&mut self, now: Time) {
+        if self.restart_after_idle && now.saturating_since(self.last_sent) > self.rtt.rto() {
+            self.window.shrink_to(self.variant.initial_window);
+        }
     }
 
     pub(in crate::tcp) fn count(&mut self, mut span: Span) -> Span {

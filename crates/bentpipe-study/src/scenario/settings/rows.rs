@@ -254,6 +254,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("window_clamp", "Clamp of the sender's window in segments, whatever the peer offers.", optional SEGMENTS, window_clamp),
     row!("initial_ssthresh", "First slow start threshold in segments; off: as high as it goes.", optional SEGMENTS, initial_ssthresh),
     row!("nagle", "Hold small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),
+    row!("restart_after_idle", "Begin again with the initial window after a pause longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
     row!("time_wait", "Wait in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),
     row!("tcb_sharing", "What a connection takes over from earlier ones to the same host (RFC 9040).", words sharing, tcb_sharing),
     row!("shortcuts.window_unit", "Unit in which windows are counted.", words unit, shortcuts.window_unit),

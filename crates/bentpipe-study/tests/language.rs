@@ -99,6 +99,7 @@ dsack = true
 window_clamp = 100
 initial_ssthresh = "off"
 nagle = true
+restart_after_idle = false
 time_wait = "1 s"
 tcb_sharing = "ssthresh-and-rtt"
 shortcuts = { window_unit = "bytes", handshake = "three-way", ssthresh_base = "flight-size", ns2_recovery = false, ns2_inflate_always = true, ns2_lengths = false, ns2_delayed_syn_ack = true, ns2_bare_first_segment = false }

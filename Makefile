@@ -6,7 +6,7 @@ COUNT ?= 100
 SEED ?= 1
 FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair stp_parse stp_pair
 
-.PHONY: demo test check bench validate validate-ns2 validate-explore fuzz goldens docs clean
+.PHONY: proof demo test check bench validate validate-ns2 validate-explore fuzz goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it, in a minute; pictures in $(OUT)/demo.
 demo:
@@ -54,6 +54,11 @@ fuzz:
 		echo "fuzzing $$target for $(FUZZ_SECONDS) s"; \
 		(cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1) || exit 1; \
 	done
+
+# Everything that the papers say beside what comes out here, into docs/REPRODUCTION.md.
+proof:
+	@scripts/setup rust
+	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- reproduce all --markdown docs/REPRODUCTION.md
 
 # Writes the goldens anew; CHANGELOG.md then says which numbers changed and why.
 goldens:

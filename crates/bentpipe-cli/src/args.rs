@@ -196,6 +196,9 @@ pub(crate) struct Reproduce {
     /// Print JSON, {"rows": [..]}, instead of tables
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write all rows into a document and print the counts alone
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

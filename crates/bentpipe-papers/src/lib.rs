@@ -9,11 +9,14 @@ mod acts;
 mod hybrid;
 mod inventory;
 mod lab;
+mod markdown;
 mod minei;
 pub mod published;
 pub mod reproduce;
 mod stp;
 pub mod transat;
 mod unbuilt;
+
+pub use markdown::to_markdown;
 
 pub use bentpipe_study::report::{Row, Verdict, render_text, to_json};

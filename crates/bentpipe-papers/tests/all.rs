@@ -57,3 +57,19 @@ fn a_stop_keeps_what_is_done() {
     let cut = all(&Options { stop: || true, ..few() }, &|_, _, _| ());
     assert!(matches!(cut, Err(ReproduceError::Cut { .. })), "{cut:?}");
 }
+
+#[test]
+fn the_committed_document_has_every_id_once() {
+    let document = include_str!("../../../docs/REPRODUCTION.md");
+    let mut listed = BTreeMap::<_, usize>::new();
+    for line in document.lines() {
+        let Some((id, rest)) = line.strip_prefix("| ").and_then(|line| line.split_once(" | ")) else { continue };
+        if id.chars().nth(1) == Some('-') && !id.contains('/') {
+            *listed.entry(id.to_owned()).or_default() += 1;
+            let cells: Vec<_> = rest.trim_end_matches(" |").split(" | ").collect();
+            assert!(["match", "shape", "differs"].contains(&cells[cells.len() - 2]), "{line}");
+        }
+    }
+    let expected: BTreeMap<_, _> = PAPERS.iter().flat_map(|paper| paper.contents()).map(|(id, _)| (id, 1)).collect();
+    assert_eq!(listed, expected, "make proof writes it anew");
+}

@@ -1,7 +1,8 @@
 //! `bentpipe reproduce`: a paper's tables and figures beside ours.
 
 use bentpipe_papers::reproduce::{Options, ReproduceError, acts, all, hybrid, minei, stp, transat};
-use bentpipe_papers::{Row, render_text};
+use bentpipe_papers::{Row, Verdict, render_text, to_markdown};
+use bentpipe_study::report::write_whole;
 use serde::Serialize;
 
 use crate::args::{Paper, Reproduce};
@@ -33,6 +34,9 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
     if let Some(folder) = &args.out {
         output::check_writable(&folder.join("figure.svg"))?;
     }
+    if let Some(file) = &args.markdown {
+        output::check_writable(file)?;
+    }
     let bar = progress::spinner();
     let hears = |what: &str, done: usize, of: usize| bar.set_message(format!("{what}: {done} of {of}"));
     let study = match args.paper {
@@ -54,6 +58,12 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
     let remake = Remake::new(args.seed);
     if args.json {
         output::print_json(&Json { remake, seed: args.seed, reps: args.reps, interrupted, rows: &rows })?;
+    } else if let Some(file) = &args.markdown {
+        // Half a document would be taken for a whole one.
+        if !interrupted {
+            write_whole(file, to_markdown(&rows, &remake.command).as_bytes()).map_err(Failure::broken)?;
+        }
+        output::print(&format!("{}\n{}\n", counts(&rows), remake.line()))?;
     } else {
         let text = render_text(&rows, output::width());
         output::print(&format!("{text}{}\n", remake.line()))?;
@@ -66,6 +76,13 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
         return Ok(End::Interrupted);
     }
     Ok(End::Done)
+}
+
+/// How many rows there are of each verdict.
+fn counts(rows: &[Row]) -> String {
+    let of = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let [matches, shapes, differs] = [Verdict::Match, Verdict::Shape, Verdict::Differs].map(of);
+    format!("{} rows: {matches} match, {shapes} shape, {differs} differ", rows.len())
 }
 
 fn failure(error: &ReproduceError) -> Failure {

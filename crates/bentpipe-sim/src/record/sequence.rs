@@ -182,7 +182,7 @@ impl Sequence {
             series("sent", Mark::Dot, &mut sent(false)),
             series("ACK", Mark::Step, &mut data.acks.iter().copied()),
             series("lost", Mark::Cross, &mut data.queue_drops.iter().chain(&data.channel_drops).copied()),
-            series("sent again", Mark::Dot, &mut sent(true)),
+            series("sent again", Mark::Ring, &mut sent(true)),
         ];
         let bursts: Vec<_> = self.bursts_until(end).iter().map(|&(from, to)| Span { from, to }).collect();
         Panel {

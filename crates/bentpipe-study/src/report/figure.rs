@@ -44,6 +44,8 @@ pub enum Mark {
     Dot,
     /// A cross at each point: packets lost.
     Cross,
+    /// A ring around each point, to be seen among dots and on lines: packets sent again.
+    Ring,
 }
 
 /// One curve or cloud.

@@ -112,12 +112,16 @@ fn draw_series(
         Mark::Cross => {
             chart.draw_series(series.points.iter().filter(seen).map(|&p| Cross::new(p, 3, colour.stroke_width(1))))
         }
+        Mark::Ring => {
+            chart.draw_series(series.points.iter().filter(seen).map(|&p| Circle::new(p, 3, colour.stroke_width(2))))
+        }
     };
     let label = drawn.map_err(failed)?.label(&series.name);
     match series.mark {
         Mark::Line | Mark::Step => label.legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], colour)),
         Mark::Dot => label.legend(move |(x, y)| Circle::new((x + 7, y), 2, colour.filled())),
         Mark::Cross => label.legend(move |(x, y)| Cross::new((x + 7, y), 3, colour)),
+        Mark::Ring => label.legend(move |(x, y)| Circle::new((x + 7, y), 3, colour.stroke_width(2))),
     };
     Ok(())
 }
@@ -174,6 +178,15 @@ mod tests {
         }
         // Three packets and the dot of the legend.
         assert_eq!(svg.matches("<circle").count(), 4);
+    }
+
+    #[test]
+    fn what_is_sent_again_is_larger_than_a_dot() {
+        let mut figure = figure();
+        figure.panels[0].series[2].mark = Mark::Ring;
+        let svg = figure.to_svg().expect("a good figure");
+        // The point and the legend, as open circles.
+        assert_eq!(svg.matches("r=\"3\"").count(), 2, "{svg}");
     }
 
     #[test]

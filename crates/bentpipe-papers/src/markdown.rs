@@ -1,0 +1,102 @@
+//! All rows as one document: per paper how it fares in counts, then each id with its verdict and reason.
+
+use std::fmt::Write;
+
+use crate::published::{PAPERS, Paper};
+use crate::{Row, Verdict};
+
+/// The rows as Markdown; `remake` says how to make them again. Papers without rows are left out.
+pub fn to_markdown(rows: &[Row], remake: &str) -> String {
+    let mut out = String::from(
+        "# What the papers say, and what comes out here\n\n\
+         Each thing that the five papers contain (topologies N, mechanisms M, experiments E, tables T, figures F, claims C,\n\
+         decisions Q) has a row: the published value, ours, the verdict, and the reason. `match`: within a tolerance that\n\
+         the reason derives, or there to be seen where it says. `shape`: the ordering or the size, or a part. `differs`:\n\
+         not borne out, and why as far as that is known, or not built. `studies/README.md` says where the published values\n\
+         come from.\n\n",
+    );
+    let _ = writeln!(out, "Made by: `{remake}`\n");
+    let papers: Vec<_> = PAPERS.iter().map(|paper| (&***paper, of(paper, rows))).collect();
+    out.push_str("| paper | things | match | shape | differs | cells of tables | match | shape | differs |\n");
+    out.push_str("|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+    for (paper, rows) in papers.iter().filter(|(_, rows)| !rows.is_empty()) {
+        let (cells, things): (Vec<_>, Vec<_>) = rows.iter().partition(|row| is_cell(row));
+        let _ = writeln!(out, "| {} | {} | {} |", paper.key, counts(&things), counts(&cells));
+    }
+    for (paper, rows) in papers.iter().filter(|(_, rows)| !rows.is_empty()) {
+        let (cells, things): (Vec<_>, Vec<_>) = rows.iter().partition(|row| is_cell(row));
+        let _ = writeln!(out, "\n## {}\n\n{}: {}.\n", paper.key, paper.authors, paper.title);
+        table(&mut out, &things);
+        if !cells.is_empty() {
+            let _ = writeln!(out, "\n<details><summary>{} cells of its tables and figures</summary>\n", cells.len());
+            table(&mut out, &cells);
+            out.push_str("\n</details>\n");
+        }
+    }
+    out
+}
+
+fn of<'a>(paper: &Paper, rows: &'a [Row]) -> Vec<&'a Row> {
+    let start = format!("{}-", paper.letter);
+    rows.iter().filter(|row| row.id.starts_with(&start)).collect()
+}
+
+/// Whether a row is a part of what an id stands for.
+fn is_cell(row: &Row) -> bool {
+    row.id.contains('/')
+}
+
+fn counts(rows: &[&Row]) -> String {
+    let of = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    format!("{} | {} | {} | {}", rows.len(), of(Verdict::Match), of(Verdict::Shape), of(Verdict::Differs))
+}
+
+fn table(out: &mut String, rows: &[&Row]) {
+    out.push_str("| id | what | paper | ours | unit | ours/paper | verdict | why, or where it is shown |\n");
+    out.push_str("|---|---|---:|---:|---|---:|---|---|\n");
+    for row in rows {
+        let [item, unit, why] = [&row.item, &row.unit, &row.why].map(|text| field(text));
+        let [paper, ours, ratio] = [row.paper, row.ours, row.ratio].map(|value| value.map_or(String::new(), number));
+        let verdict = row.verdict.name();
+        let _ = writeln!(out, "| {} | {item} | {paper} | {ours} | {unit} | {ratio} | {verdict} | {why} |", row.id);
+    }
+}
+
+/// A text in a cell: one line, and no bar that would end the cell.
+fn field(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+/// Five digits at most, without those that say nothing.
+fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = 4 - value.abs().log10().floor() as i32;
+    if digits > 9 {
+        return format!("{value:.4e}");
+    }
+    let shown = format!("{value:.*}", digits.max(0) as usize);
+    if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.').to_owned() } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_and_cells_are_counted_apart() {
+        let row = |id: &str, verdict| Row::new(id, "a | b\nc", Some(2.0), Some(3.0), "s").judged(verdict, "so");
+        let rows = [row("S-T01", Verdict::Match), row("S-T01/TCP/0", Verdict::Differs), row("S-C02", Verdict::Shape)];
+        let text = to_markdown(&rows, "bentpipe reproduce stp");
+        assert!(text.contains("| stp | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 |"), "{text}");
+        assert!(text.contains("| S-T01 | a \\| b c | 2 | 3 | s | 1.5 | match | so |"), "{text}");
+        assert!(!text.contains("## acts"), "a paper without rows is left out");
+    }
+
+    #[test]
+    fn numbers_keep_five_digits() {
+        let shown = [847034.34, 663.47, 1.0, 0.0081, 2.63e-5, -0.0, 119.0, 3.0e-12].map(number);
+        assert_eq!(shown, ["847034", "663.47", "1", "0.0081", "0.0000263", "0", "119", "3.0000e-12"]);
+    }
+}

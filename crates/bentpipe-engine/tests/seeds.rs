@@ -1,4 +1,5 @@
 //! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
+#![expect(clippy::duplicate_mod, reason = "each target is a file of its own, with the pair that it plays")]
 
 #[path = "../../../fuzz/targets/stp_pair.rs"]
 mod stp_pair;

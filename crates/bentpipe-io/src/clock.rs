@@ -42,7 +42,7 @@ impl Lateness {
         let late = now.saturating_since(due);
         self.wakeups += 1;
         self.max = self.max.max(late);
-        self.total = self.total + late;
+        self.total += late;
     }
 
     /// The mean, zero before the first wake-up; rounded down to a nanosecond.

@@ -83,7 +83,7 @@ stagger = "1 s"
 spread = "5 ms"
 route = ["up"]
 return_route = ["down"]
-tcp = { profile = "rfc", rto = { tick = "500 ms", phase = "20 ms", fire_on_tick = true, initial = "3 s", min = "2 s", max = "64 s", max_retries = "unlimited" } }
+tcp = { profile = "rfc", rto = { tick = "500 ms", phase = "20 ms", fire_on_tick = true, bsd = true, initial = "3 s", min = "2 s", max = "64 s", max_retries = "unlimited" } }
 
 [[flows]]
 from = "A"
@@ -122,7 +122,7 @@ name = "forever"
 from = "A"
 to = "B"
 greedy = true
-tcp = { timeout_repair = "oldest" }
+tcp = { timeout_repair = "oldest", once_per_window = false }
 
 [[flows]]
 name = "web"
@@ -187,7 +187,7 @@ fn every_key_arrives() {
     assert_eq!((bulk.sender.variant.max_burst, bulk.receiver.variant.max_burst), (Some(3), Some(7)));
     assert_eq!((bulk.sender.receive_buffer, bulk.receiver.receive_buffer), (32 << 20, 65_536));
     assert_eq!((bulk.sender.ack.delay, bulk.receiver.ack.delay), (ms(200), ms(100)));
-    assert_eq!(bulk.sender.rto.clock, RttClock::Ticks { tick: ms(500), phase: ms(20), fire_on_tick: true });
+    assert_eq!(bulk.sender.rto.clock, RttClock::Ticks { tick: ms(500), phase: ms(20), fire_on_tick: true, bsd: true });
     let second = scenario.flows.iter().find(|flow| flow.name == "bulk-2").expect("there");
     assert!(second.start >= ms(1010) && second.start < ms(1015), "{:?}", second.start);
     assert_eq!((second.route.clone(), second.return_route.clone()), (Some(vec![0]), Some(vec![1])));

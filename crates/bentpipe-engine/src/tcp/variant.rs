@@ -137,6 +137,9 @@ pub struct Variant {
     pub frto: bool,
     /// What a timeout sends again.
     pub timeout_repair: TimeoutRepair,
+    /// Tahoe and Reno: no second fast retransmit for what was sent before the first (RFC 6582 §3.2 step 2, ns-2's
+    /// `bugfix_`). Off: each loss of a window may cause one, as in 4.3BSD-Reno.
+    pub once_per_window: bool,
     /// Most segments sent in answer to one ACK.
     pub max_burst: Option<u32>,
 }
@@ -151,6 +154,7 @@ const BASE: Variant = Variant {
     limited_transmit: false,
     frto: false,
     timeout_repair: TimeoutRepair::GoBack,
+    once_per_window: true,
     max_burst: None,
 };
 

@@ -61,6 +61,7 @@ fn set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
         "dupthresh" => variant.dup_thresh = DupThresh { count: number(value)?, ..variant.dup_thresh },
         "limited-transmit" => variant.limited_transmit = switch(value)?,
         "frto" => variant.frto = switch(value)?,
+        "once-per-window" => variant.once_per_window = switch(value)?,
         "timeout-repair" => {
             variant.timeout_repair = match value {
                 "go-back" => TimeoutRepair::GoBack,
@@ -99,7 +100,8 @@ fn set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
         "rto-min" => config.rto.min = millis(value)?,
         "rto-max" => config.rto.max = millis(value)?,
         "ticks" => {
-            config.rto.clock = RttClock::Ticks { tick: millis(value)?, phase: Duration::ZERO, fire_on_tick: true }
+            config.rto.clock =
+                RttClock::Ticks { tick: millis(value)?, phase: Duration::ZERO, fire_on_tick: true, bsd: false }
         }
         "retries" => config.rto.max_retries = number(value)?,
         "buffer" => config.receive_buffer = number(value)?,

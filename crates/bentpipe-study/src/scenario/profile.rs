@@ -106,7 +106,12 @@ fn ns2() -> TcpConfig {
             // `maxrto_ 60`, ns-2 2.35's default.
             max: Duration::from_secs(60),
             // `tcpTick_ 0.001`; timers run out exactly, on the scheduler.
-            clock: RttClock::Ticks { tick: Duration::from_millis(1), phase: Duration::ZERO, fire_on_tick: false },
+            clock: RttClock::Ticks {
+                tick: Duration::from_millis(1),
+                phase: Duration::ZERO,
+                fire_on_tick: false,
+                bsd: false,
+            },
             // ns-2 never gives up.
             max_retries: u32::MAX,
         },
@@ -135,7 +140,12 @@ fn ns2_2003() -> TcpConfig {
             // `minrto_ 1.0`, by search (ns-2 changed its default to 0.2 s later).
             min: Duration::from_secs(1),
             // `tcpTick_ 0.5`: by search; finer ticks give too many spurious timeouts in tables 4 and 5.
-            clock: RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: false },
+            clock: RttClock::Ticks {
+                tick: Duration::from_millis(500),
+                phase: Duration::ZERO,
+                fire_on_tick: false,
+                bsd: false,
+            },
             ..base.rto
         },
         // By search: any cap from about 250 to 330 segments fits table 1.

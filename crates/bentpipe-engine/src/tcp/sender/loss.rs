@@ -109,6 +109,11 @@ impl Sender {
             (Some(_), Recovery::BurstEstimate(cells)) if cells.guard != ReentryGuard::Recover => {
                 self.phase == Phase::Open
             }
+            (Some(_), Recovery::Restart | Recovery::Inflate { exit: Exit::FirstNewAck, .. })
+                if !self.variant.once_per_window =>
+            {
+                self.phase == Phase::Open
+            }
             (Some(recover), _) => self.snd_una > recover,
         }
     }

@@ -113,6 +113,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("frto", "Find spurious timeouts (RFC 5682).", flag variant.frto),
     row!("timeout_repair", "What a timeout sends again: as much as the window takes from the loss on, or the oldest segment alone.",
         words repair, variant.timeout_repair),
+    row!("once_per_window", "Tahoe, Reno: no second fast retransmit for what was sent before the first (RFC 6582 §3.2); off: 4.3BSD-Reno.",
+        flag variant.once_per_window),
     row!("max_burst", "Most segments sent in answer to one ACK.", optional SEGMENTS, variant.max_burst),
     Setting {
         key: "mss",
@@ -165,11 +167,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
         },
         set: |c, cell| {
             c.rto.clock = match (cell, c.rto.clock) {
-                (Cell::Span(tick), RttClock::Ticks { phase, fire_on_tick, .. }) => {
-                    RttClock::Ticks { tick, phase, fire_on_tick }
+                (Cell::Span(tick), RttClock::Ticks { phase, fire_on_tick, bsd, .. }) => {
+                    RttClock::Ticks { tick, phase, fire_on_tick, bsd }
                 }
                 (Cell::Span(tick), RttClock::Exact) => {
-                    RttClock::Ticks { tick, phase: Duration::ZERO, fire_on_tick: false }
+                    RttClock::Ticks { tick, phase: Duration::ZERO, fire_on_tick: false, bsd: false }
                 }
                 _ => RttClock::Exact,
             };
@@ -205,6 +207,23 @@ pub(crate) const SETTINGS: &[Setting] = &[
         set: |c, cell| match &mut c.rto.clock {
             RttClock::Ticks { fire_on_tick, .. } => {
                 *fire_on_tick = cell.flag();
+                true
+            }
+            RttClock::Exact => false,
+        },
+    },
+    Setting {
+        key: "rto.bsd",
+        doc: "Samples are the ticks that passed, none included (4.3BSD); else one at least (ns-2).",
+        words: NONE,
+        kind: Kind::Flag,
+        get: |c| match c.rto.clock {
+            RttClock::Ticks { bsd, .. } => Some(Cell::Flag(bsd)),
+            RttClock::Exact => None,
+        },
+        set: |c, cell| match &mut c.rto.clock {
+            RttClock::Ticks { bsd, .. } => {
+                *bsd = cell.flag();
                 true
             }
             RttClock::Exact => false,

@@ -1,0 +1,147 @@
+//! Single windows with losses chosen by hand: figures 2, 13, 14 and 16, and the claims about what packets do.
+
+use std::collections::BTreeMap;
+
+use bentpipe_sim::record::{FlowTrace, Sequence};
+
+use super::world::World;
+use crate::lab::Lab;
+use crate::reproduce::ReproduceError;
+
+/// Packets before the window in which losses are put: whatever the window, it is open by then.
+const BEFORE: u64 = 300;
+const TOTAL: u64 = 700;
+
+/// A round trip of the direct path: two lines of 400 kbit/s, the modem, 330 ms (minei §3.1).
+pub(super) const RTT: f64 = 2.0 * 512.0 * 8.0 / 400e3 + 0.33 + 40.0 * 8.0 / 28.8e3;
+/// An ACK on the modem's line, which is slower than a packet on the satellite's.
+pub(super) const ACK_TIME: f64 = 40.0 * 8.0 / 28.8e3;
+
+/// A sender, its window, and what it loses: numbers from 1 in that window.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    variant: &'static str,
+    window: u64,
+    lost: Vec<u64>,
+    /// Whose repetition is lost too.
+    lost_again: Option<u64>,
+    /// Packets that follow the window, for a transfer that ends with it.
+    after: u64,
+    more: Vec<(&'static str, String)>,
+}
+
+/// What a case gave.
+pub(super) struct Outcome {
+    pub(super) trace: FlowTrace,
+    pub(super) timeouts: u64,
+    /// Repetitions of numbers in the window, in the order in which they were sent.
+    pub(super) repeated: Vec<u64>,
+}
+
+impl Case {
+    pub(super) fn new(variant: &'static str, window: u64, lost: impl IntoIterator<Item = u64>) -> Case {
+        let lost = lost.into_iter().collect();
+        Case { variant, window, lost, lost_again: None, after: TOTAL - BEFORE, more: Vec::new() }
+    }
+
+    /// The paper's figures end with the window: nothing follows it.
+    pub(super) fn alone(self) -> Case {
+        Case { after: self.window, ..self }
+    }
+
+    pub(super) fn losing_again(self, packet: u64) -> Case {
+        Case { lost_again: Some(packet), ..self }
+    }
+
+    pub(super) fn with(mut self, key: &'static str, value: &str) -> Case {
+        self.more.push((key, value.to_owned()));
+        self
+    }
+
+    fn world(&self, drops: &[u64]) -> World {
+        let list: Vec<_> = drops.iter().map(u64::to_string).collect();
+        let mut world = World::direct()
+            .packets(BEFORE + self.after)
+            .sender(self.variant)
+            .leg("window_clamp", format!("{} segments", self.window))
+            .leg("ack.delay", "0 s")
+            .with("links.sat.drop_list", format!("[{}]", list.join(", ")));
+        if self.variant == "burst" {
+            world = world.leg("fixed_window", format!("{} segments", self.window));
+        }
+        self.more.iter().fold(world, |world, (key, value)| world.leg(key, value))
+    }
+
+    pub(super) fn run(&self, lab: &Lab<'_>) -> Result<Outcome, ReproduceError> {
+        let mut drops: Vec<u64> = self.lost.iter().map(|packet| BEFORE + packet - 1).collect();
+        let mut outcome = self.run_with(lab, &drops)?;
+        if let Some(again) = self.lost_again {
+            // The line keeps the order, so the place of a packet on it is its place among those sent.
+            let is_it = |&((_, number), repeated): &((f64, f64), bool)| repeated && number == (BEFORE + again) as f64;
+            let place = outcome.trace.sent.iter().position(is_it).expect("it was sent again");
+            drops.push(place as u64);
+            outcome = self.run_with(lab, &drops)?;
+        }
+        Ok(outcome)
+    }
+
+    fn run_with(&self, lab: &Lab<'_>, drops: &[u64]) -> Result<Outcome, ReproduceError> {
+        let scenario = self.world(drops).scenario();
+        let sat = scenario.links.iter().position(|link| link.name == "sat");
+        let mut watcher = Sequence::new(&scenario, sat);
+        let result = lab.watched(&scenario, lab.seed(), &mut watcher)?;
+        let trace = watcher.flows.swap_remove(0);
+        let number = |number: f64| (number as u64).saturating_sub(BEFORE);
+        let repeated = trace.sent.iter().filter(|sent| sent.1).map(|sent| number(sent.0.1)).collect();
+        Ok(Outcome { trace, timeouts: result.flows[0].stats.timeouts, repeated })
+    }
+
+    pub(super) fn losses(&self) -> u64 {
+        self.lost.len() as u64
+    }
+}
+
+impl Outcome {
+    /// From the loss found to all of it repaired, in round trips.
+    pub(super) fn recovery(&self) -> Option<f64> {
+        let (entered, left) = (self.trace.entered.first()?, self.trace.left.last()?);
+        Some((left - entered) / RTT)
+    }
+
+    /// Repetitions that were not needed: all but one of each number that was lost.
+    pub(super) fn needless(&self, lost: &[u64]) -> u64 {
+        let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        self.repeated.iter().for_each(|packet| *counts.entry(*packet).or_default() += 1);
+        counts.iter().map(|(packet, count)| count - u64::from(lost.contains(packet))).sum()
+    }
+}
+
+/// The cases of figure 14 and of §5.3.
+pub(super) fn one_hole() -> Case {
+    Case::new("burst", 8, 1..=4).alone()
+}
+
+pub(super) fn two_holes() -> Case {
+    Case::new("burst", 8, [1, 2, 6, 7]).alone()
+}
+
+/// Runs of losses in one window, by a walk that visits many lengths and distances: holes and packets.
+pub(super) fn patterns() -> Vec<(u64, Vec<u64>)> {
+    let mut all = Vec::new();
+    for (first, length, gap) in [(1u64, 1u64, 2u64), (2, 1, 1), (3, 2, 3), (1, 3, 5), (4, 4, 2), (6, 1, 4), (1, 2, 1)] {
+        for holes in 1..=5u64 {
+            let mut lost: Vec<u64> = (1..=first).collect();
+            for hole in 1..holes {
+                let from = lost[lost.len() - 1] + gap + hole % 3;
+                lost.extend(from + 1..=from + length);
+            }
+            if lost[lost.len() - 1] + 4 <= WINDOW {
+                all.push((holes, lost));
+            }
+        }
+    }
+    all
+}
+
+/// The window of [`patterns`]: less than the path holds, so nothing waits.
+pub(super) const WINDOW: u64 = 27;

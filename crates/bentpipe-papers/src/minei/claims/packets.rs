@@ -1,0 +1,214 @@
+//! What single packets do: the timer, Reno's limits (§5.1), the new sender's phase (§5.3).
+
+use bentpipe_engine::stream::Stream;
+use bentpipe_engine::tcp::{RtoConfig, RttClock, RttEstimator};
+use bentpipe_engine::units::{Duration, Time};
+
+use super::Finding;
+use crate::lab::Lab;
+use crate::minei::cases::{self, ACK_TIME, Case, RTT, WINDOW, patterns};
+use crate::published::MINEI;
+use crate::reproduce::ReproduceError;
+
+type Found = Result<Finding, ReproduceError>;
+
+/// How long the sender is silent before each timeout, on average: from the last packet it sent.
+pub(super) fn c11(lab: &Lab<'_>) -> Found {
+    let trace = Case::new("reno", 32, 1..=6).run(lab)?.trace;
+    let mut silences = Vec::new();
+    for timeout in &trace.timeouts {
+        let before = trace.sent.iter().map(|sent| sent.0.0).filter(|at| at < timeout).fold(0.0, f64::max);
+        silences.push(timeout - before);
+    }
+    let mean = silences.iter().sum::<f64>() / silences.len().max(1) as f64;
+    Ok(Finding::new(mean, format!("six packets in a row lost of a window of 32: {silences:.2?}")))
+}
+
+/// Mean timeout of 4.3BSD's estimator over round trips of that length, begun anywhere in a tick.
+fn mean_rto(lab: &Lab<'_>, millis: u64) -> f64 {
+    let tick = Duration::from_millis(500);
+    let clock = RttClock::Ticks { tick, phase: Duration::ZERO, fire_on_tick: false, bsd: true };
+    let mut estimator = RttEstimator::new(RtoConfig { clock, ..RtoConfig::RFC6298 });
+    let mut stream = Stream::named(lab.seed(), "minei/phase");
+    let (mut sum, count) = (0.0, 100_000);
+    for n in 0..count {
+        let sent = Time::ZERO + Duration::from_secs(n) + Duration::from_secs_f64_rounded(0.5 * stream.uniform());
+        estimator.sample(sent, sent + Duration::from_millis(millis));
+        sum += estimator.rto().as_secs_f64();
+    }
+    sum / count as f64
+}
+
+pub(super) fn c12(lab: &Lab<'_>) -> Found {
+    Ok(Finding::new(mean_rto(lab, 50), "100 000 samples, begun anywhere in a tick"))
+}
+
+pub(super) fn c13(lab: &Lab<'_>) -> Found {
+    Ok(Finding::new(mean_rto(lab, 290), "100 000 samples, begun anywhere in a tick"))
+}
+
+/// The least window from which on, up to 20 packets, so many losses in a row cost no timeout.
+fn least_window(lab: &Lab<'_>, losses: u64) -> Result<Option<u64>, ReproduceError> {
+    let mut least = None;
+    for window in (losses.max(2)..=20).rev() {
+        if Case::new("reno", window, 1..=losses).run(lab)?.timeouts > 0 {
+            return Ok(least);
+        }
+        least = Some(window);
+    }
+    Ok(least)
+}
+
+fn least_of(least: Option<u64>, why: &str) -> Finding {
+    match least {
+        Some(window) => Finding::new(window as f64, format!("least window without a timeout, of 2 to 20; {why}")),
+        None => Finding::new(21.0, format!("no window up to 20 does without a timeout; {why}")),
+    }
+}
+
+pub(super) fn c23(lab: &Lab<'_>) -> Found {
+    let why = "here every packet is acknowledged, so three that follow the lost one are three duplicates; the paper counts \
+               two of a window of four, as with an ACK that was delayed before the loss";
+    let finding = least_of(least_window(lab, 1)?, why);
+    let printed = MINEI.claim("M-C23").and_then(|claim| claim.value);
+    let near = printed.is_some_and(|printed| (finding.number - printed).abs() <= 1.0);
+    Ok(finding.or_shape(near))
+}
+
+pub(super) fn c24(lab: &Lab<'_>) -> Found {
+    let why = "here the receiver's window bounds the sender's too, so no duplicate ACK lets a packet out beyond it; the \
+               paper's count has no receiver's window, and tests/scripts/loss/reno_twice_per_window.pkt shows its rule at \
+               a window of 10";
+    Ok(least_of(least_window(lab, 2)?, why))
+}
+
+pub(super) fn c25(lab: &Lab<'_>) -> Found {
+    let (mut least, mut exceptions) = (u64::MAX, Vec::new());
+    for window in 5..=42u64 {
+        for losses in 3..=6.min(window - 1) {
+            let timeouts = Case::new("reno", window, 1..=losses).run(lab)?.timeouts;
+            least = least.min(timeouts);
+            if timeouts == 0 {
+                exceptions.push((window, losses));
+            }
+        }
+    }
+    let note = format!("windows 5 to 42, three to six in a row; without a timeout (window, losses): {exceptions:?}");
+    Ok(Finding::new(least as f64, note).or_shape(exceptions.len() < 10))
+}
+
+/// Round trips after a timeout in which less than four packets are out: windows of 1 and 2.
+pub(super) fn c26(lab: &Lab<'_>) -> Found {
+    let trace = Case::new("reno", 20, 1..=3).run(lab)?.trace;
+    let timeout = trace.timeouts.first().copied().unwrap_or(f64::NAN);
+    let open = trace.windows.iter().find(|point| point.at > timeout && point.cwnd >= 4.0).map_or(f64::NAN, |p| p.at);
+    let rounds = (open - timeout) / RTT;
+    let again = Case::new("reno", 20, 1..=3).losing_again(2).run(lab)?.timeouts;
+    let note = format!("{rounds:.2} round trips until four; a second loss in that time: {again} timeouts in all");
+    Ok(Finding::new(rounds.floor(), note).and(again >= 2))
+}
+
+pub(super) fn c27(lab: &Lab<'_>) -> Found {
+    let (mut worst, mut newreno_ok, mut reno_ok) = (0.0f64, true, true);
+    for losses in 2..=15u64 {
+        let new = Case::new("burst", 32, 1..=losses).run(lab)?;
+        worst = worst.max(new.recovery().unwrap_or(f64::INFINITY));
+        let newreno = Case::new("newreno-sbs", 32, 1..=losses).run(lab)?;
+        // Within a round trip and its serialisation of N.
+        newreno_ok &= newreno.recovery().is_some_and(|rounds| rounds >= losses as f64 - 0.1);
+        reno_ok &= losses < 3 || Case::new("reno", 32, 1..=losses).run(lab)?.timeouts > 0;
+    }
+    let note = format!(
+        "2 to 15 in a row of a window of 32, the longest; NewReno takes a round trip for each: {newreno_ok}; Reno times \
+         out from three on: {reno_ok}"
+    );
+    Ok(Finding::new(worst, note).and(newreno_ok && reno_ok).or_shape(newreno_ok && worst < 4.0))
+}
+
+pub(super) fn c28(lab: &Lab<'_>) -> Found {
+    let outcome = cases::one_hole().run(lab)?;
+    let right = outcome.repeated == [1, 2, 3, 4] && outcome.timeouts == 0;
+    Ok(Finding::new(outcome.repeated.len() as f64 - 1.0, format!("sent again: {:?}", outcome.repeated)).and(right))
+}
+
+pub(super) fn c29(lab: &Lab<'_>) -> Found {
+    let outcome = cases::two_holes().run(lab)?;
+    let right = outcome.repeated == [1, 2, 3, 4, 6, 7, 8] && outcome.timeouts == 0;
+    let needless = outcome.needless(&[1, 2, 6, 7]) as f64;
+    Ok(Finding::new(needless, format!("sent again: {:?}", outcome.repeated)).and(right))
+}
+
+pub(super) fn c30(lab: &Lab<'_>) -> Found {
+    let outcome = cases::one_hole().losing_again(2).run(lab)?;
+    let right = outcome.repeated == [1, 2, 3, 4, 2, 3, 4] && outcome.timeouts == 0;
+    // 2 was needed twice.
+    let needless = outcome.needless(&[1, 2, 3, 4]) as f64 - 1.0;
+    Ok(Finding::new(needless, format!("sent again: {:?}", outcome.repeated)).and(right))
+}
+
+pub(super) fn c31(lab: &Lab<'_>) -> Found {
+    let lost = [1, 2, 4, 5, 7, 8];
+    let case = Case::new("burst", 14, lost).alone();
+    let (plain, skipping) = (case.run(lab)?, case.with("burst.in_burst_skip", "true").run(lab)?);
+    let first: Vec<_> = skipping.repeated.iter().take(6).copied().collect();
+    let needless = first.iter().filter(|packet| !lost.contains(packet)).count();
+    let note = format!(
+        "needless in the first burst; sent again with the in-burst rule {:?}, without {:?}",
+        skipping.repeated, plain.repeated
+    );
+    Ok(Finding::new(needless as f64, note).and(first == [1, 2, 3, 4, 5, 6]))
+}
+
+pub(super) fn c32(lab: &Lab<'_>) -> Found {
+    let (mut excess, mut seen) = (f64::NEG_INFINITY, Vec::new());
+    for (window, spacing) in [(27u64, 2u64), (64, 9), (128, 12)] {
+        for n in [2u64, 3, 4, 5, 6, 8, 10] {
+            let lost: Vec<u64> = (0..n).map(|i| 1 + i * spacing).collect();
+            if lost[lost.len() - 1] + 4 > window {
+                continue;
+            }
+            let needless = Case::new("burst", window, lost.iter().copied()).run(lab)?.needless(&lost);
+            excess = excess.max(needless as f64 - ((n - 1) * (n - 2)) as f64);
+            seen.push((n, needless));
+        }
+    }
+    Ok(Finding::new(excess, format!("losses, and what was sent needlessly: {seen:?}")))
+}
+
+pub(super) fn c33(lab: &Lab<'_>) -> Found {
+    let (mut worst, all) = (0.0f64, patterns());
+    for (holes, lost) in &all {
+        let case = Case::new("burst", WINDOW, lost.iter().copied());
+        let outcome = case.run(lab)?;
+        let pushing = (outcome.repeated.len() as f64 * ACK_TIME + WINDOW as f64 * (ACK_TIME - 0.01024)) / RTT;
+        let rounds = outcome.recovery().unwrap_or(f64::INFINITY);
+        worst = worst.max((rounds - pushing) / (1 + holes) as f64);
+    }
+    Ok(Finding::new(worst, format!("the most over {} patterns; thousands more in the engine's tests", all.len())))
+}
+
+pub(super) fn c34(lab: &Lab<'_>) -> Found {
+    let (mut timeouts, all) = (0, patterns());
+    for (_, lost) in &all {
+        let case = Case::new("burst", WINDOW, lost.iter().copied());
+        debug_assert_eq!(case.losses(), lost.len() as u64);
+        timeouts += case.run(lab)?.timeouts;
+    }
+    Ok(Finding::new(timeouts as f64, format!("{} patterns; thousands more in the engine's tests", all.len())))
+}
+
+pub(super) fn c49(lab: &Lab<'_>) -> Found {
+    let outcome = cases::one_hole().losing_again(1).run(lab)?;
+    Ok(Finding::new(outcome.timeouts as f64, format!("sent again: {:?}", outcome.repeated)))
+}
+
+pub(super) fn c50(lab: &Lab<'_>) -> Found {
+    let lost: Vec<u64> = (0..6).map(|i| 1 + 9 * i).collect();
+    let entries = |guard: &str| {
+        let case = Case::new("burst", 64, lost.iter().copied()).with("burst.guard", guard);
+        Ok::<_, ReproduceError>(case.run(lab)?.trace.entered.len() as f64 - 1.0)
+    };
+    let (off, recover, credit) = (entries("off")?, entries("recover")?, entries("credit")?);
+    let note = format!("false phases after six isolated losses; with the guards recover {recover}, credit {credit}");
+    Ok(Finding::new(off, note).and(recover == 0.0 && credit == 0.0))
+}

@@ -1,0 +1,184 @@
+//! Sections 3 and 4: throughput without loss, with independent losses, split, and with the two modifications.
+
+use super::Finding;
+use crate::lab::Lab;
+use crate::minei::world::{FILE, Mean, RUNS, World, throughputs};
+use crate::published::MINEI;
+use crate::reproduce::ReproduceError;
+
+type Found = Result<Finding, ReproduceError>;
+
+fn one(lab: &Lab<'_>, world: World) -> Result<f64, ReproduceError> {
+    Ok(throughputs(lab, "without loss", &[world], 1)?[0].mean)
+}
+
+fn lossy(lab: &Lab<'_>, worlds: &[World]) -> Result<Vec<Mean>, ReproduceError> {
+    throughputs(lab, "with losses", worlds, RUNS)
+}
+
+pub(super) fn c01(lab: &Lab<'_>) -> Found {
+    Ok(Finding::new(one(lab, World::direct())?, "one run, nothing is left to chance"))
+}
+
+pub(super) fn c02(lab: &Lab<'_>) -> Found {
+    // 400 kbit/s: minei §3.1.
+    Ok(Finding::new(one(lab, World::direct())? / 400.0, "of 400 kbit/s"))
+}
+
+pub(super) fn c03(lab: &Lab<'_>) -> Found {
+    Ok(Finding::new(one(lab, World::split())?, "one run, nothing is left to chance"))
+}
+
+/// The least window that reaches 99 % of the best.
+fn knee(lab: &Lab<'_>, key: &str, world: impl Fn() -> World) -> Result<f64, ReproduceError> {
+    let windows: Vec<u32> = (4..=64).collect();
+    let worlds: Vec<_> = windows.iter().map(|w| world().with(key, format!("{w} segments"))).collect();
+    let rates = throughputs(lab, "windows", &worlds, 1)?;
+    let best = rates.iter().map(|rate| rate.mean).fold(0.0, f64::max);
+    let index = rates.iter().position(|rate| rate.mean >= 0.99 * best).expect("the best does");
+    Ok(f64::from(windows[index]))
+}
+
+pub(super) fn c04(lab: &Lab<'_>) -> Found {
+    let window = knee(lab, "flows.file.tcp.window_clamp", World::direct)?;
+    let modem = |rate: &str| one(lab, World::direct().with("links.modem.rate", rate));
+    let (slow, printed, fast) = (modem("19.2 kbit/s")?, modem("28.8 kbit/s")?, modem("33.6 kbit/s")?);
+    let every = one(lab, World::direct().leg("ack.delay", "0 s"))?;
+    let note = format!(
+        "with 19.2, 28.8 and 33.6 kbit/s of return: {slow:.1}, {printed:.1}, {fast:.1} kbit/s; the return matters where \
+         every packet is acknowledged: {every:.1}"
+    );
+    Ok(Finding::new(window, note).and(fast <= 1.01 * printed))
+}
+
+pub(super) fn c05(lab: &Lab<'_>) -> Found {
+    let sat = knee(lab, "flows.file.split.0.tcp.window_clamp", World::split)?;
+    let internet = knee(lab, "flows.file.tcp.window_clamp", World::split)?;
+    // The claim prints both windows; the first is allowed as much as the second.
+    let claim = MINEI.claim("M-C05").expect("a claim of the paper");
+    let printed = claim.printed.split('/').next().and_then(|first| first.trim().parse::<f64>().ok());
+    let width = claim.high.zip(claim.value).map_or(0.0, |(high, value)| high - value);
+    let near = printed.is_some_and(|printed| (internet - printed).abs() <= width);
+    let note = format!("the Internet leg: {internet}; the least windows that reach 99 % of the best");
+    Ok(Finding::new(sat, note).and(near).or_shape(printed.is_some_and(|printed| internet < sat && internet <= printed)))
+}
+
+pub(super) fn c06(lab: &Lab<'_>) -> Found {
+    let of = |packets: u64| one(lab, World::direct().packets(packets));
+    let (whole, mega, double, four) = (of(FILE)?, of(FILE / 5)?, of(2 * FILE)?, of(4 * FILE)?);
+    let note = format!("1 MB {:.3}, 10 MB {:.3}, 20 MB {:.3} of 5 MB", mega / whole, double / whole, four / whole);
+    Ok(Finding::new(four / whole, note).and(mega < whole))
+}
+
+/// Losing 10 % of the ACKs, as a share of what is reached without; with so much data lost.
+fn acks_lost(lab: &Lab<'_>, data: f64) -> Result<f64, ReproduceError> {
+    let world = || World::direct().sat_loss(data);
+    let rates = lossy(lab, &[world(), world().with("links.modem.loss", "10 %")])?;
+    Ok(rates[1].mean / rates[0].mean)
+}
+
+pub(super) fn c07(lab: &Lab<'_>) -> Found {
+    Ok(Finding::new(acks_lost(lab, 0.0)?, "10 % of the ACKs lost"))
+}
+
+pub(super) fn c08(lab: &Lab<'_>) -> Found {
+    let (clean, dirty) = (acks_lost(lab, 0.0)?, acks_lost(lab, 1.0)?);
+    let note = format!("10 % of the ACKs leave {clean:.3} without and {dirty:.3} with 1 % of the data lost");
+    Ok(Finding::new(100.0 * (clean - dirty), note).or_shape((clean - dirty).abs() < 0.02))
+}
+
+fn direct_drop(lab: &Lab<'_>, percent: f64) -> Found {
+    let clean = one(lab, World::direct())?;
+    let rate = lossy(lab, &[World::direct().sat_loss(percent)])?[0];
+    Ok(Finding::new(100.0 * (1.0 - rate.mean / clean), format!("{} kbit/s", rate.text())))
+}
+
+pub(super) fn c09(lab: &Lab<'_>) -> Found {
+    direct_drop(lab, 0.04)
+}
+
+pub(super) fn c10(lab: &Lab<'_>) -> Found {
+    direct_drop(lab, 1.0)
+}
+
+pub(super) fn c14(lab: &Lab<'_>) -> Found {
+    let parted = World::split().with("links.internet.forward.loss", "1 %");
+    let rates = lossy(lab, &[parted, World::direct().with("links.internet.loss", "1 %")])?;
+    let note = format!("{} kbit/s against {} direct", rates[0].text(), rates[1].text());
+    Ok(Finding::new(rates[0].mean, note).or_shape(rates[0].mean > 2.0 * rates[1].mean))
+}
+
+pub(super) fn c15(lab: &Lab<'_>) -> Found {
+    let mut ratios = Vec::new();
+    for percent in [0.1, 0.4, 1.0, 5.0] {
+        let rates = lossy(lab, &[World::split().sat_loss(percent), World::direct().sat_loss(percent)])?;
+        ratios.push(rates[0].mean / rates[1].mean);
+    }
+    let furthest = ratios.iter().copied().fold(1.0, |a: f64, b| if (b - 1.0).abs() > (a - 1.0).abs() { b } else { a });
+    Ok(Finding::new(furthest, format!("at 0.1, 0.4, 1 and 5 %: {ratios:.2?}; the furthest from 1")))
+}
+
+/// What a change of the satellite's leg brings at this loss.
+fn gain(lab: &Lab<'_>, percent: f64, change: impl Fn(World) -> World) -> Result<(f64, String), ReproduceError> {
+    let world = || World::split().sat_loss(percent);
+    let rates = lossy(lab, &[world(), change(world())])?;
+    let note = format!("{} against {} kbit/s", rates[1].text(), rates[0].text());
+    Ok((rates[1].mean / rates[0].mean, note))
+}
+
+fn super_fast(lab: &Lab<'_>, percent: f64) -> Result<(f64, String), ReproduceError> {
+    let (ratio, note) = gain(lab, percent, |world| world.sender("reno-super-fast"))?;
+    Ok((100.0 * (ratio - 1.0), note))
+}
+
+pub(super) fn c16(lab: &Lab<'_>) -> Found {
+    let (percent, note) = super_fast(lab, 10.0)?;
+    Ok(Finding::new(percent, note).or_shape(percent > 0.0))
+}
+
+pub(super) fn c17(lab: &Lab<'_>) -> Found {
+    let (percent, note) = super_fast(lab, 5.0)?;
+    Ok(Finding::new(percent, note).or_shape(percent > 0.0))
+}
+
+pub(super) fn c18(lab: &Lab<'_>) -> Found {
+    let (percent, note) = super_fast(lab, 0.4)?;
+    let high = super_fast(lab, 10.0)?.0;
+    Ok(Finding::new(percent, format!("at 0.4 %: {note}")).or_shape(percent < high))
+}
+
+fn constant(lab: &Lab<'_>, percent: f64) -> Result<(f64, String), ReproduceError> {
+    gain(lab, percent, World::constant)
+}
+
+/// The same where a timeout sends the oldest packet alone, the other reading of M-Q09.
+fn constant_oldest(lab: &Lab<'_>, percent: f64) -> Result<f64, ReproduceError> {
+    Ok(gain(lab, percent, |world| world.constant().leg("timeout_repair", "oldest"))?.0)
+}
+
+pub(super) fn c19(lab: &Lab<'_>) -> Found {
+    let (ratio, note) = constant(lab, 0.4)?;
+    Ok(Finding::new(ratio, note).or_shape(ratio > 1.3))
+}
+
+pub(super) fn c20(lab: &Lab<'_>) -> Found {
+    let (ratio, note) = constant(lab, 1.0)?;
+    Ok(Finding::new(ratio, note).or_shape(ratio > 1.3))
+}
+
+/// What makes the difference at high loss.
+const RESENT: &str = "a timeout sends the whole constant window again (M-Q09), which at these losses repairs much at once; \
+                      where it sends the oldest packet alone the gain is gone, but so is most of the throughput";
+
+pub(super) fn c21(lab: &Lab<'_>) -> Found {
+    let gains = [constant(lab, 5.0)?.0, constant(lab, 10.0)?.0];
+    let oldest = [constant_oldest(lab, 5.0)?, constant_oldest(lab, 10.0)?];
+    let note = format!("gains at 5 and 10 %: {gains:.2?}, with the oldest packet alone {oldest:.2?}: {RESENT}");
+    Ok(Finding::new(gains[1] - gains[0], note).or_shape(oldest[1] < oldest[0]))
+}
+
+pub(super) fn c22(lab: &Lab<'_>) -> Found {
+    let (ratio, note) = constant(lab, 10.0)?;
+    let oldest = constant_oldest(lab, 10.0)?;
+    Ok(Finding::new(ratio, format!("{note}; with the oldest packet alone {oldest:.2}: {RESENT}")))
+}

@@ -1,0 +1,137 @@
+//! The paper's two worlds, as the shipped scenarios have them, and what a transfer in them amounts to.
+
+use bentpipe_sim::RunResult;
+use bentpipe_study::scenario::Scenario;
+use bentpipe_study::stats::{mean, mean_interval};
+
+use crate::lab::Lab;
+use crate::reproduce::ReproduceError;
+
+const DIRECT: &str = include_str!("../../../../scenarios/minei-direct.toml");
+const SPLIT: &str = include_str!("../../../../scenarios/minei-split.toml");
+
+/// Runs behind each point of a curve with losses: the paper prints no number.
+pub(super) const RUNS: u32 = 20;
+/// Bits of a full packet, all of which the paper counts (M-Q01).
+const PACKET_BITS: f64 = 512.0 * 8.0;
+/// Packets of 5 MB (M-Q02).
+pub(super) const FILE: u64 = 10_240;
+/// Longer than the slowest transfer that is tried.
+const LIMIT: &str = "200000 s";
+
+/// A world in the making.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    text: &'static str,
+    sets: Vec<(String, String)>,
+    packets: u64,
+}
+
+impl World {
+    pub(super) fn direct() -> World {
+        World { text: DIRECT, sets: Vec::new(), packets: FILE }.with("time_limit", LIMIT)
+    }
+
+    pub(super) fn split() -> World {
+        World { text: SPLIT, sets: Vec::new(), packets: FILE }.with("time_limit", LIMIT)
+    }
+
+    pub(super) fn with(mut self, key: &str, value: impl Into<String>) -> World {
+        self.sets.push((key.to_owned(), value.into()));
+        self
+    }
+
+    /// A setting of TCP on the satellite's leg: of the whole connection, where it is not split.
+    pub(super) fn leg(self, key: &str, value: impl Into<String>) -> World {
+        let place = if self.text == SPLIT { "flows.file.split.0.tcp." } else { "flows.file.tcp." };
+        self.with(&format!("{place}{key}"), value)
+    }
+
+    /// The sender on the satellite's leg.
+    pub(super) fn sender(self, variant: &str) -> World {
+        self.leg("variant", variant)
+    }
+
+    /// A window that never moves, of as many packets as the leg holds (M-M09).
+    pub(super) fn constant(self) -> World {
+        self.leg("fixed_window", "32 segments")
+    }
+
+    /// So many percent of the packets on the satellite are lost, each for itself.
+    pub(super) fn sat_loss(self, percent: f64) -> World {
+        self.with("links.sat.loss", format!("{percent} %"))
+    }
+
+    /// Losses after losses (M-Q10), with a base rate in percent.
+    pub(super) fn bursty(self, percent: f64, factor: f64) -> World {
+        self.with(
+            "links.sat.packet_bursts",
+            format!("{{ start = \"{percent} %\", burstiness = {factor:.2}, most = 0.9 }}"),
+        )
+    }
+
+    /// Runs of losses (M-Q11), begun with a probability in percent.
+    pub(super) fn runs_of(self, length: u32, percent: f64) -> World {
+        let length = format!("\"{length} packet{}\"", if length == 1 { "" } else { "s" });
+        self.with("links.sat.packet_bursts", format!("{{ start = \"{percent} %\", length = {length} }}"))
+    }
+
+    pub(super) fn packets(mut self, packets: u64) -> World {
+        self.packets = packets;
+        self.with("flows.file.bytes", format!("{packets} segments"))
+    }
+
+    pub(super) fn scenario(&self) -> Scenario {
+        Scenario::parse(self.text, "minei.toml", &self.sets).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+}
+
+/// Mean and 95 % interval over the runs; of a run without chance the interval is the value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mean {
+    pub(super) mean: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Mean {
+    pub(super) fn of(values: &[f64]) -> Mean {
+        let mean = mean(values);
+        match mean_interval(values, 0.95) {
+            Ok(interval) => Mean { mean, low: interval.low, high: interval.high },
+            Err(_) => Mean { mean, low: mean, high: mean },
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        format!("{:.1} ({:.1}..{:.1})", self.mean, self.low, self.high)
+    }
+}
+
+/// Throughput of a transfer as the paper counts it, kbit/s.
+fn kbit_s(result: &RunResult, packets: u64) -> f64 {
+    let flow = &result.flows[0];
+    let seconds = flow.received_at.map_or(f64::INFINITY, |end| (end - flow.start).as_secs_f64());
+    packets as f64 * PACKET_BITS / 1000.0 / seconds
+}
+
+/// Throughput of each world, kbit/s.
+pub(super) fn throughputs(lab: &Lab<'_>, what: &str, worlds: &[World], runs: u32) -> Result<Vec<Mean>, ReproduceError> {
+    let scenarios: Vec<_> = worlds.iter().map(World::scenario).collect();
+    let results = lab.sweep(what, &scenarios, runs)?;
+    let one = |(world, runs): (&World, &crate::lab::Runs)| {
+        Mean::of(&runs.iter().map(|run| kbit_s(run, world.packets)).collect::<Vec<_>>())
+    };
+    Ok(worlds.iter().zip(&results).map(one).collect())
+}
+
+/// Packets with data that the satellite's leg sent, repetitions included.
+pub(super) fn packets_sent(lab: &Lab<'_>, what: &str, worlds: &[World]) -> Result<Vec<Mean>, ReproduceError> {
+    let scenarios: Vec<_> = worlds.iter().map(World::scenario).collect();
+    let results = lab.sweep(what, &scenarios, RUNS)?;
+    let sent = |run: &RunResult| {
+        let flow = &run.flows[0];
+        flow.legs.last().map_or(flow.stats.data_segments, |leg| leg[0].data_segments) as f64
+    };
+    Ok(results.iter().map(|runs| Mean::of(&runs.iter().map(sent).collect::<Vec<_>>())).collect())
+}

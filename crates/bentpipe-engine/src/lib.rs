@@ -4,7 +4,7 @@
 //! `bentpipe-io` real time. The protocol that was simulated is the one that moves real bytes.
 //!
 //! Reading order: [`units`], [`Machine`] and [`Context`], [`probe`], [`link`], [`tcp`], [`stp`]; [`splice`] two
-//! connections back to back; [`arq`] and [`slacp`] below IP; [`atm`] where packets travel in cells.
+//! connections back to back, [`spoof`] one that ends; [`arq`] and [`slacp`] below IP; [`atm`] where packets travel in cells.
 #![forbid(unsafe_code)]
 
 pub mod arq;
@@ -14,6 +14,7 @@ mod machine;
 pub mod probe;
 pub mod slacp;
 pub mod splice;
+pub mod spoof;
 pub mod stp;
 pub mod stream;
 pub mod tcp;

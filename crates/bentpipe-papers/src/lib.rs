@@ -1,11 +1,12 @@
 //! Published results, and whether bentpipe bears them out: the only place where the numbers of a paper meet ours.
 //!
 //! [`published`] holds what is printed. Each paper has a room: [`transat`], `minei`, `acts`, `hybrid`, `stp`; what they
-//! share is `lab`, where runs are made, `inventory`, where each item can be seen, and `unbuilt`, what is left.
+//! share is `lab`, where runs are made, `drawing`, which shows topologies, `inventory`, where each item can be seen, and `unbuilt`, what is left.
 //! [`reproduce`] is the door: it runs what is asked for and answers with rows.
 #![forbid(unsafe_code)]
 
 mod acts;
+mod drawing;
 mod hybrid;
 mod inventory;
 mod lab;

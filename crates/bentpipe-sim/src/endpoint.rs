@@ -15,6 +15,7 @@ use bentpipe_study::scenario::{UdpFlow, UdpPattern, Workload};
 
 use crate::layer::LayerEnd;
 use crate::packet::{self, Parcel, Store};
+use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
 
 /// One end of a flow.
@@ -26,6 +27,10 @@ pub(crate) enum Endpoint {
         received: u64,
         bytes: u64,
     },
+    /// A gateway that acknowledges in the destination's name.
+    Spoofer(Box<SpoofEnd>),
+    /// Where what it sends on arrives.
+    Sink(Sink),
     /// One end of a link layer: not of a flow, but packets meet it in the same way.
     Layer(Box<LayerEnd>),
     /// One side of a gateway that splits a flow.

@@ -16,8 +16,10 @@ pub(crate) struct LayerEnd {
     pub(crate) hears: usize,
     pub(crate) rules: Vec<(Rule, u8)>,
     pub(crate) default_channel: u8,
-    /// Packets by handle, which is their slot in the store.
+    /// Packets by handle. Not by their slot in the store: the far end is done with a packet before its copy is released
+    /// here, and by then another one may have its slot.
     held: Vec<Parcel>,
+    free_handles: Vec<u32>,
     /// By channel, what it has sent.
     sent: Vec<Sent>,
 }
@@ -40,17 +42,29 @@ impl LayerEnd {
             rules: rules.0,
             default_channel: rules.1,
             held: Vec::new(),
+            free_handles: Vec::new(),
             sent: vec![Sent::default(); channels],
         }
     }
 
-    /// Keeps a packet under its slot.
-    pub(crate) fn hold(&mut self, parcel: Parcel) {
-        let slot = parcel.slot as usize;
-        if self.held.len() <= slot {
-            self.held.resize(slot + 1, parcel);
+    /// Keeps a packet; answers its handle.
+    pub(crate) fn hold(&mut self, parcel: Parcel) -> u32 {
+        match self.free_handles.pop() {
+            Some(handle) => {
+                self.held[handle as usize] = parcel;
+                handle
+            }
+            None => {
+                self.held.push(parcel);
+                self.held.len() as u32 - 1
+            }
         }
-        self.held[slot] = parcel;
+    }
+
+    /// The machine is done with a handle; answers its packet.
+    pub(crate) fn let_go(&mut self, handle: u32) -> Parcel {
+        self.free_handles.push(handle);
+        self.held(handle)
     }
 
     /// The packet of a handle.

@@ -15,6 +15,7 @@ mod observe;
 mod packet;
 pub mod record;
 mod run;
+mod spoofing;
 mod transport;
 mod world;
 

@@ -23,6 +23,7 @@ use crate::packet::{Parcel, Store};
 use crate::run::RunError;
 
 mod layers;
+mod spoofing;
 
 /// Where a packet goes from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +58,13 @@ pub(crate) struct World {
     /// The first hop of each end's packets, and the next one behind each link for packets to each end.
     first_hop: Vec<Hop>,
     next_hop: Vec<Hop>,
-    /// Two for each connection, then two for each link layer.
+    /// Two for each connection, one for each flow whose TCP ends on the way, then two for each link layer.
     ends: Vec<Endpoint>,
-    /// How many of them belong to connections.
+    /// By flow whose TCP ends on the way: its end there.
+    spoofers: Vec<usize>,
+    /// The ends from here to those of layers are where such flows arrive.
+    first_sink: usize,
+    /// How many of them belong to flows.
     flow_ends: usize,
     frames: Frames,
     /// By end: what the headers of packets to it say to a link layer; empty where there is none.
@@ -100,12 +105,15 @@ pub struct FlowResult {
     pub legs: Vec<[TcpStats; 2]>,
     /// Why it was given up, if it was.
     pub aborted: Option<Abort>,
+    /// Segments that the node on the way in which the flow's TCP ends had no room for.
+    pub refused: u64,
 }
 
 impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers) -> Result<World, RunError> {
         let connections = topology::connections(scenario);
-        let (links, flow_ends) = (scenario.links.len(), 2 * connections.len());
+        let (links, first_sink) = (scenario.links.len(), 2 * connections.len());
+        let flow_ends = first_sink + spoofing::count(scenario);
         let ends = flow_ends + 2 * scenario.layers.len();
         let mut world = World {
             links: scenario.links.iter().enumerate().map(|(n, _)| layers::link(scenario, n, seed)).collect(),
@@ -114,6 +122,8 @@ impl World {
             next_hop: vec![Hop::Arrived; links * ends],
             ends: Vec::with_capacity(ends),
             flow_ends,
+            spoofers: Vec::new(),
+            first_sink,
             frames: Frames::default(),
             headers: Vec::new(),
             gateways: Vec::new(),
@@ -127,11 +137,17 @@ impl World {
             now: Time::ZERO,
             events: 0,
         };
-        for (n, (.., leg)) in connections.iter().enumerate() {
-            world.wire(scenario, 2 * n, 2 * n + 1, &leg.forward_path(scenario)?);
-            world.wire(scenario, 2 * n + 1, 2 * n, &leg.return_path(scenario)?);
+        for (n, (flow, _, leg)) in connections.iter().enumerate() {
+            let (there, back) = (leg.forward_path(scenario)?, leg.return_path(scenario)?);
+            if let Some(spoof) = scenario.flows[*flow].kind.spoof() {
+                world.wire_spoofer(scenario, n, spoof, (&there, &back))?;
+                continue;
+            }
+            world.wire(scenario, 2 * n, 2 * n + 1, &there);
+            world.wire(scenario, 2 * n + 1, 2 * n, &back);
         }
         let mut hosts = Hosts::new();
+        let mut sinks = spoofing::Sinks::default();
         for (n, flow) in scenario.flows.iter().enumerate() {
             let start = Time::ZERO + flow.start;
             let shared = |from: usize, to: usize, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
@@ -144,7 +160,11 @@ impl World {
                         Endpoint::Tcp(Box::new(TcpEnd::new(config, role, tcp.workload, n as u32, start, shared)))
                     };
                     world.ends.push(end(tcp.sender, Role::Active, &there));
-                    world.ends.push(end(receiver, Role::Passive, &back));
+                    let receiver = match tcp.spoof {
+                        Some(spoof) => sinks.spoofer(first_sink, n, tcp, spoof),
+                        None => end(receiver, Role::Passive, &back),
+                    };
+                    world.ends.push(receiver);
                 }
                 FlowKind::Stp(stp) => {
                     let end =
@@ -162,6 +182,7 @@ impl World {
                 world.split(flow, n, leg, tcp);
             }
         }
+        world.ends.extend(sinks.into_ends());
         world.add_layers(scenario);
         world.plan_first_actions();
         Ok(world)
@@ -211,8 +232,16 @@ impl World {
                 // Listens from the beginning; the far port is polled with the near one.
                 Endpoint::Port { leg: Leg::Near, .. } => Time::ZERO,
                 Endpoint::Port { leg: Leg::Far, .. } | Endpoint::UdpSink { .. } | Endpoint::Layer(_) => Time::NEVER,
+                Endpoint::Spoofer(spoofer) => spoofer.first_action(),
+                Endpoint::Sink(sink) => {
+                    let counts = sink.is_finite();
+                    self.busy += counts as usize;
+                    self.has_finite |= counts;
+                    self.done[n] = !counts;
+                    Time::NEVER
+                }
             };
-            if !matches!(end, Endpoint::Tcp(_)) {
+            if !matches!(end, Endpoint::Tcp(_) | Endpoint::Sink(_)) {
                 self.done[n] = true;
             }
             if first != Time::NEVER {
@@ -338,6 +367,13 @@ impl World {
                 self.run_end(slot, observer);
             }
             Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
+            Endpoint::Spoofer(_) => self.reach_spoofer(to, parcel, observer),
+            Endpoint::Sink(sink) => {
+                sink.take(self.now, parcel.wire_len());
+                if !self.done[to] {
+                    self.note_done(to);
+                }
+            }
             Endpoint::Layer(_) => return self.leave_line(to, parcel, observer),
         }
         self.packets.release(parcel);
@@ -357,11 +393,15 @@ impl World {
                     let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
                     self.gateways[gateway as usize].poll(&mut cx, &mut self.packets)
                 }
-                Endpoint::UdpSink { .. } => Step::Wait(None),
+                Endpoint::UdpSink { .. } | Endpoint::Sink(_) => Step::Wait(None),
+                Endpoint::Spoofer(spoofer) => {
+                    let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
+                    spoofer.poll(&mut cx, &mut self.packets)
+                }
                 Endpoint::Layer(_) => return self.run_layer(n, observer),
             };
             match step {
-                Step::Do(parcel) => match self.first_hop[parcel.from()] {
+                Step::Do(parcel) => match self.first_hop[self.leaves_by(parcel)] {
                     Hop::Link(link) => self.offer(link as usize, parcel, observer),
                     Hop::Layer(end) => self.enter_layer(end as usize, parcel, observer),
                     Hop::Arrived => unreachable!("a flow has two nodes"),
@@ -396,10 +436,15 @@ impl World {
     }
 
     fn note_done(&mut self, n: usize) {
-        if let Endpoint::Tcp(tcp) = &self.ends[n]
-            && tcp.is_done()
-        {
-            tcp.leave();
+        let done = match &self.ends[n] {
+            Endpoint::Tcp(tcp) if tcp.is_done() => {
+                tcp.leave();
+                true
+            }
+            Endpoint::Sink(sink) => sink.is_done(),
+            _ => false,
+        };
+        if done {
             self.done[n] = true;
             self.busy -= 1;
         }
@@ -445,7 +490,23 @@ impl World {
                 receiver_stats: to.connection.stats(),
                 legs: self.leg_stats(n, from.connection.stats(), to.connection.stats()),
                 aborted: from.aborted.or(to.aborted),
+                refused: 0,
             },
+            (Endpoint::Tcp(from), Endpoint::Spoofer(spoofer)) => {
+                let sink = self.sink_of(2 * n + 1);
+                FlowResult {
+                    start,
+                    connected_at: from.connected_at,
+                    acked_at: from.acked_at,
+                    received_at: sink.received_at,
+                    delivered: sink.received,
+                    stats: from.connection.stats(),
+                    receiver_stats: spoofer.stats(),
+                    legs: Vec::new(),
+                    aborted: from.aborted,
+                    refused: spoofer.drops(),
+                }
+            }
             (Endpoint::UdpSource(from), Endpoint::UdpSink { received, bytes }) => FlowResult {
                 start,
                 connected_at: None,
@@ -456,6 +517,7 @@ impl World {
                 receiver_stats: TcpStats { data_segments: *received, ..TcpStats::default() },
                 legs: Vec::new(),
                 aborted: None,
+                refused: 0,
             },
             _ => unreachable!("both ends of a flow have its transport"),
         }

@@ -117,6 +117,28 @@ to = "C"
 bytes = "1 MB"
 split = [{ at = "B", buffer = "40 kB", route = ["far"], return_route = ["far"], tcp = { variant = "newreno", window_clamp = 9 } }]
 
+[[layers]]
+name = "arq"
+over = "far"
+report_interval = "1 ms"
+reordering = 2
+release_rate = "2 Mbit/s"
+window = 100
+weightless = true
+hears_damage = true
+channels = [
+    { name = "urgent", match = [{ dscp = 46, protocol = "udp", port = 53, up_to = "100 B" }], transmissions = "off", fec = { block = 10, interval = "20 ms", most_overhead = "30 %" }, order = "none", priority = 1, weight = 2, queue = "10 packets", counts_copies = true, codel = { target = "5 ms", interval = "100 ms" } },
+    { name = "bulk", transmissions = 3, order = "channel" },
+]
+
+[[flows]]
+name = "ended"
+from = "A"
+to = "C"
+greedy = true
+dscp = 10
+spoof = { at = "B", buffer = "20 packets" }
+
 [[flows]]
 name = "forever"
 from = "A"

@@ -197,6 +197,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
             profile_name: "ns2".to_owned(),
             explicit: Default::default(),
             splits: Vec::new(),
+            spoof: None,
         };
         flows.push(flow(format!("tcp{}", row.flow), 0, 3, seconds(row.start_s), FlowKind::Tcp(Box::new(tcp))));
     }

@@ -22,6 +22,8 @@ pub(super) struct Receiver {
     /// Up to here the user has taken the data.
     read: u64,
     buffer: u64,
+    /// The most that the header can offer.
+    buffer_limit: u64,
     /// Right edge of the window last offered; it never moves back (RFC 9293 §3.8.6).
     edge: u64,
     mss: u16,
@@ -58,6 +60,7 @@ impl Receiver {
             rcv_nxt: 0,
             read: FIRST_BYTE,
             buffer: config.receive_buffer as u64,
+            buffer_limit: u64::MAX,
             edge: 0,
             mss: config.mss,
             beyond: Ranges::new(),
@@ -83,6 +86,7 @@ impl Receiver {
     pub(super) fn negotiated(&mut self, sack_blocks: usize, dsack: bool, buffer_limit: u64) {
         self.sack_blocks = sack_blocks;
         self.dsack = dsack && sack_blocks > 1;
+        self.buffer_limit = buffer_limit;
         self.buffer = self.buffer.min(buffer_limit);
     }
 
@@ -115,6 +119,18 @@ impl Receiver {
         let opens = (self.read + self.buffer).saturating_sub(self.edge);
         let was_small = self.edge.saturating_sub(self.rcv_nxt) < self.mss as u64;
         was_small && opens >= (self.mss as u64).min(self.buffer / 2)
+    }
+
+    /// The buffer has another size. Whether the peer should hear of it, as in [`Receiver::read`].
+    pub(super) fn resize(&mut self, buffer: u64) -> bool {
+        self.buffer = buffer.min(self.buffer_limit);
+        // Before the peer's SYN there is nobody to tell.
+        self.rcv_nxt > 0 && self.read(0)
+    }
+
+    /// Bytes beyond gaps.
+    pub(super) fn beyond_gaps(&self) -> u64 {
+        self.beyond.count_in(self.rcv_nxt, u64::MAX)
     }
 
     /// The window to offer, rounded down to what a shift of `scale` can say.

@@ -30,4 +30,26 @@ impl Probability {
         // expm1/log1p keep the digits that 1-(1-p)^n loses for p near 1e-10.
         Probability((-libm::expm1(bits as f64 * libm::log1p(-self.0))).clamp(0.0, 1.0))
     }
+
+    /// The probability of each of `bits` independent bits that makes this the probability of any: 1-(1-p)^(1/bits), the
+    /// inverse of [`Probability::any_of_bits`].
+    pub fn of_each_bit(self, bits: u64) -> Probability {
+        Probability((-libm::expm1(libm::log1p(-self.0) / bits as f64)).clamp(0.0, 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_and_packets_are_inverse() {
+        for p in [1e-9, 0.1, 0.5, 1.0] {
+            let packet = Probability::new(p).expect("in range");
+            let again = packet.of_each_bit(4000).any_of_bits(4000).get();
+            assert!((again / p - 1.0).abs() < 1e-12, "{p}: {again}");
+        }
+        // One bit of a packet of 4000 at 10 % loss: -ln(0.9)/4000 = 2.634e-5.
+        assert!((Probability::new(0.1).expect("in range").of_each_bit(4000).get() - 2.634e-5).abs() < 1e-8);
+    }
 }

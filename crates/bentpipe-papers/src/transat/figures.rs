@@ -5,11 +5,11 @@ use std::path::Path;
 use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, Span, write_figure, write_whole};
 
 use super::claims;
-use super::drawing;
 use super::lab::{Lab, elapsed};
 use super::record::{FlowTrace, Recorder};
 use super::setting::{Setting, Variant};
 use super::single;
+use crate::drawing;
 use crate::published::{PublishedFigure, TRANSAT};
 use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
@@ -184,7 +184,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
     if number == 1 {
         let scenario = Setting::four_flows().with_cbr(800).scenario();
         if let Some(folder) = folder {
-            write_whole(&folder.join("T-F01.svg"), drawing::topology_svg(&scenario).as_bytes())?;
+            write_whole(&folder.join("T-F01.svg"), drawing::topology_svg(&scenario, "T-F01: topology").as_bytes())?;
             write_whole(&folder.join("T-F01.csv"), drawing::topology_csv(&scenario).as_bytes())?;
         }
         let row = Row::new(id, figure.title.as_str(), None, None, "");

@@ -7,7 +7,6 @@
 //! where the rest of the paper can be seen.
 
 mod claims;
-mod drawing;
 mod figures;
 mod lab;
 mod record;

@@ -60,6 +60,10 @@ impl World {
                 self.headers.push(towards(ports.destination, ports.source));
                 self.headers.push(towards(ports.source, ports.destination));
             }
+            // What a gateway sends on is of the flow it came with.
+            for &spoofer in &self.spoofers {
+                self.headers.push(self.headers[spoofer]);
+            }
         }
     }
 
@@ -110,12 +114,12 @@ impl World {
         let layer = self.layer(end);
         let sends_on = layer.sends_on;
         let channel = classify(&layer.rules, layer.default_channel, &headers, len);
-        layer.hold(parcel);
+        let handle = layer.hold(parcel);
         if O::WATCHES {
             observer.packet(now, sends_on, Passage::Offered, &self.packets.get(parcel));
         }
         let flow = parcel.to as u64;
-        self.bring(end, Input::Packet { channel, handle: parcel.slot, len, flow }, observer);
+        self.bring(end, Input::Packet { channel, handle, len, flow }, observer);
         self.run_layer(end, observer);
     }
 
@@ -166,13 +170,14 @@ impl World {
                     self.drop_packet(hears, DropReason::Channel, parcel, observer);
                 }
                 Output::Release { handle, how } => {
+                    let parcel = layer.let_go(handle);
+                    self.note_released(parcel, observer);
                     let reason = match how {
                         Released::DroppedFull => DropReason::QueueFull,
                         Released::DroppedEarly => DropReason::Early,
                         // The far end still has to pass it on or to skip it.
                         Released::Acknowledged | Released::Sent | Released::Abandoned => continue,
                     };
-                    let parcel = layer.held(handle);
                     self.drop_packet(sends_on, reason, parcel, observer);
                 }
             }

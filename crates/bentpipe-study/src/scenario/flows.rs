@@ -13,6 +13,7 @@ use super::quantity::{self, split};
 use super::reader::{Item, View};
 use super::shape::{Counted, Shape};
 use super::splits;
+use super::spoof;
 use super::stp;
 use super::suggest::did_you_mean;
 use super::variants::{TcpTable, tcp_table};
@@ -177,6 +178,7 @@ fn tcp(
     // A workload is checked also where the settings are wrong.
     let (sender, receiver) = ends.unwrap_or_default();
     let workload = workload(view, sender.mss, problems);
+    let spoof = spoof::read(view, workload, world.network, problems);
     ends?;
     Some(TcpFlow {
         sender,
@@ -186,6 +188,7 @@ fn tcp(
         profile_name: table.profile().name.to_owned(),
         explicit: table.settings.overrides,
         splits,
+        spoof: spoof?,
     })
 }
 

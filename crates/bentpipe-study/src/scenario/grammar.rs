@@ -293,6 +293,12 @@ pub(crate) const FLOW: &[Field] = &[
     field("bytes", AMOUNT, "TCP, STP: carries so much, then ends."),
     field("greedy", Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]), "TCP, STP: carries as much as goes through."),
     field("request_response", Shape::Table(REQUEST_RESPONSE), "TCP, STP: requests, each answered before the next."),
+    field(
+        "spoof",
+        Shape::Table(SPOOF),
+        "TCP: the connection ends at a gateway, which acknowledges in the destination's name; its data goes on without \
+         TCP, over a link under a layer. If not given it goes through.",
+    ),
     field("tcp", Shape::TcpSettings { head: true, base: false }, "TCP: settings of this flow, up to its first split."),
     field("split", Shape::List(&Shape::Table(SPLIT)), "TCP: nodes at which the connection is split, from `from` on."),
     field("stp", Shape::Table(STP), "STP: settings of both ends."),
@@ -316,7 +322,7 @@ pub(crate) const SPLIT: &[Field] = &[
 ];
 
 /// Keys that only TCP flows have.
-pub(crate) const TCP_ONLY: &[&str] = &["tcp", "split"];
+pub(crate) const TCP_ONLY: &[&str] = &["tcp", "split", "spoof"];
 /// Keys that only flows with a connection have.
 pub(crate) const CONNECTION_ONLY: &[&str] = &["bytes", "greedy", "request_response", "return_route"];
 /// Keys that only UDP flows have.
@@ -354,6 +360,17 @@ pub(crate) const PATTERNS: &[&str] = &["cbr"];
 
 /// A greedy flow.
 pub(crate) const GREEDY: &[Field] = &[field("duration", Shape::DURATION, "For so long; to the end if not given.")];
+
+/// A gateway in which a connection ends.
+pub(crate) const SPOOF: &[Field] = &[
+    field("at", NODE, "The node."),
+    field(
+        "buffer",
+        Shape::PACKETS,
+        "Full segments that it holds, waiting or sent on and not acknowledged, of all flows that end there; what is free \
+         is the window that it advertises.",
+    ),
+];
 
 /// Requests and responses.
 pub(crate) const REQUEST_RESPONSE: &[Field] = &[

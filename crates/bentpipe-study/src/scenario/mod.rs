@@ -23,6 +23,7 @@ mod settings;
 mod shape;
 pub mod single;
 mod splits;
+mod spoof;
 mod stp;
 mod suggest;
 mod tcp;
@@ -43,6 +44,7 @@ pub use layers::{ChannelSpec, LayerSpec};
 pub use quantity::{BadQuantity, size};
 pub use schema::schema;
 pub use settings::Cell;
+pub use spoof::Spoof;
 pub use tcp::{TcpOverrides, UnknownName, VariantRow, Variants, resolve_tcp};
 
 /// A resolved experiment.
@@ -171,6 +173,8 @@ pub struct TcpFlow {
     pub explicit: TcpOverrides,
     /// Where it is split, in order from `from` to `to`. The settings above are then those of the first leg.
     pub splits: Vec<Split>,
+    /// The gateway in which the connection ends, if it does not go through.
+    pub spoof: Option<Spoof>,
 }
 
 /// A node at which a connection is split, and the leg that leaves it.
@@ -207,6 +211,7 @@ impl TcpFlow {
             profile_name: profile.to_owned(),
             explicit,
             splits: Vec::new(),
+            spoof: None,
         })
     }
 }

@@ -13,6 +13,7 @@ use super::links::Network;
 use super::overrides;
 use super::reader::View;
 use super::shape::{Counted, Shape};
+use super::spoof;
 use super::variants::{TcpTable, tcp_table, variants};
 use super::{FlowKind, Scenario};
 use crate::topology::{self, Unreachable};
@@ -101,6 +102,7 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
         variants,
     };
     check_reachable(&scenario, &places, problems);
+    spoof::check(&scenario, &places, problems);
     Some(scenario)
 }
 

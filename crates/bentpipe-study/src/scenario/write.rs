@@ -13,7 +13,8 @@ use super::quantity::{SIZE, format_duration, format_probability, format_rate};
 use super::settings::{Cell, setting};
 use super::tcp::all_explicit;
 use super::{
-    ChannelSpec, FlowKind, FlowSpec, LayerSpec, LinkSpec, Scenario, Split, TcpOverrides, UdpFlow, UdpPattern, Workload,
+    ChannelSpec, FlowKind, FlowSpec, LayerSpec, LinkSpec, Scenario, Split, Spoof, TcpOverrides, UdpFlow, UdpPattern,
+    Workload,
 };
 
 /// A table of these keys and values.
@@ -274,6 +275,10 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
     }
     match &spec.kind {
         FlowKind::Tcp(tcp) => {
+            if let Some(Spoof { at, buffer }) = tcp.spoof {
+                let buffer = text(format!("{buffer} packets"));
+                put("spoof", table([("at", text(&scenario.nodes[at])), ("buffer", buffer)]));
+            }
             let own = (&tcp.profile_name, &tcp.variant_name, &tcp.explicit, &(tcp.sender, tcp.receiver));
             put("tcp", settings(own, scenario));
             if !tcp.splits.is_empty() {

@@ -74,6 +74,8 @@ pub enum Input {
     Write(u64),
     /// The user has taken this many bytes out of the receive buffer.
     Read(u64),
+    /// The receive buffer has this many bytes from now on; a window once offered is not taken back.
+    Buffer(u64),
     /// The user sends no more: a FIN follows the data.
     Close,
     /// Drop everything, send a reset.
@@ -311,6 +313,11 @@ impl<S: SendingHalf> Duplex<S> {
         self.receiver.is_contiguous()
     }
 
+    /// Bytes received beyond a gap, which the user cannot have yet.
+    pub fn beyond_gaps(&self) -> u64 {
+        self.receiver.beyond_gaps()
+    }
+
     /// What was counted so far.
     pub fn stats(&self) -> TcpStats {
         let c = self.sender.counters();
@@ -450,6 +457,11 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             Input::Segment(segment) => self.on_segment(cx, segment),
             &Input::Read(bytes) => {
                 if self.receiver.read(bytes) && !self.peer_has_closed() {
+                    self.receiver.acknowledge_now();
+                }
+            }
+            &Input::Buffer(bytes) => {
+                if self.receiver.resize(bytes) && self.state == State::Established {
                     self.receiver.acknowledge_now();
                 }
             }

@@ -29,13 +29,13 @@ fn rightward(scenario: &Scenario) -> impl Iterator<Item = &LinkSpec> {
 }
 
 /// The scenario as an SVG document.
-pub(super) fn topology_svg(scenario: &Scenario) -> String {
+pub(crate) fn topology_svg(scenario: &Scenario, title: &str) -> String {
     let width = 2 * MARGIN + STEP * (scenario.nodes.len() - 1);
     let x = |node: usize| MARGIN + STEP * node;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"230\" font-family=\"sans-serif\" \
          font-size=\"13\" text-anchor=\"middle\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-         <text x=\"{}\" y=\"26\" font-size=\"17\">T-F01: topology</text>\n",
+         <text x=\"{}\" y=\"26\" font-size=\"17\">{title}</text>\n",
         width / 2
     );
     for link in rightward(scenario) {
@@ -79,7 +79,7 @@ pub(super) fn topology_svg(scenario: &Scenario) -> String {
 }
 
 /// All links as CSV.
-pub(super) fn topology_csv(scenario: &Scenario) -> String {
+pub(crate) fn topology_csv(scenario: &Scenario) -> String {
     let mut out = String::from("link,from,to,rate (bit/s),delay (ms),queue\n");
     for link in &scenario.links {
         let bits = link.config.rate.map_or(String::new(), |r| r.bits_per_second().to_string());

@@ -1,0 +1,245 @@
+//! A gateway that acknowledges TCP in the destination's name (the `hybrid` paper §IV; RFC 3135 §2.4, §3.1.2): one
+//! connection ends here, and what it brings goes on over a transport that is not TCP, such as a link with ARQ.
+//!
+//! Data stays in the gateway's buffer until the far end of that transport has acknowledged it; what is left of the
+//! buffer is the window that is advertised. Several connections may share one buffer: each is then advertised what is
+//! left of all of it, and what nevertheless finds no room is dropped. The buffer is the driver's, who says at each turn
+//! how much of it is free.
+//!
+//! A window goes out with the ACKs that answer data, and once when it opens after it had been (nearly) closed: that is
+//! the receiver's ordinary conduct (RFC 9293 §3.8.6.2.2), and the model's (H-Q05). Departures in between are not told.
+
+use crate::machine::{Context, Machine, Step};
+use crate::probe::Probe;
+use crate::tcp::{Connection, Input as TcpInput, Output as TcpOutput, Role, Segment, TcpConfig, TcpStats};
+
+/// What the driver brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Listen for the connection.
+    Open,
+    /// A segment from the source.
+    Segment(Segment),
+    /// So many bytes of the buffer are free.
+    Free(u64),
+    /// So many bytes that went on are acknowledged behind, or given up: their copies are no longer held.
+    Released(u64),
+}
+
+/// What the driver is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send this segment to the source.
+    Transmit(Segment),
+    /// Send so many bytes on; they begin where those before ended.
+    Forward(u32),
+    /// A segment found no room.
+    Dropped(Segment),
+}
+
+/// One connection at the gateway.
+#[derive(Clone, Debug)]
+pub struct Spoofer {
+    connection: Connection,
+    mss: u32,
+    /// Bytes of the buffer that are free, of all connections together.
+    free: u64,
+    /// Bytes received in order, sent on, and released, from the start on.
+    received: u64,
+    forwarded: u64,
+    released: u64,
+    dropped: Option<Segment>,
+    drops: u64,
+}
+
+impl Spoofer {
+    /// A gateway's end that listens once it is opened. The receive buffer of `config` is the whole buffer: it decides
+    /// how windows are scaled; what is free of it says [`Input::Free`].
+    pub fn new(config: TcpConfig) -> Self {
+        Spoofer {
+            mss: u32::from(config.mss),
+            connection: Connection::new(config, Role::Passive),
+            free: 0,
+            received: 0,
+            forwarded: 0,
+            released: 0,
+            dropped: None,
+            drops: 0,
+        }
+    }
+
+    /// Bytes of this connection in the buffer: out of order, waiting, or sent on and not released.
+    pub fn held(&self) -> u64 {
+        self.received - self.released + self.connection.beyond_gaps()
+    }
+
+    /// Segments that found no room.
+    pub fn drops(&self) -> u64 {
+        self.drops
+    }
+
+    /// What the connection counted.
+    pub fn stats(&self) -> TcpStats {
+        self.connection.stats()
+    }
+
+    fn offer<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.connection.handle(cx, TcpInput::Buffer(self.held() + self.free));
+    }
+}
+
+impl Machine for Spoofer {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
+        match input {
+            Input::Open => {
+                self.offer(cx);
+                self.connection.handle(cx, TcpInput::Open);
+            }
+            Input::Free(bytes) => {
+                self.free = bytes;
+                self.offer(cx);
+            }
+            Input::Segment(segment) => {
+                // A repetition takes no room, so it is answered even where there is none.
+                let fresh = segment.len > 0 && segment.end() > self.connection.rcv_nxt();
+                if fresh && u64::from(segment.len) > self.free {
+                    self.drops += 1;
+                    self.dropped = Some(segment);
+                    return;
+                }
+                let before = self.held();
+                self.connection.handle(cx, TcpInput::Segment(segment));
+                self.received = self.connection.received();
+                // The ACK that answers advertises what this segment leaves.
+                self.free = self.free.saturating_sub(self.held() - before);
+                self.offer(cx);
+            }
+            Input::Released(bytes) => {
+                let bytes = bytes.min(self.forwarded - self.released);
+                self.released += bytes;
+                self.free += bytes;
+                self.connection.handle(cx, TcpInput::Read(bytes));
+            }
+        }
+    }
+
+    fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+        if let Some(segment) = self.dropped.take() {
+            return Step::Do(Output::Dropped(segment));
+        }
+        loop {
+            if self.forwarded < self.received {
+                let bytes = (self.received - self.forwarded).min(u64::from(self.mss)) as u32;
+                self.forwarded += u64::from(bytes);
+                return Step::Do(Output::Forward(bytes));
+            }
+            match self.connection.poll(cx) {
+                Step::Do(TcpOutput::Transmit(segment)) => return Step::Do(Output::Transmit(segment)),
+                // It has nothing to say itself, and closes behind the source.
+                Step::Do(TcpOutput::PeerClosed) => self.connection.handle(cx, TcpInput::Close),
+                Step::Do(_) => {}
+                Step::Wait(until) => return Step::Wait(until),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::{NoProbe, Who};
+    use crate::tcp::{FIRST_BYTE, Flags, Handshake, Shortcuts};
+    use crate::units::Time;
+
+    const MSS: u64 = 100;
+
+    struct Bench {
+        gateway: Spoofer,
+        now: u64,
+    }
+
+    impl Bench {
+        /// A gateway with room for so many segments.
+        fn new(segments: u64) -> Bench {
+            let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+            let ack = crate::tcp::AckPolicy::IMMEDIATE;
+            let mut bench = Bench {
+                gateway: Spoofer::new(TcpConfig { mss: MSS as u16, ack, shortcuts, ..TcpConfig::default() }),
+                now: 0,
+            };
+            bench.step(Input::Free(segments * MSS));
+            bench.step(Input::Open);
+            bench
+        }
+
+        fn step(&mut self, input: Input) -> Vec<Output> {
+            let mut probe = NoProbe;
+            let mut cx = Context { now: Time::from_nanos(self.now), who: Who(0), probe: &mut probe };
+            self.gateway.handle(&mut cx, input);
+            let mut outputs = Vec::new();
+            while let Step::Do(output) = self.gateway.poll(&mut cx) {
+                outputs.push(output);
+            }
+            outputs
+        }
+
+        /// The n-th segment of data comes.
+        fn data(&mut self, n: u64) -> Vec<Output> {
+            let mut segment = Segment::new(Flags::ACK);
+            (segment.seq, segment.ack, segment.len) = (FIRST_BYTE + n * MSS, FIRST_BYTE, MSS as u16);
+            self.step(Input::Segment(segment))
+        }
+    }
+
+    /// The ACK among outputs: what it acknowledges and the window, in segments.
+    fn ack(outputs: &[Output]) -> Option<(u64, u64)> {
+        let transmit = |output: &Output| match output {
+            Output::Transmit(segment) => Some(((segment.ack - FIRST_BYTE) / MSS, u64::from(segment.window) / MSS)),
+            _ => None,
+        };
+        outputs.iter().filter_map(transmit).next_back()
+    }
+
+    fn forwarded(outputs: &[Output]) -> u32 {
+        outputs.iter().map(|output| if let Output::Forward(bytes) = output { *bytes } else { 0 }).sum()
+    }
+
+    #[test]
+    fn the_window_is_what_the_copies_leave() {
+        let mut bench = Bench::new(3);
+        for n in 0..3 {
+            let outputs = bench.data(n);
+            assert_eq!((ack(&outputs), forwarded(&outputs)), (Some((n + 1, 2 - n)), MSS as u32), "{outputs:?}");
+        }
+        // Sent on is not gone: a copy is held until it is released. The first release opens the closed window, which
+        // is told; the second is not.
+        assert_eq!(bench.gateway.held(), 3 * MSS);
+        assert_eq!(ack(&bench.step(Input::Released(MSS))), Some((3, 1)));
+        assert_eq!(bench.step(Input::Released(MSS)), []);
+        assert_eq!(ack(&bench.data(3)), Some((4, 1)));
+    }
+
+    #[test]
+    fn what_comes_out_of_order_takes_room_and_waits() {
+        let mut bench = Bench::new(3);
+        let outputs = bench.data(1);
+        assert_eq!((ack(&outputs), forwarded(&outputs), bench.gateway.held()), (Some((0, 3)), 0, MSS));
+        let outputs = bench.data(0);
+        assert_eq!((ack(&outputs), forwarded(&outputs)), (Some((2, 1)), 2 * MSS as u32));
+    }
+
+    #[test]
+    fn a_shared_buffer_may_be_full_in_spite_of_the_window() {
+        let mut bench = Bench::new(3);
+        bench.data(0);
+        // Another connection has taken the rest: the window stands, the room does not.
+        assert_eq!(bench.step(Input::Free(0)), []);
+        assert!(matches!(bench.data(1)[..], [Output::Dropped(_)]));
+        assert_eq!((bench.gateway.drops(), bench.gateway.held()), (1, MSS));
+        // A repetition is answered all the same, and no window is taken back.
+        assert_eq!(ack(&bench.data(0)), Some((1, 2)));
+    }
+}

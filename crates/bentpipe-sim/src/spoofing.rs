@@ -1,0 +1,138 @@
+//! A flow's end at a gateway that acknowledges in the destination's name, and the buffers that such ends share.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bentpipe_engine::spoof::{Input, Output, Spoofer};
+use bentpipe_engine::tcp::{TcpConfig, TcpStats};
+use bentpipe_engine::units::Time;
+use bentpipe_engine::{Context, Machine, Probe, Step};
+
+use crate::packet::{self, IPV4_HEADER, Parcel, Store, TCP_HEADER};
+
+/// The buffer of a gateway, in bytes of payload.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    capacity: u64,
+    used: u64,
+    /// The ends that share it.
+    pub(crate) ends: Vec<usize>,
+}
+
+impl Buffer {
+    pub(crate) fn new(capacity: u64) -> Self {
+        Buffer { capacity, used: 0, ends: Vec::new() }
+    }
+
+    fn free(&self) -> u64 {
+        self.capacity.saturating_sub(self.used)
+    }
+}
+
+/// The gateway's end of a flow.
+#[derive(Clone, Debug)]
+pub(crate) struct SpoofEnd {
+    spoofer: Spoofer,
+    pub(crate) buffer: Rc<RefCell<Buffer>>,
+    flow: u32,
+    /// Where what goes on is received.
+    sink: u32,
+    ns2_lengths: bool,
+    opened: bool,
+    sent_on: u64,
+}
+
+impl SpoofEnd {
+    pub(crate) fn new(config: TcpConfig, flow: u32, sink: u32, buffer: Rc<RefCell<Buffer>>) -> Self {
+        let ns2_lengths = config.shortcuts.ns2_lengths;
+        SpoofEnd { spoofer: Spoofer::new(config), buffer, flow, sink, ns2_lengths, opened: false, sent_on: 0 }
+    }
+
+    pub(crate) fn stats(&self) -> TcpStats {
+        self.spoofer.stats()
+    }
+
+    /// Hands the machine an input, and the buffer what has come of it.
+    pub(crate) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
+        let before = self.spoofer.held();
+        let free = self.buffer.borrow().free();
+        self.spoofer.handle(cx, Input::Free(free));
+        self.spoofer.handle(cx, input);
+        let mut buffer = self.buffer.borrow_mut();
+        buffer.used = buffer.used + self.spoofer.held() - before;
+    }
+
+    /// Room may have come about elsewhere: a closed window is opened again.
+    pub(crate) fn note_room<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        let free = self.buffer.borrow().free();
+        self.spoofer.handle(cx, Input::Free(free));
+    }
+
+    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        if !self.opened {
+            self.opened = true;
+            self.handle(cx, Input::Open);
+        }
+        loop {
+            match self.spoofer.poll(cx) {
+                Step::Do(Output::Transmit(segment)) => {
+                    let wire_len = packet::wire_len(&segment, self.ns2_lengths);
+                    return Step::Do(packets.put_segment(self.flow, false, wire_len, &segment));
+                }
+                Step::Do(Output::Forward(bytes)) => {
+                    let parcel = packets.put_datagram(self.flow, bytes + HEADERS, self.sent_on);
+                    self.sent_on += 1;
+                    return Step::Do(Parcel::new(parcel.slot, self.sink, bytes + HEADERS));
+                }
+                // The spoofer counts them.
+                Step::Do(Output::Dropped(_)) => {}
+                Step::Wait(until) => return Step::Wait(until),
+            }
+        }
+    }
+
+    /// When it acts first by itself.
+    pub(crate) fn first_action(&self) -> Time {
+        Time::ZERO
+    }
+
+    /// Segments that found no room.
+    pub(crate) fn drops(&self) -> u64 {
+        self.spoofer.drops()
+    }
+}
+
+/// What goes on has headers as long as those it came with, so that a packet weighs the same on both parts.
+pub(crate) const HEADERS: u32 = IPV4_HEADER + TCP_HEADER;
+
+/// Where the data of a spoofed flow arrives.
+#[derive(Clone, Debug)]
+pub(crate) struct Sink {
+    /// Bytes of payload.
+    pub(crate) received: u64,
+    expected: u64,
+    pub(crate) received_at: Option<Time>,
+}
+
+impl Sink {
+    /// One that expects so many bytes.
+    pub(crate) fn new(expected: u64) -> Self {
+        Sink { received: 0, expected, received_at: None }
+    }
+
+    pub(crate) fn take(&mut self, now: Time, wire_len: u32) {
+        self.received += u64::from(wire_len - HEADERS);
+        if self.received >= self.expected && self.received_at.is_none() {
+            self.received_at = Some(now);
+        }
+    }
+
+    /// Whether all is there that was expected.
+    pub(crate) fn is_done(&self) -> bool {
+        self.received_at.is_some()
+    }
+
+    pub(crate) fn is_finite(&self) -> bool {
+        self.expected != u64::MAX
+    }
+}

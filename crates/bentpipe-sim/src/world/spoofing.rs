@@ -1,0 +1,139 @@
+//! Flows whose TCP ends at a gateway: what reaches it, what it sends on, and the room that the far end's
+//! acknowledgements make.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use bentpipe_engine::Context;
+use bentpipe_engine::link::Wire;
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::spoof::Input;
+use bentpipe_engine::tcp::TcpConfig;
+use bentpipe_study::scenario::{Scenario, Spoof, TcpFlow, Workload};
+use bentpipe_study::topology;
+
+use super::World;
+use crate::endpoint::Endpoint;
+use crate::observe::Observer;
+use crate::packet::Parcel;
+use crate::run::RunError;
+use crate::spoofing::{Buffer, HEADERS, Sink, SpoofEnd};
+
+/// Flows that end at a gateway.
+pub(super) fn count(scenario: &Scenario) -> usize {
+    scenario.flows.iter().filter(|flow| flow.kind.spoof().is_some()).count()
+}
+
+/// The far ends of such flows, in their order, and the buffers of the gateways, by node.
+#[derive(Debug, Default)]
+pub(super) struct Sinks {
+    sinks: Vec<Sink>,
+    buffers: BTreeMap<usize, Rc<RefCell<Buffer>>>,
+}
+
+impl Sinks {
+    /// The gateway's end of flow `n`; the ends from `first` on are those of sinks.
+    pub(super) fn spoofer(&mut self, first: usize, n: usize, tcp: &TcpFlow, spoof: Spoof) -> Endpoint {
+        let sink = first + self.sinks.len();
+        let expected = match tcp.workload {
+            Workload::Bulk(bytes) => bytes.get(),
+            _ => u64::MAX,
+        };
+        self.sinks.push(Sink::new(expected));
+        let capacity = u64::from(spoof.buffer) * u64::from(tcp.receiver.mss);
+        let shared = self.buffers.entry(spoof.at).or_insert_with(|| Rc::new(RefCell::new(Buffer::new(capacity))));
+        shared.borrow_mut().ends.push(2 * n + 1);
+        // The whole buffer decides the scale of the windows.
+        let config = TcpConfig { receive_buffer: u32::try_from(capacity).unwrap_or(u32::MAX), ..tcp.receiver };
+        Endpoint::Spoofer(Box::new(SpoofEnd::new(config, n as u32, sink as u32, shared.clone())))
+    }
+
+    pub(super) fn into_ends(self) -> impl Iterator<Item = Endpoint> {
+        self.sinks.into_iter().map(Endpoint::Sink)
+    }
+}
+
+impl World {
+    /// Source and gateway reach each other, the gateway reaches the sink.
+    pub(super) fn wire_spoofer(
+        &mut self,
+        scenario: &Scenario,
+        n: usize,
+        spoof: &Spoof,
+        (there, back): (&[usize], &[usize]),
+    ) -> Result<(), RunError> {
+        let flow = &scenario.flows[n];
+        // A given route leads through the gateway: the language sees to it.
+        let cut = |path: &[usize]| path.iter().position(|&link| scenario.links[link].from == spoof.at);
+        let (onto, from, to) = match (cut(there), cut(back)) {
+            (Some(there_at), Some(back_at)) => {
+                (there[..there_at].to_vec(), there[there_at..].to_vec(), back[back_at..].to_vec())
+            }
+            _ => (
+                topology::path(scenario, flow.from, spoof.at)?,
+                topology::path(scenario, spoof.at, flow.to)?,
+                topology::path(scenario, spoof.at, flow.from)?,
+            ),
+        };
+        let (source, gateway) = (2 * n, 2 * n + 1);
+        let sink = self.first_sink + self.spoofers.len();
+        self.spoofers.push(gateway);
+        self.wire(scenario, source, gateway, &onto);
+        self.wire(scenario, gateway, source, &to);
+        self.wire(scenario, sink, sink, &from);
+        Ok(())
+    }
+
+    /// Whose first hop a packet takes: that of the end it comes from, or that of what goes on to a sink.
+    #[inline(always)]
+    pub(super) fn leaves_by(&self, parcel: Parcel) -> usize {
+        let to = parcel.to as usize;
+        if to >= self.first_sink { to } else { parcel.from() }
+    }
+
+    /// A segment of the source reaches its gateway.
+    pub(super) fn reach_spoofer<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
+        let segment = self.packets.segment(parcel);
+        self.bring_spoofer(end, Input::Segment(segment), observer);
+        self.run_end(end, observer);
+    }
+
+    fn bring_spoofer<O: Observer>(&mut self, end: usize, input: Input, observer: &mut O) {
+        let mut cx = Context { now: self.now, who: Who(end as u32), probe: observer };
+        if let Endpoint::Spoofer(gateway) = &mut self.ends[end] {
+            gateway.handle(&mut cx, input);
+        }
+    }
+
+    /// A layer no longer holds a packet: if a gateway sent it on, its buffer has room again, for all that share it.
+    pub(super) fn note_released<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
+        let Some(which) = (parcel.to as usize).checked_sub(self.first_sink) else { return };
+        let Some(&end) = self.spoofers.get(which) else { return };
+        self.bring_spoofer(end, Input::Released(u64::from(parcel.wire_len() - HEADERS)), observer);
+        self.run_end(end, observer);
+        let Endpoint::Spoofer(gateway) = &self.ends[end] else { return };
+        let buffer = gateway.buffer.clone();
+        let others = buffer.borrow().ends.len();
+        for other in 0..others {
+            let other = buffer.borrow().ends[other];
+            if other == end {
+                continue;
+            }
+            let mut cx = Context { now: self.now, who: Who(other as u32), probe: &mut *observer };
+            if let Endpoint::Spoofer(gateway) = &mut self.ends[other] {
+                gateway.note_room(&mut cx);
+            }
+            self.run_end(other, observer);
+        }
+    }
+
+    /// Where what a gateway sends on arrives.
+    pub(super) fn sink_of(&self, gateway: usize) -> &Sink {
+        let which = self.spoofers.iter().position(|&end| end == gateway).expect("it has one");
+        match &self.ends[self.first_sink + which] {
+            Endpoint::Sink(sink) => sink,
+            _ => unreachable!("the ends after those of flows are sinks"),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A gateway that ends TCP and sends on over a link with ARQ: whole, within its buffer, and as fast as the buffer allows.
+
+use bentpipe_engine::NoProbe;
+use bentpipe_engine::units::Time;
+use bentpipe_sim::{RunResult, Timers, run, run_with};
+use bentpipe_study::scenario::Scenario;
+
+fn scenario(flows: &str, buffer: u32, loss: &str, limit: &str) -> Scenario {
+    let text = format!(
+        r#"
+name = "spoof"
+time_limit = "{limit}"
+[tcp]
+profile = "ns2"
+variant = "reno"
+mss = "460 B"
+[[links]]
+name = "terrestrial"
+between = ["source", "gateway"]
+rate = "100 Mbit/s"
+delay = "50 ms"
+[[links]]
+name = "satellite"
+between = ["gateway", "destination"]
+delay = "125 ms"
+forward.rate = "1 Mbit/s"
+forward.loss = "{loss}"
+backward.rate = "unlimited"
+[[layers]]
+name = "arq"
+over = "satellite"
+report_interval = "0 s"
+weightless = true
+hears_damage = true
+channels = [{{ name = "all", transmissions = "unlimited", queue = "unlimited" }}]
+[[flows]]
+name = "data"
+from = "source"
+to = "destination"
+spoof = {{ at = "gateway", buffer = "{buffer} packets" }}
+{flows}
+"#
+    );
+    Scenario::parse(&text, "spoof.toml", &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
+}
+
+fn runs(scenario: &Scenario) -> RunResult {
+    run(scenario, 1, &mut NoProbe).expect("it runs")
+}
+
+#[test]
+fn a_transfer_arrives_whole_and_the_source_is_done_before() {
+    let result = runs(&scenario("bytes = \"1000 segments\"", 20, "30 %", "300 s"));
+    let flow = &result.flows[0];
+    assert_eq!((flow.delivered, flow.refused, flow.stats.timeouts), (460_000, 0, 0));
+    let (acked, received) = (flow.acked_at.expect("acknowledged"), flow.received_at.expect("received"));
+    assert!(acked < received, "the gateway acknowledges what is still to cross: {acked:?} {received:?}");
+    assert!(!result.timed_out);
+    // As often as the satellite loses, and never over the terrestrial part.
+    assert_eq!(flow.stats.retransmits, 0);
+    let layer = &result.layers[0][0].channels[0];
+    assert_eq!((layer.packets, layer.delivered + result.layers[0][1].channels[0].delivered), (1000, 1000));
+    assert!(layer.resent > 300, "{layer:?}");
+}
+
+#[test]
+fn the_buffer_bounds_the_throughput() {
+    // Eq. 52 without the step from B-1 to B: (B-1) (1-p)/(T2 + 2 T1 (1-p)), 49 packets * 0.9 / 0.43 s. What the model
+    // leaves out is that bursts come and go; a few percent.
+    let result = runs(&scenario("greedy = true", 50, "10 %", "400 s"));
+    let packets = result.flows[0].delivered as f64 / 460.0 / 400.0;
+    let model = 49.0 * 0.9 / 0.43;
+    assert!((packets / model - 1.0).abs() < 0.2, "{packets} packets/s against {model}");
+    // With room enough the line is the limit: 250 packets/s less what is lost, whose sampling error is sqrt(0.1 * 0.9 /
+    // 100 000) = 0.1 %; the slow start takes two seconds of 400.
+    let result = runs(&scenario("greedy = true", 400, "10 %", "400 s"));
+    let packets = result.flows[0].delivered as f64 / 460.0 / 400.0;
+    assert!((packets / 225.0 - 1.0).abs() < 0.01, "{packets} packets/s");
+}
+
+#[test]
+fn one_connection_never_overflows_and_several_may() {
+    let alone = runs(&scenario("greedy = true", 8, "20 %", "100 s"));
+    assert_eq!(alone.flows[0].refused, 0);
+    let shared = runs(&scenario("greedy = true\ncount = 10", 30, "10 %", "100 s"));
+    assert!(shared.flows.iter().map(|flow| flow.refused).sum::<u64>() > 0);
+    assert!(shared.flows.iter().all(|flow| flow.delivered > 0), "none is left without a window for good");
+}
+
+#[test]
+fn literal_timers_give_the_same_run() {
+    let scenario = scenario("greedy = true\ncount = 3", 20, "20 %", "60 s");
+    let with = |timers| {
+        let result = run_with(&scenario, 5, &mut NoProbe, timers, |_: Time| true).expect("it runs");
+        RunResult { events: 0, ..result }
+    };
+    assert_eq!(with(Timers::Lazy), with(Timers::Literal));
+}

@@ -10,7 +10,7 @@ use crate::reproduce::ReproduceError;
 const DIRECT: &str = include_str!("../../../../scenarios/minei-direct.toml");
 const SPLIT: &str = include_str!("../../../../scenarios/minei-split.toml");
 
-/// Runs behind each point of a curve with losses: the paper prints no number.
+/// Runs behind each point of a curve with losses: the paper prints no number. Fewer where fewer are asked for.
 pub(super) const RUNS: u32 = 20;
 /// Bits of a full packet, all of which the paper counts (M-Q01).
 const PACKET_BITS: f64 = 512.0 * 8.0;
@@ -118,7 +118,7 @@ fn kbit_s(result: &RunResult, packets: u64) -> f64 {
 /// Throughput of each world, kbit/s.
 pub(super) fn throughputs(lab: &Lab<'_>, what: &str, worlds: &[World], runs: u32) -> Result<Vec<Mean>, ReproduceError> {
     let scenarios: Vec<_> = worlds.iter().map(World::scenario).collect();
-    let results = lab.sweep(what, &scenarios, runs)?;
+    let results = lab.sweep(what, &scenarios, runs.min(lab.options().reps))?;
     let one = |(world, runs): (&World, &crate::lab::Runs)| {
         Mean::of(&runs.iter().map(|run| kbit_s(run, world.packets)).collect::<Vec<_>>())
     };
@@ -128,7 +128,7 @@ pub(super) fn throughputs(lab: &Lab<'_>, what: &str, worlds: &[World], runs: u32
 /// Packets with data that the satellite's leg sent, repetitions included.
 pub(super) fn packets_sent(lab: &Lab<'_>, what: &str, worlds: &[World]) -> Result<Vec<Mean>, ReproduceError> {
     let scenarios: Vec<_> = worlds.iter().map(World::scenario).collect();
-    let results = lab.sweep(what, &scenarios, RUNS)?;
+    let results = lab.sweep(what, &scenarios, RUNS.min(lab.options().reps))?;
     let sent = |run: &RunResult| {
         let flow = &run.flows[0];
         flow.legs.last().map_or(flow.stats.data_segments, |leg| leg[0].data_segments) as f64

@@ -5,7 +5,7 @@ use std::path::Path;
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
-use bentpipe_sim::record::{Columns, Drops, Pcap, Sequence, Snap, Summary, Tap};
+use bentpipe_sim::record::{ChannelSummary, Columns, Drops, Pcap, Sequence, Snap, Summary, Tap};
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
 use bentpipe_study::report::Figure;
 use bentpipe_study::scenario::{FlowKind, Scenario};
@@ -226,13 +226,42 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
     });
     let header = ["link", "rate", "used", "delivered", "dropped", "most waiting"];
     let links = output::table(&header, 1, links);
+    let channels = match summary.channels.is_empty() {
+        true => String::new(),
+        false => format!("\n\n{}", channels(&summary.channels)),
+    };
     format!(
-        "{}: {}\n\n{flows}\n\n{links}\n\nx limit: time over the least time that the links allow.\n{}\nscenario in full: \
+        "{}: {}\n\n{flows}\n\n{links}{channels}\n\nx limit: time over the least time that the links allow.\n{}\nscenario in full: \
          {resolve}\n",
         scenario.name,
         scenario.description,
         remake.line()
     )
+}
+
+/// The channels of link layers: waits before the line, holds behind it.
+fn channels(channels: &[ChannelSummary]) -> String {
+    let ms = |seconds: f64| format!("{:.0}", seconds * 1000.0);
+    let rows = channels.iter().map(|channel| {
+        let lost = channel.dropped_full + channel.dropped_early;
+        vec![
+            format!("{}/{}", channel.layer, channel.channel),
+            channel.link.clone(),
+            channel.delivered.to_string(),
+            lost.to_string(),
+            channel.lost_frames.to_string(),
+            channel.resent_frames.to_string(),
+            format!("{} of {}", channel.recovered, channel.repair_frames),
+            channel.skipped.to_string(),
+            format!("{} / {}", ms(channel.mean_wait_s), ms(channel.longest_wait_s)),
+            format!("{} / {}", ms(channel.mean_hold_s), ms(channel.longest_hold_s)),
+        ]
+    });
+    let header = [
+        "channel", "over", "delivered", "dropped", "lost", "sent again", "repaired", "given up", "wait (ms)", "hold (ms)",
+    ];
+    let table = output::table(&header, 2, rows);
+    format!("{table}\nwait before the line, hold for order behind it: mean / longest; repaired: packets by repair frames")
 }
 
 fn drops(drops: &Drops) -> String {

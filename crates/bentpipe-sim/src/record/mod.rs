@@ -4,6 +4,7 @@
 //! [`Sequence`] the points of time–sequence pictures; [`Summary`] one run in a few numbers; [`Comparison`] variants
 //! under the same seeds; [`Outlook`] what the links promise before anything runs.
 
+mod channels;
 mod columns;
 mod comparison;
 mod hints;
@@ -16,6 +17,7 @@ mod tap;
 use std::io;
 use std::path::Path;
 
+pub use channels::ChannelSummary;
 pub use columns::Columns;
 pub use comparison::{Comparison, Measure, Ratio, VariantRow};
 pub use outlook::{FlowOutlook, Outlook, QueueOutlook};

@@ -10,6 +10,7 @@ use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, 
 use bentpipe_study::topology;
 use serde::Serialize;
 
+use super::channels::{ChannelSummary, channels};
 use crate::run::RunResult;
 use crate::world::FlowResult;
 
@@ -26,6 +27,8 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// The links, in the scenario's order.
     pub links: Vec<LinkSummary>,
+    /// The channels of link layers, in the scenario's order, those without packets left out.
+    pub channels: Vec<ChannelSummary>,
     /// Packets still on the way at the end.
     pub in_flight_packets: u64,
     /// Events of the simulation.
@@ -147,6 +150,7 @@ impl Summary {
             timed_out: result.timed_out,
             flows: flows.map(|(spec, flow)| FlowSummary::new(scenario, spec, flow, result.end)).collect(),
             links: links.map(|(spec, counters)| LinkSummary::new(spec, counters, result.end)).collect(),
+            channels: channels(scenario, &result.layers),
             in_flight_packets: result.in_flight,
             events: result.events,
         }

@@ -172,6 +172,12 @@ impl Store {
         Segment { seq, ack, window, len, flags, syn, timestamps, sack }
     }
 
+    /// Whether a parcel holds an acknowledgement and nothing else.
+    pub(crate) fn is_bare_ack(&self, parcel: Parcel) -> bool {
+        let Head { len, flags, marks, .. } = self.heads[parcel.slot as usize];
+        marks & DATAGRAM == 0 && len == 0 && flags == Flags::ACK
+    }
+
     /// The packet has arrived or is lost.
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {

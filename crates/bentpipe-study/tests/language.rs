@@ -401,3 +401,45 @@ fn everything_is_everything() {
     let missing: Vec<_> = found.iter().filter(|key| !is_key(key) && *key != "file").collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+#[test]
+fn layers_read_back_as_written() {
+    let text = "
+        name = \"t\"
+        [[links]]
+        name = \"sat\"
+        between = [\"A\", \"B\"]
+        rate = \"20 Mbit/s\"
+        delay = \"300 ms\"
+        queue = \"600 ms\"
+        [[layers]]
+        name = \"s-lacp\"
+        over = \"sat\"
+        release_rate = \"30 Mbit/s\"
+        [[layers.channels]]
+        name = \"voice\"
+        match = [{ dscp = 46 }, { protocol = \"udp\", port = 5004, up_to = \"200 B\" }]
+        transmissions = \"off\"
+        fec = { block = 10, interval = \"200 ms\", repairs = \"spare\" }
+        order = \"none\"
+        [[layers.channels]]
+        name = \"rest\"
+        priority = 1
+        transmissions = 3
+        queue = \"100 packets\"
+        codel = { target = \"50 ms\", interval = \"1 s\" }
+        [[flows]]
+        from = \"A\"
+        to = \"B\"
+        dscp = 46
+        bytes = \"1 MB\"";
+    let scenario = parse(text);
+    assert_eq!(parse(&scenario.to_toml()), scenario);
+    let layer = &scenario.layers[0];
+    assert_eq!((layer.over, scenario.layer_over(1)), ([0, 1], Some((0, 1))));
+    let end = layer.end(&scenario.links, 0);
+    // A channel without a queue of its own has the link's: 600 ms of 20 Mbit/s.
+    assert_eq!(end.channels[0].limit, QueueLimit::Bytes(Bytes::new(1_500_000)));
+    assert_eq!(end.channels[1].limit, QueueLimit::Packets(100));
+    assert_eq!(layer.rules().1, 1, "what matches nothing goes to the last channel");
+}

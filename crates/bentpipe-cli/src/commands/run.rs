@@ -258,10 +258,21 @@ fn channels(channels: &[ChannelSummary]) -> String {
         ]
     });
     let header = [
-        "channel", "over", "delivered", "dropped", "lost", "sent again", "repaired", "given up", "wait (ms)", "hold (ms)",
+        "channel",
+        "over",
+        "delivered",
+        "dropped",
+        "lost",
+        "sent again",
+        "repaired",
+        "given up",
+        "wait (ms)",
+        "hold (ms)",
     ];
     let table = output::table(&header, 2, rows);
-    format!("{table}\nwait before the line, hold for order behind it: mean / longest; repaired: packets by repair frames")
+    format!(
+        "{table}\nwait before the line, hold for order behind it: mean / longest; repaired: packets by repair frames"
+    )
 }
 
 fn drops(drops: &Drops) -> String {

@@ -20,6 +20,18 @@ pub struct Fec {
     pub interval: Duration,
     /// Most repair frames per data frame.
     pub most_overhead: f64,
+    /// Which repair frames are sent.
+    pub repairs: Repairs,
+}
+
+/// When repair frames may take the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repairs {
+    /// When data of the same or a higher priority leaves it idle: they never cost throughput.
+    Spare,
+    /// As soon as their block is complete: they cost the throughput that they take, and spare flows that fill the line
+    /// the round trip for which a lost packet holds them up.
+    Prompt,
 }
 
 impl Fec {

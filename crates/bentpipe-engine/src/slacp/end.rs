@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::backlog::Waiting;
-use super::config::SlacpConfig;
+use super::config::{Repairs, SlacpConfig};
 use super::frame::{Frame, PROTECTED_HEADER};
 use super::incoming::{Incoming, Recovery};
 use super::outgoing::{Going, Outgoing, Sent};
@@ -441,6 +441,9 @@ impl End {
                 return Some(self.data(now, channel, going));
             }
         }
+        if let Some(repair) = self.next_repair(now, class, Repairs::Prompt) {
+            return Some(repair);
+        }
         // New packets in turns (deficit round robin, Shreedhar and Varghese 1995).
         for step in 0..count {
             let at = (turn + step) % count;
@@ -461,11 +464,17 @@ impl End {
             self.classes[class].1 = if more { at } else { (at + 1) % count };
             return Some(self.data(now, channel, going));
         }
-        // What is left of the line is for repairs: they delay no data of their own or a higher priority.
-        for n in 0..count {
+        // What is left of the line.
+        self.next_repair(now, class, Repairs::Spare)
+    }
+
+    /// The next repair frame of a class, among the channels that send theirs at this moment.
+    fn next_repair(&mut self, now: Time, class: usize, repairs: Repairs) -> Option<(Frame, Option<u32>)> {
+        for n in 0..self.classes[class].0.len() {
             let channel = self.classes[class].0[n];
             let outgoing = &mut self.outgoing[channel as usize];
-            if outgoing.has_repair()
+            if outgoing.config.fec.is_some_and(|fec| fec.repairs == repairs)
+                && outgoing.has_repair()
                 && let Some((block, floor, sent)) = outgoing.next_repair(&mut self.outputs)
             {
                 let number = self.send(now, channel, sent);

@@ -7,8 +7,8 @@
 //!
 //! - Every frame has a number of its own, repetitions too; reports are bitmaps over these numbers ([`crate::arq`]).
 //! - A data frame names its predecessor of the same flow: one flow's loss does not hold up another.
-//! - Repair frames take only what data of the same or a higher priority leaves of the line: FEC never costs them
-//!   throughput. How many there are follows the losses that were seen.
+//! - Repair frames take what data leaves of the line, or go out with their block ([`Repairs`]). How many there are
+//!   follows the losses that were seen: none where nothing is lost, or where only outages are.
 //! - The sender knows the line's rate and keeps the queue itself, with CoDel (RFC 8289): the line below has none.
 //!
 //! The same machine is `hybrid`'s link layer: one channel, no bytes added, a report for each frame.
@@ -27,6 +27,6 @@ mod frame;
 mod incoming;
 mod outgoing;
 
-pub use config::{Arq, ChannelConfig, Codel, Fec, Order, SlacpConfig};
+pub use config::{Arq, ChannelConfig, Codel, Fec, Order, Repairs, SlacpConfig};
 pub use end::{ChannelStats, End, Input, Output, Released, Stats};
 pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};

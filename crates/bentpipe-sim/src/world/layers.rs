@@ -56,6 +56,7 @@ impl World {
                     protocol,
                     source_port: Some(source),
                     destination_port: Some(destination),
+                    bare_ack: false,
                 };
                 self.headers.push(towards(ports.destination, ports.source));
                 self.headers.push(towards(ports.source, ports.destination));
@@ -108,7 +109,7 @@ impl World {
 
     /// A packet comes from above.
     pub(super) fn enter_layer<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
-        let headers = self.headers[parcel.to as usize];
+        let headers = Headers { bare_ack: self.packets.is_bare_ack(parcel), ..self.headers[parcel.to as usize] };
         let now = self.now;
         let len = bentpipe_engine::link::Wire::wire_len(&parcel);
         let layer = self.layer(end);

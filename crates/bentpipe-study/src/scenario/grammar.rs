@@ -195,8 +195,8 @@ pub(crate) const LAYER: &[Field] = &[
     ),
     field(
         "release_rate",
-        Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]),
-        "Rate at which packets that had waited for a repair are passed on; unlimited if not given.",
+        Shape::Any(&[Shape::RATE, Shape::Choice(&["auto", "unlimited"])]),
+        "Rate at which packets that had waited for a repair are passed on; \"auto\", the default, is 1.2 of the link's.",
     ),
     field(
         "window",
@@ -209,7 +209,8 @@ pub(crate) const LAYER: &[Field] = &[
         "channels",
         Shape::List(&Shape::Table(CHANNEL)),
         "Logical channels; a packet takes the first that matches, else the last. If not given: `urgent` for expedited \
-         forwarding (FEC, no order, first) and `bulk` for all else (ARQ, order per flow).",
+         forwarding (FEC, no order, first), `acks` for bare acknowledgements (sent once), and `bulk` for all else (ARQ \
+         and FEC, order per flow).",
     ),
 ];
 
@@ -251,15 +252,29 @@ pub(crate) const MATCH: &[Field] = &[
     field("dscp", Shape::Count(Counted::new("", 0, 63)), "Its code point (RFC 2474): 46 is expedited forwarding."),
     field("protocol", Shape::Choice(&["tcp", "udp"]), "Its transport."),
     field("port", Shape::Count(Counted::new("", 0, 65_535)), "A port, at either end."),
+    field("bare_ack", Shape::Flag, "Whether it is an acknowledgement of TCP without data."),
     field("up_to", Shape::SIZE, "Its length, at most."),
 ];
 
 /// The erasure code of a channel.
 pub(crate) const CHANNEL_FEC: &[Field] = &[
-    field("block", Shape::Count(Counted::new("packets", 1, 128)), "Packets protected together, at most; 20."),
-    field("interval", Shape::DURATION, "A block ends this long after its first packet; 40 ms if not given."),
+    field(
+        "block",
+        Shape::Count(Counted::new("packets", 1, 128)),
+        "Packets protected together, at most; 60 if not given.",
+    ),
+    field("interval", Shape::DURATION, "A block ends this long after its first packet; 100 ms if not given."),
     field("most_overhead", Shape::Probability, "Most repair frames per packet; 50 % if not given."),
+    field(
+        "repairs",
+        Shape::Choice(REPAIRS),
+        "\"prompt\": as soon as their block is complete; \"spare\": only when data leaves the line idle. Prompt if not \
+         given.",
+    ),
 ];
+
+/// When repair frames may take the line.
+pub(crate) const REPAIRS: &[&str] = &["prompt", "spare"];
 
 /// CoDel.
 pub(crate) const CODEL: &[Field] = &[

@@ -2,12 +2,12 @@
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Fec, Order, SlacpConfig};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Fec, Order, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Duration, Rate};
 
 use super::document::Value;
 use super::error::Problems;
-use super::grammar::{CHANNEL, CHANNEL_FEC, CODEL, LAYER, MATCH, OFF, ORDERS};
+use super::grammar::{CHANNEL, CHANNEL_FEC, CODEL, LAYER, MATCH, OFF, ORDERS, REPAIRS};
 use super::links::{self, Network};
 use super::reader::Item;
 use super::shape::{Counted, Shape};
@@ -27,8 +27,11 @@ pub struct LayerSpec {
     pub report_interval: Duration,
     /// Frames that may overtake one before it counts as lost.
     pub reordering: u64,
-    /// Rate at which packets that had waited for a repair are passed on.
+    /// Rate at which packets that had waited for a repair are passed on; `None`: all at once.
     pub release_rate: Option<Rate>,
+    /// That rate follows from the link's instead: 1.2 of it. All at once, a round trip of packets would call up a round
+    /// trip of ACKs, and these one of packets, more than the queue has room for.
+    pub auto_release: bool,
     /// Most frames of a channel between transmission and acknowledgement.
     pub window: u32,
     /// Headers and reports take no time.
@@ -57,7 +60,7 @@ impl LayerSpec {
     const TRANSMISSIONS: u32 = 8;
 
     /// The layer over those two links with the channels that are there if none are given: `urgent` for expedited
-    /// forwarding, `bulk` for all else.
+    /// forwarding, `acks` for bare acknowledgements, `bulk` for all else.
     pub fn new(name: &str, over: [usize; 2]) -> LayerSpec {
         LayerSpec {
             name: name.to_owned(),
@@ -66,6 +69,7 @@ impl LayerSpec {
             report_interval: Duration::from_millis(20),
             reordering: 0,
             release_rate: None,
+            auto_release: true,
             window: SlacpConfig::MOST_WINDOW,
             weightless: false,
             hears_damage: false,
@@ -74,7 +78,7 @@ impl LayerSpec {
 
     /// What the end is made of that sends on `over[side]`.
     pub fn end(&self, links: &[LinkSpec], side: usize) -> SlacpConfig {
-        let link = &links[self.over[side]].config;
+        let (link, heard) = (&links[self.over[side]].config, &links[self.over[1 - side]].config);
         let rtt = self.over.iter().fold(Duration::ZERO, |sum, &over| sum + links[over].config.delay);
         let channel = |spec: &ChannelSpec| {
             let mut config = spec.config;
@@ -90,7 +94,7 @@ impl LayerSpec {
             channels: self.channels.iter().map(channel).collect(),
             report_interval: self.report_interval,
             reordering: self.reordering,
-            release_rate: self.release_rate,
+            release_rate: if self.auto_release { heard.rate.map(six_fifths) } else { self.release_rate },
             window: self.window,
             weightless: self.weightless,
             hears_damage: self.hears_damage,
@@ -105,6 +109,10 @@ impl LayerSpec {
     }
 }
 
+fn six_fifths(rate: Rate) -> Rate {
+    Rate::from_bits_per_second(rate.bits_per_second() / 5 * 6).unwrap_or(rate)
+}
+
 const PLAIN: ChannelConfig = ChannelConfig {
     arq: Some(Arq { transmissions: Some(LayerSpec::TRANSMISSIONS) }),
     fec: None,
@@ -116,7 +124,10 @@ const PLAIN: ChannelConfig = ChannelConfig {
     codel: None,
 };
 
-const PLAIN_FEC: Fec = Fec { block: 20, interval: Duration::from_millis(40), most_overhead: 0.5 };
+/// A block of 60 keeps the overhead low: at a loss of 1 %, 99 blocks of 100 lose at most three of its frames. It ends
+/// after 100 ms, a sixth of a round trip over GEO.
+const PLAIN_FEC: Fec =
+    Fec { block: 60, interval: Duration::from_millis(100), most_overhead: 0.5, repairs: Repairs::Prompt };
 
 fn default_channels() -> Vec<ChannelSpec> {
     //= RFC 3246: expedited forwarding, code point 101110
@@ -124,6 +135,9 @@ fn default_channels() -> Vec<ChannelSpec> {
     // Ten packets of voice of 20 ms each.
     let fec = Fec { block: 10, interval: Duration::from_millis(200), ..PLAIN_FEC };
     let urgent = ChannelConfig { arq: None, fec: Some(fec), order: Order::None, ..PLAIN };
+    let bare = Rule { bare_ack: Some(true), ..Rule::default() };
+    let acks = ChannelConfig { fec: None, ..urgent };
+    let bulk = ChannelConfig { priority: 1, fec: Some(PLAIN_FEC), ..PLAIN };
     let spec = |name: &str, rules, config| ChannelSpec {
         name: name.to_owned(),
         rules,
@@ -131,7 +145,7 @@ fn default_channels() -> Vec<ChannelSpec> {
         limit: None,
         auto_codel: false,
     };
-    vec![spec("urgent", vec![expedited], urgent), spec("bulk", vec![], ChannelConfig { priority: 1, ..PLAIN })]
+    vec![spec("urgent", vec![expedited], urgent), spec("acks", vec![bare], acks), spec("bulk", vec![], bulk)]
 }
 
 /// Reads the entries of `[[layers]]`.
@@ -168,8 +182,11 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
     if let Some(item) = view.get("reordering") {
         layer.reordering = item.count(Counted::new("frames", 0, 1000), problems)?;
     }
-    if let Some(item) = view.get("release_rate").filter(|item| item.as_text() != Some("unlimited")) {
-        layer.release_rate = Some(item.rate(problems)?);
+    if let Some(item) = view.get("release_rate").filter(|item| item.as_text() != Some("auto")) {
+        layer.auto_release = false;
+        if item.as_text() != Some("unlimited") {
+            layer.release_rate = Some(item.rate(problems)?);
+        }
     }
     if let Some(item) = view.get("window") {
         layer.window = item.count(Counted::new("frames", 1, 65_535), problems)? as u32;
@@ -298,6 +315,9 @@ fn rule(item: &Item<'_>, problems: &mut Problems) -> Option<Rule> {
     if let Some(item) = view.get("port") {
         rule.port = Some(item.count(Counted::new("", 0, 65_535), problems)? as u16);
     }
+    if let Some(item) = view.get("bare_ack") {
+        rule.bare_ack = Some(item.flag(problems)?);
+    }
     if let Some(item) = view.get("up_to") {
         rule.most_bytes = Some(u32::try_from(item.size(problems)?.get()).unwrap_or(u32::MAX));
     }
@@ -315,6 +335,9 @@ fn fec(item: &Item<'_>, problems: &mut Problems) -> Option<Fec> {
     }
     if let Some(item) = view.get("most_overhead") {
         fec.most_overhead = item.probability(problems)?.get();
+    }
+    if let Some(item) = view.get("repairs") {
+        fec.repairs = if item.choice(REPAIRS, problems)? == "spare" { Repairs::Spare } else { Repairs::Prompt };
     }
     Some(fec)
 }

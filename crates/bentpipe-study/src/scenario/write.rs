@@ -4,7 +4,7 @@ use bentpipe_engine::link::{
     ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, PacketBursts, QueueLimit,
 };
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, Fec, Order};
+use bentpipe_engine::slacp::{Arq, Fec, Order, Repairs};
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Duration, Probability};
 use toml::{Table, Value};
@@ -112,12 +112,13 @@ fn limit(limit: &QueueLimit) -> Value {
 }
 
 fn layer(spec: &LayerSpec, scenario: &Scenario) -> Value {
+    let released = spec.release_rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)));
     table([
         ("name", text(&spec.name)),
         ("over", Value::Array(spec.over.iter().map(|&link| text(&scenario.links[link].name)).collect())),
         ("report_interval", duration(spec.report_interval)),
         ("reordering", integer(spec.reordering)),
-        ("release_rate", spec.release_rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),
+        ("release_rate", if spec.auto_release { text("auto") } else { released }),
         ("window", integer(spec.window as u64)),
         ("weightless", Value::Boolean(spec.weightless)),
         ("hears_damage", Value::Boolean(spec.hears_damage)),
@@ -144,6 +145,7 @@ fn channel(spec: &ChannelSpec) -> Value {
             ("block", integer(fec.block as u64)),
             ("interval", duration(fec.interval)),
             ("most_overhead", text(format_probability(fec.most_overhead))),
+            ("repairs", text(if fec.repairs == Repairs::Spare { "spare" } else { "prompt" })),
         ])
     };
     put("fec", config.fec.map_or_else(|| text("off"), fec));
@@ -175,6 +177,7 @@ fn rule(rule: &Rule) -> Value {
     put("dscp", rule.dscp.map(|dscp| integer(dscp as u64)));
     put("protocol", rule.protocol.map(|number| text(if number == 6 { "tcp" } else { "udp" })));
     put("port", rule.port.map(|port| integer(port as u64)));
+    put("bare_ack", rule.bare_ack.map(Value::Boolean));
     put("up_to", rule.most_bytes.map(|bytes| text(SIZE.format(bytes as u64))));
     Value::Table(written)
 }

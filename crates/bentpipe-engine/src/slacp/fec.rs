@@ -215,7 +215,7 @@ const PROTECTED: f64 = 0.99;
 
 impl Losses {
     /// Until something is known, one loss in a block is assumed: a flow's first losses hurt most, since they end its
-    /// slow start, and the line is not full yet. Some 80 clean blocks refute it.
+    /// slow start, and the line is not full yet. Some 120 clean blocks refute it.
     fn new(block: u8) -> Self {
         let mut weights = vec![0.0; block as usize + 1];
         weights[1] = 2.0;
@@ -316,7 +316,7 @@ mod tests {
     fn overhead_follows_what_was_lost() {
         assert_eq!(losses(&[]).repairs(20, 0.5), 2, "nothing is known: one loss is assumed");
         assert_eq!(losses(&[(0, 60)]).repairs(20, 0.5), 2);
-        assert_eq!(losses(&[(0, 100)]).repairs(20, 0.5), 0);
+        assert_eq!(losses(&[(0, 130)]).repairs(20, 0.5), 0);
         assert_eq!(losses(&[(0, 500)]).repairs(20, 0.5), 0, "nothing is lost");
         // One of twenty is lost: one repair frame, and a twentieth of it for its own loss, rounded up.
         assert_eq!(losses(&[(0, 50), (1, 50)]).repairs(20, 0.5), 2);

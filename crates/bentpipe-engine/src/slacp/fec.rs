@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(losses(&[(0, 50), (4, 50)]).repairs(20, 0.5), 5);
         assert_eq!(losses(&[(0, 50), (4, 50)]).repairs(10, 0.5), 3, "a short block: 2 of 10");
         // An outage takes whole blocks: no repair helps, and none is sent for it.
-        assert_eq!(losses(&[(0, 100), (20, 50)]).repairs(20, 0.5), 0);
+        assert_eq!(losses(&[(0, 200), (20, 50)]).repairs(20, 0.5), 0);
         assert_eq!(losses(&[(0, 50), (1, 50), (20, 50)]).repairs(20, 0.5), 2);
         // The cap.
         assert_eq!(losses(&[(0, 50), (4, 50)]).repairs(20, 0.1), 0);

@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(losses(&[(0, 200), (20, 50)]).repairs(20, 0.5), 0);
         assert_eq!(losses(&[(0, 50), (1, 50), (20, 50)]).repairs(20, 0.5), 2);
         // The cap.
-        assert_eq!(losses(&[(0, 50), (4, 50)]).repairs(20, 0.1), 0);
+        assert_eq!(losses(&[(0, 200), (4, 50)]).repairs(20, 0.1), 0);
         // What is long past is forgotten.
         assert_eq!(losses(&[(4, 100), (0, 700)]).repairs(20, 0.5), 0);
     }

@@ -15,6 +15,7 @@ shipped!(
     "minei-direct",
     "minei-split",
     "request-response",
+    "slacp-geo",
     "stp",
     "transat",
     "transat-bursts",

@@ -68,3 +68,24 @@ pub(crate) fn window_of(packets: u32, segments: u64) -> Scenario {
     }
     scenario
 }
+
+/// Three hosts, each with datagrams that fill an OC-3c line, into one OC-3c port for a minute: 64 million cells come, a
+/// third of them goes. Early and partial packet discard, 8192 cells for each.
+pub(crate) fn three_lines_of_cells() -> Scenario {
+    let mut text = String::from("name = \"atm-minute\"\ntime_limit = \"60 s\"\n");
+    for host in ["a", "b", "c"] {
+        text += &format!(
+            "[[links]]\nname = \"{host}\"\nbetween = [\"{host}\", \"switch\"]\nrate = \"unlimited\"\ndelay = \"1 ms\"\n"
+        );
+    }
+    text += "[[links]]\nname = \"sat\"\nbetween = [\"switch\", \"sink\"]\nrate = \"149.76 Mbit/s\"\ndelay = \"250 ms\"\n\
+             framing = \"aal5\"\natm = { line = \"149.76 Mbit/s\", buffer = \"8192 cells\", \
+             early_packet_discard = \"80 %\", partial_packet_discard = true }\n";
+    for host in ["a", "b", "c"] {
+        text += &format!(
+            "[[flows]]\nname = \"{host}\"\ntype = \"udp\"\nfrom = \"{host}\"\nto = \"sink\"\nrate = \"135.1 Mbit/s\"\n\
+             packet = \"9180 B\"\n"
+        );
+    }
+    Scenario::parse(&text, "atm-minute", &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
+}

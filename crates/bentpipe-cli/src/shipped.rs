@@ -9,6 +9,11 @@ macro_rules! shipped {
 }
 
 shipped!(
+    "acts-1",
+    "acts-2",
+    "acts-3",
+    "acts-4",
+    "acts-5",
     "geo",
     "geo-bursts",
     "leo",

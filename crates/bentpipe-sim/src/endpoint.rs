@@ -1,6 +1,5 @@
 //! The ends of flows: a connection with the application on top of it, or a source or sink of datagrams.
 
-use bentpipe_engine::stream::Stream;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -9,11 +8,12 @@ use bentpipe_engine::stp::{self, StpConfig};
 use bentpipe_engine::tcp::{
     Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, TcbCache, TcbSharing, TcpConfig,
 };
-use bentpipe_engine::units::{Time, TransmitClock};
+use bentpipe_engine::units::{Bytes, Time};
 use bentpipe_engine::{Context, Probe, Step};
-use bentpipe_study::scenario::{UdpFlow, UdpPattern, Workload};
+use bentpipe_study::scenario::{UdpFlow, Workload};
 
 use crate::layer::LayerEnd;
+use crate::pacer::Pacer;
 use crate::packet::{self, Parcel, Store};
 use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
@@ -60,6 +60,8 @@ pub(crate) struct TcpEnd {
     /// What the application does next, and when.
     next_action: Option<Time>,
     requests_left: u32,
+    /// When the next write is due, of an application that keeps to a rate; boxed, since few do.
+    pacer: Option<Box<Pacer>>,
     /// What connections of this host to the same peer share (RFC 9040), where they do.
     shared: Option<Rc<RefCell<TcbCache>>>,
     bare_first: bool,
@@ -108,6 +110,8 @@ impl TcpEnd {
         let (to_send, expected, requests_left) = match (workload, client) {
             (Workload::Bulk(bytes), true) => (bytes.get(), 0, 0),
             (Workload::Bulk(bytes), false) => (0, bytes.get(), 0),
+            (Workload::Paced { total, .. }, true) => (total.map_or(ENDLESS, Bytes::get), 0, 0),
+            (Workload::Paced { total, .. }, false) => (0, total.map_or(u64::MAX, Bytes::get), 0),
             (Workload::Greedy { .. }, true) => (ENDLESS, 0, 0),
             (Workload::Greedy { .. }, false) => (0, u64::MAX, 0),
             (Workload::RequestResponse { request, response, count, .. }, true) => {
@@ -131,6 +135,7 @@ impl TcpEnd {
             read: 0,
             next_action: None,
             requests_left,
+            pacer: None,
             shared: (config.tcb_sharing != TcbSharing::Off).then(|| shared.clone()),
             bare_first: config.shortcuts.ns2_bare_first_segment && config.shortcuts.handshake == Handshake::None,
             ns2_lengths: config.shortcuts.ns2_lengths,
@@ -144,6 +149,16 @@ impl TcpEnd {
     /// The end belongs to this connection: the last leg of a flow that is split.
     pub(crate) fn joins(&mut self, connection: u32) {
         self.flow = connection;
+    }
+
+    /// With the times of its writes, where the application keeps to a rate.
+    pub(crate) fn paced(mut self, seed: u64, name: &str) -> Self {
+        if let Workload::Paced { rate, pattern, .. } = self.workload
+            && self.client
+        {
+            self.pacer = Some(Box::new(Pacer::new(rate, pattern, self.start, seed, name)));
+        }
+        self
     }
 
     /// When this end acts first by itself. A passive one listens from the beginning.
@@ -166,7 +181,7 @@ impl TcpEnd {
 
     /// Whether it ends by itself.
     pub(crate) fn is_finite(&self) -> bool {
-        !matches!(self.workload, Workload::Greedy { .. })
+        !matches!(self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
     }
 
     fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
@@ -184,6 +199,7 @@ impl TcpEnd {
                 self.next_action = duration.map(|span| self.start + span);
             }
             Workload::RequestResponse { .. } if self.client => self.ask(cx),
+            Workload::Paced { .. } if self.client => self.write_paced(cx),
             _ => {}
         }
     }
@@ -198,6 +214,34 @@ impl TcpEnd {
         }
     }
 
+    /// Writes what is due by now, and plans the next write.
+    fn write_paced<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        let (Workload::Paced { write, .. }, Some(pacer)) = (self.workload, &mut self.pacer) else { return };
+        self.next_action = None;
+        while self.connection.written() < self.to_send {
+            if pacer.next() > cx.now {
+                self.next_action = Some(pacer.next());
+                return;
+            }
+            let bytes = write.get().min(self.to_send - self.connection.written());
+            self.connection.handle(cx, Input::Write(bytes));
+            pacer.sent(bytes as u32);
+        }
+        // A close before the handshake would be the end; then the handshake brings it.
+        if self.closes && self.connected_at.is_some() {
+            self.connection.handle(cx, Input::Close);
+        }
+    }
+
+    /// Whether all that is to be sent has been written.
+    fn has_written(&self) -> bool {
+        match self.workload {
+            Workload::Bulk(_) => true,
+            Workload::Paced { .. } => self.connection.written() >= self.to_send,
+            _ => false,
+        }
+    }
+
     /// The application's turn: what it had planned is due.
     fn act<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if !self.opened {
@@ -209,6 +253,7 @@ impl TcpEnd {
         if self.next_action.is_some_and(|at| at <= cx.now) {
             match self.workload {
                 Workload::RequestResponse { .. } => self.ask(cx),
+                Workload::Paced { .. } => self.write_paced(cx),
                 // The time of a greedy source is over: what is out is not waited for.
                 _ => {
                     self.next_action = None;
@@ -269,7 +314,7 @@ impl TcpEnd {
                 self.aborted = Some(abort);
             }
             // All is written by now; a close before the handshake would have been the end (RFC 9293 §3.10.4).
-            Output::Connected if self.client && self.closes && matches!(self.workload, Workload::Bulk(_)) => {
+            Output::Connected if self.client && self.closes && self.has_written() => {
                 self.connection.handle(cx, Input::Close);
             }
             Output::Connected | Output::Closed(_) => {}
@@ -309,55 +354,37 @@ impl TcpEnd {
 pub(crate) struct UdpSource {
     flow: u32,
     packet: u32,
-    interval: TransmitClock,
-    next: Time,
-    /// End of the present time of sending.
-    on_until: Time,
-    pattern: UdpPattern,
+    pacer: Pacer,
     stop: Time,
-    stream: Stream,
     pub(crate) sent: u64,
 }
 
 impl UdpSource {
     pub(crate) fn new(config: &UdpFlow, flow: u32, start: Time, seed: u64, name: &str) -> Self {
-        let mut source = UdpSource {
+        UdpSource {
             flow,
             packet: config.packet,
-            interval: TransmitClock::new(config.rate),
-            next: start,
-            on_until: Time::NEVER,
-            pattern: config.pattern,
+            pacer: Pacer::new(config.rate, config.pattern, start, seed, name),
             stop: config.stop.map_or(Time::NEVER, |span| Time::ZERO + span),
-            stream: Stream::named(seed, &format!("flow/{name}/on-off")),
             sent: 0,
-        };
-        if let UdpPattern::OnOff { on, .. } = source.pattern {
-            source.on_until = start + on.draw(&mut source.stream);
         }
-        source
     }
 
     pub(crate) fn first_action(&self) -> Time {
-        self.next
+        self.pacer.next()
     }
 
     pub(crate) fn poll(&mut self, now: Time, packets: &mut Store) -> Step<Parcel> {
-        if self.next >= self.stop {
+        let next = self.pacer.next();
+        if next >= self.stop {
             return Step::Wait(None);
         }
-        if self.next > now {
-            return Step::Wait(Some(self.next));
+        if next > now {
+            return Step::Wait(Some(next));
         }
         let parcel = packets.put_datagram(self.flow, self.packet, self.sent);
         self.sent += 1;
-        self.next += self.interval.transmit(self.packet);
-        if let UdpPattern::OnOff { on, off } = self.pattern {
-            while self.next >= self.on_until {
-                self.next = self.on_until + off.draw(&mut self.stream);
-                self.on_until = self.next + on.draw(&mut self.stream);
-            }
-        }
+        self.pacer.sent(self.packet);
         Step::Do(parcel)
     }
 }

@@ -106,7 +106,9 @@ pub fn run_with<O: Observer>(
 
 /// Whether a flow ends by itself.
 fn is_finite(flow: &FlowSpec) -> bool {
-    flow.kind.workload().is_some_and(|workload| !matches!(workload, Workload::Greedy { .. }))
+    flow.kind
+        .workload()
+        .is_some_and(|workload| !matches!(workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. }))
 }
 
 /// Runs a scenario once per seed, on `threads` threads (0: as many as there are cores). The results stand in the

@@ -20,6 +20,7 @@ use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::observe::{LINK_BASE, Observer, Passage};
 use crate::packet::{Parcel, Store};
+use crate::port::{Port, Ports};
 use crate::run::RunError;
 
 mod layers;
@@ -32,6 +33,8 @@ enum Hop {
     Link(u32),
     /// Into the end of a link layer, which is this one of the ends.
     Layer(u32),
+    /// Into this port.
+    Port(u32),
     /// It is there.
     Arrived,
 }
@@ -58,6 +61,10 @@ pub(crate) struct World {
     /// The first hop of each end's packets, and the next one behind each link for packets to each end.
     first_hop: Vec<Hop>,
     next_hop: Vec<Hop>,
+    /// Links in cells and processors of hosts; in the agenda they follow the links.
+    ports: Ports,
+    /// As `next_hop`, behind each port.
+    port_hop: Vec<Hop>,
     /// Two for each connection, one for each flow whose TCP ends on the way, then two for each link layer.
     ends: Vec<Endpoint>,
     /// By flow whose TCP ends on the way: its end there.
@@ -115,11 +122,13 @@ impl World {
         let (links, first_sink) = (scenario.links.len(), 2 * connections.len());
         let flow_ends = first_sink + spoofing::count(scenario);
         let ends = flow_ends + 2 * scenario.layers.len();
+        let ports = Ports::new(scenario, seed);
         let mut world = World {
             links: scenario.links.iter().enumerate().map(|(n, _)| layers::link(scenario, n, seed)).collect(),
             packets: Store::default(),
             first_hop: vec![Hop::Arrived; ends],
             next_hop: vec![Hop::Arrived; links * ends],
+            port_hop: vec![Hop::Arrived; ports.all.len() * ends],
             ends: Vec::with_capacity(ends),
             flow_ends,
             spoofers: Vec::new(),
@@ -129,7 +138,8 @@ impl World {
             gateways: Vec::new(),
             goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
             waits: vec![Due::NEVER; ends],
-            agenda: Agenda::new(links, ends),
+            agenda: Agenda::new(links + ports.all.len(), ends),
+            ports,
             timers,
             busy: 0,
             has_finite: false,
@@ -143,8 +153,8 @@ impl World {
                 world.wire_spoofer(scenario, n, spoof, (&there, &back))?;
                 continue;
             }
-            world.wire(scenario, 2 * n, 2 * n + 1, &there);
-            world.wire(scenario, 2 * n + 1, 2 * n, &back);
+            world.wire(scenario, 2 * n, 2 * n + 1, &there, [leg.from, leg.to]);
+            world.wire(scenario, 2 * n + 1, 2 * n, &back, [leg.to, leg.from]);
         }
         let mut hosts = Hosts::new();
         let mut sinks = spoofing::Sinks::default();
@@ -157,7 +167,8 @@ impl World {
                     let back = shared(flow.to, flow.from, &mut hosts);
                     let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
                     let end = |config, role, shared| {
-                        Endpoint::Tcp(Box::new(TcpEnd::new(config, role, tcp.workload, n as u32, start, shared)))
+                        let end = TcpEnd::new(config, role, tcp.workload, n as u32, start, shared);
+                        Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
                     };
                     world.ends.push(end(tcp.sender, Role::Active, &there));
                     let receiver = match tcp.spoof {
@@ -167,8 +178,10 @@ impl World {
                     world.ends.push(receiver);
                 }
                 FlowKind::Stp(stp) => {
-                    let end =
-                        |role| Endpoint::Tcp(Box::new(TcpEnd::stp(stp.config, role, stp.workload, n as u32, start)));
+                    let end = |role| {
+                        let end = TcpEnd::stp(stp.config, role, stp.workload, n as u32, start);
+                        Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
+                    };
                     world.ends.extend([end(Role::Active), end(Role::Passive)]);
                 }
                 FlowKind::Udp(udp) => {
@@ -204,17 +217,29 @@ impl World {
         self.goals[flow] = goal;
     }
 
-    fn wire(&mut self, scenario: &Scenario, from: usize, to: usize, path: &[usize]) {
-        let ends = self.first_hop.len();
-        let flow_ends = self.flow_ends;
-        let onto = |&link: &usize| match scenario.layer_over(link) {
-            Some((layer, side)) => Hop::Layer((flow_ends + 2 * layer + side) as u32),
-            None => Hop::Link(link as u32),
+    /// The way of packets from one end to another: over links and the layers above them, and before and behind those
+    /// through the processors of the hosts where they take time.
+    fn wire(&mut self, scenario: &Scenario, from: usize, to: usize, path: &[usize], [here, there]: [usize; 2]) {
+        let (ends, flow_ends) = (self.first_hop.len(), self.flow_ends);
+        let processor = |node| self.ports.of_node(node).map(|port| (Hop::Port(port), None));
+        let onto = |&link: &usize| {
+            let hop = match (scenario.layer_over(link), self.ports.of_link(link)) {
+                (Some((layer, side)), _) => Hop::Layer((flow_ends + 2 * layer + side) as u32),
+                (None, Some(port)) => Hop::Port(port),
+                (None, None) => Hop::Link(link as u32),
+            };
+            (hop, Some(link))
         };
-        let hop = |at: usize| path.get(at).map_or(Hop::Arrived, onto);
+        let hops = processor(here).into_iter().chain(path.iter().map(onto)).chain(processor(there));
+        let hops: Vec<(Hop, Option<usize>)> = hops.collect();
+        let hop = |at: usize| hops.get(at).map_or(Hop::Arrived, |&(hop, _)| hop);
         self.first_hop[from] = hop(0);
-        for (i, &link) in path.iter().enumerate() {
-            self.next_hop[link * ends + to] = hop(i + 1);
+        for (i, &at) in hops.iter().enumerate() {
+            match at {
+                (Hop::Port(port), _) => self.port_hop[port as usize * ends + to] = hop(i + 1),
+                // Behind a layer packets go on from the link that it sends on.
+                (_, link) => self.next_hop[link.expect("on a path") * ends + to] = hop(i + 1),
+            }
         }
     }
 
@@ -260,7 +285,9 @@ impl World {
     /// Whether anything is to happen yet.
     pub(crate) fn has_more(&self) -> bool {
         // Not by the agenda, in which a timer that was called off may still stand.
-        self.waits.iter().any(|waits| *waits != Due::NEVER) || self.links.iter().any(|link| link.in_flight() > 0)
+        self.waits.iter().any(|waits| *waits != Due::NEVER)
+            || self.links.iter().any(|link| link.in_flight() > 0)
+            || self.ports.all.iter().any(|port| port.in_flight() > 0)
     }
 
     /// Does what is next, if that is not after `limit`. False when nothing is left.
@@ -275,7 +302,10 @@ impl World {
         match next {
             Next::Link(n) => {
                 self.now = time;
-                self.arrive(n, observer);
+                match n.checked_sub(self.links.len()) {
+                    None => self.arrive(n, observer),
+                    Some(port) => self.run_port(port, observer),
+                }
             }
             // A timer that was put off since: nothing happens now, so the present stays where it is.
             Next::End(n) if self.waits[n].at() > time => self.agenda.set_end(n, self.waits[n]),
@@ -311,8 +341,66 @@ impl World {
         let to = parcel.to as usize;
         match self.next_hop[n * self.first_hop.len() + to] {
             Hop::Link(next) => self.offer(next as usize, parcel, observer),
+            hop => self.go(hop, parcel, observer),
+        }
+    }
+
+    /// Brings a packet to where it goes next.
+    #[inline]
+    fn go<O: Observer>(&mut self, hop: Hop, parcel: Parcel, observer: &mut O) {
+        match hop {
+            Hop::Link(next) => self.offer(next as usize, parcel, observer),
+            Hop::Port(next) => self.enter(next as usize, parcel, observer),
             Hop::Layer(end) => self.enter_layer(end as usize, parcel, observer),
-            Hop::Arrived => self.deliver(to, parcel, observer),
+            Hop::Arrived => self.deliver(parcel.to as usize, parcel, observer),
+        }
+    }
+
+    /// A packet comes to a port.
+    fn enter<O: Observer>(&mut self, n: usize, parcel: Parcel, observer: &mut O) {
+        let port = &mut self.ports.all[n];
+        let link = port.link();
+        if O::WATCHES
+            && let Some(link) = link
+        {
+            observer.packet(self.now, link, Passage::Offered, &self.packets.get(parcel));
+        }
+        let who = Who(LINK_BASE + link.unwrap_or(0) as u32);
+        let mut cx = Context { now: self.now, who, probe: observer };
+        port.offer(&mut cx, self.ports.channel_to[parcel.to as usize], parcel);
+        self.plan_port(n);
+    }
+
+    /// The turn of a port: packets have come to their end in it.
+    fn run_port<O: Observer>(&mut self, n: usize, observer: &mut O) {
+        loop {
+            let port = &mut self.ports.all[n];
+            let link = port.link();
+            let who = Who(LINK_BASE + link.unwrap_or(0) as u32);
+            let mut cx = Context { now: self.now, who, probe: &mut *observer };
+            let Some((parcel, fate)) = port.take(&mut cx) else { break };
+            if O::WATCHES
+                && let Some(link) = link
+            {
+                let passage = fate.map_or_else(Passage::Dropped, |()| Passage::Delivered);
+                observer.packet(self.now, link, passage, &self.packets.get(parcel));
+            }
+            match fate {
+                Ok(()) => {
+                    let hop = self.port_hop[n * self.first_hop.len() + parcel.to as usize];
+                    self.go(hop, parcel, observer);
+                }
+                Err(_) => self.lose(parcel, observer),
+            }
+        }
+        self.plan_port(n);
+    }
+
+    fn plan_port(&mut self, n: usize) {
+        let component = self.links.len() + n;
+        match self.ports.all[n].head() {
+            Some((at, begun)) => self.agenda.set_link(component, at, begun),
+            None => self.agenda.clear_link(component),
         }
     }
 
@@ -403,8 +491,7 @@ impl World {
             match step {
                 Step::Do(parcel) => match self.first_hop[self.leaves_by(parcel)] {
                     Hop::Link(link) => self.offer(link as usize, parcel, observer),
-                    Hop::Layer(end) => self.enter_layer(end as usize, parcel, observer),
-                    Hop::Arrived => unreachable!("a flow has two nodes"),
+                    hop => self.go(hop, parcel, observer),
                 },
                 Step::Wait(until) => {
                     self.wait(n, until);
@@ -452,12 +539,14 @@ impl World {
 
     /// What the links counted.
     pub(crate) fn link_counters(&self) -> Vec<LinkCounters> {
-        self.links.iter().map(Link::counters).collect()
+        let counters = |(n, link): (usize, &Link<Parcel>)| self.ports.counters(n).unwrap_or_else(|| link.counters());
+        self.links.iter().enumerate().map(counters).collect()
     }
 
     /// Packets admitted to links and still there.
     pub(crate) fn in_flight(&self) -> u64 {
-        self.links.iter().map(|link| link.in_flight() as u64).sum()
+        let on_links = self.links.iter().map(Link::in_flight);
+        on_links.chain(self.ports.all.iter().map(Port::in_flight)).sum::<usize>() as u64
     }
 
     /// Both ends of each leg, from one gateway to the next.

@@ -17,6 +17,7 @@
 //!
 //! Neither counts other flows, ACKs on a shared line, headers of the links' own, or the segments that must be sent again.
 
+use bentpipe_engine::atm::aal5;
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
@@ -95,7 +96,9 @@ fn workload_time(
     };
     match workload {
         Workload::Bulk(bytes) => Some(handshake + transfer_time(there, bytes, size)),
-        Workload::Greedy { .. } => None,
+        Workload::Greedy { .. } | Workload::Paced { total: None, .. } => None,
+        // As if all of it were there from the beginning: a bound from below.
+        Workload::Paced { total: Some(bytes), .. } => Some(handshake + transfer_time(there, bytes, size)),
         Workload::RequestResponse { request, response, think, count } => {
             let one = transfer_time(there, request, size) + transfer_time(back, response, size);
             Some(handshake + one.saturating_mul(count as u64) + think.saturating_mul(count as u64 - 1))
@@ -132,19 +135,19 @@ pub fn transfer_time(links: &[&LinkConfig], bytes: Bytes, size: SegmentSize) -> 
 /// The time that `count` packets take, all of `length` bytes but the last.
 fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Duration {
     let delay = links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
-    let rates: Vec<Rate> = links.iter().filter_map(|link| link.rate).collect();
     // Exact in nanoseconds is more than needed: a path has few links, and a tenth of a nanosecond each is lost.
-    let time = |rate: &Rate, bytes: f64| bytes * 8.0 / rate.bits_per_second() as f64;
-    let tail = |from: usize| rates[from..].iter().map(|rate| time(rate, last as f64)).sum::<f64>();
+    let times = |bytes: u32| -> Vec<f64> { links.iter().filter_map(|link| line_time(link, bytes)).collect() };
+    let (full, last) = (times(length), times(last));
+    let tail = |from: usize| last[from..].iter().sum::<f64>();
     let transmission = if count == 1 {
         tail(0)
     } else {
         let through = |k: usize| {
-            let first = rates[..=k].iter().map(|rate| time(rate, length as f64)).sum::<f64>();
-            let slowest = rates[..=k].iter().min().expect("there is at least one");
-            first + time(slowest, (count - 2) as f64 * length as f64) + tail(k)
+            let first = full[..=k].iter().sum::<f64>();
+            let slowest = full[..=k].iter().fold(0.0, |most: f64, time| most.max(*time));
+            first + (count - 2) as f64 * slowest + tail(k)
         };
-        (0..rates.len()).map(through).fold(0.0, f64::max)
+        (0..full.len()).map(through).fold(0.0, f64::max)
     };
     delay + Duration::from_secs_f64_rounded(transmission)
 }
@@ -156,19 +159,35 @@ pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
     let mut least: Option<f64> = None;
     for link in links.iter().rev() {
         passes *= 1.0 - mean_loss(link, wire);
-        if let Some(rate) = link.rate {
-            let here = rate.bits_per_second() as f64 * passes;
+        if let Some(time) = line_time(link, wire) {
+            let here = size.payload as f64 * 8.0 / time * passes;
             least = Some(least.map_or(here, |least| least.min(here)));
         }
     }
-    least.map(|rate| rate * size.payload as f64 / wire as f64)
+    least
+}
+
+/// Seconds that a packet takes of a line, `None` where it takes none: in cells with what AAL5 adds, over the slower of
+/// the port and the line that leads to it.
+fn line_time(link: &LinkConfig, wire: u32) -> Option<f64> {
+    let rate = link.rate?;
+    let rate = link.cells.and_then(|cells| cells.line).map_or(rate, |line: Rate| line.min(rate));
+    Some(line_bytes(link, wire) as f64 * 8.0 / rate.bits_per_second() as f64)
+}
+
+/// What a packet of `wire` bytes weighs on a line.
+fn line_bytes(link: &LinkConfig, wire: u32) -> u64 {
+    match link.cells {
+        None => wire as u64,
+        Some(_) => aal5::line_bytes(wire as usize) as u64,
+    }
 }
 
 /// The probability that the channel loses a packet of that length, at a moment taken at random. A schedule of bursts
 /// has an end, so in the long run it is the good state.
 pub fn mean_loss(link: &LinkConfig, wire: u32) -> f64 {
     let loss = |config: &LossConfig| {
-        let by_bits = config.bit.any_of_bits(wire as u64 * 8).get();
+        let by_bits = config.bit.any_of_bits(line_bytes(link, wire) * 8).get();
         config.packet.get() + (1.0 - config.packet.get()) * by_bits
     };
     let bad = match &link.channel {
@@ -258,6 +277,22 @@ mod tests {
                 assert!((closed - walk(&rates, count, last as f64)).abs() < 1e-8, "{rates:?} {count} {last}");
             }
         }
+    }
+
+    #[test]
+    fn cells_take_what_aal5_adds() {
+        use bentpipe_engine::link::CellConfig;
+        let mut link = link(149_760_000, 0);
+        link.cells = Some(CellConfig::OPEN);
+        // 9180 bytes are 192 cells of 53 bytes.
+        let size = SegmentSize { payload: 9140, headers: 40 };
+        let expected = 149_760_000.0 * 9140.0 / (192.0 * 53.0);
+        assert!((goodput(&[&link], size).expect("a rate") - expected).abs() < 1e-3);
+        link.cells = Some(CellConfig { line: Rate::from_bits_per_second(74_880_000), ..CellConfig::OPEN });
+        assert!((goodput(&[&link], size).expect("a rate") - expected / 2.0).abs() < 1e-3);
+        link.good.bit = Probability::new(1e-6).expect("in range");
+        // A bit in 81408 wrong with 1e-6: 1-(1-1e-6)^81408.
+        assert!((mean_loss(&link, 9180) - 0.0781824).abs() < 1e-6);
     }
 
     #[test]

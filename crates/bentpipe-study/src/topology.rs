@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bentpipe_engine::atm::cell;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
@@ -181,7 +182,12 @@ pub fn facts(scenario: &Scenario, path: &[usize], packet: u32) -> PathFacts {
     let links = || path.iter().map(|&index| (index, &scenario.links[index].config));
     let delay = links().fold(Duration::ZERO, |sum, (_, link)| sum + link.delay);
     let slowest = links().filter_map(|(index, link)| Some((link.rate?, index))).min();
+    let cells = |link: &LinkSpec| link.config.cells.map(|cells| cells.buffer);
     let queue = slowest.and_then(|(rate, index)| match scenario.links[index].config.queue.limit {
+        _ if cells(&scenario.links[index]).is_some() => {
+            let buffer = cells(&scenario.links[index]).flatten()?;
+            Some(time_for(rate, buffer as u64 * cell::CELL as u64))
+        }
         QueueLimit::Unlimited => None,
         QueueLimit::Packets(count) => Some(rate.time_for_ceil(packet as u64).saturating_mul(count as u64)),
         QueueLimit::Bytes(bytes) => Some(time_for(rate, bytes.get())),

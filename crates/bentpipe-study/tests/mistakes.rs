@@ -205,3 +205,36 @@ fn names_are_given_once() {
     let again = "[[flows]]\nname = \"data\"\nfrom = \"SN1\"\nto = \"SN2\"\nbytes = \"1 MB\"\n";
     assert!(errors(&(SOUND.to_owned() + again), &[]).to_string().contains("two flows are called `data`"));
 }
+
+#[test]
+fn cells_nodes_and_paces_are_checked() {
+    let text = |link: &str, rest: &str| {
+        format!(
+            "name = \"t\"\n[[links]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{link}\n\
+             [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n{rest}"
+        )
+    };
+    let bulk = "bytes = \"1 MB\"\n";
+    for (link, rest, expected) in [
+        ("atm.buffer = \"10 cells\"", bulk, "means something for cells only"),
+        ("framing = \"aal5\"\nqueue = \"5 packets\"", bulk, "stands in `atm`"),
+        ("framing = \"aal6\"", bulk, "\"packets\", \"aal5\""),
+        ("framing = \"aal5\"\natm.buffer = \"10 packets\"", bulk, "8192 cells"),
+        ("framing = \"aal5\"\natm.buffer = \"0 cells\"", bulk, "a cell at least"),
+        ("framing = \"aal5\"\natm.early_packet_discard = \"80 %\"", bulk, "limited buffer only"),
+        ("framing = \"aal5\"", "bytes = \"1 MB\"\n[[layers]]\nname = \"x\"\nover = \"l\"\n", "over a link in cells"),
+        ("framing = \"aal5\"\natm.sharing = \"fair\"", bulk, "\"per-vc\", \"shared\""),
+        ("", "bytes = \"1 MB\"\n[nodes.c]\nprocessing = \"1 ms\"\n", "no link leads to a node `c`"),
+        (
+            "[[links]]\nname = \"m\"\nbetween = [\"b\", \"c\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",
+            "bytes = \"1 MB\"\n[nodes.c]\nprocessing = \"1 ms\"\n",
+            "no flow begins or ends at `c`",
+        ),
+        ("", "bytes = \"1 MB\"\n[nodes.a]\nprocessing = 62\n", "62"),
+        ("", "paced = { write = \"1 kB\" }\n", "`flows.f.paced.rate`"),
+        ("", "paced = { rate = \"1 Mbit/s\" }\nbytes = \"1 MB\"\n", "exactly one of bytes, greedy, paced"),
+    ] {
+        let errors = Scenario::parse(&text(link, rest), "t.toml", &[]).expect_err(expected).to_string();
+        assert!(errors.contains(expected), "{link} {rest}\n{errors}");
+    }
+}

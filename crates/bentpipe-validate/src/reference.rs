@@ -9,7 +9,7 @@ use bentpipe_engine::tcp::variant::{Daass, Exit, PartialAckTimer, Recovery};
 use bentpipe_engine::tcp::{AckPolicy, Handshake, TcpConfig, Variant};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_study::scenario::{
-    FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, UdpFlow, UdpPattern, Variants, Workload, profile,
+    FlowKind, FlowSpec, HostSpec, LinkSpec, Scenario, TcpFlow, UdpFlow, UdpPattern, Variants, Workload, profile,
 };
 use serde::Deserialize;
 
@@ -147,7 +147,7 @@ fn tcp_config(row: &Row) -> Result<TcpConfig> {
     }
     config.mss = row.payload;
     config.ack = if row.delack_s > 0.0 {
-        AckPolicy { delay: seconds(row.delack_s), every: 2, daass: Daass::Off }
+        AckPolicy { delay: seconds(row.delack_s), every: 2, daass: Daass::Off, tick: None }
     } else {
         AckPolicy::IMMEDIATE
     };
@@ -214,6 +214,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
         source: None,
         seed: 1,
         time_limit: Duration::from_secs(3000),
+        hosts: vec![HostSpec::default(); nodes.len()],
         nodes,
         links,
         layers: Vec::new(),

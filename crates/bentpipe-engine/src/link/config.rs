@@ -135,6 +135,42 @@ pub enum PacketBursts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtraDelay(pub Duration);
 
+/// Whose a buffer for cells is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Each virtual channel has one of its own.
+    PerChannel,
+    /// All channels take from one, as they need.
+    Shared,
+}
+
+/// A port that virtual channels share cell by cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellConfig {
+    /// Rate of the lines over which the cells come to the port, one line per channel; `None`: all cells of a packet at
+    /// once.
+    pub line: Option<Rate>,
+    /// Room for cells that wait, the one in transmission not counted; `None`: for all.
+    pub buffer: Option<u32>,
+    /// Whose the buffer is.
+    pub sharing: Sharing,
+    /// Early packet discard: a packet whose first cell finds more cells than this waiting is thrown away whole.
+    pub early_discard: Option<u32>,
+    /// Partial packet discard: once a cell has found no room, of its packet only the last cell is let in.
+    pub partial_discard: bool,
+}
+
+impl CellConfig {
+    /// Nothing is ever refused, and cells come in at once.
+    pub const OPEN: CellConfig = CellConfig {
+        line: None,
+        buffer: None,
+        sharing: Sharing::PerChannel,
+        early_discard: None,
+        partial_discard: false,
+    };
+}
+
 /// A link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
@@ -158,6 +194,9 @@ pub struct LinkConfig {
     pub packet_bursts: Option<PacketBursts>,
     /// Packets lost before the queue: indices, from 0, in order of arrival among the packets that can be listed.
     pub drop_list: Vec<u64>,
+    /// Packets travel in cells, AAL5 with LLC/SNAP: the link is a [`CellPort`](super::CellPort), has a rate, and its
+    /// `queue` is not used.
+    pub cells: Option<CellConfig>,
 }
 
 impl LinkConfig {
@@ -174,6 +213,7 @@ impl LinkConfig {
             extra_delay: ExtraDelay(Duration::ZERO),
             packet_bursts: None,
             drop_list: Vec::new(),
+            cells: None,
         }
     }
 }

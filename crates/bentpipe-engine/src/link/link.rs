@@ -82,7 +82,7 @@ struct InFlight<P> {
 
 /// What the sky does to packets, where it does anything.
 #[derive(Clone, Debug)]
-struct Sky {
+pub(super) struct Sky {
     good: LossConfig,
     bad: LossConfig,
     extra_delay: Duration,
@@ -125,24 +125,7 @@ pub struct Link<P> {
 impl<P: Wire> Link<P> {
     /// The link of the component `name` under `seed`.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
-        let channel = Channel::new(&config.channel, seed, &format!("{name}/channel"));
-        let loses = config.good != LossConfig::NONE || config.packet_bursts.is_some();
-        let sky = (loses || !channel.is_clear()).then(|| {
-            Box::new(Sky {
-                good: config.good,
-                bad: config.bad,
-                extra_delay: config.extra_delay.0,
-                at_start: channel.clone(),
-                at_exit: channel,
-                noise: TimeNoise::named(seed, &format!("{name}/loss")),
-                sequence: config
-                    .packet_bursts
-                    .map(|bursts| PacketSequence::named(bursts, seed, &format!("{name}/packet-bursts"))),
-                last_exit: Time::ZERO,
-                same_exit: 0,
-                bit_cache: None,
-            })
-        });
+        let sky = Sky::of(config, seed, name);
         let red = match config.queue.discipline {
             Discipline::DropTail => None,
             Discipline::Red(red) => Some(Red::new(red, config.rate, Stream::named(seed, &format!("{name}/red")))),
@@ -312,7 +295,47 @@ impl<P: Wire> Link<P> {
     }
 }
 
+/// What is lost of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loss {
+    pub(super) lost: bool,
+    /// A wrong bit lies in the last piece of the packet, and the pieces before it have come.
+    pub(super) in_last_piece: bool,
+}
+
 impl Sky {
+    /// What a link's settings say of it, if anything.
+    pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Box<Sky>> {
+        let channel = Channel::new(&config.channel, seed, &format!("{name}/channel"));
+        let loses = config.good != LossConfig::NONE || config.packet_bursts.is_some();
+        (loses || !channel.is_clear()).then(|| {
+            Box::new(Sky {
+                good: config.good,
+                bad: config.bad,
+                extra_delay: config.extra_delay.0,
+                at_start: channel.clone(),
+                at_exit: channel,
+                noise: TimeNoise::named(seed, &format!("{name}/loss")),
+                sequence: config
+                    .packet_bursts
+                    .map(|bursts| PacketSequence::named(bursts, seed, &format!("{name}/packet-bursts"))),
+                last_exit: Time::ZERO,
+                same_exit: 0,
+                bit_cache: None,
+            })
+        })
+    }
+
+    /// The fate of a packet that travels in pieces of `piece` bytes, one draw for all of it.
+    pub(super) fn draw(&mut self, exit: Time, length: u32, piece: u32) -> Loss {
+        let lost = self.loses(exit, length);
+        let loss = if self.at_exit.at(exit) == ChannelState::Bad { self.bad } else { self.good };
+        // The draws below the probability that the last piece is hit are those for which it is.
+        let in_last_piece =
+            lost && self.noise.at(exit.as_nanos(), self.same_exit) < loss.bit.any_of_bits(piece as u64 * 8).get();
+        Loss { lost, in_last_piece }
+    }
+
     fn loses(&mut self, exit: Time, length: u32) -> bool {
         self.same_exit = if exit == self.last_exit { self.same_exit + 1 } else { 0 };
         self.last_exit = exit;

@@ -1,9 +1,11 @@
 //! A link: queue, serializer, propagation delay, channel.
 //!
 //! Reading order: [`config`](LinkConfig) says what can be built, [`queue`](Red) admits, [`channel`](Channel) is the
-//! state of the sky over time, `sequence` loses packets by their order, [`Link`] puts them in a row. Generic over the packet: all a link must know of one is
-//! its length on the line.
+//! state of the sky over time, `sequence` loses packets by their order, [`Link`] puts them in a row. Two kin:
+//! [`CellPort`] sends packets cell by cell, [`Server`] works on one after the other. Generic over the packet: all a
+//! link must know of one is its length on the line.
 
+mod cells;
 mod channel;
 mod config;
 #[allow(clippy::module_inception)]
@@ -11,11 +13,14 @@ mod link;
 pub mod modulation;
 mod queue;
 mod sequence;
+mod server;
 
+pub use cells::{CellCounters, CellPort};
 pub use channel::{Burst, Channel, ChannelState};
 pub use config::{
-    ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, PacketBursts, QueueConfig, QueueLimit,
-    RedConfig,
+    CellConfig, ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, PacketBursts, QueueConfig,
+    QueueLimit, RedConfig, Sharing,
 };
 pub use link::{Arrival, Link, LinkCounters, Outcome, Wire};
 pub use queue::Red;
+pub use server::Server;

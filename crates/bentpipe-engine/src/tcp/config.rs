@@ -44,6 +44,9 @@ pub struct Shortcuts {
     pub handshake: Handshake,
     /// Base of the halving.
     pub ssthresh_base: SsthreshBase,
+    /// 4.3BSD Reno: congestion avoidance adds an eighth of a segment per ACK besides SMSS*SMSS/cwnd, so that large windows
+    /// grow many segments per round trip. A known fault (RFC 2525 §2.6) that its descendants had for years.
+    pub bsd_additive_constant: bool,
     /// ns-2: what the sender does at the edges of recovery, where it departs from RFC 5681, 6582 and 6675 (see
     /// `docs/specs/ns2.md`): the window grows by the ACK that ends a recovery, at most two new segments per ACK within
     /// NewReno's, no more than the first loss before the first ACK, no fresh scoreboard after a timeout.
@@ -65,6 +68,7 @@ impl Shortcuts {
         window_unit: WindowUnit::Bytes,
         handshake: Handshake::ThreeWay,
         ssthresh_base: SsthreshBase::FlightSize,
+        bsd_additive_constant: false,
         ns2_recovery: false,
         ns2_inflate_always: false,
         ns2_lengths: false,
@@ -77,6 +81,7 @@ impl Shortcuts {
         window_unit: WindowUnit::Segments,
         handshake: Handshake::OneWay,
         ssthresh_base: SsthreshBase::Window,
+        bsd_additive_constant: false,
         ns2_recovery: true,
         ns2_inflate_always: false,
         ns2_lengths: true,

@@ -40,6 +40,7 @@ pub(super) struct Receiver {
     delay: Duration,
     every: u32,
     daass: Daass,
+    tick: Option<Duration>,
     due: AckDue,
     /// In-order segments not acknowledged yet.
     pending: u32,
@@ -72,6 +73,7 @@ impl Receiver {
             delay: config.ack.delay,
             every: config.ack.every,
             daass: config.ack.daass,
+            tick: config.ack.tick,
             due: AckDue::No,
             pending: 0,
             data_segments: 0,
@@ -226,10 +228,15 @@ impl Receiver {
             Daass::SlowStart => !self.had_gap,
         };
         self.pending += 1;
-        if quick || self.delay == Duration::ZERO || self.pending >= self.every {
+        let at_once = self.delay == Duration::ZERO && self.tick.is_none();
+        if quick || at_once || self.pending >= self.every {
             self.due = AckDue::Now;
         } else if self.due == AckDue::No {
-            self.due = AckDue::By(now + self.delay);
+            self.due = AckDue::By(match self.tick {
+                None => now + self.delay,
+                // The next expiry: one that falls on this instant has passed.
+                Some(tick) => Time::from_nanos((now.as_nanos() / tick.as_nanos().max(1) + 1) * tick.as_nanos().max(1)),
+            });
         }
     }
 

@@ -259,11 +259,15 @@ pub struct AckPolicy {
     pub every: u32,
     /// Quick ACKs at the start.
     pub daass: Daass,
+    /// A clock of this period, running since the driver's epoch, sends what is delayed, and `delay` is not used: 4.3BSD's
+    /// fast timer (`tcp_fasttimo`, 200 ms).
+    pub tick: Option<Duration>,
 }
 
 impl AckPolicy {
     /// Every segment at once.
-    pub const IMMEDIATE: AckPolicy = AckPolicy { delay: Duration::ZERO, every: 1, daass: Daass::Off };
+    pub const IMMEDIATE: AckPolicy = AckPolicy { delay: Duration::ZERO, every: 1, daass: Daass::Off, tick: None };
     /// Every second segment, or after 200 ms.
-    pub const DELAYED: AckPolicy = AckPolicy { delay: Duration::from_millis(200), every: 2, daass: Daass::Off };
+    pub const DELAYED: AckPolicy =
+        AckPolicy { delay: Duration::from_millis(200), every: 2, daass: Daass::Off, tick: None };
 }

@@ -20,6 +20,8 @@ pub(super) struct CongestionWindow {
     unit: WindowUnit,
     base: SsthreshBase,
     growth: Growth,
+    /// What congestion avoidance adds per ACK besides, in segments: 4.3BSD's eighth, or nothing.
+    constant: f64,
     fixed: bool,
     clamp_segments: Option<u32>,
     /// Most bytes, whatever else.
@@ -44,6 +46,7 @@ impl CongestionWindow {
             unit: config.shortcuts.window_unit,
             base: config.shortcuts.ssthresh_base,
             growth: config.variant.growth,
+            constant: if config.shortcuts.bsd_additive_constant { 0.125 } else { 0.0 },
             fixed: fixed.is_some(),
             clamp_segments: config.window_clamp,
             clamp: 0,
@@ -155,7 +158,9 @@ impl CongestionWindow {
                 self.set_cwnd(self.cwnd + (acked as f64).min(most.min(limit) as f64 * self.mss))
             }
             //= RFC 5681 §3.1, equation 3: "cwnd += SMSS*SMSS/cwnd"
-            (Growth::PerAck, false) => self.set_cwnd(self.cwnd + self.mss * self.mss / self.cwnd),
+            (Growth::PerAck, false) => {
+                self.set_cwnd(self.cwnd + self.mss * self.mss / self.cwnd + self.constant * self.mss)
+            }
             //= RFC 5681 §3.1: "when the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up
             //= to SMSS bytes"
             (Growth::Bytes(_), false) => {

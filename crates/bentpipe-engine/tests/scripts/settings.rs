@@ -91,6 +91,8 @@ fn set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
                 _ => return Err("immediate or delayed".into()),
             }
         }
+        "ack-tick" => config.ack.tick = Some(millis(value)?),
+        "additive-constant" => config.shortcuts.bsd_additive_constant = switch(value)?,
         "daass" => {
             config.ack.daass = match value {
                 "slow-start" => Daass::SlowStart,

@@ -30,8 +30,11 @@ pub enum Measure {
 impl Measure {
     /// What a scenario's runs are compared by.
     pub fn of(scenario: &Scenario) -> Self {
-        let ends =
-            |kind: &FlowKind| kind.workload().is_some_and(|workload| !matches!(workload, Workload::Greedy { .. }));
+        let ends = |kind: &FlowKind| {
+            kind.workload().is_some_and(|workload| {
+                !matches!(workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
+            })
+        };
         if scenario.flows.iter().any(|flow| ends(&flow.kind)) { Measure::SlowestTimeS } else { Measure::GoodputBitS }
     }
 

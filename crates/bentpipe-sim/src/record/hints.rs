@@ -3,6 +3,7 @@
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::{Growth, Startup};
+use bentpipe_engine::units::Bytes;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, TcpFlow, Workload};
 
 use super::FlowOutlook;
@@ -67,7 +68,7 @@ fn most_outstanding(tcp: &TcpFlow) -> u64 {
 fn ends(tcp: &TcpFlow) -> (&TcpConfig, &TcpConfig) {
     match tcp.workload {
         Workload::RequestResponse { .. } => (&tcp.receiver, &tcp.sender),
-        Workload::Bulk(_) | Workload::Greedy { .. } => (&tcp.sender, &tcp.receiver),
+        Workload::Bulk(_) | Workload::Greedy { .. } | Workload::Paced { .. } => (&tcp.sender, &tcp.receiver),
     }
 }
 
@@ -100,6 +101,7 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     let length = match tcp.workload {
         Workload::Bulk(bytes) => bytes.get(),
         Workload::RequestResponse { response, .. } => response.get(),
+        Workload::Paced { total, .. } => total.map_or(u64::MAX, Bytes::get),
         Workload::Greedy { .. } => u64::MAX,
     };
     let threshold = data.initial_ssthresh.map_or(u64::MAX, |segments| u64::from(segments) * payload);

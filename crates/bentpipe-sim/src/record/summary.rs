@@ -243,7 +243,7 @@ fn payload(workload: Workload, flow: &FlowResult) -> u64 {
             response.get() * u64::from(count)
         }
         Workload::RequestResponse { .. } => 0,
-        Workload::Bulk(_) | Workload::Greedy { .. } => flow.delivered,
+        Workload::Bulk(_) | Workload::Greedy { .. } | Workload::Paced { .. } => flow.delivered,
     }
 }
 
@@ -251,8 +251,10 @@ fn payload(workload: Workload, flow: &FlowResult) -> u64 {
 fn flow_end(workload: Option<Workload>, flow: &FlowResult, end: Time) -> Time {
     match workload {
         Some(Workload::Greedy { duration: Some(duration) }) => end.min(flow.start + duration),
-        Some(Workload::Bulk(_) | Workload::RequestResponse { .. }) => flow.received_at.unwrap_or(end),
-        Some(Workload::Greedy { duration: None }) | None => end,
+        Some(Workload::Bulk(_) | Workload::RequestResponse { .. } | Workload::Paced { total: Some(_), .. }) => {
+            flow.received_at.unwrap_or(end)
+        }
+        Some(Workload::Greedy { duration: None } | Workload::Paced { total: None, .. }) | None => end,
     }
 }
 

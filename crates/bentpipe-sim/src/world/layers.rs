@@ -197,12 +197,8 @@ impl World {
         if O::WATCHES {
             observer.packet(self.now, link, Passage::Delivered, &self.packets.get(parcel));
         }
-        let to = parcel.to as usize;
-        match self.next_hop[link * self.first_hop.len() + to] {
-            Hop::Link(next) => self.offer(next as usize, parcel, observer),
-            Hop::Layer(end) => self.enter_layer(end as usize, parcel, observer),
-            Hop::Arrived => self.deliver(to, parcel, observer),
-        }
+        let hop = self.next_hop[link * self.first_hop.len() + parcel.to as usize];
+        self.go(hop, parcel, observer);
     }
 
     /// What the layers counted.

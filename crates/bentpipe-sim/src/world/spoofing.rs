@@ -79,9 +79,9 @@ impl World {
         let (source, gateway) = (2 * n, 2 * n + 1);
         let sink = self.first_sink + self.spoofers.len();
         self.spoofers.push(gateway);
-        self.wire(scenario, source, gateway, &onto);
-        self.wire(scenario, gateway, source, &to);
-        self.wire(scenario, sink, sink, &from);
+        self.wire(scenario, source, gateway, &onto, [flow.from, spoof.at]);
+        self.wire(scenario, gateway, source, &to, [spoof.at, flow.from]);
+        self.wire(scenario, sink, sink, &from, [spoof.at, flow.to]);
         Ok(())
     }
 

@@ -6,7 +6,8 @@ use super::bursts;
 use super::document::Value;
 use super::error::{Mistake, Problems};
 use super::grammar::{
-    AMOUNT, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, ON_OFF, PATTERNS, REQUEST_RESPONSE, STP_ONLY, TCP_ONLY, UDP_ONLY,
+    AMOUNT, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, ON_OFF, PACED, PATTERNS, REQUEST_RESPONSE, STP_ONLY, TCP_ONLY,
+    UDP_ONLY,
 };
 use super::links::Network;
 use super::quantity::{self, split};
@@ -212,9 +213,10 @@ pub(super) fn amount(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Opti
 }
 
 pub(super) fn workload(view: &View<'_>, mss: u16, problems: &mut Problems) -> Option<Workload> {
-    let given: Vec<_> = ["bytes", "greedy", "request_response"].iter().filter_map(|key| view.get(key)).collect();
+    let given: Vec<_> =
+        ["bytes", "greedy", "paced", "request_response"].iter().filter_map(|key| view.get(key)).collect();
     if given.len() != 1 {
-        let message = format!("`{}` must have exactly one of bytes, greedy, request_response", view.path);
+        let message = format!("`{}` must have exactly one of bytes, greedy, paced, request_response", view.path);
         let mistake = Mistake::new(&view.path, message).expected("such as bytes = \"10 MB\"");
         problems.add(given.get(1).map_or(view.span, |item| item.node.span), mistake);
         return None;
@@ -243,6 +245,9 @@ pub(super) fn workload(view: &View<'_>, mss: u16, problems: &mut Problems) -> Op
             }
         };
     }
+    if let Some(item) = view.get("paced") {
+        return paced(&item, mss, problems);
+    }
     let view = view.get("request_response")?.table(REQUEST_RESPONSE, problems)?;
     let sizes = ["request", "response"].map(|key| {
         let item = view.require(key, problems)?;
@@ -253,6 +258,35 @@ pub(super) fn workload(view: &View<'_>, mss: u16, problems: &mut Problems) -> Op
     let count = view.get("count").map_or(Some(1), |item| item.count(counted, problems));
     let [request, response] = sizes;
     Some(Workload::RequestResponse { request: request?, response: response?, think: think?, count: count? as u32 })
+}
+
+fn paced(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Option<Workload> {
+    let view = item.table(PACED, problems)?;
+    let rate = view.require("rate", problems).and_then(|item| item.rate(problems));
+    let write = match view.get("write") {
+        Some(item) => amount(&item, mss, problems).filter(|bytes| {
+            let fits = bytes.get() <= u32::MAX as u64;
+            if !fits {
+                item.refuse(problems, "a write has 4 GiB at most", Some(AMOUNT.expected()));
+            }
+            fits
+        }),
+        None => Some(Bytes::new(mss as u64)),
+    };
+    let pattern = pattern(view.get("pattern"), problems);
+    let total = match view.get("bytes") {
+        Some(item) => amount(&item, mss, problems).map(Some),
+        None => Some(None),
+    };
+    Some(Workload::Paced { rate: rate?, write: write?, pattern: pattern?, total: total? })
+}
+
+fn pattern(item: Option<Item<'_>>, problems: &mut Problems) -> Option<UdpPattern> {
+    match item {
+        None => Some(UdpPattern::Cbr),
+        Some(item) if matches!(item.node.value, Value::Table(_)) => on_off(&item, problems),
+        Some(item) => item.choice(PATTERNS, problems).map(|_| UdpPattern::Cbr),
+    }
 }
 
 fn udp(view: &View<'_>, problems: &mut Problems) -> Option<UdpFlow> {
@@ -266,11 +300,7 @@ fn udp(view: &View<'_>, problems: &mut Problems) -> Option<UdpFlow> {
         }
         Some(bytes as u32)
     });
-    let pattern = match view.get("pattern") {
-        None => Some(UdpPattern::Cbr),
-        Some(item) if matches!(item.node.value, Value::Table(_)) => on_off(&item, problems),
-        Some(item) => item.choice(PATTERNS, problems).map(|_| UdpPattern::Cbr),
-    };
+    let pattern = pattern(view.get("pattern"), problems);
     let stop = match view.get("stop") {
         Some(item) => item.duration(problems).map(Some),
         None => Some(None),

@@ -1,6 +1,6 @@
 //! The keys of the language.
 
-use super::quantity::DECIBELS;
+use super::quantity::{CELLS, DECIBELS};
 use super::shape::{Counted, Field, Shape};
 
 const fn field(key: &'static str, shape: Shape, doc: &'static str) -> Field {
@@ -20,6 +20,7 @@ pub(crate) const SCENARIO: &[Field] = &[
     ),
     field("tcp", Shape::TcpSettings { head: true, base: false }, "What all TCP connections have in common."),
     field("variants", Shape::Named(VARIANT), "Rows of the scenario's own for the table of variants."),
+    field("nodes", Shape::Named(HOST), "What nodes are besides the ends of links, under their names."),
     field("links", Shape::List(&Shape::Table(LINK)), "The links; nodes are named by them."),
     field("layers", Shape::List(&Shape::Table(LAYER)), "Link layers between IP and some of the links."),
     field("flows", Shape::List(&Shape::Table(FLOW)), "The flows."),
@@ -33,7 +34,7 @@ pub(crate) const VARIANT: &[Field] = &[
 
 /// The head of a table of TCP settings.
 pub(crate) const TCP_HEAD: &[Field] = &[
-    field("profile", Shape::Text, "Defaults: \"rfc\", \"ns2\" or \"ns2-2003\"."),
+    field("profile", Shape::Text, "Defaults: \"rfc\", \"bsd-reno\", \"ns2\" or \"ns2-2003\"."),
     field("variant", Shape::Text, "Row of the table of variants; the profile's own choice if not given."),
 ];
 
@@ -57,6 +58,46 @@ pub(crate) const LINK: &[Field] = &[
     DIRECTION[7],
     DIRECTION[8],
     DIRECTION[9],
+    DIRECTION[10],
+    DIRECTION[11],
+];
+
+/// A node.
+pub(crate) const HOST: &[Field] = &[field(
+    "processing",
+    DISTRIBUTION_SHAPE,
+    "Time of the host's processor for each packet that a flow sends or receives there, one after the other.",
+)];
+
+/// In what packets travel.
+pub(crate) const FRAMINGS: &[&str] = &["packets", "aal5"];
+
+/// Whose a buffer of cells is.
+pub(crate) const SHARINGS: &[&str] = &["per-vc", "shared"];
+
+/// Room for cells.
+pub(crate) const CELL_BUFFER: Shape = Shape::Any(&[Shape::Quantity(CELLS), Shape::Choice(&["unlimited"])]);
+
+/// A port for cells.
+pub(crate) const ATM: &[Field] = &[
+    field(
+        "line",
+        Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]),
+        "Rate of the lines over which cells come to the port, one per virtual channel, that is per pair of hosts; \
+         unlimited, all cells of a packet at once, if not given.",
+    ),
+    field("buffer", CELL_BUFFER, "Cells that may wait, the one in transmission not counted; unlimited if not given."),
+    field("sharing", Shape::Choice(SHARINGS), "A buffer for each virtual channel, or one for all; \"per-vc\"."),
+    field(
+        "early_packet_discard",
+        Shape::Any(&[Shape::Probability, Shape::Choice(&["off"])]),
+        "Fill of the buffer beyond which packets are refused at their first cell; \"off\" if not given.",
+    ),
+    field(
+        "partial_packet_discard",
+        Shape::Flag,
+        "Of a packet that has lost a cell in the buffer only the last cell is let in; false if not given.",
+    ),
 ];
 
 /// What one direction of a link is made of.
@@ -93,6 +134,12 @@ pub(crate) const DIRECTION: &[Field] = &[
         Shape::List(&Shape::Count(Counted::new("", 0, u64::MAX))),
         "Packets lost before the queue: indices from 0 in order of arrival, ascending.",
     ),
+    field(
+        "framing",
+        Shape::Choice(FRAMINGS),
+        "In what packets travel: \"packets\", or \"aal5\", cells of 53 B with AAL5 and LLC/SNAP; \"packets\" if not given.",
+    ),
+    field("atm", Shape::Table(ATM), "AAL5: how virtual channels share the link cell by cell."),
 ];
 
 const QUEUE_LIMIT: Shape = Shape::Any(&[Shape::PACKETS, Shape::SIZE, Shape::DURATION, Shape::Choice(&["unlimited"])]);
@@ -307,6 +354,7 @@ pub(crate) const FLOW: &[Field] = &[
     field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
     field("bytes", AMOUNT, "TCP, STP: carries so much, then ends."),
     field("greedy", Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]), "TCP, STP: carries as much as goes through."),
+    field("paced", Shape::Table(PACED), "TCP, STP: the application writes at a rate, whatever becomes of it."),
     field("request_response", Shape::Table(REQUEST_RESPONSE), "TCP, STP: requests, each answered before the next."),
     field(
         "spoof",
@@ -339,7 +387,7 @@ pub(crate) const SPLIT: &[Field] = &[
 /// Keys that only TCP flows have.
 pub(crate) const TCP_ONLY: &[&str] = &["tcp", "split", "spoof"];
 /// Keys that only flows with a connection have.
-pub(crate) const CONNECTION_ONLY: &[&str] = &["bytes", "greedy", "request_response", "return_route"];
+pub(crate) const CONNECTION_ONLY: &[&str] = &["bytes", "greedy", "paced", "request_response", "return_route"];
 /// Keys that only UDP flows have.
 pub(crate) const UDP_ONLY: &[&str] = &["rate", "packet", "pattern", "stop"];
 
@@ -385,6 +433,18 @@ pub(crate) const SPOOF: &[Field] = &[
         "Full segments that it holds, waiting or sent on and not acknowledged, of all flows that end there; what is free \
          is the window that it advertises.",
     ),
+];
+
+/// A flow whose application keeps to a rate.
+pub(crate) const PACED: &[Field] = &[
+    field("rate", Shape::RATE, "Rate of the payload while it writes."),
+    field("write", AMOUNT, "Length of a write; one segment if not given."),
+    field(
+        "pattern",
+        Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(ON_OFF)]),
+        "When it writes: \"cbr\", always, if not given, or in turns.",
+    ),
+    field("bytes", AMOUNT, "So much in all, then the end; without an end if not given."),
 ];
 
 /// Requests and responses.

@@ -174,7 +174,16 @@ pub(crate) fn read(entries: &[Item<'_>], network: &Network, problems: &mut Probl
 fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<LayerSpec> {
     let view = item.table(LAYER, problems)?;
     let name = view.require("name", problems).and_then(|item| item.name(problems));
-    let over = view.require("over", problems).and_then(|item| over(&item, network, problems));
+    let over = view.require("over", problems).and_then(|item| {
+        let over = over(&item, network, problems)?;
+        // A layer paces its frames by what they weigh on the line, and knows nothing of cells.
+        if over.iter().any(|&link| network.links[link].config.cells.is_some()) {
+            let expected = "a link with framing = \"packets\"".to_owned();
+            item.refuse(problems, "a layer cannot lie over a link in cells", Some(expected));
+            return None;
+        }
+        Some(over)
+    });
     let mut layer = LayerSpec::new(name?, over?);
     if let Some(item) = view.get("report_interval") {
         layer.report_interval = item.duration(problems)?;

@@ -10,9 +10,12 @@ use bentpipe_engine::link::{
 use bentpipe_engine::units::{Bytes, Decibels, Duration, Probability, Rate};
 
 use super::bursts;
+use super::cells::cells;
 use super::document::Value;
 use super::error::{Mistake, Problems, Span};
-use super::grammar::{BIT_ERRORS, BURSTS, DIRECTION, DISCIPLINES, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, QUEUE};
+use super::grammar::{
+    BIT_ERRORS, BURSTS, DIRECTION, DISCIPLINES, FRAMINGS, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, QUEUE,
+};
 use super::quantity::{self, BadQuantity, DECIBELS};
 use super::reader::{Item, View};
 use super::shape::{Counted, Shape};
@@ -154,6 +157,7 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
         (Some(_), None) => None,
         (None, _) => Some(QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail }),
     };
+    let in_cells = layers.get("framing").map_or(Some("packets"), |item| item.choice(FRAMINGS, problems))? == "aal5";
     let mut config = LinkConfig::clean(rate?, delay?);
     config.queue = queue?;
     losses(&mut config, layers, beside, problems)?;
@@ -162,6 +166,13 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     }
     if let Some(item) = layers.get("header") {
         config.header = header(&item, problems)?;
+    }
+    if in_cells {
+        config.cells = Some(cells(layers.get("atm"), problems)?);
+        refuse_with_cells(&config, layers, problems)?;
+    } else if let Some(item) = layers.get("atm") {
+        let expected = "framing = \"aal5\" beside it".to_owned();
+        item.refuse(problems, format!("`{}` means something for cells only", item.path), Some(expected));
     }
     if let Some(item) = layers.get("drop_list") {
         config.drop_list = drop_list(&item, problems)?;
@@ -177,6 +188,23 @@ fn header(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
         return None;
     }
     Some(bytes as u32)
+}
+
+/// What a link in cells cannot have.
+fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mut Problems) -> Option<()> {
+    let mut refuse = |key: &str, message: &str, expected: &str| {
+        let item = layers.get(key)?;
+        item.refuse(problems, message, Some(expected.to_owned()));
+        Some(())
+    };
+    let refused = [
+        config.rate.is_none().then(|| refuse("rate", "cells need a line rate", "a rate such as \"149.76 Mbit/s\"")),
+        Some(refuse("queue", "what waits in cells stands in `atm`", "atm.buffer = \"8192 cells\"")),
+        Some(refuse("header", "cells have headers of their own", "no `header`")),
+        (config.extra_delay.0 > Duration::ZERO)
+            .then(|| refuse("bursts", "`extra_delay` is not there for cells", "bursts without it")),
+    ];
+    refused.into_iter().flatten().flatten().next().is_none().then_some(())
 }
 
 fn probability(item: Option<Item<'_>>, default: Probability, problems: &mut Problems) -> Option<Probability> {

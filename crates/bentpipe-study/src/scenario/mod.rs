@@ -7,10 +7,12 @@
 //! reads quantities outside of files.
 
 mod bursts;
+mod cells;
 mod document;
 mod error;
 mod flows;
 mod grammar;
+mod hosts;
 mod layers;
 mod links;
 mod overrides;
@@ -62,6 +64,8 @@ pub struct Scenario {
     pub time_limit: Duration,
     /// Names of the nodes, in order of first mention.
     pub nodes: Vec<String>,
+    /// What the nodes are, in their order.
+    pub hosts: Vec<HostSpec>,
     /// The links, each in one direction.
     pub links: Vec<LinkSpec>,
     /// Layers over some of them.
@@ -70,6 +74,14 @@ pub struct Scenario {
     pub flows: Vec<FlowSpec>,
     /// The scenario's own rows of the table of variants.
     pub variants: Variants,
+}
+
+/// What a node is besides the end of links.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HostSpec {
+    /// What each packet takes of the host's processor that a flow sends or receives there, one after the other; `None`:
+    /// no time.
+    pub processing: Option<Distribution>,
 }
 
 /// A link in one direction.
@@ -217,7 +229,7 @@ impl TcpFlow {
 }
 
 /// What a connection carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Workload {
     /// So many bytes, then the end.
     Bulk(Bytes),
@@ -225,6 +237,17 @@ pub enum Workload {
     Greedy {
         /// For so long; `None`: until the scenario ends.
         duration: Option<Duration>,
+    },
+    /// What an application writes that keeps to a rate, whatever becomes of it.
+    Paced {
+        /// Rate of the writes while it writes.
+        rate: Rate,
+        /// Length of a write.
+        write: Bytes,
+        /// When it writes.
+        pattern: UdpPattern,
+        /// So much in all; `None`: until the scenario ends.
+        total: Option<Bytes>,
     },
     /// Requests from `from`, each answered by `to`, one after the other.
     RequestResponse {

@@ -12,7 +12,7 @@ use super::suggest::did_you_mean;
 pub(crate) const SOURCE: &str = "--set";
 
 /// Keys that exclude each other: setting one takes away the others.
-const ALTERNATIVES: &[&[&str]] = &[&["bytes", "greedy", "request_response"], &["bursts", "gilbert_elliott"]];
+const ALTERNATIVES: &[&[&str]] = &[&["bytes", "greedy", "paced", "request_response"], &["bursts", "gilbert_elliott"]];
 
 /// Applies one override to the document.
 pub(crate) fn apply(root: &mut Node, path: &str, value: &str, problems: &mut Problems) {

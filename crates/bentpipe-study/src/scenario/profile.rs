@@ -84,11 +84,46 @@ pub const PROFILES: &[Profile] = &[
             }
         },
     },
+    Profile {
+        name: "bsd-reno",
+        description: "4.3BSD Reno: timers that run in ticks of 500 and 200 ms, windows that grow by ACK",
+        default_variant: "reno",
+        ssthresh_is_clamp: false,
+        config: bsd_reno,
+        adjust: |variant| {
+            // `tcp_input`: `cwnd` grows by ACK, from one segment on.
+            variant.growth = Growth::PerAck;
+            variant.initial_window = 1;
+            variant.limited_transmit = false;
+        },
+    },
 ];
 
 /// The profile of that name.
 pub fn profile(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name)
+}
+
+/// 4.3BSD Reno with the window scaling of RFC 1323. Its additive constant (RFC 2525 §2.6) is a shortcut, off here.
+fn bsd_reno() -> TcpConfig {
+    TcpConfig {
+        // `PR_FASTHZ`: `tcp_fasttimo` runs five times a second.
+        ack: AckPolicy { tick: Some(Duration::from_millis(200)), ..AckPolicy::DELAYED },
+        rto: RtoConfig {
+            // `TCPTV_RTOBASE` is 3 s, and the first timeout twice that.
+            initial: Duration::from_secs(6),
+            // `TCPTV_MIN`: two ticks.
+            min: Duration::from_secs(1),
+            // `TCPTV_REXMTMAX`.
+            max: Duration::from_secs(64),
+            // `PR_SLOWHZ`: `tcp_slowtimo` runs twice a second.
+            clock: RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: true },
+            // `TCP_MAXRXTSHIFT`.
+            max_retries: 12,
+        },
+        dsack: false,
+        ..TcpConfig::default()
+    }
 }
 
 /// The base of the ns-2 reference scenarios.

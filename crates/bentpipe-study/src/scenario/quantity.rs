@@ -97,6 +97,15 @@ pub(crate) const PACKETS: Dimension = Dimension {
     max: u32::MAX as u64,
 };
 
+/// Numbers of cells.
+pub(crate) const CELLS: Dimension = Dimension {
+    name: "a number of cells",
+    noun: "cells",
+    example: "8192 cells",
+    units: &[("cells", 1), ("cell", 1)],
+    max: u32::MAX as u64,
+};
+
 /// Numbers of segments.
 pub(crate) const SEGMENTS: Dimension = Dimension {
     name: "a number of segments",

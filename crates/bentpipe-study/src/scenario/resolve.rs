@@ -8,6 +8,7 @@ use super::document::{self, Value};
 use super::error::{Mistake, Problems, ScenarioErrors};
 use super::flows::{self, World};
 use super::grammar::{LAYER, SCENARIO};
+use super::hosts;
 use super::layers;
 use super::links::Network;
 use super::overrides;
@@ -15,7 +16,7 @@ use super::reader::View;
 use super::shape::{Counted, Shape};
 use super::spoof;
 use super::variants::{TcpTable, tcp_table, variants};
-use super::{FlowKind, Scenario};
+use super::{FlowKind, HostSpec, Scenario};
 use crate::topology::{self, Unreachable};
 
 /// Where a run stops if nothing is said.
@@ -89,6 +90,10 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
         let mistake = Mistake::new(&format!("{}.name", places[index].1), format!("two flows are called `{name}`"));
         problems.add(places[index].0, mistake.expected("names of flows that differ"));
     }
+    let hosts = match view.get("nodes") {
+        Some(item) => hosts::hosts(&item, &network.nodes, &flows, network.is_whole && !flows.is_empty(), problems),
+        None => vec![HostSpec::default(); network.nodes.len()],
+    };
     let scenario = Scenario {
         name: name?,
         description,
@@ -96,6 +101,7 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
         seed: seed?,
         time_limit: time_limit?,
         nodes: network.nodes.clone(),
+        hosts,
         links: network.links.clone(),
         layers,
         flows,

@@ -1,7 +1,7 @@
 //! From a [`Scenario`] to text that reads back as the same value.
 
 use bentpipe_engine::link::{
-    ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, PacketBursts, QueueLimit,
+    CellConfig, ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, PacketBursts, QueueLimit, Sharing,
 };
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{Arq, Fec, Order, Repairs};
@@ -9,7 +9,7 @@ use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Duration, Probability};
 use toml::{Table, Value};
 
-use super::quantity::{SIZE, format_duration, format_probability, format_rate};
+use super::quantity::{CELLS, SIZE, format_duration, format_probability, format_rate};
 use super::settings::{Cell, setting};
 use super::tcp::all_explicit;
 use super::{
@@ -58,6 +58,14 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
         });
         root.insert("variants".into(), Value::Table(rows.collect()));
     }
+    let spoken_of = scenario.nodes.iter().zip(&scenario.hosts).filter_map(|(name, host)| {
+        let processing = host.processing.as_ref()?;
+        Some((name.clone(), table([("processing", distribution(processing))])))
+    });
+    let spoken_of: Table = spoken_of.collect();
+    if !spoken_of.is_empty() {
+        root.insert("nodes".into(), Value::Table(spoken_of));
+    }
     root.insert("links".into(), Value::Array(scenario.links.iter().map(|spec| link(spec, scenario)).collect()));
     if !scenario.layers.is_empty() {
         root.insert("layers".into(), Value::Array(scenario.layers.iter().map(|spec| layer(spec, scenario)).collect()));
@@ -67,7 +75,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
 }
 
 fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
-    let LinkConfig { rate, delay, header, queue, channel, good, bad, extra_delay, packet_bursts, drop_list } =
+    let LinkConfig { rate, delay, header, queue, channel, good, bad, extra_delay, packet_bursts, drop_list, cells } =
         &spec.config;
     let mut link = Table::new();
     let mut put = |key: &str, value: Value| {
@@ -78,7 +86,13 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     put("to", text(&scenario.nodes[spec.to]));
     put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate))));
     put("delay", duration(*delay));
-    put("queue", self::queue(limit(&queue.limit), &queue.discipline));
+    match cells {
+        None => put("queue", self::queue(limit(&queue.limit), &queue.discipline)),
+        Some(cells) => {
+            put("framing", text("aal5"));
+            put("atm", atm(cells));
+        }
+    }
     put("loss", probability(good.packet));
     put("bit_error_rate", probability(good.bit));
     if *header > 0 {
@@ -182,6 +196,22 @@ fn rule(rule: &Rule) -> Value {
     Value::Table(written)
 }
 
+fn atm(cells: &CellConfig) -> Value {
+    let CellConfig { line, buffer, sharing, early_discard, partial_discard } = *cells;
+    let mut atm = Table::new();
+    atm.insert("line".into(), line.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate))));
+    let room = buffer.map_or_else(|| "unlimited".to_owned(), |cells| CELLS.format(cells as u64));
+    atm.insert("buffer".into(), text(room));
+    atm.insert("sharing".into(), text(if sharing == Sharing::Shared { "shared" } else { "per-vc" }));
+    let early = early_discard.zip(buffer).map(|(threshold, buffer)| {
+        // Read back, the share gives the same number of cells: it is rounded down there, so half a cell is put on top.
+        text(format_probability(((threshold as f64 + 0.5) / buffer as f64).min(1.0)))
+    });
+    atm.insert("early_packet_discard".into(), early.unwrap_or_else(|| text("off")));
+    atm.insert("partial_packet_discard".into(), Value::Boolean(partial_discard));
+    Value::Table(atm)
+}
+
 fn queue(limit: Value, discipline: &Discipline) -> Value {
     match discipline {
         Discipline::DropTail => table([("limit", limit), ("discipline", text("drop-tail"))]),
@@ -266,6 +296,16 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
         Some(Workload::Bulk(bytes)) => put("bytes", text(SIZE.format(bytes.get()))),
         Some(Workload::Greedy { duration: None }) => put("greedy", Value::Boolean(true)),
         Some(Workload::Greedy { duration: Some(span) }) => put("greedy", table([("duration", duration(span))])),
+        Some(Workload::Paced { rate, write, pattern, total }) => {
+            let mut paced = Table::new();
+            paced.insert("rate".into(), text(format_rate(rate)));
+            paced.insert("write".into(), text(SIZE.format(write.get())));
+            paced.insert("pattern".into(), self::pattern(&pattern));
+            if let Some(total) = total {
+                paced.insert("bytes".into(), text(SIZE.format(total.get())));
+            }
+            put("paced", Value::Table(paced));
+        }
         Some(Workload::RequestResponse { request, response, think, count }) => put(
             "request_response",
             table([
@@ -292,18 +332,20 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
         FlowKind::Udp(UdpFlow { rate, packet, pattern, stop }) => {
             put("rate", text(format_rate(*rate)));
             put("packet", text(SIZE.format(*packet as u64)));
-            match pattern {
-                UdpPattern::Cbr => put("pattern", text("cbr")),
-                UdpPattern::OnOff { on, off } => {
-                    put("pattern", table([("on", distribution(on)), ("off", distribution(off))]));
-                }
-            }
+            put("pattern", self::pattern(pattern));
             if let Some(stop) = stop {
                 put("stop", duration(*stop));
             }
         }
     }
     Value::Table(flow)
+}
+
+fn pattern(pattern: &UdpPattern) -> Value {
+    match pattern {
+        UdpPattern::Cbr => text("cbr"),
+        UdpPattern::OnOff { on, off } => table([("on", distribution(on)), ("off", distribution(off))]),
+    }
 }
 
 fn split(leg: &Split, scenario: &Scenario) -> Value {

@@ -131,6 +131,21 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("ack.every", "Every n-th in-order segment is acknowledged at once (RFC 5681 §4.2: 2).",
         count Kind::Count(Counted::new("segments", 1, 1_000_000)), ack.every),
     Setting {
+        key: "ack.tick",
+        doc: "A free-running clock of this period sends delayed ACKs, instead of a timer of ack.delay (4.3BSD's \
+              tcp_fasttimo: 200 ms); off: the timer.",
+        words: OFF,
+        kind: Kind::Span,
+        get: |c| Some(c.ack.tick.map_or(Cell::Word("off"), Cell::Span)),
+        set: |c, cell| {
+            c.ack.tick = match cell {
+                Cell::Span(tick) => Some(tick),
+                _ => None,
+            };
+            true
+        },
+    },
+    Setting {
         key: "ack.daass",
         doc: "Delayed ACKs after slow start (RFC 2760 §3.2.3): no delay for so many segments, or until the first gap.",
         words: &["off", "slow-start"],
@@ -279,6 +294,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("shortcuts.window_unit", "Unit in which windows are counted.", words unit, shortcuts.window_unit),
     row!("shortcuts.handshake", "How a connection is opened.", words handshake, shortcuts.handshake),
     row!("shortcuts.ssthresh_base", "From what the window is halved at a loss.", words base, shortcuts.ssthresh_base),
+    row!("shortcuts.bsd_additive_constant", "Congestion avoidance adds an eighth of a segment per ACK besides (4.3BSD Reno, RFC 2525).", flag shortcuts.bsd_additive_constant),
     row!("shortcuts.ns2_recovery", "ns-2's behaviour at the edges of recovery.", flag shortcuts.ns2_recovery),
     row!("shortcuts.ns2_inflate_always", "ns-2 before July 2003: inflate also where no fast retransmit is allowed.", flag shortcuts.ns2_inflate_always),
     row!("shortcuts.ns2_lengths", "Segment lengths as ns-2 counts them.", flag shortcuts.ns2_lengths),

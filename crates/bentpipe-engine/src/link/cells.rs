@@ -1,0 +1,340 @@
+//! A port that virtual channels share cell by cell: packets in AAL5 go in, whole packets come out.
+//!
+//! Each channel's cells come over a line of its own, equally spaced: a train per packet. They wait in buffers, one per
+//! channel or one for all, and leave in the order in which they came (UBR, FIFO). A packet is delivered when its last
+//! cell has arrived, and lost if any cell was. Discard by packet: early (EPD) and partial (PPD), Romanow and Floyd 1995.
+//!
+//! Trains are treated arithmetically. All lines have one rate, so a set of trains repeats itself from cell time to cell
+//! time of the lines, a *round*: once one round is known, so are all up to the next beginning or end of a train, be the
+//! port saturated or idle between cells. Only what decides something is taken cell by cell: the first and the last of a
+//! train, and all while a buffer may run over. `cells_tests.rs` has the literal twin, one event per cell.
+//!
+//! Behind the port a packet is whole: a second port in a row sees it begin when it has come to its end.
+
+use std::collections::VecDeque;
+
+use super::config::{CellConfig, LinkConfig, Sharing};
+use super::link::{LinkCounters, Sky, Wire};
+use crate::atm::{aal5, cell};
+use crate::machine::Context;
+use crate::probe::{DropReason, Event, Probe};
+use crate::units::{Duration, Rate, Time};
+
+/// Time within a busy period, in units of 2^-16 ns: a cell time is rounded by less than 3 parts in 10^9 of OC-3c's, and
+/// 78 hours fit.
+type Fine = u64;
+const FINE_BITS: u32 = 16;
+
+fn cell_time(rate: Rate) -> Fine {
+    let bits = (cell::CELL as u128 * 8 * 1_000_000_000) << FINE_BITS;
+    let rate = rate.bits_per_second() as u128;
+    ((bits + rate / 2) / rate).max(1) as Fine
+}
+
+/// What has become of a train so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Its first cell has not come.
+    Fresh,
+    /// Every cell has found room.
+    Whole,
+    /// Some cell has not, and the others are tried all the same.
+    Broken,
+    /// Some cell has not: of the rest only the last is let in, as the mark between packets (PPD).
+    Tail,
+    /// All of it is thrown away (EPD).
+    Refused,
+}
+
+/// A packet whose cells come in.
+#[derive(Clone, Debug)]
+struct Train<P> {
+    packet: P,
+    /// Arrival of the next cell, and how many are still to come.
+    next: Fine,
+    left: u32,
+    total: u32,
+    fate: Fate,
+    /// Cells that were let in.
+    entered_cells: u32,
+}
+
+/// Cells of one channel that begin their transmission at equal distances.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    begins: Fine,
+    spacing: Fine,
+    count: u32,
+}
+
+/// A virtual channel.
+#[derive(Clone, Debug)]
+struct Channel<P> {
+    /// Packets behind the one that comes in.
+    behind: VecDeque<P>,
+    train: Option<Train<P>>,
+    /// What waits, in order, where each channel has a buffer of its own.
+    runs: VecDeque<Run>,
+    waiting: u32,
+    /// Cells of a packet without its last one have gone out: the next packet that follows is spoilt too.
+    spoilt: Option<DropReason>,
+}
+
+impl<P> Channel<P> {
+    /// What waits at `now` of what was put in.
+    fn expire(&mut self, now: Fine) {
+        while let Some(run) = self.runs.front_mut() {
+            if run.begins > now {
+                return;
+            }
+            let gone =
+                (now - run.begins).checked_div(run.spacing).map_or(run.count, |n| (n + 1).min(run.count as u64) as u32);
+            self.waiting -= gone;
+            if gone < run.count {
+                run.begins += gone as u64 * run.spacing;
+                run.count -= gone;
+                return;
+            }
+            self.runs.pop_front();
+        }
+    }
+
+    fn wait(&mut self, begins: Fine, spacing: Fine, count: u32) {
+        self.waiting += count;
+        if let Some(last) = self.runs.back_mut() {
+            let end = last.begins + (last.count - 1) as u64 * last.spacing;
+            if last.count == 1 && count == 1 {
+                last.spacing = begins - last.begins;
+            }
+            if begins == end + last.spacing && (count == 1 || spacing == last.spacing) {
+                last.count += count;
+                return;
+            }
+        }
+        self.runs.push_back(Run { begins, spacing, count });
+    }
+}
+
+/// A packet on its way behind the port.
+#[derive(Clone, Copy, Debug)]
+struct InFlight<P> {
+    arrives: Time,
+    begun: Time,
+    packet: P,
+    lost: Option<DropReason>,
+}
+
+/// What a port counted of cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CellCounters {
+    /// Cells that came in.
+    pub offered: u64,
+    /// Cells that found no room, or belonged to a packet that is discarded.
+    pub dropped: u64,
+    /// Cells sent for packets that were lost before they were whole.
+    pub wasted: u64,
+}
+
+/// A port.
+#[derive(Clone, Debug)]
+pub struct CellPort<P> {
+    config: CellConfig,
+    /// Cell times of the port and of the lines that lead to it; 0 where all cells of a packet come at once.
+    cell: Fine,
+    spacing: Fine,
+    delay: Duration,
+    sky: Option<Box<Sky>>,
+    drop_list: Vec<u64>,
+    listable: u64,
+
+    /// What `Fine` counts from.
+    epoch: Time,
+    /// When all that was let in is sent.
+    busy_until: Fine,
+    channels: Vec<Channel<P>>,
+    /// Channels with a train, in the order in which their next cells come.
+    active: Vec<u32>,
+    in_flight: VecDeque<InFlight<P>>,
+    /// Packets lost at the port, not yet reported.
+    refused: VecDeque<(P, DropReason)>,
+    now: Time,
+    held: usize,
+    counters: LinkCounters,
+    cells: CellCounters,
+}
+
+impl<P: Wire> CellPort<P> {
+    /// The port of the component `name` under `seed`, for `channels` virtual channels.
+    ///
+    /// # Panics
+    /// Where the link has no rate or is not in cells.
+    pub fn new(config: &LinkConfig, seed: u64, name: &str, channels: usize) -> Self {
+        let cells = config.cells.expect("a link in cells");
+        let channel =
+            || Channel { behind: VecDeque::new(), train: None, runs: VecDeque::new(), waiting: 0, spoilt: None };
+        CellPort {
+            config: cells,
+            cell: cell_time(config.rate.expect("a port has a rate")),
+            spacing: cells.line.map_or(0, cell_time),
+            delay: config.delay,
+            sky: Sky::of(config, seed, name),
+            drop_list: config.drop_list.clone(),
+            listable: 0,
+            epoch: Time::ZERO,
+            busy_until: 0,
+            channels: (0..channels).map(|_| channel()).collect(),
+            active: Vec::with_capacity(channels),
+            in_flight: VecDeque::new(),
+            refused: VecDeque::new(),
+            now: Time::ZERO,
+            held: 0,
+            counters: LinkCounters::default(),
+            cells: CellCounters::default(),
+        }
+    }
+
+    /// What has become of the packets so far.
+    pub fn counters(&self) -> LinkCounters {
+        self.counters
+    }
+
+    /// What has become of the cells so far.
+    pub fn cell_counters(&self) -> CellCounters {
+        self.cells
+    }
+
+    /// Packets offered and neither delivered nor lost yet.
+    pub fn in_flight(&self) -> usize {
+        self.held
+    }
+
+    /// When something is to be taken or decided, and since when that is so.
+    pub fn head(&self) -> Option<(Time, Time)> {
+        if !self.refused.is_empty() {
+            return Some((self.now, self.now));
+        }
+        let delivery = self.in_flight.front().map(|head| (head.arrives, head.begun));
+        let end = self.active.iter().filter_map(|&vc| self.channels[vc as usize].train.as_ref());
+        let end = end.map(|train| train.next + (train.left - 1) as u64 * self.spacing).min();
+        let end = end.map(|end| (self.coarse(end), self.now));
+        match (delivery, end) {
+            (Some(delivery), Some(end)) => Some(delivery.min(end)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Offers a packet on a channel. What becomes of it, [`take`](CellPort::take) tells.
+    pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, vc: u32, packet: P) {
+        self.advance(cx.now);
+        self.counters.offered += 1;
+        self.held += 1;
+        if !self.drop_list.is_empty() && packet.is_listable() {
+            self.listable += 1;
+            if self.drop_list.binary_search(&(self.listable - 1)).is_ok() {
+                self.refused.push_back((packet, DropReason::Listed));
+                return;
+            }
+        }
+        if self.active.is_empty() && self.busy_until <= self.fine(cx.now) {
+            self.epoch = cx.now;
+            self.busy_until = 0;
+            for channel in &mut self.channels {
+                channel.runs.clear();
+                channel.waiting = 0;
+            }
+        }
+        let now = self.fine(cx.now);
+        cx.emit(|| {
+            let cells = self.waiting_in_all(now);
+            Event::Queue { packets: cells, bytes: cells as u64 * cell::CELL as u64, average: None }
+        });
+        if self.channels[vc as usize].train.is_some() {
+            self.channels[vc as usize].behind.push_back(packet);
+            return;
+        }
+        self.begin(vc, packet, now);
+        if self.spacing == 0 {
+            self.advance(cx.now);
+        }
+    }
+
+    /// The next packet that has come to its end by `cx.now`: delivered, or why not.
+    pub fn take<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>) -> Option<(P, Result<(), DropReason>)> {
+        let due = |head: Option<&InFlight<P>>| head.is_some_and(|head| head.arrives <= cx.now);
+        if self.refused.is_empty() && !due(self.in_flight.front()) {
+            self.advance(cx.now);
+        }
+        let (packet, lost) = match self.refused.pop_front() {
+            Some((packet, reason)) => (packet, Some(reason)),
+            None if due(self.in_flight.front()) => {
+                let InFlight { packet, lost, .. } = self.in_flight.pop_front()?;
+                (packet, lost)
+            }
+            None => return None,
+        };
+        self.held -= 1;
+        let Some(reason) = lost else {
+            self.counters.delivered += 1;
+            self.counters.delivered_bytes += packet.wire_len() as u64;
+            return Some((packet, Ok(())));
+        };
+        match reason {
+            DropReason::QueueFull => self.counters.dropped_full += 1,
+            DropReason::Early => self.counters.dropped_early += 1,
+            DropReason::Channel => self.counters.dropped_channel += 1,
+            DropReason::Listed => self.counters.dropped_listed += 1,
+        }
+        cx.emit(|| Event::Dropped { reason });
+        Some((packet, Err(reason)))
+    }
+
+    fn fine(&self, at: Time) -> Fine {
+        (at - self.epoch).as_nanos() << FINE_BITS
+    }
+
+    /// Not before `at`.
+    fn coarse(&self, at: Fine) -> Time {
+        self.epoch + Duration::from_nanos(at.div_ceil(1 << FINE_BITS))
+    }
+
+    /// Cells of all channels that wait at `at`: those before `busy_until` follow each other without a gap.
+    fn waiting_in_all(&self, at: Fine) -> u32 {
+        (self.busy_until.saturating_sub(at).div_ceil(self.cell)).saturating_sub(1) as u32
+    }
+
+    /// Starts a train whose line is free from `start` on.
+    fn begin(&mut self, vc: u32, packet: P, start: Fine) {
+        let datagram = packet.wire_len() as usize;
+        let total = aal5::cells(datagram + crate::wire::llc_snap::HEADER) as u32;
+        let next = start + self.spacing;
+        self.channels[vc as usize].train =
+            Some(Train { packet, next, left: total, total, fate: Fate::Fresh, entered_cells: 0 });
+        let at = self.active.iter().position(|&other| (next, vc) < (self.next_of(other), other));
+        self.active.insert(at.unwrap_or(self.active.len()), vc);
+    }
+
+    fn next_of(&self, vc: u32) -> Fine {
+        self.channels[vc as usize].train.as_ref().map_or(Fine::MAX, |train| train.next)
+    }
+
+    /// Takes in all cells that have come by `now`.
+    fn advance(&mut self, now: Time) {
+        self.now = now;
+        let now = self.fine(now);
+        while let Some(&vc) = self.active.first() {
+            if self.next_of(vc) > now {
+                return;
+            }
+            if !self.rounds(now) {
+                self.one_cell(vc);
+            }
+        }
+    }
+}
+
+#[path = "cells_trains.rs"]
+mod trains;
+
+#[cfg(test)]
+#[path = "cells_tests.rs"]
+mod tests;

@@ -1,0 +1,197 @@
+//! Curves: throughput over offered load (figure 6), over the bit error rate (A-E09), over the buffer (A-E11).
+
+use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure};
+use bentpipe_study::stats::mean;
+
+use super::worlds::{Load, Place, congested, greatest, rates, world};
+use crate::lab::Lab;
+use crate::published::ACTS;
+use crate::reproduce::ReproduceError;
+use crate::{Row, Verdict};
+
+/// Offered loads of figure 6, Mbit/s (A-Q14).
+const LOADS: [f64; 8] = [30.0, 45.0, 60.0, 75.0, 90.0, 105.0, 120.0, 135.0];
+/// What three hosts at full rate offer: 134.5 Mbit/s each.
+const FULL_RATE: f64 = 403.5;
+/// Runs behind a point of a curve, or as many as there are replications if that is less.
+const TRIALS: u32 = 4;
+
+fn trials(lab: &Lab<'_>) -> u32 {
+    lab.options().reps.min(TRIALS)
+}
+
+/// One place's curve of figure 6.
+pub(super) struct Curve {
+    /// Offered load and mean throughput, Mbit/s.
+    pub(super) shaped: Vec<(f64, f64)>,
+    /// Mean throughput at full rate, Mbit/s.
+    pub(super) full: f64,
+}
+
+impl Curve {
+    pub(super) fn at(&self, load: f64) -> f64 {
+        self.shaped.iter().find(|point| point.0 == load).map_or(f64::NAN, |point| point.1)
+    }
+
+    /// Load and throughput of the peak.
+    pub(super) fn peak(&self) -> (f64, f64) {
+        self.shaped.iter().copied().fold((0.0, 0.0), |best, point| if point.1 > best.1 { point } else { best })
+    }
+}
+
+pub(super) fn curve(lab: &Lab<'_>, place: Place) -> Result<Curve, ReproduceError> {
+    let loads = LOADS.iter().map(|&load| Load::Shaped(load)).chain([Load::Full]);
+    let worlds: Vec<_> = loads.map(|load| congested(place, load, &[])).collect();
+    let runs = lab.sweep(&format!("acts, figure 6, {}", place.name()), &worlds, trials(lab))?;
+    let means: Vec<f64> = runs.iter().map(|runs| mean(&rates(runs))).collect();
+    let shaped = LOADS.iter().copied().zip(means.iter().copied()).collect();
+    Ok(Curve { shaped, full: means[LOADS.len()] })
+}
+
+fn series(name: &str, mark: Mark, points: Vec<(f64, f64)>) -> Series {
+    Series { name: name.into(), mark, points }
+}
+
+fn draw(lab: &Lab<'_>, name: &str, title: &str, x: Axis, series: Vec<Series>) -> Result<(), ReproduceError> {
+    let Some(folder) = &lab.options().out_dir else { return Ok(()) };
+    let y = Axis::new("aggregate throughput", "Mbit/s");
+    let panel = Panel { title: title.into(), x, y, series, spans: None };
+    write_figure(folder, name, &Figure { title: title.into(), panels: vec![panel] })?;
+    Ok(())
+}
+
+/// The row of figure 6; the drawing has our curves and the points that the paper names.
+pub(super) fn load_figure(lab: &Lab<'_>, row: Row) -> Result<Row, ReproduceError> {
+    let figure = ACTS.figure("A-F06").expect("the paper has it");
+    let mut all = Vec::new();
+    let mut distance: f64 = 0.0;
+    let mut worst = String::new();
+    let mut peaks = Vec::new();
+    for place in Place::ALL {
+        let ours = curve(lab, place)?;
+        let printed = figure.points.iter().filter(|point| point.curve == place.name());
+        let points: Vec<_> = printed.map(|point| (point.x.unwrap_or(FULL_RATE), point.y)).collect();
+        for &(x, y) in &points {
+            let mine = if x == FULL_RATE { ours.full } else { ours.at(x) };
+            let off = 100.0 * (mine / y - 1.0).abs();
+            if off > distance {
+                distance = off;
+                worst = format!("{} at {x} Mbit/s: {mine:.1} instead of {y:.1}", place.name());
+            }
+        }
+        peaks.push(format!(
+            "{} {:.1} at {}, {:.1} at full rate",
+            place.name(),
+            ours.peak().1,
+            ours.peak().0,
+            ours.full
+        ));
+        let with_full = ours.shaped.iter().copied().chain([(FULL_RATE, ours.full)]).collect();
+        all.push(series(place.name(), Mark::Line, with_full));
+        all.push(series(&format!("{}, printed", place.name()), Mark::Cross, points));
+    }
+    let x = Axis::new("offered load", "Mbit/s");
+    draw(lab, "A-F06", "Throughput over offered load, three sources", x, all)?;
+    // A quarter is what the claims allow at full rate (A-C12), a tenth at the peak (A-C11).
+    let verdict = if distance <= 10.0 { Verdict::Match } else { Verdict::Shape };
+    let full = |place| Ok::<_, ReproduceError>(curve(lab, place)?.full);
+    let ordered = full(Place::Lan)? > full(Place::Wan)? && full(Place::Wan)? > full(Place::Satellite)?;
+    let written = congested(Place::Satellite, Load::Written(105.0), &[]);
+    let written = mean(&rates(&lab.runs("acts, figure 6, written", &written, trials(lab))?));
+    let why = format!(
+        "peaks and full rate, Mbit/s: {}. Farthest from print: {worst}. {}. Cells shaped in the hosts' cards overflow no \
+         buffer below the 134.5 Mbit/s of the line, so our curves rise beyond 105. Applications that write 105 in all \
+         without shaping come to {written:.1} over the satellite: what they have written during slow start goes out in \
+         windows that the buffer cannot hold",
+        peaks.join("; "),
+        if ordered {
+            "LAN, WAN, satellite in the printed order at full rate"
+        } else {
+            "The order at full rate differs"
+        }
+    );
+    Ok(row.judged(if ordered { verdict } else { Verdict::Differs }, why))
+}
+
+/// What a sender can be in the sweep over the bit error rate.
+pub(super) const SENDERS: [&str; 4] = ["reno", "additive", "newreno", "sack"];
+
+/// Bit error rates of the data in scenario 2; the printed ones are 1e-9 and, for the other direction, 1e-8.
+pub(super) const ERROR_RATES: [&str; 8] = ["1e-8", "3e-9", "1e-9", "3e-10", "1e-10", "3e-11", "1e-11", "0"];
+
+/// Mbit/s of scenario 2 at a bit error rate of the data: `reno`, as it was in 4.3BSD (`additive`), or another variant.
+pub(super) fn at_error_rate(lab: &Lab<'_>, sender: &str, rate: &str) -> Result<Vec<f64>, ReproduceError> {
+    let own = match sender {
+        "additive" => ("tcp.shortcuts.bsd_additive_constant", "true"),
+        variant => ("tcp.variant", variant),
+    };
+    let scenario = world(2, &[("links.sat.forward.bit_error_rate", rate), own]);
+    Ok(rates(&lab.runs(&format!("acts, scenario 2, {sender}, bit error rate {rate}"), &scenario, trials(lab))?))
+}
+
+/// The sweep over bit error rates, in words, and drawn.
+pub(super) fn error_rates(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+    let mut all = Vec::new();
+    let mut words = Vec::new();
+    for sender in SENDERS {
+        let mut points = Vec::new();
+        let mut least_for_131 = None;
+        for rate in ERROR_RATES {
+            let ours = at_error_rate(lab, sender, rate)?;
+            let exponent = if rate == "0" { -13.0 } else { rate.parse::<f64>().map_or(0.0, f64::log10) };
+            points.push((exponent, mean(&ours)));
+            if greatest(&ours) >= 131.0 && least_for_131.is_none() {
+                least_for_131 = Some(rate);
+            }
+        }
+        let means: Vec<_> = ERROR_RATES.iter().zip(&points).map(|(rate, p)| format!("{rate}: {:.1}", p.1)).collect();
+        let reached = least_for_131.map_or("nowhere".to_owned(), |rate| format!("from {rate} down"));
+        words.push(format!("{sender}: {}; a trial of 131 or more {reached}", means.join(", ")));
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        all.push(series(sender, Mark::Line, points));
+    }
+    let x = Axis::new("log10 of the bit error rate; -13 for none", "");
+    draw(lab, "A-E09", "Scenario 2 over the bit error rate of the data", x, all)?;
+    Ok(format!("mean Mbit/s of {} transfers of 1 GB by bit error rate. {}", trials(lab), words.join(". ")))
+}
+
+/// Variants under noise and under congestion, in words.
+pub(super) fn variants(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+    let mut words = Vec::new();
+    for variant in ["reno", "newreno", "sack"] {
+        let noisy = mean(&at_error_rate(lab, variant, "1e-9")?);
+        let full = mean(&full_rate(lab, &[("tcp.variant", variant)])?);
+        words.push(format!("{variant} {noisy:.1} at 1e-9, {full:.1} at full rate"));
+    }
+    Ok(format!("mean Mbit/s in scenario 2 and in scenario 3: {}", words.join("; ")))
+}
+
+/// Mbit/s of scenario 3 at full rate with other settings.
+pub(super) fn full_rate(lab: &Lab<'_>, sets: &[(&str, &str)]) -> Result<Vec<f64>, ReproduceError> {
+    let what = format!("acts, scenario 3, {}", sets.iter().map(|(_, value)| *value).collect::<Vec<_>>().join(", "));
+    Ok(rates(&lab.runs(&what, &congested(Place::Satellite, Load::Full, sets), trials(lab))?))
+}
+
+/// Buffers and discards, in words, and drawn.
+pub(super) fn buffers(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+    const BUFFER: &str = "links.sat.forward.atm.buffer";
+    const EARLY: &str = "links.sat.forward.atm.early_packet_discard";
+    const PARTIAL: &str = "links.sat.forward.atm.partial_packet_discard";
+    let mut all = Vec::new();
+    let mut words = Vec::new();
+    let ways = [("EPD and PPD", "80 %", "true"), ("PPD", "off", "true"), ("neither", "off", "false")];
+    for (name, early, partial) in ways {
+        let mut points = Vec::new();
+        for cells in [2048, 8192, 32768, 131_072] {
+            let room = format!("{cells} cells");
+            let sets = [(BUFFER, room.as_str()), (EARLY, early), (PARTIAL, partial)];
+            points.push((f64::from(cells).log2(), mean(&full_rate(lab, &sets)?)));
+        }
+        let means: Vec<_> = points.iter().map(|point| format!("{:.1}", point.1)).collect();
+        words.push(format!("{name} {}", means.join(", ")));
+        all.push(series(name, Mark::Line, points));
+    }
+    let x = Axis::new("log2 of the buffer per channel", "cells");
+    draw(lab, "A-E11", "Scenario 3 at full rate over the buffer", x, all)?;
+    Ok(format!("mean Mbit/s with buffers of 2048, 8192, 32768 and 131072 cells per channel: {}", words.join("; ")))
+}

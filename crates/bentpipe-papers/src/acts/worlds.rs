@@ -1,0 +1,154 @@
+//! The paper's scenarios, as shipped, and what is changed in them.
+
+use bentpipe_sim::{FlowResult, RunResult};
+use bentpipe_study::scenario::Scenario;
+
+/// Mebibytes and gibibytes: the paper's MB and GB (A-Q01).
+pub(super) const MIB: f64 = 1_048_576.0;
+
+const SHIPPED: [&str; 5] = [
+    include_str!("../../../../scenarios/acts-1.toml"),
+    include_str!("../../../../scenarios/acts-2.toml"),
+    include_str!("../../../../scenarios/acts-3.toml"),
+    include_str!("../../../../scenarios/acts-4.toml"),
+    include_str!("../../../../scenarios/acts-5.toml"),
+];
+
+/// Scenario `number`, from 1, with these settings on top.
+pub(super) fn world(number: usize, sets: &[(&str, &str)]) -> Scenario {
+    let sets: Vec<_> = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    Scenario::parse(SHIPPED[number - 1], &format!("acts-{number}.toml"), &sets)
+        .unwrap_or_else(|errors| panic!("a shipped scenario: {errors}"))
+}
+
+/// Where the hosts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Lan,
+    Wan,
+    Satellite,
+}
+
+impl Place {
+    pub(super) const ALL: [Place; 3] = [Place::Lan, Place::Wan, Place::Satellite];
+
+    /// As the tables head their columns.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Place::Lan => "LAN",
+            Place::Wan => "WAN",
+            Place::Satellite => "ACTS",
+        }
+    }
+}
+
+/// One transfer without congestion: scenarios 1 and 4.
+pub(super) fn alone(place: Place) -> Scenario {
+    match place {
+        Place::Lan => world(4, &[("links.wan.delay", "50 us")]),
+        Place::Wan => world(4, &[]),
+        Place::Satellite => world(1, &[]),
+    }
+}
+
+/// How three sources come to an offered load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Load {
+    /// They send as fast as their lines can.
+    Full,
+    /// Each host's card lets cells out at a third of this many Mbit/s of payload: traffic shaping.
+    Shaped(f64),
+    /// Each application writes at a third of this many Mbit/s, whatever becomes of it.
+    Written(f64),
+}
+
+/// Three sources into one line, scenarios 3 and 5.
+pub(super) fn congested(place: Place, load: Load, more: &[(&str, &str)]) -> Scenario {
+    let mut sets = more.to_vec();
+    let setting = match load {
+        Load::Full => String::new(),
+        // 9140 bytes in 192 cells of 53.
+        Load::Shaped(load) => format!("{} bit/s", (load / 3.0 * 1e6 * 192.0 * 53.0 / 9140.0).round()),
+        Load::Written(load) => format!("{{ rate = \"{} kbit/s\" }}", (load / 3.0 * 1e3).round()),
+    };
+    match load {
+        Load::Full => {}
+        Load::Shaped(_) => sets.push(("links.sat.forward.atm.line", &setting)),
+        Load::Written(_) => {
+            sets.extend(
+                ["flows.elmer.paced", "flows.galaga.paced", "flows.wiley.paced"].map(|key| (key, setting.as_str())),
+            );
+        }
+    }
+    // 0.1 ms to and fro: 12.5 us over each access link, twice that between the switches.
+    const LAN: [(&str, &str); 5] = [
+        ("links.elmer.delay", "12500 ns"),
+        ("links.galaga.delay", "12500 ns"),
+        ("links.wiley.delay", "12500 ns"),
+        ("links.sat.delay", "25 us"),
+        ("links.far.delay", "12500 ns"),
+    ];
+    match place {
+        Place::Lan => sets.extend(LAN),
+        Place::Wan | Place::Satellite => {}
+    }
+    world(if place == Place::Satellite { 3 } else { 5 }, &sets)
+}
+
+/// Mbit/s of a flow: what arrived in order, from its start to the arrival of its last byte or the end of the run.
+pub(super) fn throughput(run: &RunResult, flow: &FlowResult) -> f64 {
+    let end = flow.received_at.unwrap_or(run.end);
+    flow.delivered as f64 * 8.0 / end.saturating_since(flow.start).as_secs_f64() / 1e6
+}
+
+/// Mbit/s of all flows together.
+pub(super) fn aggregate(run: &RunResult) -> f64 {
+    run.flows.iter().map(|flow| throughput(run, flow)).sum()
+}
+
+/// Each run's Mbit/s.
+pub(super) fn rates(runs: &[RunResult]) -> Vec<f64> {
+    runs.iter().map(aggregate).collect()
+}
+
+/// The greatest.
+pub(super) fn greatest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_study::topology;
+
+    #[test]
+    fn round_trips_as_the_paper_pings_them() {
+        for (place, millis) in [(Place::Lan, 0.1), (Place::Wan, 39.0)] {
+            for scenario in [alone(place), congested(place, Load::Full, &[])] {
+                let (there, back) = topology::flow_paths(&scenario, &scenario.flows[0]).expect("joined");
+                let delay = |path: &[usize]| topology::facts(&scenario, path, 9180).delay.as_secs_f64();
+                assert!((1e3 * (delay(&there) + delay(&back)) - millis).abs() < 1e-9, "{place:?}");
+            }
+        }
+        // Over the satellite the processors' 4 * 62 us are part of the 534 ms; the switches' 4 * 6 us are in the links.
+        for scenario in [alone(Place::Satellite), congested(Place::Satellite, Load::Full, &[])] {
+            let (there, back) = topology::flow_paths(&scenario, &scenario.flows[0]).expect("joined");
+            let delay = |path: &[usize]| topology::facts(&scenario, path, 9180).delay.as_secs_f64();
+            assert!((1e3 * (delay(&there) + delay(&back)) + 0.248 - 534.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn shaped_sources_share_the_load() {
+        let text = congested(Place::Wan, Load::Written(105.0), &[]).to_toml();
+        assert_eq!(text.matches("rate = \"35 Mbit/s\"").count(), 3, "{text}");
+        // 35 Mbit/s of payload are 35 * 10176 / 9140 Mbit/s of cells.
+        let text = congested(Place::Wan, Load::Shaped(105.0), &[]).to_toml();
+        assert!(
+            text.contains("line = \"38967177 bit/s\"")
+                || text.contains("line = \"38967.177 kbit/s\"")
+                || text.contains("line = \"38.967177 Mbit/s\""),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! When a source sends that keeps to a rate, always or in turns.
+
+use bentpipe_engine::stream::Stream;
+use bentpipe_engine::units::{Rate, Time, TransmitClock};
+use bentpipe_study::scenario::UdpPattern;
+
+/// The instants at which pieces of data are sent so that they come to a rate.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    interval: TransmitClock,
+    next: Time,
+    /// End of the present time of sending.
+    on_until: Time,
+    pattern: UdpPattern,
+    stream: Stream,
+}
+
+impl Pacer {
+    /// A source that starts at `start`; times of sending and of silence are drawn for the flow `name` under `seed`.
+    pub(crate) fn new(rate: Rate, pattern: UdpPattern, start: Time, seed: u64, name: &str) -> Self {
+        let mut stream = Stream::named(seed, &format!("flow/{name}/on-off"));
+        let on_until = match pattern {
+            UdpPattern::OnOff { on, .. } => start + on.draw(&mut stream),
+            UdpPattern::Cbr => Time::NEVER,
+        };
+        Pacer { interval: TransmitClock::new(rate), next: start, on_until, pattern, stream }
+    }
+
+    /// When the next piece is due.
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// A piece of `bytes` has been sent.
+    pub(crate) fn sent(&mut self, bytes: u32) {
+        self.next += self.interval.transmit(bytes);
+        if let UdpPattern::OnOff { on, off } = self.pattern {
+            while self.next >= self.on_until {
+                self.next = self.on_until + off.draw(&mut self.stream);
+                self.on_until = self.next + on.draw(&mut self.stream);
+            }
+        }
+    }
+}

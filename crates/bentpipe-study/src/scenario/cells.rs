@@ -1,0 +1,60 @@
+//! `framing = "aal5"` and `atm`: links whose packets travel in cells.
+
+use bentpipe_engine::link::{CellConfig, Sharing};
+
+use super::error::Problems;
+use super::grammar::{ATM, CELL_BUFFER, SHARINGS};
+use super::quantity::CELLS;
+use super::reader::Item;
+use super::shape::Shape;
+
+/// Reads the cells of a direction: its `atm` table, where it has one.
+pub(crate) fn cells(atm: Option<Item<'_>>, problems: &mut Problems) -> Option<CellConfig> {
+    let Some(item) = atm else { return Some(CellConfig::OPEN) };
+    let view = item.table(ATM, problems)?;
+    let line = match view.get("line") {
+        Some(item) if item.as_text() != Some("unlimited") => item.rate(problems).map(Some),
+        _ => Some(None),
+    };
+    let buffer = match view.get("buffer") {
+        Some(item) if item.as_text() != Some("unlimited") => buffer(&item, problems).map(Some),
+        _ => Some(None),
+    };
+    let sharing = view.get("sharing").map_or(Some("per-vc"), |item| item.choice(SHARINGS, problems));
+    let partial = view.get("partial_packet_discard").map_or(Some(false), |item| item.flag(problems));
+    let buffer = buffer?;
+    let needs_buffer = |item: &Item<'_>, problems: &mut Problems| {
+        let expected = "buffer = \"8192 cells\" beside it".to_owned();
+        item.refuse(problems, format!("`{}` means something for a limited buffer only", item.path), Some(expected));
+    };
+    let early = match view.get("early_packet_discard") {
+        Some(item) if item.as_text() != Some("off") => {
+            let share = item.probability(problems)?;
+            let Some(buffer) = buffer else {
+                needs_buffer(&item, problems);
+                return None;
+            };
+            Some((share.get() * buffer as f64) as u32)
+        }
+        _ => None,
+    };
+    if let (Some(item), None, Some(true)) = (view.get("partial_packet_discard"), buffer, partial) {
+        needs_buffer(&item, problems);
+        return None;
+    }
+    let sharing = if sharing? == "shared" { Sharing::Shared } else { Sharing::PerChannel };
+    Some(CellConfig { line: line?, buffer, sharing, early_discard: early, partial_discard: partial? })
+}
+
+fn buffer(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
+    if item.as_text().is_none() {
+        item.mismatch(problems, &CELL_BUFFER);
+        return None;
+    }
+    let cells = item.quantity(CELLS, problems)?;
+    if cells == 0 {
+        item.refuse(problems, "a buffer holds a cell at least", Some(Shape::Quantity(CELLS).expected()));
+        return None;
+    }
+    Some(cells as u32)
+}

@@ -1,0 +1,60 @@
+//! `[nodes.NAME]`: what a node is besides the end of links.
+
+use super::bursts::distribution;
+use super::document::Value;
+use super::error::{Mistake, Problems};
+use super::grammar::HOST;
+use super::reader::{Item, View};
+use super::suggest::did_you_mean;
+use super::{FlowSpec, HostSpec};
+use crate::topology;
+
+/// Reads the nodes that the scenario says more of; those that it does not are as they come.
+pub(crate) fn hosts(
+    item: &Item<'_>,
+    nodes: &[String],
+    flows: &[FlowSpec],
+    is_whole: bool,
+    problems: &mut Problems,
+) -> Vec<HostSpec> {
+    let mut hosts = vec![HostSpec::default(); nodes.len()];
+    let Value::Table(table) = &item.node.value else {
+        item.mismatch(problems, &super::shape::Shape::Named(HOST));
+        return hosts;
+    };
+    for entry in &table.entries {
+        let path = format!("{}.{}", item.path, entry.key);
+        let host = Item { node: &entry.node, path: path.clone() };
+        let read = host.table(HOST, problems).and_then(|view| host_spec(&view, problems));
+        match nodes.iter().position(|node| *node == entry.key) {
+            Some(node) => {
+                hosts[node] = read.unwrap_or_default();
+                // Where a flow is wrong, an end may be missing for that alone.
+                let is_end = flows.is_empty()
+                    || flows
+                        .iter()
+                        .any(|flow| topology::legs(flow).iter().any(|leg| leg.from == node || leg.to == node));
+                if hosts[node].processing.is_some() && !is_end {
+                    let message = format!("no flow begins or ends at `{}`, so nothing is processed there", entry.key);
+                    problems.add(entry.key_span, Mistake::new(&path, message).expected("the end of a flow"));
+                }
+            }
+            None if is_whole => {
+                let mistake = Mistake::new(&path, format!("no link leads to a node `{}`", entry.key))
+                    .expected(format!("one of {}", nodes.join(", ")))
+                    .help(did_you_mean(&entry.key, nodes.iter().map(String::as_str)));
+                problems.add(entry.key_span, mistake);
+            }
+            None => {}
+        }
+    }
+    hosts
+}
+
+fn host_spec(view: &View<'_>, problems: &mut Problems) -> Option<HostSpec> {
+    let processing = match view.get("processing") {
+        Some(item) => Some(distribution(&item, problems)?),
+        None => None,
+    };
+    Some(HostSpec { processing })
+}

@@ -117,7 +117,12 @@ fn bsd_reno() -> TcpConfig {
             // `TCPTV_REXMTMAX`.
             max: Duration::from_secs(64),
             // `PR_SLOWHZ`: `tcp_slowtimo` runs twice a second.
-            clock: RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: true },
+            clock: RttClock::Ticks {
+                tick: Duration::from_millis(500),
+                phase: Duration::ZERO,
+                fire_on_tick: true,
+                bsd: true,
+            },
             // `TCP_MAXRXTSHIFT`.
             max_retries: 12,
         },

@@ -1,7 +1,7 @@
 //! Published results, and whether bentpipe bears them out: the only place where the numbers of a paper meet ours.
 //!
 //! [`published`] holds what is printed. Each paper has a room: [`transat`], `minei`, `acts`, `hybrid`, `stp`; what they
-//! share is `lab`, where runs are made, `drawing`, which shows topologies, `inventory`, where each item can be seen, and `unbuilt`, what is left.
+//! share is `lab`, where runs are made, `drawing`, which shows topologies, and `inventory`, where each item can be seen.
 //! [`reproduce`] is the door: it runs what is asked for and answers with rows.
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,6 @@ pub mod published;
 pub mod reproduce;
 mod stp;
 pub mod transat;
-mod unbuilt;
 
 pub use markdown::to_markdown;
 

@@ -42,14 +42,6 @@ impl Options {
         self.table.is_none() && self.figure.is_none()
     }
 
-    /// Whether that row of the paper is asked for.
-    pub(crate) fn asks_for(&self, paper: &Paper, id: &str) -> bool {
-        let is = |kind: char, number: Option<u8>| {
-            number.is_some_and(|number| id == format!("{}-{kind}{number:02}", paper.letter))
-        };
-        self.everything() || is('T', self.table) || is('F', self.figure)
-    }
-
     /// Whether table `number` is asked for.
     pub(crate) fn wants_table(&self, number: u8) -> bool {
         self.everything() || self.table == Some(number)

@@ -22,6 +22,9 @@ pub struct Report {
 }
 
 impl Report {
+    /// Most words of a bitmap: as far as a record goes back.
+    pub const MOST_WORDS: usize = WORDS;
+
     /// Whether the transmission of that number arrived, as far as the report goes.
     #[inline]
     pub fn arrived(&self, number: u64) -> bool {

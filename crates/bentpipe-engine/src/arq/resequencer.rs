@@ -50,6 +50,10 @@ struct Slot {
 
 const EMPTY: Slot = Slot { state: State::Missing, successor: 0, len: 0, arrived: Time::ZERO };
 
+/// A sender without retransmission may be ahead by any number of frames after an outage; whoever sends us nonsense may
+/// name any number at all.
+const MOST_SKIPPED: u64 = 1 << 16;
+
 /// The frames of one channel between arrival and release.
 #[derive(Clone, Debug)]
 pub struct Resequencer {
@@ -82,6 +86,11 @@ impl Resequencer {
     /// Whether the frame has been passed on, skipped or is here.
     pub fn has(&self, seq: u64) -> bool {
         seq < self.next || self.ring.get((seq - self.next) as usize).is_some_and(|slot| slot.state != State::Missing)
+    }
+
+    /// Whether the frame lies below the end of the window.
+    pub fn reaches(&self, seq: u64) -> bool {
+        seq < self.next + self.window as u64
     }
 
     fn reach(&mut self, seq: u64) -> Option<usize> {
@@ -133,9 +142,19 @@ impl Resequencer {
     }
 
     /// Nothing below `floor` will come any more: `heard` hears which frames are skipped, and which may pass now.
-    pub fn skip_to(&mut self, floor: u64, mut heard: impl FnMut(Skip)) {
-        let floor = floor.min(self.next + self.window as u64);
-        for seq in self.floor.max(self.next)..floor {
+    ///
+    /// Answers whether it got there: one call skips so many frames at most, and goes beyond the window only as far as
+    /// that can move.
+    pub fn skip_to(&mut self, floor: u64, mut heard: impl FnMut(Skip)) -> bool {
+        let end = floor.min(self.next + MOST_SKIPPED);
+        let mut seq = self.floor.max(self.next);
+        while seq < end {
+            if !self.reaches(seq) {
+                self.advance();
+                if !self.reaches(seq) {
+                    break;
+                }
+            }
             let at = self.reach(seq).expect("within the window");
             if self.ring[at].state == State::Missing {
                 heard(Skip::Skipped(seq));
@@ -143,9 +162,11 @@ impl Resequencer {
                     heard(Skip::Freed(follower));
                 }
             }
+            seq += 1;
         }
-        self.floor = self.floor.max(floor);
+        self.floor = seq;
         self.advance();
+        floor <= self.floor
     }
 
     fn finish(&mut self, at: usize) -> Option<u64> {

@@ -1,4 +1,7 @@
 //! Which packet belongs to which channel: by DSCP (RFC 2474), protocol and ports; the first rule that fits decides.
+//! And to which flow: packets of one flow keep their order.
+
+use crate::wire::ip;
 
 /// What a packet's headers say about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,9 +50,111 @@ pub fn classify(rules: &[(Rule, u8)], default: u8, headers: &Headers, len: u32) 
     rules.iter().find(|(rule, _)| rule.fits(headers, len)).map_or(default, |&(_, channel)| channel)
 }
 
+/// What the headers of an IP packet say, and a number for its flow: a hash of addresses, protocol and ports.
+///
+/// Fragments, of which only the first shows ports, and protocols without known ports go by their addresses alone, and
+/// what is no IP packet is one flow. Two flows whose numbers are the same keep one order; that does no harm.
+pub fn read(packet: &[u8]) -> (Headers, u64) {
+    let unknown = Headers { dscp: 0, protocol: 0, source_port: None, destination_port: None };
+    let Some(seen) = ip::peek(packet) else { return (unknown, 0) };
+    let ports = seen.ports;
+    let headers = Headers {
+        dscp: seen.dscp,
+        protocol: seen.protocol,
+        source_port: ports.map(|ports| ports.source),
+        destination_port: ports.map(|ports| ports.destination),
+    };
+    let mut flow = FNV_OFFSET;
+    let mut hash = |bytes: &[u8]| {
+        bytes.iter().for_each(|&byte| flow = (flow ^ u64::from(byte)).wrapping_mul(FNV_PRIME));
+    };
+    hash(&packet[seen.addresses]);
+    if let Some(ports) = ports {
+        hash(&[seen.protocol]);
+        hash(&ports.source.to_be_bytes());
+        hash(&ports.destination.to_be_bytes());
+    }
+    (headers, flow)
+}
+
+/// FNV-1a of 64 bits (Fowler, Noll and Vo): the same number on every machine.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0100_0000_01b3;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::{ipv4, ipv6};
+
+    fn v4(protocol: u8, ports: [u16; 2]) -> Vec<u8> {
+        let header = ipv4::Header {
+            tos: 46 << 2 | 1,
+            ..ipv4::Header::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), protocol)
+        };
+        let mut packet = vec![0; 28];
+        ipv4::emit(&header, 8, &mut packet).expect("it fits");
+        packet[20..22].copy_from_slice(&ports[0].to_be_bytes());
+        packet[22..24].copy_from_slice(&ports[1].to_be_bytes());
+        packet
+    }
+
+    fn v6(next_header: u8, ports: [u16; 2]) -> Vec<u8> {
+        let header =
+            ipv6::Header { traffic_class: 46 << 2, ..ipv6::Header::new([1; 16].into(), [2; 16].into(), next_header) };
+        let mut packet = vec![0; 48];
+        ipv6::emit(&header, 8, &mut packet).expect("it fits");
+        packet[40..42].copy_from_slice(&ports[0].to_be_bytes());
+        packet[42..44].copy_from_slice(&ports[1].to_be_bytes());
+        packet
+    }
+
+    #[test]
+    fn headers_of_either_version() {
+        let expected = Headers { dscp: 46, protocol: 6, source_port: Some(80), destination_port: Some(5001) };
+        for packet in [v4(6, [80, 5001]), v6(6, [80, 5001])] {
+            assert_eq!(read(&packet).0, expected);
+        }
+        let without = Headers { protocol: 1, source_port: None, destination_port: None, ..expected };
+        assert_eq!(read(&v4(1, [80, 5001])).0, without, "ICMP has no ports");
+        assert_eq!(read(&[]).1, read(&[0xff; 60]).1, "no IP packets");
+    }
+
+    #[test]
+    fn flows_by_five_tuple() {
+        for packet in [v4, v6] {
+            let flow = |protocol, ports| read(&packet(protocol, ports)).1;
+            assert_eq!(flow(6, [80, 5001]), flow(6, [80, 5001]));
+            assert_ne!(flow(6, [80, 5001]), flow(6, [80, 5002]));
+            assert_ne!(flow(6, [80, 5001]), flow(6, [5001, 80]));
+            assert_ne!(flow(6, [80, 5001]), flow(17, [80, 5001]));
+            // Without ports the addresses alone decide.
+            assert_eq!(flow(1, [1, 2]), flow(50, [3, 4]));
+        }
+        assert_ne!(read(&v4(1, [0, 0])).1, read(&v6(1, [0, 0])).1);
+    }
+
+    #[test]
+    fn fragments_stay_together() {
+        let mut first = v4(17, [1, 2]);
+        first[6] = 0x20;
+        let mut second = v4(17, [0xdead, 0xbeef]);
+        second[7] = 0x10;
+        assert_eq!(read(&first).1, read(&second).1);
+        assert_eq!(read(&first).0.source_port, None);
+        // Version 6 says it with an extension header.
+        assert_eq!(read(&v6(44, [0x1100, 0])).1, read(&v6(44, [0x1100, 8])).1);
+    }
+
+    #[test]
+    fn short_packets_have_no_ports() {
+        for packet in [v4(6, [80, 5001]), v6(6, [80, 5001])] {
+            for length in 0..packet.len() {
+                let _ = read(&packet[..length]);
+            }
+            let header = packet.len() - 8;
+            assert_eq!(read(&packet[..header + 3]).0.source_port, None);
+        }
+    }
 
     #[test]
     fn the_first_rule_that_fits() {

@@ -35,8 +35,10 @@ pub enum Repairs {
 }
 
 impl Fec {
-    /// Data and repair frames of a block have indices of one byte in a code over GF(256).
+    /// Data frames of a block: as many as seven bits of a repair frame's header can say.
     pub const MOST_FRAMES: u8 = 128;
+    /// Repair frames of a block, likewise.
+    pub const MOST_REPAIRS: u8 = 128;
 }
 
 /// What is kept in order at the receiver.

@@ -26,7 +26,7 @@ pub enum Input {
         /// Packets of one flow keep their order: any number that stands for its addresses and ports.
         flow: u64,
     },
-    /// A frame from the line. What [`End::wants`] of a data frame, the driver keeps until it is to be delivered.
+    /// A frame from the line. [`End::has`] tells whether its packet was taken.
     Frame(Frame),
     /// A frame came damaged; its number could be read.
     Damaged {
@@ -234,9 +234,26 @@ impl End {
         }
     }
 
-    /// Whether the packet of a data frame is new: its bytes are to be kept.
-    pub fn wants(&self, channel: u8, seq: u64) -> bool {
-        self.incoming.get(channel as usize).is_some_and(|incoming| !incoming.order.has(seq))
+    /// Whether a packet is here, or done. If [`Input::Frame`] or [`Input::Recovered`] made this true of the packet that
+    /// came with it, its bytes are to be kept until [`Output::Deliver`]; else they are not.
+    pub fn has(&self, channel: u8, seq: u64) -> bool {
+        self.incoming.get(channel as usize).is_some_and(|incoming| incoming.order.has(seq))
+    }
+
+    /// Whether the bytes of a packet that was delivered may have to serve in computing others of its block.
+    pub fn needs(&self, channel: u8, seq: u64) -> bool {
+        self.incoming.get(channel as usize).is_some_and(|incoming| incoming.needs(seq))
+    }
+
+    /// Whether the block that begins with this packet waits for more frames: its symbols are to be kept. Once it does
+    /// not, and [`Output::Recover`] has been answered, they are not.
+    pub fn awaits(&self, channel: u8, first: u64) -> bool {
+        self.incoming.get(channel as usize).is_some_and(|incoming| incoming.waits_for(first))
+    }
+
+    /// The first packet of ours that a repair frame may yet protect: its bytes and those of later ones are to be kept.
+    pub fn protects_from(&self, channel: u8) -> Option<u64> {
+        self.outgoing.get(channel as usize).map(Outgoing::protects_from)
     }
 
     /// What has been counted so far.
@@ -277,24 +294,36 @@ impl End {
             return;
         }
         let number = frame.number().expect("all but reports have one");
-        if self.history.has(number) {
-            return;
+        // What arrives too early, while packets before it wait for their release, or too late for its block, is not
+        // noted and so counts as lost: its sender must not think that it is done.
+        if !self.history.has(number) && self.takes(now, &frame) {
+            self.history.on_frame(now, number);
         }
-        self.history.on_frame(now, number);
-        match frame {
+    }
+
+    /// Takes a frame from the line; answers whether it could be of use.
+    fn takes(&mut self, now: Time, frame: &Frame) -> bool {
+        match *frame {
             Frame::Data { channel, seq, behind, floor, len, .. } => {
                 // First who waits for what will not come: they go before this one.
                 self.skip_to(now, channel, floor.min(seq));
-                self.on_data(now, channel, seq, behind, len);
+                let reaches = self.incoming.get(channel as usize).is_some_and(|incoming| incoming.order.reaches(seq));
+                if reaches {
+                    self.on_data(now, channel, seq, behind, len);
+                }
+                reaches
             }
             Frame::Repair { channel, first, count, index, floor, .. } => {
-                let Some(incoming) = self.incoming.get_mut(channel as usize) else { return };
+                let Some(incoming) = self.incoming.get_mut(channel as usize) else { return false };
+                if !incoming.takes_repair(first, count) {
+                    return false;
+                }
                 let recovery = incoming.on_repair(first, count, index);
                 self.recover(channel, recovery);
-                self.skip_to(now, channel, floor);
+                self.skip_to(now, channel, floor)
             }
             Frame::Sync { channel, floor, .. } => self.skip_to(now, channel, floor),
-            Frame::Report(_) => {}
+            Frame::Report(_) => false,
         }
     }
 
@@ -314,11 +343,12 @@ impl End {
         self.outputs.extend(missing.into_iter().map(|seq| Output::Recover { channel, seq, first, count }));
     }
 
-    fn skip_to(&mut self, now: Time, channel: u8, floor: u64) {
-        let Some(incoming) = self.incoming.get_mut(channel as usize) else { return };
+    /// Nothing below the floor comes any more; answers whether all of it is noted.
+    fn skip_to(&mut self, now: Time, channel: u8, floor: u64) -> bool {
+        let Some(incoming) = self.incoming.get_mut(channel as usize) else { return false };
         let mut freed = Vec::new();
         let (outputs, stats) = (&mut self.outputs, &mut self.outgoing[channel as usize].stats);
-        incoming.skip_to(floor, |skip| match skip {
+        let whole = incoming.skip_to(floor, |skip| match skip {
             Skip::Skipped(seq) => {
                 stats.skipped += 1;
                 outputs.push_back(Output::Skip { channel, seq });
@@ -328,6 +358,7 @@ impl End {
         for seq in freed {
             self.release(now, channel, seq);
         }
+        whole
     }
 
     /// A packet's turn has come as it arrived: it passes, and those behind it follow.
@@ -478,7 +509,8 @@ impl End {
                 && let Some((block, floor, sent)) = outgoing.next_repair(&mut self.outputs)
             {
                 let number = self.send(now, channel, sent);
-                let len = block.longest + PROTECTED_HEADER;
+                // The code's words have 16 bits.
+                let len = (block.longest + PROTECTED_HEADER).next_multiple_of(2);
                 let (first, count, index) = (block.first, block.count, block.sent - 1);
                 return Some((Frame::Repair { channel, number, first, count, index, floor, len }, None));
             }
@@ -551,7 +583,7 @@ impl Machine for End {
             Input::Damaged { number } if self.hears_damage => self.history.on_damaged(cx.now, number),
             Input::Damaged { .. } => {}
             Input::Recovered { channel, seq, behind, len } => {
-                if self.wants(channel, seq) {
+                if (channel as usize) < self.incoming.len() && !self.has(channel, seq) {
                     self.outgoing[channel as usize].stats.recovered += 1;
                     self.on_data(cx.now, channel, seq, behind, len);
                 }

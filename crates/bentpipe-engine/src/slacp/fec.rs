@@ -1,7 +1,7 @@
 //! Blocks of an erasure code: what is sent, what was lost of it, and how many repair frames the next ones get.
 //!
 //! The code is systematic and maximum distance separable: any `count` of a block's frames give the whole block. So
-//! counting is enough here; the driver does the arithmetic over GF(256).
+//! counting is enough here; the driver does the arithmetic.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -117,7 +117,7 @@ impl Blocks {
     fn close(&mut self, id: u64) -> Option<Block> {
         let most = self.config.most_overhead;
         let count = self.get(id)?.count;
-        let repairs = self.losses.repairs(count, most);
+        let repairs = self.losses.repairs(count, most).min(Fec::MOST_REPAIRS);
         let block = self.get(id)?;
         block.closed = true;
         block.to_send = repairs;
@@ -150,6 +150,12 @@ impl Blocks {
         }
         self.repairing.pop_front();
         self.seal(id)
+    }
+
+    /// The first packet that a repair frame may yet protect; `None`: none of those that have been sent.
+    pub(super) fn needed_from(&self) -> Option<u64> {
+        let repairing = self.repairing.front().and_then(|id| self.ring.get(id.checked_sub(self.first)? as usize));
+        repairing.or(self.open().map(|(_, block)| block)).map(|block| block.first)
     }
 
     /// Whether a repair frame is ready to go out.
@@ -267,20 +273,50 @@ struct Pending {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Decoder {
     blocks: BTreeMap<u64, Pending>,
+    /// All packets that are here lie below.
+    end: u64,
 }
 
 /// Blocks that wait for more frames, at most: the sender seals a block long before so many follow.
 const MOST_PENDING: usize = 64;
+/// The driver keeps so many of the latest packets of a channel; a repair frame for older ones comes too late. Eight
+/// full blocks: frames that fill the line for as long as their sender waits with repairs seldom are more.
+const KEPT: u64 = 8 * Fec::MOST_FRAMES as u64;
 
 impl Decoder {
-    /// A repair frame has come.
+    /// A packet is here.
+    pub(super) fn on_data(&mut self, seq: u64) {
+        self.end = self.end.max(seq + 1);
+    }
+
+    /// Whether a repair frame can be of use. One that cannot must count as lost at its sender, who concludes from
+    /// those that arrived what has been made good. All packets below `next` are done.
+    pub(super) fn takes(&mut self, first: u64, count: u8, next: u64) -> bool {
+        if let Some(pending) = self.blocks.get(&first) {
+            return pending.count == count;
+        }
+        if self.blocks.len() >= MOST_PENDING {
+            self.blocks.retain(|&first, block| first + block.count as u64 > next);
+        }
+        first + KEPT >= self.end && self.blocks.len() < MOST_PENDING
+    }
+
+    /// A repair frame has come that is of use.
     pub(super) fn on_repair(&mut self, first: u64, count: u8, index: u8) {
         let pending = self.blocks.entry(first).or_default();
         pending.count = count;
         pending.repairs |= 1u128.checked_shl(index as u32).unwrap_or(0);
-        if self.blocks.len() > MOST_PENDING {
-            self.blocks.pop_first();
-        }
+    }
+
+    /// Whether the block that begins there waits for more frames.
+    pub(super) fn waits_for(&self, first: u64) -> bool {
+        self.blocks.contains_key(&first)
+    }
+
+    /// Whether a packet may have to serve in computing others.
+    pub(super) fn needs(&self, seq: u64) -> bool {
+        let block = self.blocks.range(..=seq).next_back();
+        seq + KEPT >= self.end || block.is_some_and(|(first, block)| seq - first < block.count as u64)
     }
 
     /// The block around `seq`, if what is there of it is enough now: its first packet, how many it has, and which of

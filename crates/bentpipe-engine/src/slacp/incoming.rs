@@ -21,7 +21,29 @@ impl Incoming {
 
     pub(super) fn on_data(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> (Taken, Option<Recovery>) {
         let taken = self.order.on_frame(now, seq, behind, len);
+        if taken != Taken::Refused
+            && let Some(decoder) = &mut self.decoder
+        {
+            decoder.on_data(seq);
+        }
         (taken, if taken == Taken::Refused { None } else { self.completed(seq) })
+    }
+
+    /// Whether a repair frame can be of use, or is not needed any more.
+    pub(super) fn takes_repair(&mut self, first: u64, count: u8) -> bool {
+        let (next, end) = (self.order.next(), first + count as u64);
+        let Some(decoder) = &mut self.decoder else { return true };
+        end <= next || self.order.reaches(end - 1) && decoder.takes(first, count, next)
+    }
+
+    /// Whether the block that begins there waits for more frames.
+    pub(super) fn waits_for(&self, first: u64) -> bool {
+        self.decoder.as_ref().is_some_and(|decoder| decoder.waits_for(first))
+    }
+
+    /// Whether a packet may have to serve in computing others.
+    pub(super) fn needs(&self, seq: u64) -> bool {
+        self.decoder.as_ref().is_some_and(|decoder| decoder.needs(seq))
     }
 
     pub(super) fn on_repair(&mut self, first: u64, count: u8, index: u8) -> Option<Recovery> {
@@ -37,7 +59,7 @@ impl Incoming {
         self.decoder.as_mut()?.complete(seq, |seq| order.has(seq))
     }
 
-    pub(super) fn skip_to(&mut self, floor: u64, heard: impl FnMut(Skip)) {
-        self.order.skip_to(floor, heard);
+    pub(super) fn skip_to(&mut self, floor: u64, heard: impl FnMut(Skip)) -> bool {
+        self.order.skip_to(floor, heard)
     }
 }

@@ -121,6 +121,11 @@ impl Outgoing {
         !self.backlog.is_empty() && self.slots.len() < window as usize
     }
 
+    /// The first packet that a repair frame may yet protect.
+    pub(super) fn protects_from(&self) -> u64 {
+        self.blocks.as_ref().and_then(Blocks::needed_from).unwrap_or_else(|| self.next_seq())
+    }
+
     pub(super) fn has_repair(&self) -> bool {
         self.blocks.as_ref().is_some_and(Blocks::has_repair)
     }

@@ -144,6 +144,38 @@ pub fn parse(packet: &[u8]) -> Result<Packet, WireError> {
     }
 }
 
+/// What a link layer looks at in a packet that it carries without judging it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peek {
+    /// Where both addresses lie.
+    pub addresses: Range<usize>,
+    /// What the payload is, or the first extension header.
+    pub protocol: u8,
+    /// Differentiated services code point (RFC 2474).
+    pub dscp: u8,
+    /// Ports, in whole packets of protocols that have them in these places: TCP, UDP, DCCP (RFC 4340 §5.1), SCTP
+    /// (RFC 9260 §3.1), UDP-Lite (RFC 3828 §3.1).
+    pub ports: Option<Ports>,
+}
+
+/// Looks at a packet's headers without checking them; `None` for what is no IP packet at first sight.
+pub fn peek(packet: &[u8]) -> Option<Peek> {
+    let (addresses, protocol, class, payload, is_fragment) = match packet.first()? >> 4 {
+        4 => {
+            let header: &[u8; ipv4::HEADER] = packet.first_chunk()?;
+            (12..20, header[9], header[1], usize::from(header[0] & 0x0f) * 4, u16_at(header, 6).ok()? & 0x3fff != 0)
+        }
+        6 => {
+            let header: &[u8; ipv6::HEADER] = packet.first_chunk()?;
+            (8..40, header[6], header[0] << 4 | header[1] >> 4, ipv6::HEADER, false)
+        }
+        _ => return None,
+    };
+    let has_ports = !is_fragment && matches!(protocol, TCP | UDP | 33 | 132 | 136) && payload >= ipv4::HEADER;
+    let ports = packet.get(payload..).filter(|_| has_ports).and_then(|payload| Ports::peek(payload).ok());
+    Some(Peek { addresses, protocol, dscp: class >> 2, ports })
+}
+
 /// Writes the header before `payload_len` bytes of `protocol`, with the hop limit 64 (RFC 1700) and, in version 4,
 /// "don't fragment"; returns its length.
 ///

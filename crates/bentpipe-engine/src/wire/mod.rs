@@ -1,9 +1,9 @@
 //! Bytes to values and back: the headers as they stand on the wire.
 //!
 //! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ip`] and under it [`ipv4`] and
-//! [`ipv6`], [`udp`], [`tcp`], [`stp`]; [`llc_snap`] where ATM carries them.
+//! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`llc_snap`] where ATM carries them.
 //!
-//! Nothing here allocates, and parsing is total: each byte string gives a value or a [`WireError`]. What is not
+//! Nothing here allocates but the bitmap of a report of S-LACP, and parsing is total: each byte string gives a value or a [`WireError`]. What is not
 //! modelled: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer, ECN bits.
 
 use core::fmt;
@@ -14,6 +14,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod llc_snap;
 pub mod seq;
+pub mod slacp;
 pub mod stp;
 pub mod tcp;
 pub mod udp;

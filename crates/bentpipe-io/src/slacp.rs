@@ -1,0 +1,295 @@
+//! One end of an S-LACP link with its bytes: IP packets above, frames below.
+//!
+//! No clock and no socket: whoever drives it brings both. The engine's machine deals in numbers; here lie the packets
+//! behind them, the wire format, and the arithmetic of the erasure code. What the machine has no use for any more is
+//! dropped: an end holds what waits in its queues, a window of what is on its way, and what unfinished blocks need.
+
+mod erasure;
+mod incoming;
+mod outgoing;
+
+use std::sync::Arc;
+
+use bentpipe_engine::slacp::classify::{self, Rule};
+use bentpipe_engine::slacp::{DATA_HEADER, End, Frame, Input, Output, PROTECTED_HEADER, SlacpConfig, Stats};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::wire::slacp::{self, SlacpError};
+use bentpipe_engine::wire::{EmitError, WireError};
+use bentpipe_engine::{Context, Machine, Probe, Step};
+
+use incoming::Incoming;
+use outgoing::{Given, Outgoing};
+
+type Bytes = Arc<[u8]>;
+
+/// A packet, and its distance from its predecessor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Held {
+    bytes: Bytes,
+    behind: u16,
+}
+
+/// What a [`LinkPort`] is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkPortConfig {
+    /// The layer; the far end has the same.
+    pub layer: SlacpConfig,
+    /// Which packet goes to which channel.
+    pub rules: Vec<(Rule, u8)>,
+    /// The channel of all others.
+    pub default_channel: u8,
+    /// Bytes of the longest packet.
+    pub most_packet: u16,
+}
+
+/// What a [`LinkPort`] has put into the buffer that [`LinkPort::poll`] was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emitted {
+    /// A frame for the far end, of so many bytes.
+    Frame(usize),
+    /// A packet from the far end, of so many bytes.
+    Packet(usize),
+}
+
+/// Frames that came to nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkPortStats {
+    /// Refused on arrival: damaged, or not S-LACP's.
+    pub refused: u64,
+    /// Not sent, for a distance that its field cannot say.
+    pub unsaid: u64,
+    /// Packets that could not be computed from symbols that were not made of packets.
+    pub undecodable: u64,
+}
+
+/// One end of a link.
+#[derive(Debug)]
+pub struct LinkPort {
+    end: End,
+    rules: Vec<(Rule, u8)>,
+    default_channel: u8,
+    most_packet: usize,
+    given: Given,
+    outgoing: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
+    variation: Variation,
+    stats: LinkPortStats,
+}
+
+impl LinkPort {
+    /// Most bytes of a packet: with its length and distance it is a symbol of even length of at most 65535 bytes.
+    pub const MOST_PACKET: u16 = u16::MAX - 1 - PROTECTED_HEADER as u16;
+
+    /// An end that has sent and heard nothing.
+    ///
+    /// # Panics
+    /// If the layer is weightless, which frames of bytes are not, has no channels, or packets may be longer than
+    /// [`LinkPort::MOST_PACKET`].
+    pub fn new(config: &LinkPortConfig) -> Self {
+        let LinkPortConfig { layer, rules, default_channel, most_packet } = config;
+        assert!(!layer.weightless, "frames of bytes have a weight");
+        assert!(!layer.channels.is_empty(), "a packet needs a channel");
+        assert!(*most_packet <= Self::MOST_PACKET, "packets of {most_packet} bytes have no place in a symbol");
+        LinkPort {
+            end: End::new(layer),
+            rules: rules.clone(),
+            default_channel: *default_channel,
+            most_packet: usize::from(*most_packet),
+            given: Given::default(),
+            outgoing: layer.channels.iter().map(|channel| Outgoing::new(channel.fec)).collect(),
+            incoming: layer.channels.iter().map(|channel| Incoming::new(channel.fec.is_some())).collect(),
+            variation: Variation::default(),
+            stats: LinkPortStats::default(),
+        }
+    }
+
+    /// The machine: its counters and numbers.
+    pub fn end(&self) -> &End {
+        &self.end
+    }
+
+    /// What the machine counted.
+    pub fn layer_stats(&self) -> Stats {
+        self.end.stats()
+    }
+
+    /// What came to nothing.
+    pub fn stats(&self) -> LinkPortStats {
+        self.stats
+    }
+
+    /// Smoothed variation of the one-way delay of frames that came, as RFC 3550 §6.4.1 smooths it.
+    pub fn delay_variation(&self) -> Duration {
+        Duration::from_micros(self.variation.scaled / 16)
+    }
+
+    /// Room that [`LinkPort::poll`] needs: the longest frame. A report has up to 276 bytes.
+    pub fn most_frame(&self) -> usize {
+        (self.most_packet + 1 + (DATA_HEADER + PROTECTED_HEADER) as usize).max(276)
+    }
+
+    /// Packets and symbols that are held at this moment.
+    pub fn held(&self) -> usize {
+        let outgoing: usize = self.outgoing.iter().map(Outgoing::len).sum();
+        self.given.len() + outgoing + self.incoming.iter().map(Incoming::len).sum::<usize>()
+    }
+
+    /// Takes a packet for the far end. Whether it finds room in its queue the layer's counters tell.
+    ///
+    /// # Errors
+    /// [`EmitError::TooLong`] for one that is longer than the port's packets.
+    pub fn send<P: Probe>(&mut self, cx: &mut Context<'_, P>, packet: &[u8]) -> Result<(), EmitError> {
+        if packet.len() > self.most_packet {
+            return Err(EmitError::TooLong(packet.len()));
+        }
+        let (headers, flow) = classify::read(packet);
+        let len = packet.len() as u32;
+        let channel = classify::classify(&self.rules, self.default_channel, &headers, len);
+        let handle = self.given.keep(packet.into());
+        self.end.handle(cx, Input::Packet { channel, handle, len, flow });
+        Ok(())
+    }
+
+    /// Takes a frame of the far end.
+    ///
+    /// # Errors
+    /// What is wrong with it; it is then as good as lost.
+    pub fn receive<P: Probe>(&mut self, cx: &mut Context<'_, P>, bytes: &[u8]) -> Result<(), SlacpError> {
+        let parsed = slacp::parse(bytes, &self.end).and_then(|parsed| self.judge(parsed));
+        let slacp::Parsed { frame, time, body } = parsed.inspect_err(|_| self.stats.refused += 1)?;
+        self.variation.note(cx.now, time);
+        match frame {
+            Frame::Data { channel, seq, behind, .. } => {
+                let packet = |bytes: &[u8]| Held { bytes: bytes.into(), behind: behind as u16 };
+                let had = self.end.has(channel, seq);
+                self.end.handle(cx, Input::Frame(frame));
+                if !had && self.end.has(channel, seq) {
+                    self.incoming[usize::from(channel)].keep(seq, packet(&bytes[body]));
+                }
+            }
+            Frame::Repair { channel, first, count, index, .. } => {
+                // If it completes its block, it is asked for before the next tidying; if it is refused, it goes then.
+                self.incoming[usize::from(channel)].keep_symbol(first, count, index, &bytes[body]);
+                self.end.handle(cx, Input::Frame(frame));
+            }
+            Frame::Sync { .. } | Frame::Report(_) => self.end.handle(cx, Input::Frame(frame)),
+        }
+        Ok(())
+    }
+
+    /// Refuses what is longer than anything that the far end sends, and symbols that do not go together.
+    fn judge(&self, parsed: slacp::Parsed) -> Result<slacp::Parsed, SlacpError> {
+        let have = parsed.body.len();
+        let fits = match parsed.frame {
+            Frame::Data { .. } => have <= self.most_packet,
+            Frame::Repair { channel, first, len, .. } => {
+                have <= self.most_packet + 1 + PROTECTED_HEADER as usize
+                    && self.incoming[usize::from(channel)].fits(first, len)
+            }
+            Frame::Sync { .. } | Frame::Report(_) => true,
+        };
+        if fits { Ok(parsed) } else { Err(WireError::PayloadLength(have).into()) }
+    }
+
+    /// What this end wants: `Do` says what lies in `out`, to be passed on; then poll again.
+    ///
+    /// # Errors
+    /// [`EmitError::NoRoom`] where `out` is shorter than [`LinkPort::most_frame`]; nothing is lost then.
+    pub fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, out: &mut [u8]) -> Result<Step<Emitted>, EmitError> {
+        let (needed, have) = (self.most_frame(), out.len());
+        if have < needed {
+            return Err(EmitError::NoRoom { needed, have });
+        }
+        loop {
+            match self.end.poll(cx) {
+                Step::Wait(until) => {
+                    self.tidy();
+                    return Ok(Step::Wait(until));
+                }
+                Step::Do(Output::Transmit { frame, handle }) => match self.emit(cx.now, &frame, handle, out) {
+                    Some(length) => return Ok(Step::Do(Emitted::Frame(length))),
+                    None => self.stats.unsaid += 1,
+                },
+                Step::Do(Output::Deliver { channel, seq }) => {
+                    let packet = self.incoming[usize::from(channel)].take(seq).bytes;
+                    out[..packet.len()].copy_from_slice(&packet);
+                    return Ok(Step::Do(Emitted::Packet(packet.len())));
+                }
+                Step::Do(Output::Recover { channel, seq, first, count }) => {
+                    self.recover(cx, channel, seq, first, count);
+                }
+                Step::Do(Output::Skip { .. }) => {}
+                Step::Do(Output::Release { handle, .. }) => self.given.release(handle),
+            }
+        }
+    }
+
+    /// Writes a frame; `None` where it has no form.
+    fn emit(&mut self, now: Time, frame: &Frame, handle: Option<u32>, out: &mut [u8]) -> Option<usize> {
+        let time = microseconds(now);
+        match (frame, handle) {
+            (&Frame::Data { channel, seq, behind, .. }, Some(handle)) => {
+                let packet = self.given.get(handle);
+                self.outgoing[usize::from(channel)].on_sent(seq, behind, packet);
+                slacp::emit(frame, time, &[packet], out).ok()
+            }
+            (&Frame::Repair { channel, first, count, index, len, .. }, _) => {
+                let symbol = self.outgoing[usize::from(channel)].symbol(first, count, index, len)?;
+                slacp::emit(frame, time, &[symbol], out).ok()
+            }
+            _ => slacp::emit(frame, time, &[], out).ok(),
+        }
+    }
+
+    fn recover<P: Probe>(&mut self, cx: &mut Context<'_, P>, channel: u8, seq: u64, first: u64, count: u8) {
+        if self.end.has(channel, seq) {
+            return;
+        }
+        let incoming = &mut self.incoming[usize::from(channel)];
+        let recovered = incoming.recover(seq, first, count);
+        let Some(packet) = recovered.filter(|packet| packet.bytes.len() <= self.most_packet) else {
+            self.stats.undecodable += 1;
+            return;
+        };
+        let (behind, len) = (packet.behind.into(), packet.bytes.len() as u32);
+        self.end.handle(cx, Input::Recovered { channel, seq, behind, len });
+        if self.end.has(channel, seq) {
+            incoming.keep(seq, packet);
+        }
+    }
+
+    fn tidy(&mut self) {
+        let end = &self.end;
+        for (channel, (outgoing, incoming)) in (0..=u8::MAX).zip(self.outgoing.iter_mut().zip(&mut self.incoming)) {
+            outgoing.forget(end.protects_from(channel).expect("one of ours"));
+            incoming.tidy(|seq| end.needs(channel, seq), |first| end.awaits(channel, first));
+        }
+    }
+}
+
+/// The time as frames say it.
+fn microseconds(now: Time) -> u32 {
+    (now.as_nanos() / 1000) as u32
+}
+
+//= RFC 3550 §6.4.1: J(i) = J(i-1) + (|D(i-1,i)| - J(i-1))/16
+#[derive(Clone, Copy, Debug, Default)]
+struct Variation {
+    /// Of the last frame: how far our clock is ahead of the far end's, in microseconds modulo 2^32.
+    transit: Option<u32>,
+    /// Sixteenths of microseconds.
+    scaled: u64,
+}
+
+impl Variation {
+    fn note(&mut self, now: Time, sent: u32) {
+        let transit = microseconds(now).wrapping_sub(sent);
+        if let Some(before) = self.transit.replace(transit) {
+            let difference = (transit.wrapping_sub(before) as i32).unsigned_abs();
+            self.scaled = self.scaled + u64::from(difference) - (self.scaled + 8) / 16;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

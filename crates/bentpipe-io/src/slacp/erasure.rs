@@ -1,0 +1,133 @@
+//! The erasure code of a block: packets to symbols, and back. The form is in `docs/specs/slacp.md`.
+//!
+//! Always the low-rate form of the code: there symbol i does not depend on how many are computed.
+
+use reed_solomon_simd::engine::DefaultEngine;
+use reed_solomon_simd::rate::{LowRateDecoder, LowRateEncoder, RateDecoder, RateEncoder};
+
+use bentpipe_engine::slacp::PROTECTED_HEADER;
+
+use super::Held;
+
+const HEADER: usize = PROTECTED_HEADER as usize;
+
+/// A packet as a symbol of `len` bytes.
+fn symbol(packet: &Held, len: usize) -> Vec<u8> {
+    let mut symbol = Vec::with_capacity(len);
+    symbol.extend((packet.bytes.len() as u16).to_be_bytes());
+    symbol.extend(packet.behind.to_be_bytes());
+    symbol.extend_from_slice(&packet.bytes);
+    symbol.resize(len, 0);
+    symbol
+}
+
+/// The packet of a symbol; `None` if it is none.
+fn packet(symbol: &[u8]) -> Option<Held> {
+    let (header, rest) = symbol.split_first_chunk::<HEADER>()?;
+    let len = usize::from(u16::from_be_bytes([header[0], header[1]]));
+    let (packet, padding) = rest.split_at_checked(len)?;
+    let behind = u16::from_be_bytes([header[2], header[3]]);
+    padding.iter().all(|&byte| byte == 0).then(|| Held { bytes: packet.into(), behind })
+}
+
+/// The first `repairs` repair symbols of a block, each of `len` bytes, an even number.
+pub(super) fn encode<'a>(block: impl ExactSizeIterator<Item = &'a Held>, len: usize, repairs: usize) -> Vec<Vec<u8>> {
+    let engine = DefaultEngine::new();
+    let mut encoder = LowRateEncoder::new(block.len(), repairs, len, engine, None).expect("up to 128 of each, even");
+    for packet in block {
+        encoder.add_original_shard(symbol(packet, len)).expect("as many as announced, of that length");
+    }
+    encoder.encode().expect("all are there").recovery_iter().map(<[u8]>::to_vec).collect()
+}
+
+/// The packets of a block of `count` that are missing among `there`, each with its index; `None` where the symbols are
+/// too few, or were not made from packets.
+pub(super) fn decode<'a>(
+    count: usize,
+    len: usize,
+    there: impl Iterator<Item = (usize, &'a Held)>,
+    repairs: impl Iterator<Item = (usize, &'a Vec<u8>)>,
+) -> Option<Vec<(usize, Held)>> {
+    let repairs: Vec<_> = repairs.collect();
+    let highest = repairs.iter().map(|&(index, _)| index).max()?;
+    let mut decoder = LowRateDecoder::new(count, highest + 1, len, DefaultEngine::new(), None).ok()?;
+    for (index, packet) in there {
+        if packet.bytes.len() + HEADER > len {
+            return None;
+        }
+        decoder.add_original_shard(index, symbol(packet, len)).ok()?;
+    }
+    for (index, symbol) in repairs {
+        decoder.add_recovery_shard(index, symbol).ok()?;
+    }
+    let restored = decoder.decode().ok()?;
+    restored.restored_original_iter().map(|(index, symbol)| Some((index, packet(symbol)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn block(count: usize, seed: u8) -> Vec<Held> {
+        let byte = |n: usize, at: usize| (n * 31 + at * 7) as u8 ^ seed;
+        let packet = |n: usize| (0..1 + n * 13 % 90).map(|at| byte(n, at)).collect::<Vec<u8>>();
+        (0..count).map(|n| Held { bytes: packet(n).into(), behind: n as u16 }).collect()
+    }
+
+    #[test]
+    fn index_i_means_the_same() {
+        for count in [1, 2, 3, 10, 20, 33, 127, 128] {
+            let block = block(count, 3);
+            let all = encode(block.iter(), 96, 128);
+            for repairs in [1, 2, 5, 16, 31, 64, 100, 127] {
+                assert_eq!(encode(block.iter(), 96, repairs), all[..repairs], "{count} {repairs}");
+            }
+        }
+    }
+
+    /// A change of this would part both ends of a link that are of different versions.
+    #[test]
+    fn the_code_is_the_one_of_the_specification() {
+        let packets = [&b"first"[..], b"second", b"the third"];
+        let block: Vec<_> = packets.map(|bytes| Held { bytes: bytes.into(), behind: 1 }).into_iter().collect();
+        let symbols = encode(block.iter(), 14, 2);
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        assert_eq!(symbols.iter().map(|symbol| hex(symbol)).collect::<Vec<_>>(), ["", ""]);
+    }
+
+    #[test]
+    fn what_is_no_packet_is_refused() {
+        assert!(packet(&[0, 5, 0, 0, 1, 2, 3, 4]).is_none(), "longer than its symbol");
+        assert!(packet(&[0, 3, 0, 0, 1, 2, 3, 4]).is_none(), "padding that is not zero");
+        assert!(packet(&[0, 3]).is_none());
+        assert_eq!(*packet(&[0, 3, 1, 2, 1, 2, 3, 0]).expect("whole").bytes, [1, 2, 3]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Any `count` of a block's symbols give the block.
+        #[test]
+        fn any_are_enough(count in 1usize..=128, seed: u8, keys in prop::collection::vec(any::<u32>(), 256)) {
+            let block = block(count, seed);
+            let repairs = encode(block.iter(), 96, 128);
+            // So many of all in a random order.
+            let mut order: Vec<usize> = (0..count + 128).collect();
+            order.sort_by_key(|&at| keys[at]);
+            order.truncate(count);
+            let there = order.iter().filter(|&&at| at < count).map(|&at| (at, &block[at]));
+            let symbols = order.iter().filter(|&&at| at >= count).map(|&at| (at - count, &repairs[at - count]));
+            let missing: Vec<usize> = (0..count).filter(|at| !order.contains(at)).collect();
+            let decoded = decode(count, 96, there.clone(), symbols.clone()).unwrap_or_default();
+            prop_assert_eq!(decoded.iter().map(|(at, _)| *at).collect::<Vec<_>>(), missing.clone());
+            for (at, packet) in &decoded {
+                prop_assert_eq!(packet, &block[*at]);
+            }
+            if missing.len() > 1 {
+                prop_assert!(decode(count, 96, there, symbols.skip(1)).is_none(), "one too few");
+            }
+        }
+    }
+}

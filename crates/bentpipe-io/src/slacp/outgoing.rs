@@ -1,0 +1,99 @@
+//! The bytes of what an end sends.
+
+use std::collections::VecDeque;
+
+use bentpipe_engine::slacp::Fec;
+
+use super::{Bytes, Held, erasure};
+
+/// Packets by handle, from [`Given::keep`] until the machine releases them.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    slots: Vec<Option<Bytes>>,
+    free: Vec<u32>,
+}
+
+impl Given {
+    pub(super) fn keep(&mut self, packet: Bytes) -> u32 {
+        match self.free.pop() {
+            Some(handle) => {
+                self.slots[handle as usize] = Some(packet);
+                handle
+            }
+            None => {
+                self.slots.push(Some(packet));
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(super) fn get(&self, handle: u32) -> &Bytes {
+        self.slots[handle as usize].as_ref().expect("the machine names what it has not released")
+    }
+
+    pub(super) fn release(&mut self, handle: u32) {
+        let packet = self.slots[handle as usize].take();
+        debug_assert!(packet.is_some(), "released once");
+        self.free.push(handle);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+/// A channel's packets that repair frames may yet protect; none without an erasure code.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    fec: Option<Fec>,
+    first: u64,
+    packets: VecDeque<Held>,
+    /// Repair symbols of the block that begins with this packet.
+    symbols: (u64, Vec<Vec<u8>>),
+}
+
+impl Outgoing {
+    pub(super) fn new(fec: Option<Fec>) -> Self {
+        Outgoing { fec, first: 0, packets: VecDeque::new(), symbols: (0, Vec::new()) }
+    }
+
+    /// A data frame goes out.
+    pub(super) fn on_sent(&mut self, seq: u64, behind: u32, bytes: &Bytes) {
+        // Else it goes out again.
+        if self.fec.is_some() && seq == self.first + self.packets.len() as u64 {
+            self.packets.push_back(Held { bytes: bytes.clone(), behind: behind as u16 });
+        }
+    }
+
+    /// Symbol `index` of a block, of `len` bytes.
+    pub(super) fn symbol(&mut self, first: u64, count: u8, index: u8, len: u32) -> Option<&Vec<u8>> {
+        let index = usize::from(index);
+        if self.symbols.0 != first || self.symbols.1.len() <= index {
+            let at = first.checked_sub(self.first)? as usize;
+            let block = at..at + usize::from(count);
+            if self.packets.len() < block.end {
+                return None;
+            }
+            // As many as the machine may come to ask for: computed together they cost little more than one.
+            let most = (self.fec?.most_overhead * f64::from(count)) as usize;
+            let repairs = most.min(usize::from(Fec::MOST_REPAIRS)).max(index + 1);
+            self.symbols = (first, erasure::encode(self.packets.range(block), len as usize, repairs));
+        }
+        self.symbols.1.get(index)
+    }
+
+    /// Packets below are not protected any more.
+    pub(super) fn forget(&mut self, below: u64) {
+        while self.first < below && self.packets.pop_front().is_some() {
+            self.first += 1;
+        }
+        if self.symbols.0 < below {
+            self.symbols.1.clear();
+        }
+    }
+
+    /// Packets and symbols that are kept.
+    pub(super) fn len(&self) -> usize {
+        self.packets.len() + self.symbols.1.len()
+    }
+}

@@ -1,0 +1,263 @@
+//! Two ports over a line that loses, in virtual time, with real bytes.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bentpipe_engine::NoProbe;
+use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order};
+use bentpipe_engine::stream::TimeNoise;
+use bentpipe_engine::units::Rate;
+use bentpipe_engine::wire::ipv4;
+use sha2::{Digest, Sha256};
+
+use super::*;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+const CHANNEL: ChannelConfig = ChannelConfig {
+    arq: None,
+    fec: None,
+    order: Order::Flow,
+    priority: 0,
+    weight: 1,
+    limit: QueueLimit::Unlimited,
+    limit_counts_copies: false,
+    codel: None,
+};
+const ARQ: Option<Arq> = Some(Arq { transmissions: None });
+const FEC: Option<Fec> = Some(Fec { block: 10, interval: Duration::from_millis(40), most_overhead: 1.0 });
+
+fn config(channel: ChannelConfig) -> LinkPortConfig {
+    let layer = SlacpConfig {
+        rate: Rate::from_bits_per_second(8_000_000),
+        initial_rtt: MS(500),
+        channels: vec![channel],
+        report_interval: MS(20),
+        reordering: 0,
+        release_rate: None,
+        window: 10_000,
+        weightless: false,
+        hears_damage: false,
+    };
+    LinkPortConfig { layer, rules: Vec::new(), default_channel: 0, most_packet: 1500 }
+}
+
+/// A UDP packet of a flow: its number, then bytes that follow from it.
+fn packet(flow: u16, number: u32, len: usize) -> Vec<u8> {
+    let mut packet = vec![0; len.max(32)];
+    let header = ipv4::Header::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), 17);
+    let payload = packet.len() - ipv4::HEADER;
+    ipv4::emit(&header, payload, &mut packet).expect("it fits");
+    packet[20..22].copy_from_slice(&flow.to_be_bytes());
+    packet[28..32].copy_from_slice(&number.to_be_bytes());
+    for (at, byte) in packet.iter_mut().enumerate().skip(32) {
+        *byte = (number.wrapping_mul(0x9e37_79b9) >> (at % 24)) as u8 ^ at as u8;
+    }
+    packet
+}
+
+fn number_of(packet: &[u8]) -> u32 {
+    u32::from_be_bytes(*packet[28..].first_chunk().expect("four bytes"))
+}
+
+/// Two ports, 250 ms apart; frames of the first are lost by chance.
+struct Pair {
+    ports: [LinkPort; 2],
+    now: Time,
+    flying: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
+    ticket: u64,
+    loss: f64,
+    noise: TimeNoise,
+    delivered: Vec<(Time, Vec<u8>)>,
+    most_held: usize,
+}
+
+impl Pair {
+    fn new(config: &LinkPortConfig, loss: f64) -> Self {
+        Pair {
+            ports: [LinkPort::new(config), LinkPort::new(config)],
+            now: Time::ZERO,
+            flying: BTreeMap::new(),
+            ticket: 0,
+            loss,
+            noise: TimeNoise::named(1, "line"),
+            delivered: Vec::new(),
+            most_held: 0,
+        }
+    }
+
+    fn drain(&mut self, side: usize) -> Option<Time> {
+        let mut out = [0; 2000];
+        loop {
+            let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
+            let step = self.ports[side].poll(&mut cx, &mut out).expect("room for any frame");
+            match step {
+                Step::Wait(until) => {
+                    self.most_held = self.most_held.max(self.ports[side].held());
+                    return until;
+                }
+                Step::Do(Emitted::Packet(length)) => {
+                    assert_eq!(side, 1);
+                    self.delivered.push((self.now, out[..length].to_vec()));
+                }
+                Step::Do(Emitted::Frame(length)) => {
+                    self.ticket += 1;
+                    if side == 1 || self.noise.at(self.ticket, 0) >= self.loss {
+                        self.flying.insert((self.now + MS(250), self.ticket), (1 - side, out[..length].to_vec()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn run(mut self, packets: &[(Time, Vec<u8>)], until: Time) -> Self {
+        let mut packets: VecDeque<_> = packets.iter().collect();
+        loop {
+            let waits = [self.drain(0), self.drain(1)];
+            let arrival = self.flying.keys().next().map(|(time, _)| *time);
+            let next = [waits[0], waits[1], arrival, packets.front().map(|(time, _)| *time)];
+            let Some(next) = next.into_iter().flatten().min().filter(|&next| next <= until) else { return self };
+            assert!(next >= self.now, "an instant that is past would never end");
+            self.now = next;
+            let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
+            while let Some(entry) = self.flying.first_entry()
+                && entry.key().0 <= next
+            {
+                let (side, frame) = entry.remove();
+                self.ports[side].receive(&mut cx, &frame).expect("a frame of ours");
+            }
+            while let Some((time, packet)) = packets.front()
+                && *time <= next
+            {
+                packets.pop_front();
+                self.ports[0].send(&mut cx, packet).expect("short enough");
+            }
+        }
+    }
+
+    /// Numbers in the order of delivery; each packet is compared byte by byte with what was given.
+    fn whole(&self, packets: &[(Time, Vec<u8>)]) -> Vec<u32> {
+        let check = |(_, packet): &(Time, Vec<u8>)| {
+            let number = number_of(packet);
+            assert_eq!(*packet, packets[number as usize].1, "byte by byte");
+            number
+        };
+        self.delivered.iter().map(check).collect()
+    }
+}
+
+/// Lengths that differ, odd ones among them; three flows.
+fn traffic(count: u32) -> Vec<(Time, Vec<u8>)> {
+    let one = |n: u32| (Time::ZERO + MS(2 * u64::from(n)), packet((n % 3) as u16, n, 40 + (n as usize * 37) % 1400));
+    (0..count).map(one).collect()
+}
+
+fn in_order(numbers: &[u32]) -> bool {
+    (0..3).all(|flow| numbers.iter().filter(|&&n| n % 3 == flow).is_sorted())
+}
+
+#[test]
+fn retransmission_makes_it_whole() {
+    let packets = traffic(3000);
+    let pair = Pair::new(&config(ChannelConfig { arq: ARQ, ..CHANNEL }), 0.1).run(&packets, Time::ZERO + MS(60_000));
+    let numbers = pair.whole(&packets);
+    assert!(in_order(&numbers));
+    // All of them, so the bytes of all, sorted, are the bytes that were given.
+    let digest = |packets: &mut dyn Iterator<Item = &Vec<u8>>| {
+        packets.fold(Sha256::new(), |sum, packet| sum.chain_update(packet)).finalize()
+    };
+    let mut sorted: Vec<_> = pair.delivered.iter().map(|(_, packet)| packet).collect();
+    sorted.sort_by_key(|packet| number_of(packet));
+    assert_eq!(digest(&mut sorted.into_iter()), digest(&mut packets.iter().map(|(_, packet)| packet)));
+    assert!(pair.ports[0].layer_stats().channels[0].resent >= 250);
+    assert_eq!((pair.ports[0].held(), pair.ports[1].held()), (0, 0), "nothing stays behind");
+}
+
+#[test]
+fn repair_frames_spare_the_round_trip() {
+    let packets = traffic(3000);
+    let channel = ChannelConfig { fec: FEC, ..CHANNEL };
+    let pair = Pair::new(&config(channel), 0.1).run(&packets, Time::ZERO + MS(60_000));
+    let numbers = pair.whole(&packets);
+    assert!(in_order(&numbers));
+    let stats = pair.ports[1].layer_stats().channels[0];
+    // A tenth of the data frames is lost; what is recovered was computed from symbols, and came out byte by byte.
+    assert!(stats.recovered > 240, "{stats:?}");
+    assert_eq!(numbers.len() as u64 + stats.skipped, 3000);
+    assert_eq!(pair.ports[1].stats(), LinkPortStats::default());
+    let late = |(time, packet): &(Time, Vec<u8>)| *time - packets[number_of(packet) as usize].0 > MS(750);
+    assert!(!pair.delivered.iter().any(late), "no round trip");
+    // Two sweeps' worth of what lies behind, and the blocks that wait.
+    assert!(pair.most_held < 2 * (1024 + 64 * 10), "{}", pair.most_held);
+}
+
+#[test]
+fn both_together() {
+    let packets = traffic(3000);
+    let channel = ChannelConfig { arq: ARQ, fec: FEC, ..CHANNEL };
+    let pair = Pair::new(&config(channel), 0.2).run(&packets, Time::ZERO + MS(60_000));
+    let numbers = pair.whole(&packets);
+    assert!(in_order(&numbers) && numbers.len() == 3000);
+    let stats = [0, 1].map(|side| pair.ports[side].layer_stats().channels[0]);
+    assert!(stats[1].recovered > 100 && stats[0].resent > 10, "{stats:?}");
+}
+
+#[test]
+fn without_treatment_nothing_is_made_good() {
+    let packets = traffic(3000);
+    let pair = Pair::new(&config(CHANNEL), 0.1).run(&packets, Time::ZERO + MS(60_000));
+    let numbers = pair.whole(&packets);
+    assert!(in_order(&numbers));
+    // Binomial of 3000 and a tenth: 300 lost, four standard deviations are 66.
+    assert!((2634..=2766).contains(&numbers.len()), "{}", numbers.len());
+    assert!(pair.ports[0].held() == 0 && pair.most_held < 20, "{}", pair.most_held);
+}
+
+#[test]
+fn rules_choose_the_channel() {
+    let urgent = ChannelConfig { priority: 0, ..CHANNEL };
+    let mut two = config(ChannelConfig { priority: 1, ..CHANNEL });
+    two.layer.channels.push(urgent);
+    two.rules = vec![(Rule { port: Some(2), ..Rule::default() }, 1)];
+    // All at once: those of flow 2 go first.
+    let packets: Vec<_> = traffic(30).into_iter().map(|(_, packet)| (Time::ZERO, packet)).collect();
+    let numbers = Pair::new(&two, 0.0).run(&packets, Time::ZERO + MS(5000)).whole(&packets);
+    assert!(numbers[..10].iter().all(|n| n % 3 == 2), "{numbers:?}");
+    assert_eq!(numbers.len(), 30);
+}
+
+#[test]
+fn what_is_refused_is_counted() {
+    let mut port = LinkPort::new(&config(ChannelConfig { fec: FEC, ..CHANNEL }));
+    let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe };
+    assert_eq!(port.send(&mut cx, &[0; 1501]), Err(EmitError::TooLong(1501)));
+    assert_eq!(port.poll(&mut cx, &mut [0; 100]), Err(EmitError::NoRoom { needed: 1529, have: 100 }));
+    let mut written = |frame: &Frame, body: &[u8]| {
+        let mut bytes = vec![0; 3000];
+        let length = slacp::emit(frame, 0, &[body], &mut bytes).expect("it fits");
+        port.receive(&mut cx, &bytes[..length])
+    };
+    let data = |len| Frame::Data { channel: 0, number: 0, seq: 0, behind: 0, floor: 0, len };
+    let repair = |number, len| Frame::Repair { channel: 0, number, first: 0, count: 2, index: 0, floor: 0, len };
+    assert_eq!(written(&data(1501), &[0; 1501]), Err(WireError::PayloadLength(1501).into()));
+    assert_eq!(written(&repair(1, 7), &[0; 7]), Err(WireError::PayloadLength(7).into()), "odd");
+    assert_eq!(written(&repair(2, 8), &[0; 8]), Ok(()));
+    assert_eq!(written(&repair(3, 10), &[0; 10]), Err(WireError::PayloadLength(10).into()), "of another length");
+    assert_eq!(port.receive(&mut cx, b"nonsense"), Err(SlacpError::Version(6)));
+    assert_eq!(port.stats().refused, 4);
+}
+
+#[test]
+fn delay_variation_is_that_of_rfc_3550() {
+    let mut variation = Variation::default();
+    let at = |micros: u64| Time::ZERO + Duration::from_micros(micros);
+    // Transit times 100, 260, 260: J goes 0, 10, 10 - 10/16. The clocks need not agree, and wrap.
+    variation.note(at(100), 0);
+    variation.note(at(1260), 1000);
+    assert_eq!(variation.scaled, 160);
+    variation.note(at(2260), 2000);
+    assert_eq!(variation.scaled, 150);
+    variation.note(at((1 << 32) + 1), u32::MAX - 258);
+    assert_eq!(variation.scaled, 150 - 9);
+}

@@ -35,6 +35,8 @@ enum State {
     Waiting,
     /// Its turn has come; the driver has not passed it on yet.
     Ready,
+    /// Will not come, while others before it are not done: of its own predecessor nothing is known.
+    Gone,
     /// Passed on or skipped.
     Done,
 }
@@ -65,12 +67,22 @@ pub struct Resequencer {
     /// Frames it may reach beyond `next`.
     window: u32,
     waiting: u32,
+    /// Frames whose turn has come may not pass at once.
+    paced: bool,
+    /// The turn of these has come with that of another.
+    freed: Vec<u64>,
 }
 
 impl Resequencer {
     /// One that starts at frame 0 and reaches `window` frames ahead.
     pub fn new(window: u32) -> Self {
-        Resequencer { next: 0, ring: VecDeque::new(), floor: 0, window, waiting: 0 }
+        Resequencer { next: 0, ring: VecDeque::new(), floor: 0, window, waiting: 0, paced: false, freed: Vec::new() }
+    }
+
+    /// The same for a driver that does not pass on at once what may pass: a frame behind one that was skipped then
+    /// waits for all before that, for its own flow may be among them.
+    pub fn paced(window: u32) -> Self {
+        Resequencer { paced: true, ..Resequencer::new(window) }
     }
 
     /// All frames below are done.
@@ -158,7 +170,9 @@ impl Resequencer {
             let at = self.reach(seq).expect("within the window");
             if self.ring[at].state == State::Missing {
                 heard(Skip::Skipped(seq));
-                if let Some(follower) = self.finish(at) {
+                if self.paced {
+                    self.ring[at].state = State::Gone;
+                } else if let Some(follower) = self.finish(at) {
                     heard(Skip::Freed(follower));
                 }
             }
@@ -166,7 +180,13 @@ impl Resequencer {
         }
         self.floor = seq;
         self.advance();
+        self.freed.drain(..).for_each(|seq| heard(Skip::Freed(seq)));
         floor <= self.floor
+    }
+
+    /// Takes one of the frames whose turn has come with [`Resequencer::passed`] besides the one that this answers.
+    pub fn freed(&mut self) -> Option<u64> {
+        self.freed.pop()
     }
 
     fn finish(&mut self, at: usize) -> Option<u64> {
@@ -182,7 +202,15 @@ impl Resequencer {
     }
 
     fn advance(&mut self) {
-        while self.ring.front().is_some_and(|slot| slot.state == State::Done) {
+        while let Some(slot) = self.ring.front() {
+            match slot.state {
+                State::Done => {}
+                State::Gone => {
+                    let follower = self.finish(0);
+                    self.freed.extend(follower);
+                }
+                State::Missing | State::Waiting | State::Ready => break,
+            }
             self.ring.pop_front();
             self.next += 1;
         }
@@ -223,6 +251,21 @@ mod tests {
         assert_eq!(order.passed(2), None);
         assert_eq!(order.next(), 3);
         assert_eq!(order.on_frame(Time::ZERO, 103, 0, 100), Taken::Refused, "beyond the window");
+    }
+
+    #[test]
+    fn what_is_skipped_among_paced_frames_keeps_their_order() {
+        let mut order = Resequencer::paced(100);
+        // One flow: 0, 1, 2, 3. Frame 0 waits for its release, 2 is lost.
+        assert_eq!(order.on_frame(Time::ZERO, 0, 0, 100), Taken::Passes);
+        assert_eq!(order.on_frame(Time::ZERO, 1, 1, 100), Taken::Waits);
+        let mut heard = Vec::new();
+        assert!(order.skip_to(3, |skip| heard.push(skip)));
+        assert_eq!(heard, [Skip::Skipped(2)]);
+        assert_eq!(order.on_frame(Time::ZERO, 3, 1, 100), Taken::Waits, "0 and 1 go first");
+        assert_eq!((order.passed(0), order.freed()), (Some(1), None));
+        assert_eq!((order.passed(1), order.freed()), (None, Some(3)));
+        assert_eq!((order.passed(3), order.next()), (None, 4));
     }
 
     proptest! {

@@ -55,7 +55,7 @@ pub fn classify(rules: &[(Rule, u8)], default: u8, headers: &Headers, len: u32) 
 /// Fragments, of which only the first shows ports, and protocols without known ports go by their addresses alone, and
 /// what is no IP packet is one flow. Two flows whose numbers are the same keep one order; that does no harm.
 pub fn read(packet: &[u8]) -> (Headers, u64) {
-    let unknown = Headers { dscp: 0, protocol: 0, source_port: None, destination_port: None };
+    let unknown = Headers { dscp: 0, protocol: 0, source_port: None, destination_port: None, bare_ack: false };
     let Some(seen) = ip::peek(packet) else { return (unknown, 0) };
     let ports = seen.ports;
     let headers = Headers {
@@ -63,6 +63,7 @@ pub fn read(packet: &[u8]) -> (Headers, u64) {
         protocol: seen.protocol,
         source_port: ports.map(|ports| ports.source),
         destination_port: ports.map(|ports| ports.destination),
+        bare_ack: seen.protocol == ip::TCP && ports.is_some() && is_bare_ack(packet),
     };
     let mut flow = FNV_OFFSET;
     let mut hash = |bytes: &[u8]| {
@@ -75,6 +76,18 @@ pub fn read(packet: &[u8]) -> (Headers, u64) {
         hash(&ports.destination.to_be_bytes());
     }
     (headers, flow)
+}
+
+/// Whether a TCP packet has no flag but ACK and ends with its header.
+fn is_bare_ack(packet: &[u8]) -> bool {
+    const ACK: u8 = 0x10;
+    let field = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]) as usize);
+    let (header, end) = match packet[0] >> 4 {
+        4 => ((packet[0] & 15) as usize * 4, field(2)),
+        _ => (40, field(4).map(|length| length + 40)),
+    };
+    let offset = packet.get(header + 12).map(|byte| header + (byte >> 4) as usize * 4);
+    packet.get(header + 13) == Some(&ACK) && offset.is_some() && offset == end
 }
 
 /// FNV-1a of 64 bits (Fowler, Noll and Vo): the same number on every machine.
@@ -110,13 +123,35 @@ mod tests {
 
     #[test]
     fn headers_of_either_version() {
-        let expected = Headers { dscp: 46, protocol: 6, source_port: Some(80), destination_port: Some(5001) };
+        let expected = Headers {
+            dscp: 46,
+            protocol: 6,
+            source_port: Some(80),
+            destination_port: Some(5001),
+            bare_ack: false,
+        };
         for packet in [v4(6, [80, 5001]), v6(6, [80, 5001])] {
             assert_eq!(read(&packet).0, expected);
         }
         let without = Headers { protocol: 1, source_port: None, destination_port: None, ..expected };
         assert_eq!(read(&v4(1, [80, 5001])).0, without, "ICMP has no ports");
         assert_eq!(read(&[]).1, read(&[0xff; 60]).1, "no IP packets");
+    }
+
+    #[test]
+    fn acknowledgements_without_data() {
+        for (header, mut packet) in [(20, v4(6, [80, 5001])), (40, v6(6, [80, 5001]))] {
+            let length = if header == 20 { 2 } else { 4 };
+            let mut set = |payload: u16, flags| {
+                let total = if header == 20 { 40 + payload } else { 20 + payload };
+                packet.resize(header + 20 + payload as usize, 0);
+                packet[length..length + 2].copy_from_slice(&total.to_be_bytes());
+                (packet[header + 12], packet[header + 13]) = (5 << 4, flags);
+                read(&packet).0.bare_ack
+            };
+            assert!(set(0, 0x10));
+            assert!(!set(1, 0x10) && !set(0, 0x12) && !set(0, 0x11), "data, SYN, FIN");
+        }
     }
 
     #[test]

@@ -205,6 +205,7 @@ impl End {
     /// An end that has sent and heard nothing.
     pub fn new(config: &SlacpConfig) -> Self {
         let window = config.window.min(SlacpConfig::MOST_WINDOW);
+        let paced = config.release_rate.is_some();
         let mut priorities: Vec<u8> = config.channels.iter().map(|channel| channel.priority).collect();
         priorities.sort_unstable();
         priorities.dedup();
@@ -219,7 +220,7 @@ impl End {
             line: config.rate.map(TransmitClock::new),
             line_free: Time::ZERO,
             outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
-            incoming: config.channels.iter().map(|channel| Incoming::new(channel, window)).collect(),
+            incoming: config.channels.iter().map(|channel| Incoming::new(channel, window, paced)).collect(),
             classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
             flight: Flight::new(config.initial_rtt, config.report_interval, config.reordering),
             history: History::new(config.report_interval),
@@ -384,6 +385,9 @@ impl End {
         let order = &mut self.incoming[channel as usize].order;
         let held = now.saturating_since(order.frame(seq).1);
         let follower = order.passed(seq);
+        while let Some(freed) = order.freed() {
+            self.paced.push_back((channel, freed));
+        }
         let stats = &mut self.outgoing[channel as usize].stats;
         stats.delivered += 1;
         stats.held += held;

@@ -1,0 +1,60 @@
+//! Bytes from the line: each string is a frame of S-LACP or an error, and a frame is written again to the bit.
+
+use bentpipe_engine::wire::slacp::{Near, emit, parse};
+
+/// An end with these numbers, and as many channels as the input says.
+struct Expects {
+    numbers: [u64; 3],
+    channels: u8,
+}
+
+impl Near for Expects {
+    fn heard(&self) -> u64 {
+        self.numbers[0]
+    }
+
+    fn sent(&self) -> u64 {
+        self.numbers[1]
+    }
+
+    fn packet(&self, channel: u8) -> Option<u64> {
+        (channel <= self.channels).then_some(self.numbers[2])
+    }
+}
+
+/// The CRC of the last four bytes made right, bit by bit: the way there that shares nothing with the code under test.
+fn mend(frame: &mut [u8]) {
+    let Some((text, sum)) = frame.split_last_chunk_mut::<4>() else { return };
+    let mut crc = u32::MAX;
+    for &byte in text.iter() {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+        }
+    }
+    *sum = (!crc).to_be_bytes();
+}
+
+/// Settings, then the frame.
+pub(crate) fn run(data: &[u8]) {
+    let Some((&[setting, channels], rest)) = data.split_first_chunk() else { return };
+    let Some((numbers, frame)) = rest.split_first_chunk::<12>() else { return };
+    let number = |at: usize| {
+        let low = u32::from_be_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]]);
+        u64::from(low) << (setting >> 1 & 0x1f)
+    };
+    let near = Expects { numbers: [number(0), number(4), number(8)], channels };
+    let mut frame = frame.to_vec();
+    if setting & 1 == 0 {
+        mend(&mut frame);
+    }
+    let Ok(parsed) = parse(&frame, &near) else { return };
+    let mut again = vec![0; frame.len()];
+    let length = emit(&parsed.frame, parsed.time, &[&frame[parsed.body.clone()]], &mut again);
+    assert_eq!((length, &again), (Ok(frame.len()), &frame), "{parsed:?}");
+    assert_eq!(parse(&again, &near).as_ref(), Ok(&parsed));
+    // A bit that the input chooses is flipped: that is found.
+    let bit = usize::from(channels) * 31 % (8 * frame.len());
+    frame[bit / 8] ^= 1 << (bit % 8);
+    assert!(parse(&frame, &near).is_err(), "bit {bit} of {parsed:?}");
+}

@@ -15,6 +15,9 @@ pub enum Verdict {
     Lost,
 }
 
+/// Transmissions that timed out and are remembered, for the round trip that a late report of them tells.
+const MOST_EXPIRED: usize = 1 << 14;
+
 /// Between two probes into the silence: an outage is over this much later at the latest.
 const MOST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -43,6 +46,8 @@ pub struct Flight<T> {
     reordering: u64,
     /// Nothing has been heard since a transmission timed out.
     silent: bool,
+    /// Numbers that timed out since the last report that came in time, and when they were sent.
+    expired: VecDeque<(u64, Time)>,
 }
 
 impl<T: Copy> Flight<T> {
@@ -64,6 +69,7 @@ impl<T: Copy> Flight<T> {
             report_interval,
             reordering,
             silent: false,
+            expired: VecDeque::new(),
         }
     }
 
@@ -113,14 +119,23 @@ impl<T: Copy> Flight<T> {
             self.silent = false;
             self.rtt.reset_backoff();
         }
-        let Some(upto) = report.newest.checked_sub(self.first) else { return };
-        let newest = &self.ring[upto as usize];
-        if newest.what.is_some() && report.arrived(report.newest) {
-            // The time that the report waited is not the path's.
-            let heard = Time::from_nanos(now.as_nanos().saturating_sub(report.delay.as_nanos()));
-            if heard >= newest.sent {
-                self.rtt.sample(newest.sent, heard);
+        let Some(upto) = report.newest.checked_sub(self.first) else {
+            // Too late for a verdict, not for a lesson: where the round trip was thought too short, nothing else would
+            // ever correct that.
+            let at = self.expired.partition_point(|&(number, _)| number < report.newest);
+            if let Some(&(number, sent)) = self.expired.get(at)
+                && number == report.newest
+            {
+                self.expired.drain(..=at);
+                self.sample(now, report, sent);
             }
+            return;
+        };
+        self.expired.clear();
+        let newest = &self.ring[upto as usize];
+        if newest.what.is_some() {
+            let sent = newest.sent;
+            self.sample(now, report, sent);
         }
         for (at, transmission) in self.ring.iter_mut().enumerate().take(upto as usize + 1) {
             let number = self.first + at as u64;
@@ -139,6 +154,15 @@ impl<T: Copy> Flight<T> {
         self.drop_judged();
     }
 
+    /// The newest transmission that a report tells of was sent at that time.
+    fn sample(&mut self, now: Time, report: &Report, sent: Time) {
+        // The time that the report waited is not the path's.
+        let heard = Time::from_nanos(now.as_nanos().saturating_sub(report.delay.as_nanos()));
+        if report.arrived(report.newest) && heard >= sent {
+            self.rtt.sample(sent, heard);
+        }
+    }
+
     /// Gives up the transmissions that nothing was heard of for too long.
     pub fn on_time(&mut self, now: Time, mut judge: impl FnMut(T, Verdict)) {
         while let Some(front) = self.ring.front()
@@ -147,6 +171,10 @@ impl<T: Copy> Flight<T> {
             if let Some(what) = front.what {
                 self.silent = true;
                 self.unjudged -= 1;
+                if self.expired.len() == MOST_EXPIRED {
+                    self.expired.pop_front();
+                }
+                self.expired.push_back((self.first, front.sent));
                 judge(what, Verdict::Lost);
             }
             self.ring.pop_front();
@@ -245,5 +273,19 @@ mod tests {
         flight.send(at(4000), 'b');
         assert_eq!(verdicts(&mut flight, at(4500), &[1]), [('b', Verdict::Arrived)]);
         assert!(!flight.is_silent());
+    }
+
+    #[test]
+    fn a_round_trip_longer_than_was_thought_is_learnt() {
+        let mut flight = Flight::new(Duration::from_millis(10), Duration::ZERO, 0);
+        flight.send(at(0), 'a');
+        let mut lost = Vec::new();
+        flight.on_time(at(20), |what, _| lost.push(what));
+        assert_eq!(lost, ['a']);
+        assert_eq!(verdicts(&mut flight, at(500), &[0]), [], "judged already");
+        assert_eq!((flight.srtt(), flight.is_silent()), (Some(Duration::from_millis(500)), false));
+        // The first sample of RFC 6298: three round trips, and a quarter of one for the report.
+        flight.send(at(500), 'b');
+        assert_eq!(flight.deadline(), Some(at(500 + 1500 + 125)));
     }
 }

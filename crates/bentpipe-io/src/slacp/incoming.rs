@@ -56,7 +56,7 @@ impl Incoming {
 
     /// Whether a symbol of `len` bytes goes with the others of its block.
     pub(super) fn fits(&self, first: u64, len: u32) -> bool {
-        len % 2 == 0 && len > 0 && self.blocks.get(&first).is_none_or(|block| block.len == len)
+        len.is_multiple_of(2) && len > 0 && self.blocks.get(&first).is_none_or(|block| block.len == len)
     }
 
     /// Keeps a repair symbol.

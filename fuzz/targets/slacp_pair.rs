@@ -11,7 +11,7 @@ use bentpipe_engine::arq::Report;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Fec, Frame, Order, SlacpConfig};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Fec, Frame, Order, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::{ipv4, ipv6, slacp};
 use bentpipe_engine::{Context, NoProbe, Step};
@@ -58,6 +58,7 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
         block: 1 + block % Fec::MOST_FRAMES,
         interval: Duration::from_millis(1 + u64::from(more & 0x3f)),
         most_overhead: if on(7) { 2.0 } else { 0.5 },
+        repairs: if on(7) { Repairs::Prompt } else { Repairs::Spare },
     };
     ChannelConfig {
         arq: on(0).then(|| Arq { transmissions: on(1).then(|| 1 + u32::from(more >> 6)) }),

@@ -53,7 +53,8 @@ rate = "1.5 Mbit/s"
 delay = "0.25 s"
 queue = { limit = "200 ms", discipline = "red", min_threshold = "4.5 packets", max_threshold = "20 packets", max_probability = "2 %", weight = 0.002, gentle = false, wait = false, mean_packet = "1 kB" }
 loss = "0.1 %"
-bit_error_rate = "1e-7"
+bit_error_rate = { nominal = "1e-7", implementation_loss = "0.5 dB" }
+header = "8 B"
 drop_list = [1, 5, 100]
 
 [links.bursts]
@@ -127,9 +128,18 @@ window = 100
 weightless = true
 hears_damage = true
 channels = [
-    { name = "urgent", match = [{ dscp = 46, protocol = "udp", port = 53, up_to = "100 B" }], transmissions = "off", fec = { block = 10, interval = "20 ms", most_overhead = "30 %" }, order = "none", priority = 1, weight = 2, queue = "10 packets", counts_copies = true, codel = { target = "5 ms", interval = "100 ms" } },
+    { name = "urgent", match = [{ dscp = 46, protocol = "udp", port = 53, up_to = "100 B" }], transmissions = "off", fec = { block = 10, interval = "20 ms", most_overhead = "30 %", repairs = "spare" }, order = "none", priority = 1, weight = 2, queue = "10 packets", counts_copies = true, codel = { target = "5 ms", interval = "100 ms" } },
+    { name = "acks", match = [{ bare_ack = true }], transmissions = "off" },
     { name = "bulk", transmissions = 3, order = "channel" },
 ]
+
+[[flows]]
+name = "esa"
+type = "stp"
+from = "A"
+to = "B"
+bytes = "1 MB"
+stp = { rate = "1 Mbit/s", rtt = "530 ms", mss = "500 B", overhead = "30 B", window = "20 segments", rto = "1 s", timer = "hand-over", max_retransmissions = 3, receive_buffer = "1 MB" }
 
 [[flows]]
 name = "ended"

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, Repairs};
 use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::Rate;
 use bentpipe_engine::wire::ipv4;
@@ -26,7 +26,7 @@ const CHANNEL: ChannelConfig = ChannelConfig {
     codel: None,
 };
 const ARQ: Option<Arq> = Some(Arq { transmissions: None });
-const FEC: Option<Fec> = Some(Fec { block: 10, interval: Duration::from_millis(40), most_overhead: 1.0 });
+const FEC: Option<Fec> = Some(Fec { block: 10, interval: Duration::from_millis(40), most_overhead: 1.0, repairs: Repairs::Spare });
 
 fn config(channel: ChannelConfig) -> LinkPortConfig {
     let layer = SlacpConfig {

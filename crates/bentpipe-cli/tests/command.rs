@@ -257,7 +257,7 @@ fn a_paper_comes_as_rows() {
     let rows = json(&ok(folder.path(), &arguments))["rows"].clone();
     let rows = rows.as_array().expect("a list");
     assert!(rows.len() >= 48 && rows.iter().all(|row| row["verdict"].is_string()), "{rows:?}");
-    let text = ok(folder.path(), &["reproduce", "all", "--figure", "2", "--out", "figures"]);
+    let text = ok(folder.path(), &["reproduce", "transat", "--figure", "2", "--out", "figures"]);
     assert!(text.contains("T-F02"), "{text}");
     assert_eq!(names(&folder.path().join("figures")), ["T-F02.csv", "T-F02.svg"]);
 }

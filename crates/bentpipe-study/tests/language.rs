@@ -53,8 +53,7 @@ rate = "1.5 Mbit/s"
 delay = "0.25 s"
 queue = { limit = "200 ms", discipline = "red", min_threshold = "4.5 packets", max_threshold = "20 packets", max_probability = "2 %", weight = 0.002, gentle = false, wait = false, mean_packet = "1 kB" }
 loss = "0.1 %"
-bit_error_rate = { nominal = "1e-7", implementation_loss = "0.5 dB" }
-header = "8 B"
+bit_error_rate = "1e-7"
 drop_list = [1, 5, 100]
 
 [links.bursts]
@@ -110,6 +109,8 @@ name = "far"
 between = ["B", "C"]
 rate = "1 Mbit/s"
 delay = "1 ms"
+bit_error_rate = { nominal = "1e-7", implementation_loss = "0.5 dB" }
+header = "8 B"
 
 [[flows]]
 name = "parted"
@@ -117,6 +118,25 @@ from = "A"
 to = "C"
 bytes = "1 MB"
 split = [{ at = "B", buffer = "40 kB", route = ["far"], return_route = ["far"], tcp = { variant = "newreno", window_clamp = 9 } }]
+
+[nodes.A]
+processing = { uniform = ["1 us", "3 us"] }
+
+[[links]]
+name = "cells"
+between = ["C", "D"]
+rate = "149.76 Mbit/s"
+delay = "1 ms"
+framing = "aal5"
+atm = { line = "100 Mbit/s", buffer = "100 cells", sharing = "shared", early_packet_discard = "80 %", partial_packet_discard = true }
+
+[[flows]]
+name = "written"
+from = "A"
+to = "D"
+paced = { rate = "1 Mbit/s", write = "1 kB" }
+tcp.ack.tick = "200 ms"
+tcp.shortcuts.bsd_additive_constant = true
 
 [[layers]]
 name = "arq"
@@ -202,7 +222,10 @@ fn every_key_arrives() {
     assert_eq!(up.drop_list, [1, 5, 100]);
 
     let names: Vec<_> = scenario.links.iter().map(|link| link.name.as_str()).collect();
-    assert_eq!(names, ["up", "down/forward", "down/backward", "far/forward", "far/backward"]);
+    assert_eq!(
+        names,
+        ["up", "down/forward", "down/backward", "far/forward", "far/backward", "cells/forward", "cells/backward"]
+    );
     let down = &scenario.links[1].config;
     assert_eq!((down.rate, down.delay), (None, Duration::from_micros(7)));
     assert_eq!(down.channel, ChannelConfig::Schedule(vec![(ms(4200), ms(24)), (ms(10_000), ms(1))]));

@@ -231,7 +231,7 @@ fn cells_nodes_and_paces_are_checked() {
             "no flow begins or ends at `c`",
         ),
         ("", "bytes = \"1 MB\"\n[nodes.a]\nprocessing = 62\n", "62"),
-        ("", "paced = { write = \"1 kB\" }\n", "`flows.f.paced.rate`"),
+        ("", "paced = { write = \"1 kB\" }\n", "`flows.f.paced` needs `rate`"),
         ("", "paced = { rate = \"1 Mbit/s\" }\nbytes = \"1 MB\"\n", "exactly one of bytes, greedy, paced"),
     ] {
         let errors = Scenario::parse(&text(link, rest), "t.toml", &[]).expect_err(expected).to_string();

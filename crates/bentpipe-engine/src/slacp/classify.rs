@@ -123,13 +123,8 @@ mod tests {
 
     #[test]
     fn headers_of_either_version() {
-        let expected = Headers {
-            dscp: 46,
-            protocol: 6,
-            source_port: Some(80),
-            destination_port: Some(5001),
-            bare_ack: false,
-        };
+        let expected =
+            Headers { dscp: 46, protocol: 6, source_port: Some(80), destination_port: Some(5001), bare_ack: false };
         for packet in [v4(6, [80, 5001]), v6(6, [80, 5001])] {
             assert_eq!(read(&packet).0, expected);
         }

@@ -4,7 +4,7 @@ mod chain;
 
 use bentpipe_engine::splice::{Broken, Leg};
 use bentpipe_engine::tcp::variant::VARIANTS;
-use bentpipe_engine::tcp::{Abort, TcpConfig, Variant};
+use bentpipe_engine::tcp::{Abort, State, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use chain::{Act, Chain, Path};
 use proptest::prelude::*;
@@ -200,8 +200,11 @@ proptest! {
         let late = [(at(45_000), 0, Act::Write(1)), (at(45_000), 1, Act::Write(1))];
         let mut chain = chain(&case, [act].into_iter().chain(late));
         chain.run(at(1_000_000_000));
-        let ended = chain.hosts.each_ref().map(|host| host.ended.is_some());
+        // A server that no SYN has reached has nothing to notice: it listens on.
+        let ended = chain.hosts.each_ref().map(|host| host.ended.is_some() || host.connection.state() == State::Listen);
         prop_assert_eq!(ended, [true; 2], "{}", chain.describe());
-        prop_assert!(chain.splice_ended.is_some(), "{}", chain.describe());
+        // A client that breaks off before its SYN is out wakes nobody: the splice listens on.
+        let untouched = chain.describe().contains("near Listen");
+        prop_assert!(chain.splice_ended.is_some() || untouched, "{}", chain.describe());
     }
 }

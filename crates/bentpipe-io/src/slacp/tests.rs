@@ -26,7 +26,8 @@ const CHANNEL: ChannelConfig = ChannelConfig {
     codel: None,
 };
 const ARQ: Option<Arq> = Some(Arq { transmissions: None });
-const FEC: Option<Fec> = Some(Fec { block: 10, interval: Duration::from_millis(40), most_overhead: 1.0, repairs: Repairs::Spare });
+const FEC: Option<Fec> =
+    Some(Fec { block: 10, interval: Duration::from_millis(40), most_overhead: 1.0, repairs: Repairs::Spare });
 
 fn config(channel: ChannelConfig) -> LinkPortConfig {
     let layer = SlacpConfig {

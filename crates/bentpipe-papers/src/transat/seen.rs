@@ -8,7 +8,7 @@ use crate::published::TRANSAT_TABLES;
 use crate::reproduce::ReproduceError;
 use bentpipe_study::stats::Sample;
 
-const IMITATED: &str = "not built yet: the link protocol's effect is imitated as in the paper (T-M09)";
+const IMITATED: &str = "the protocol is there (T-M01), but these runs have not been made with it";
 
 pub(super) const SEEN: &[(&str, Seen)] = &[
     ("T-N01", Seen::Works("scenarios/transat.toml, drawn as T-F01")),
@@ -18,13 +18,21 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         Seen::Partly("scenarios/transat-bursts.toml without, transat-slacp.toml with S-LACP as the paper imitates it"),
     ),
     ("T-N04", Seen::Missing("the paper names it as future work; a link more in a scenario would do")),
-    ("T-M01", Seen::Missing(IMITATED)),
-    ("T-M02", Seen::Missing(IMITATED)),
-    ("T-M03", Seen::Missing(IMITATED)),
-    ("T-M04", Seen::Missing(IMITATED)),
-    ("T-M05", Seen::Missing(IMITATED)),
-    ("T-M06", Seen::Partly("the imitation keeps the order of packets: T-C26")),
-    ("T-M07", Seen::Missing(IMITATED)),
+    ("T-M01", Seen::Works("engine::slacp, over two links by a scenario's `[[layers]]`: scenarios/slacp-geo.toml")),
+    ("T-M02", Seen::Works("`transmissions` of a channel; engine test persistence_is_bounded")),
+    (
+        "T-M03",
+        Seen::Works("`fec` of a channel; engine tests repairs_spare_the_round_trip, prompt_repairs_shorten_the_hold"),
+    ),
+    ("T-M04", Seen::Works("`channels` of a layer, each with its treatment; urgent, acks and bulk if none are given")),
+    (
+        "T-M05",
+        Seen::Works(
+            "`match` by DSCP, protocol and port, priorities and weights; engine tests a_higher_priority_waits_for_one_frame_at_most, equals_share_by_weight",
+        ),
+    ),
+    ("T-M06", Seen::Works("`order` per flow; engine tests another_flow_does_not_wait, whole_in_order_once")),
+    ("T-M07", Seen::Works("`release_rate`; engine test release_after_a_repair_is_paced")),
     ("T-M08", Seen::Partly("as 1, 2 and 3 extra round trips: T-C27, T-C28, T-C34")),
     ("T-M09", Seen::Rows(&["T-T04", "T-T05", "T-C26"])),
     ("T-M10", Seen::Works("variant `ref`: T-T01, column Ref")),

@@ -11,7 +11,7 @@ use bentpipe_engine::arq::Report;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Fec, Frame, Order, Repairs, SlacpConfig};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::{ipv4, ipv6, slacp};
 use bentpipe_engine::{Context, NoProbe, Step};
@@ -62,6 +62,9 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
     };
     ChannelConfig {
         arq: on(0).then(|| Arq { transmissions: on(1).then(|| 1 + u32::from(more >> 6)) }),
+        copies: on(0)
+            .then_some(Copies { interval: Duration::from_millis(1 + u64::from(block >> 2)), most: block & 3 })
+            .filter(|copies| copies.most > 0),
         fec: on(2).then_some(fec),
         order: [Order::Flow, Order::Channel, Order::Flow, Order::None][usize::from(switches >> 3 & 3)],
         priority: u8::from(on(5)),

@@ -1,6 +1,7 @@
 //! What can be asked for on the command line.
 
 mod model;
+mod recommend;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use model::{Hybrid, Model, Rates};
+pub(crate) use recommend::Recommend;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -21,6 +23,7 @@ Examples:
   bentpipe run geo                                     run a shipped scenario
   bentpipe run geo --set links.sat.delay='40 ms'       the same on a lower orbit
   bentpipe compare geo-bursts --variants sack,newreno  two variants in the same fades
+  bentpipe recommend geo --size '5 MB'                 plain TCP, split, S-LACP, or both
   bentpipe reproduce transat --table 1                 a paper's table beside ours
   bentpipe explain geo                                 path, round trip, queue, limit
   bentpipe model hybrid --help                         what splitting TCP at a gateway brings
@@ -45,6 +48,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Compare TCP variants, each replication in the same fades
     Compare(Compare),
+    /// Say what to put on a path: plain TCP, a split connection, S-LACP, or both
+    Recommend(Recommend),
     /// Set a paper's tables and figures beside ours
     Reproduce(Reproduce),
     /// Say what a scenario is made of and what its links promise

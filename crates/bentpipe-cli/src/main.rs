@@ -35,6 +35,7 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Demo(demo) => commands::demo::demo(&demo),
         Command::Run(run) => commands::run::run(&run),
         Command::Compare(compare) => commands::compare::compare(&compare),
+        Command::Recommend(recommend) => commands::recommend::run(&recommend),
         Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Model(model) => commands::model::model(&model),

@@ -21,11 +21,13 @@ shipped!(
     "minei-split",
     "request-response",
     "slacp-geo",
+    "slacp-voice",
     "stp",
     "transat",
     "transat-bursts",
     "transat-cbr",
     "transat-four-flows",
+    "transat-layer",
     "transat-slacp",
 );
 

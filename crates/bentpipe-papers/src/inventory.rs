@@ -18,6 +18,8 @@ pub(crate) enum Seen {
     Missing(&'static str),
     /// These rows show it; it fares as the worst of them.
     Rows(&'static [&'static str]),
+    /// Shown by the rows whose id begins with this one and a slash; it fares as the worst of them.
+    Parts(&'static str),
     /// Runs that the paper mentions without printing their numbers.
     Unprinted(fn(&Lab<'_>) -> Result<String, ReproduceError>),
 }
@@ -43,11 +45,20 @@ pub(crate) fn rows(
             Seen::Partly(what) => (Verdict::Shape, (*what).to_owned()),
             Seen::Missing(why) => (Verdict::Differs, (*why).to_owned()),
             Seen::Rows(ids) => (worst(ids, others), format!("shown by {}", ids.join(", "))),
+            Seen::Parts(of) => {
+                let parts: Vec<_> = others.iter().filter(|row| is_part(&row.id, of)).collect();
+                let verdict = parts.iter().map(|row| row.verdict).max().unwrap_or(Verdict::Differs);
+                (verdict, format!("shown by the {} rows {of}/…", parts.len()))
+            }
             Seen::Unprinted(runs) => (Verdict::Match, runs(lab)?),
         };
         rows.push(Row::new(id, with(text, more), None, None, "").judged(verdict, why));
     }
     Ok(rows)
+}
+
+fn is_part(id: &str, of: &str) -> bool {
+    id.strip_prefix(of).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn worst(ids: &[&str], others: &[Row]) -> Verdict {
@@ -70,6 +81,7 @@ pub(crate) fn check(paper: &Paper, seen: &[(&str, Seen)]) {
                 assert!(!ids.is_empty(), "{id}");
                 ids.iter().for_each(|row| assert!(shown(row), "{id} is shown by {row}, which is no row"));
             }
+            Seen::Parts(of) => assert!(asked.contains(of), "{id}"),
             Seen::Unprinted(_) => {}
         }
     }

@@ -12,6 +12,7 @@ use bentpipe_engine::units::{Bytes, Time};
 use bentpipe_engine::{Context, Probe, Step};
 use bentpipe_study::scenario::{UdpFlow, Workload};
 
+use crate::delays::Delays;
 use crate::layer::LayerEnd;
 use crate::pacer::Pacer;
 use crate::packet::{self, Parcel, Store};
@@ -23,10 +24,7 @@ use crate::transport::Transport;
 pub(crate) enum Endpoint {
     Tcp(Box<TcpEnd>),
     UdpSource(UdpSource),
-    UdpSink {
-        received: u64,
-        bytes: u64,
-    },
+    UdpSink(UdpSink),
     /// A gateway that acknowledges in the destination's name.
     Spoofer(Box<SpoofEnd>),
     /// Where what it sends on arrives.
@@ -349,6 +347,14 @@ impl TcpEnd {
     }
 }
 
+/// Where datagrams arrive.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UdpSink {
+    /// Bytes, headers included.
+    pub(crate) bytes: u64,
+    pub(crate) delays: Delays,
+}
+
 /// Datagrams at a constant rate, or in turns.
 #[derive(Clone, Debug)]
 pub(crate) struct UdpSource {
@@ -382,7 +388,7 @@ impl UdpSource {
         if next > now {
             return Step::Wait(Some(next));
         }
-        let parcel = packets.put_datagram(self.flow, self.packet, self.sent);
+        let parcel = packets.put_datagram(self.flow, self.packet, self.sent, now);
         self.sent += 1;
         self.pacer.sent(self.packet);
         Step::Do(parcel)

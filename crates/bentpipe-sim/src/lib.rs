@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod delays;
 mod endpoint;
 mod fingerprint;
 mod gateway;
@@ -15,12 +16,14 @@ mod observe;
 mod pacer;
 mod packet;
 mod port;
+pub mod recommend;
 pub mod record;
 mod run;
 mod spoofing;
 mod transport;
 mod world;
 
+pub use delays::Delays;
 pub use fingerprint::Fingerprint;
 pub use observe::{Both, LINK_BASE, Observer, Passage};
 pub use packet::{Body, Packet};

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bentpipe_engine::link::Wire;
 use bentpipe_engine::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
+use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::ip::Ports;
 
 /// Bytes of an IPv4 header without options (RFC 791).
@@ -79,6 +80,7 @@ impl Wire for Parcel {
 struct Head {
     /// Of a datagram its number.
     seq: u64,
+    /// Of a datagram the time at which it set out.
     ack: u64,
     window: u32,
     wire_len: u32,
@@ -112,10 +114,19 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Keeps a datagram, the n-th of its flow.
-    pub(crate) fn put_datagram(&mut self, flow: u32, wire_len: u32, number: u64) -> Parcel {
+    /// Keeps a datagram, the n-th of its flow, that sets out now.
+    pub(crate) fn put_datagram(&mut self, flow: u32, wire_len: u32, number: u64, now: Time) -> Parcel {
         let marks = FORWARD | DATAGRAM;
-        self.keep(Head { seq: number, ack: 0, window: 0, wire_len, flow, len: 0, flags: Flags::NONE, marks })
+        self.keep(Head {
+            seq: number,
+            ack: now.as_nanos(),
+            window: 0,
+            wire_len,
+            flow,
+            len: 0,
+            flags: Flags::NONE,
+            marks,
+        })
     }
 
     /// Keeps a segment.
@@ -172,6 +183,11 @@ impl Store {
         Segment { seq, ack, window, len, flags, syn, timestamps, sack }
     }
 
+    /// When the datagram of a parcel set out.
+    pub(crate) fn departure(&self, parcel: Parcel) -> Time {
+        Time::from_nanos(self.heads[parcel.slot as usize].ack)
+    }
+
     /// Whether a parcel holds an acknowledgement and nothing else.
     pub(crate) fn is_bare_ack(&self, parcel: Parcel) -> bool {
         let Head { len, flags, marks, .. } = self.heads[parcel.slot as usize];
@@ -218,7 +234,7 @@ mod tests {
             let packets =
                 bodies.map(|body| Packet { flow: round, forward: forward(&body), wire_len: 40 + round, body });
             let parcels = packets.each_ref().map(|packet| match &packet.body {
-                Body::Udp(number) => store.put_datagram(packet.flow, packet.wire_len, *number),
+                Body::Udp(number) => store.put_datagram(packet.flow, packet.wire_len, *number, Time::ZERO),
                 Body::Tcp(segment) => store.put_segment(packet.flow, packet.forward, packet.wire_len, segment),
             });
             assert_eq!(parcels.map(|parcel| store.get(parcel)), packets);

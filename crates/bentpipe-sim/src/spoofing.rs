@@ -80,7 +80,7 @@ impl SpoofEnd {
                     return Step::Do(packets.put_segment(self.flow, false, wire_len, &segment));
                 }
                 Step::Do(Output::Forward(bytes)) => {
-                    let parcel = packets.put_datagram(self.flow, bytes + HEADERS, self.sent_on);
+                    let parcel = packets.put_datagram(self.flow, bytes + HEADERS, self.sent_on, cx.now);
                     self.sent_on += 1;
                     return Step::Do(Parcel::new(parcel.slot, self.sink, bytes + HEADERS));
                 }

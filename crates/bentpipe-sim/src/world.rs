@@ -15,7 +15,8 @@ use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
 use crate::agenda::{Agenda, Due, Next};
-use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
+use crate::delays::Delays;
+use crate::endpoint::{Endpoint, TcpEnd, UdpSink, UdpSource};
 use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::observe::{LINK_BASE, Observer, Passage};
@@ -114,6 +115,8 @@ pub struct FlowResult {
     pub aborted: Option<Abort>,
     /// Segments that the node on the way in which the flow's TCP ends had no room for.
     pub refused: u64,
+    /// How long its datagrams were on their way; `None` where it has none.
+    pub delays: Option<Delays>,
 }
 
 impl World {
@@ -186,7 +189,7 @@ impl World {
                 }
                 FlowKind::Udp(udp) => {
                     world.ends.push(Endpoint::UdpSource(UdpSource::new(udp, n as u32, start, seed, &flow.name)));
-                    world.ends.push(Endpoint::UdpSink { received: 0, bytes: 0 });
+                    world.ends.push(Endpoint::UdpSink(UdpSink::default()));
                 }
             }
         }
@@ -256,7 +259,7 @@ impl World {
                 Endpoint::UdpSource(source) => source.first_action(),
                 // Listens from the beginning; the far port is polled with the near one.
                 Endpoint::Port { leg: Leg::Near, .. } => Time::ZERO,
-                Endpoint::Port { leg: Leg::Far, .. } | Endpoint::UdpSink { .. } | Endpoint::Layer(_) => Time::NEVER,
+                Endpoint::Port { leg: Leg::Far, .. } | Endpoint::UdpSink(_) | Endpoint::Layer(_) => Time::NEVER,
                 Endpoint::Spoofer(spoofer) => spoofer.first_action(),
                 Endpoint::Sink(sink) => {
                     let counts = sink.is_finite();
@@ -442,9 +445,9 @@ impl World {
                 tcp.connection.handle(&mut cx, Input::Segment(self.packets.segment(parcel)));
                 self.run_end(to, observer);
             }
-            Endpoint::UdpSink { received, bytes } => {
-                *received += 1;
-                *bytes += parcel.wire_len() as u64;
+            Endpoint::UdpSink(sink) => {
+                sink.bytes += parcel.wire_len() as u64;
+                sink.delays.record(self.now.saturating_since(self.packets.departure(parcel)));
             }
             &mut Endpoint::Port { gateway, leg } => {
                 let segment = self.packets.segment(parcel);
@@ -481,7 +484,7 @@ impl World {
                     let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
                     self.gateways[gateway as usize].poll(&mut cx, &mut self.packets)
                 }
-                Endpoint::UdpSink { .. } | Endpoint::Sink(_) => Step::Wait(None),
+                Endpoint::UdpSink(_) | Endpoint::Sink(_) => Step::Wait(None),
                 Endpoint::Spoofer(spoofer) => {
                     let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
                     spoofer.poll(&mut cx, &mut self.packets)
@@ -580,6 +583,7 @@ impl World {
                 legs: self.leg_stats(n, from.connection.stats(), to.connection.stats()),
                 aborted: from.aborted.or(to.aborted),
                 refused: 0,
+                delays: None,
             },
             (Endpoint::Tcp(from), Endpoint::Spoofer(spoofer)) => {
                 let sink = self.sink_of(2 * n + 1);
@@ -594,19 +598,21 @@ impl World {
                     legs: Vec::new(),
                     aborted: from.aborted,
                     refused: spoofer.drops(),
+                    delays: None,
                 }
             }
-            (Endpoint::UdpSource(from), Endpoint::UdpSink { received, bytes }) => FlowResult {
+            (Endpoint::UdpSource(from), Endpoint::UdpSink(sink)) => FlowResult {
                 start,
                 connected_at: None,
                 acked_at: None,
                 received_at: None,
-                delivered: *bytes,
+                delivered: sink.bytes,
                 stats: TcpStats { data_segments: from.sent, ..TcpStats::default() },
-                receiver_stats: TcpStats { data_segments: *received, ..TcpStats::default() },
+                receiver_stats: TcpStats { data_segments: sink.delays.count(), ..TcpStats::default() },
                 legs: Vec::new(),
                 aborted: None,
                 refused: 0,
+                delays: Some(sink.delays.clone()),
             },
             _ => unreachable!("both ends of a flow have its transport"),
         }

@@ -5,5 +5,6 @@ pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod lists;
 pub(crate) mod model;
+pub(crate) mod recommend;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -5,7 +5,7 @@ use std::path::Path;
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
-use bentpipe_sim::record::{ChannelSummary, Columns, Drops, Pcap, Sequence, Snap, Summary, Tap};
+use bentpipe_sim::record::{ChannelSummary, Columns, Drops, FlowSummary, Pcap, Sequence, Snap, Summary, Tap};
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
 use bentpipe_study::report::Figure;
 use bentpipe_study::scenario::{FlowKind, Scenario};
@@ -214,6 +214,7 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
     });
     let header = ["flow", "variant", "data", "time (s)", "goodput", "sent again", "timeouts", "x limit"];
     let flows = output::table(&header, 2, flows);
+    let delays = delays(&summary.flows);
     let links = summary.links.iter().map(|link| {
         vec![
             link.name.clone(),
@@ -231,12 +232,31 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
         false => format!("\n\n{}", channels(&summary.channels)),
     };
     format!(
-        "{}: {}\n\n{flows}\n\n{links}{channels}\n\nx limit: time over the least time that the links allow.\n{}\nscenario in full: \
+        "{}: {}\n\n{flows}{delays}\n\n{links}{channels}\n\nx limit: time over the least time that the links allow.\n{}\nscenario in full: \
          {resolve}\n",
         scenario.name,
         scenario.description,
         remake.line()
     )
+}
+
+/// One-way delays of the flows that have datagrams.
+fn delays(flows: &[FlowSummary]) -> String {
+    let ms = |seconds: f64| format!("{:.1}", seconds * 1000.0);
+    let rows: Vec<_> = flows
+        .iter()
+        .filter_map(|flow| {
+            let delay = flow.delay?;
+            let arrived = format!("{} of {}", delay.packets, flow.segments);
+            let times = [delay.mean_s, delay.median_s, delay.p99_s, delay.longest_s].map(ms);
+            Some([flow.name.clone(), arrived].into_iter().chain(times).collect::<Vec<_>>())
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = ["datagrams", "arrived", "delay: mean (ms)", "median", "99 %", "longest"];
+    format!("\n\n{}", output::table(&header, 1, rows))
 }
 
 /// The channels of link layers: waits before the line, holds behind it.
@@ -251,6 +271,7 @@ fn channels(channels: &[ChannelSummary]) -> String {
             lost.to_string(),
             channel.lost_frames.to_string(),
             channel.resent_frames.to_string(),
+            channel.copied_frames.to_string(),
             format!("{} of {}", channel.recovered, channel.repair_frames),
             channel.skipped.to_string(),
             format!("{} / {}", ms(channel.mean_wait_s), ms(channel.longest_wait_s)),
@@ -264,6 +285,7 @@ fn channels(channels: &[ChannelSummary]) -> String {
         "dropped",
         "lost",
         "sent again",
+        "copies",
         "repaired",
         "given up",
         "wait (ms)",
@@ -271,7 +293,8 @@ fn channels(channels: &[ChannelSummary]) -> String {
     ];
     let table = output::table(&header, 2, rows);
     format!(
-        "{table}\nwait before the line, hold for order behind it: mean / longest; repaired: packets by repair frames"
+        "{table}\nwait before the line, hold for order behind it: mean / longest; copies: sent again into an idle line; repaired: \
+         packets by repair frames"
     )
 }
 

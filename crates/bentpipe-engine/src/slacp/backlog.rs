@@ -159,6 +159,7 @@ mod tests {
     fn backlog(limit: QueueLimit, codel: Option<Codel>) -> Backlog {
         Backlog::new(&ChannelConfig {
             arq: None,
+            copies: None,
             fec: None,
             order: Order::None,
             priority: 0,

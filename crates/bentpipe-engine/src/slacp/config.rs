@@ -11,6 +11,16 @@ pub struct Arq {
     pub transmissions: Option<u32>,
 }
 
+/// Transmissions into an idle line: a packet without an answer goes out again before it can be known to be lost. Frames
+/// that nobody else has a use for cost nothing, and a fade that ends before the last of them costs no round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// From one transmission of a packet to the next, at least.
+    pub interval: Duration,
+    /// Copies of a packet, at most.
+    pub most: u8,
+}
+
 /// Repair frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fec {
@@ -66,6 +76,8 @@ pub struct Codel {
 pub struct ChannelConfig {
     /// Retransmission; `None` without.
     pub arq: Option<Arq>,
+    /// Copies into an idle line; `None` without. Only with retransmission.
+    pub copies: Option<Copies>,
     /// Erasure code; `None` without.
     pub fec: Option<Fec>,
     /// Order at the receiver.

@@ -122,6 +122,8 @@ pub struct ChannelStats {
     pub lost: u64,
     /// Packets sent again, each time counted.
     pub resent: u64,
+    /// Packets sent again into an idle line, each time counted; not among those above.
+    pub copies: u64,
     /// Repair frames sent.
     pub repairs: u64,
     /// Lost packets that repair frames made good.
@@ -454,6 +456,19 @@ impl End {
                 return found;
             }
         }
+        if may_ask { self.next_copy(now) } else { None }
+    }
+
+    /// The line is idle: a packet without an answer goes out again, the most urgent channel's first.
+    fn next_copy(&mut self, now: Time) -> Option<(Frame, Option<u32>)> {
+        for class in 0..self.classes.len() {
+            for n in 0..self.classes[class].0.len() {
+                let channel = self.classes[class].0[n];
+                if let Some(going) = self.outgoing[channel as usize].next_copy(now) {
+                    return Some(self.data(now, channel, going));
+                }
+            }
+        }
         None
     }
 
@@ -569,7 +584,9 @@ impl End {
         let pace = (!self.paced.is_empty()).then_some(self.pace_free);
         let probe = (self.flight.is_silent() && self.probe_at > now).then_some(self.probe_at);
         let blocks = self.outgoing.iter().filter_map(Outgoing::deadline).min();
-        [line, report, pace, probe, blocks, self.flight.deadline()].into_iter().flatten().min()
+        let copies = self.outgoing.iter().filter_map(Outgoing::copy_at).min().map(|at| at.max(self.line_free));
+        let copies = copies.filter(|&at| at > now && !self.flight.is_silent());
+        [line, report, pace, probe, blocks, copies, self.flight.deadline()].into_iter().flatten().min()
     }
 }
 

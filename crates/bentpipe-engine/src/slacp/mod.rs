@@ -27,6 +27,6 @@ mod frame;
 mod incoming;
 mod outgoing;
 
-pub use config::{Arq, ChannelConfig, Codel, Fec, Order, Repairs, SlacpConfig};
+pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs, SlacpConfig};
 pub use end::{ChannelStats, End, Input, Output, Released, Stats};
 pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};

@@ -27,7 +27,11 @@ struct Slot {
     len: u32,
     behind: u32,
     state: State,
+    /// Transmissions that count towards the most that the channel allows: all but copies.
     transmissions: u32,
+    /// Transmissions without a verdict.
+    flying: u32,
+    copies: u8,
 }
 
 /// What a transmission of this channel was.
@@ -64,6 +68,8 @@ pub(super) struct Outgoing {
     /// Bytes of the packets in `slots` that are not done.
     held: (usize, u64),
     resend: VecDeque<u64>,
+    /// Packets that may be copied, and when, in order of time.
+    copies: VecDeque<(Time, u64)>,
     /// The last packet of each flow.
     flows: BTreeMap<u64, u64>,
     next_purge: u64,
@@ -85,6 +91,7 @@ impl Outgoing {
             slots: VecDeque::new(),
             held: (0, 0),
             resend: VecDeque::new(),
+            copies: VecDeque::new(),
             flows: BTreeMap::new(),
             next_purge: MOST_WINDOW,
             blocks: config.fec.map(Blocks::new),
@@ -151,6 +158,7 @@ impl Outgoing {
             }
             slot.state = State::Flying;
             slot.transmissions += 1;
+            slot.flying += 1;
             self.stats.resent += 1;
             let &mut Slot { handle, len, behind, .. } = slot;
             let floor = self.first;
@@ -158,6 +166,50 @@ impl Outgoing {
             return Some(Going { seq, behind, len, handle, floor, sent });
         }
         None
+    }
+
+    /// When the next copy may go out, if the line is idle then.
+    pub(super) fn copy_at(&self) -> Option<Time> {
+        self.copies.front().map(|&(at, _)| at)
+    }
+
+    /// The next copy that may go out now.
+    pub(super) fn next_copy(&mut self, now: Time) -> Option<Going> {
+        let copies = self.config.copies?;
+        while let Some(&(at, seq)) = self.copies.front().filter(|(at, _)| *at <= now) {
+            debug_assert!(at <= now);
+            self.copies.pop_front();
+            let at = seq.checked_sub(self.first);
+            let Some(slot) = at.and_then(|at| self.slots.get_mut(at as usize)) else { continue };
+            if slot.state != State::Flying {
+                continue;
+            }
+            slot.copies += 1;
+            slot.flying += 1;
+            if slot.copies < copies.most {
+                self.copies.push_back((now + copies.interval, seq));
+            }
+            self.stats.copies += 1;
+            let &mut Slot { handle, len, behind, .. } = slot;
+            let floor = self.first;
+            let sent = Sent::Data { seq, block: None, floor };
+            return Some(Going { seq, behind, len, handle, floor, sent });
+        }
+        None
+    }
+
+    /// A packet has gone out for the first time: it may be copied from then on. What is done meanwhile is forgotten, so
+    /// that a line that is never idle keeps no more than its window.
+    fn may_copy(&mut self, now: Time, seq: u64) {
+        let Some(copies) = self.config.copies.filter(|copies| copies.most > 0) else { return };
+        while let Some(&(_, oldest)) = self.copies.front() {
+            let at = oldest.checked_sub(self.first);
+            if at.and_then(|at| self.slots.get(at as usize)).is_some_and(|slot| slot.state == State::Flying) {
+                break;
+            }
+            self.copies.pop_front();
+        }
+        self.copies.push_back((now + copies.interval, seq));
     }
 
     /// The next packet that goes out for the first time.
@@ -182,7 +234,18 @@ impl Outgoing {
             let sent = Sent::Data { seq, block: None, floor };
             return Some(Going { seq, behind, len, handle, floor, sent });
         }
-        self.slots.push_back(Slot { handle, len, behind, state: State::Flying, transmissions: 1 });
+        self.slots.push_back(Slot {
+            handle,
+            len,
+            behind,
+            state: State::Flying,
+            transmissions: 1,
+            flying: 1,
+            copies: 0,
+        });
+        if self.config.arq.is_some() {
+            self.may_copy(now, seq);
+        }
         self.held = (self.held.0 + 1, self.held.1 + len as u64);
         let mut sealed = None;
         let block = self.blocks.as_mut().map(|blocks| {
@@ -259,6 +322,10 @@ impl Outgoing {
                 if let (Some(id), Some(blocks)) = (block, &mut self.blocks) {
                     blocks.on_source(id, lost);
                 }
+                let slot = seq.checked_sub(self.first).and_then(|at| self.slots.get_mut(at as usize));
+                if let Some(slot) = slot {
+                    slot.flying -= 1;
+                }
                 if lost {
                     let waits =
                         block.is_some_and(|id| self.blocks.as_mut().is_some_and(|blocks| blocks.may_repair(id)));
@@ -280,7 +347,8 @@ impl Outgoing {
     fn on_lost(&mut self, seq: u64, waits: bool, outputs: &mut VecDeque<Output>) {
         let Some(arq) = self.config.arq else { return };
         let Some(slot) = seq.checked_sub(self.first).and_then(|at| self.slots.get_mut(at as usize)) else { return };
-        if slot.state == State::Done {
+        if slot.state == State::Done || slot.flying > 0 {
+            // A copy is on its way: its verdict decides.
             return;
         }
         if waits {

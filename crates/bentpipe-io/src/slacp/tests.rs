@@ -17,6 +17,7 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 
 const CHANNEL: ChannelConfig = ChannelConfig {
     arq: None,
+    copies: None,
     fec: None,
     order: Order::Flow,
     priority: 0,

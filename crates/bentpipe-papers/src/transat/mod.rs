@@ -1,14 +1,17 @@
 //! The study of Astuti and Kojo: TCP over a GEO link with error bursts, with and without the S-LACP link protocol.
 //!
-//! S-LACP is imitated as in the paper: fewer packets are lost in a burst, and the link is slower by one round trip.
+//! S-LACP is imitated as in the paper: fewer packets are lost in a burst, and the link is slower by one round trip. Then
+//! come the runs with S-LACP itself, which the paper did not have.
 //!
 //! Reading order: `setting` the worlds; `lab` makes the runs; `single` tables 1 and 2; `replicated` tables 3 to 14;
-//! `record` the watcher, `figures` and `drawing`; `claims` the statements; `seen`
+//! `layer` and `layered` S-LACP itself; `record` the watcher, `figures` and `drawing`; `claims` the statements; `seen`
 //! where the rest of the paper can be seen.
 
 mod claims;
 mod figures;
 mod lab;
+mod layer;
+mod layered;
 mod record;
 mod replicated;
 mod seen;
@@ -37,6 +40,7 @@ pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec
         }
         if options.everything() {
             rows.extend(claims::rows(&lab)?);
+            rows.extend(layered::rows(&lab)?);
             rows.extend(inventory::rows(&TRANSAT, seen::SEEN, &general, rows)?);
         }
         Ok(())

@@ -8,14 +8,15 @@ use crate::published::TRANSAT_TABLES;
 use crate::reproduce::ReproduceError;
 use bentpipe_study::stats::Sample;
 
-const IMITATED: &str = "the protocol is there (T-M01), but these runs have not been made with it";
-
 pub(super) const SEEN: &[(&str, Seen)] = &[
     ("T-N01", Seen::Works("scenarios/transat.toml, drawn as T-F01")),
     ("T-N02", Seen::Works("scenarios/transat.toml; --set links.sat.forward.queue.limit=\"199 packets\"")),
     (
         "T-N03",
-        Seen::Partly("scenarios/transat-bursts.toml without, transat-slacp.toml with S-LACP as the paper imitates it"),
+        Seen::Works(
+            "scenarios/transat-bursts.toml without, transat-slacp.toml with S-LACP as the paper imitates it, \
+             transat-layer.toml with S-LACP itself",
+        ),
     ),
     ("T-N04", Seen::Missing("the paper names it as future work; a link more in a scenario would do")),
     ("T-M01", Seen::Works("engine::slacp, over two links by a scenario's `[[layers]]`: scenarios/slacp-geo.toml")),
@@ -33,7 +34,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ),
     ("T-M06", Seen::Works("`order` per flow; engine tests another_flow_does_not_wait, whole_in_order_once")),
     ("T-M07", Seen::Works("`release_rate`; engine test release_after_a_repair_is_paced")),
-    ("T-M08", Seen::Partly("as 1, 2 and 3 extra round trips: T-C27, T-C28, T-C34")),
+    ("T-M08", Seen::Parts("T-E17")),
     ("T-M09", Seen::Rows(&["T-T04", "T-T05", "T-C26"])),
     ("T-M10", Seen::Works("variant `ref`: T-T01, column Ref")),
     ("T-M11", Seen::Works("variant `ref-iw4`: T-T01, column Ref_IW4")),
@@ -71,10 +72,10 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("T-E14", Seen::Rows(&["T-C27", "T-C28"])),
     ("T-E15", Seen::Rows(&["T-C29"])),
     ("T-E16", Seen::Rows(&["T-C30", "T-C31"])),
-    ("T-E17", Seen::Missing(IMITATED)),
+    ("T-E17", Seen::Parts("T-E17")),
     ("T-E18", Seen::Rows(&["T-C32"])),
     ("T-E19", Seen::Rows(&["T-C10"])),
-    ("T-E20", Seen::Missing(IMITATED)),
+    ("T-E20", Seen::Parts("T-E20")),
     ("T-E21", Seen::Unprinted(cbr_sweep)),
     ("T-Q01", Seen::Works("scenarios/transat*.toml: `bytes = \"1042 segments\"` of 960 B")),
     (
@@ -111,7 +112,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ),
     ("T-Q08", Seen::Rows(&["T-C26", "T-F08"])),
     ("T-Q09", Seen::Partly("together at t = 0 and without jitter, by search: scenarios/transat-four-flows.toml")),
-    ("T-Q10", Seen::Missing(IMITATED)),
+    ("T-Q10", Seen::Works("docs/specs/slacp.md; with the settings of scenarios/transat-layer.toml in T-E17")),
     ("T-Q11", Seen::Works("slips of the print; rows and figures are compared by what they show, T-F02 and T-T01")),
 ];
 

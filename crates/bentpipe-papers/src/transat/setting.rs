@@ -9,6 +9,8 @@ use bentpipe_engine::link::{ChannelConfig, ExtraDelay, LossConfig};
 use bentpipe_engine::units::{Duration, Probability};
 use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario};
 
+use super::layer::Layer;
+
 const ONE_FLOW: &str = include_str!("../../../../scenarios/transat.toml");
 const ONE_FLOW_AND_CBR: &str = include_str!("../../../../scenarios/transat-cbr.toml");
 const FOUR_FLOWS_AND_CBR: &str = include_str!("../../../../scenarios/transat-four-flows.toml");
@@ -17,6 +19,9 @@ const BURSTS: &str = include_str!("../../../../scenarios/transat-bursts.toml");
 
 /// The link that everything is about: Satellite Node 1 to Satellite Node 2.
 pub(super) const BOTTLENECK: &str = "sat/forward";
+
+/// The way back over it.
+pub(super) const BOTTLENECK_BACK: &str = "sat/backward";
 
 /// The columns of the paper's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +133,17 @@ pub(super) struct Setting {
     frto: bool,
     shared_with_second: bool,
     tick_ms: Option<u16>,
+    layer: Option<Layer>,
+    voice: Option<Voice>,
+}
+
+/// 64 kbit/s beside the transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// In the channel of the layer for what is urgent.
+    Urgent,
+    /// In that of the data.
+    WithData,
 }
 
 impl Setting {
@@ -157,6 +173,8 @@ impl Setting {
             frto: false,
             shared_with_second: false,
             tick_ms: None,
+            layer: None,
+            voice: None,
         }
     }
 
@@ -190,6 +208,16 @@ impl Setting {
     /// Bursts at random times; 0 ms is the paper's link without S-LACP.
     pub(super) fn with_bursts(self, loss_percent: u8, extra_ms: u16) -> Self {
         Setting { bursts: Bursts::Random { loss_percent, extra_ms }, ..self }
+    }
+
+    /// The paper's bursts, in which all is lost, under S-LACP itself.
+    pub(super) fn with_lost_bursts_under(self, layer: Layer) -> Self {
+        Setting { layer: Some(layer), ..self.with_bursts(100, 0) }
+    }
+
+    /// A voice flow (G.711: 160 B every 20 ms, with IP, UDP and RTP 200 B) beside one transfer.
+    pub(super) fn with_voice(self, voice: Voice) -> Self {
+        Setting { cbr_kbps: Some(80), voice: Some(voice), ..self }
     }
 
     /// One burst; its start and length in microseconds.
@@ -246,6 +274,10 @@ impl Setting {
         if let Some(kbps) = self.cbr_kbps {
             set.push(("flows.cbr.rate", format!("{kbps} kbit/s")));
         }
+        if let Some(voice) = self.voice {
+            set.push(("flows.cbr.packet", "200 B".into()));
+            set.push(("flows.cbr.dscp", if voice == Voice::Urgent { "46" } else { "0" }.into()));
+        }
         if !self.scaling {
             set.push(("tcp.window_clamp", format!("{} segments", Self::WINDOW_WITHOUT_SCALING)));
         }
@@ -280,6 +312,9 @@ impl Setting {
                 flow.start += Self::PAUSE;
                 flow
             }));
+        }
+        if let Some(layer) = self.layer {
+            layer.cover(&mut scenario);
         }
         let (channel, loss_percent, extra_ms) = match self.bursts {
             Bursts::None => return scenario,
@@ -328,6 +363,12 @@ impl fmt::Display for Setting {
         }
         if self.frto {
             write!(f, ", F-RTO")?;
+        }
+        if let Some(voice) = self.voice {
+            write!(f, ", voice {}", if voice == Voice::Urgent { "in its own channel" } else { "with the data" })?;
+        }
+        if let Some(layer) = &self.layer {
+            write!(f, ", {layer}")?;
         }
         match &self.bursts {
             Bursts::None => Ok(()),

@@ -24,6 +24,8 @@ pub struct ChannelSummary {
     pub lost_frames: u64,
     /// Frames sent again.
     pub resent_frames: u64,
+    /// Frames sent again into an idle line, before they could be known to be lost.
+    pub copied_frames: u64,
     /// Repair frames sent.
     pub repair_frames: u64,
     /// Packets that were computed from repair frames at the far end.
@@ -53,7 +55,7 @@ pub(super) fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<Channe
         for side in 0..2 {
             let pairs = ends[side].channels.iter().zip(&ends[1 - side].channels);
             for ((here, there), channel) in pairs.zip(&spec.channels).filter(|((here, _), _)| here.packets > 0) {
-                let ChannelStats { packets, dropped_full, dropped_early, lost, resent, repairs, .. } = *here;
+                let ChannelStats { packets, dropped_full, dropped_early, lost, resent, copies, repairs, .. } = *here;
                 all.push(ChannelSummary {
                     layer: spec.name.clone(),
                     link: scenario.links[spec.over[side]].name.clone(),
@@ -63,6 +65,7 @@ pub(super) fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<Channe
                     dropped_early,
                     lost_frames: lost,
                     resent_frames: resent,
+                    copied_frames: copies,
                     repair_frames: repairs,
                     recovered: there.recovered,
                     delivered: there.delivered,

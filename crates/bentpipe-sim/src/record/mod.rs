@@ -23,7 +23,7 @@ pub use comparison::{Comparison, Measure, Ratio, VariantRow};
 pub use outlook::{FlowOutlook, Outlook, QueueOutlook};
 pub use pcap::{Pcap, Snap};
 pub use sequence::{FlowTrace, Point, QueuePoint, Sequence, WindowPoint};
-pub use summary::{Drops, FlowSummary, LegSummary, LinkSummary, Summary};
+pub use summary::{DelaySummary, Drops, FlowSummary, LegSummary, LinkSummary, Summary};
 pub use tap::{Tap, UnknownTap};
 
 /// The same error with the file in its words, unless it is there already.

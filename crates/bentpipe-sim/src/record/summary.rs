@@ -11,6 +11,7 @@ use bentpipe_study::topology;
 use serde::Serialize;
 
 use super::channels::{ChannelSummary, channels};
+use crate::delays::Delays;
 use crate::run::RunResult;
 use crate::world::FlowResult;
 
@@ -80,8 +81,39 @@ pub struct FlowSummary {
     /// of the flow are those of the leg that the data begins on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub legs: Vec<LegSummary>,
+    /// How long its datagrams were on their way; `None` where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<DelaySummary>,
     /// Why it was given up, if it was.
     pub aborted: Option<&'static str>,
+}
+
+/// One-way delays of datagrams that arrived, to three digits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DelaySummary {
+    /// Datagrams that arrived.
+    pub packets: u64,
+    /// The mean, seconds.
+    pub mean_s: f64,
+    /// The delay that half of them did not exceed, seconds.
+    pub median_s: f64,
+    /// The delay that 99 in 100 did not exceed, seconds.
+    pub p99_s: f64,
+    /// The longest, seconds.
+    pub longest_s: f64,
+}
+
+impl DelaySummary {
+    fn new(delays: &Delays) -> Option<Self> {
+        let seconds = |q| delays.quantile(q).map(Duration::as_secs_f64);
+        Some(DelaySummary {
+            packets: delays.count(),
+            mean_s: delays.mean()?.as_secs_f64(),
+            median_s: seconds(0.5)?,
+            p99_s: seconds(0.99)?,
+            longest_s: seconds(1.0)?,
+        })
+    }
 }
 
 /// One leg of a flow that is split.
@@ -206,6 +238,7 @@ impl FlowSummary {
                 FlowKind::Tcp(tcp) => leg_summaries(scenario, spec, tcp, flow),
                 FlowKind::Stp(_) | FlowKind::Udp(_) => Vec::new(),
             },
+            delay: flow.delays.as_ref().and_then(DelaySummary::new),
             aborted: flow.aborted.map(|abort| match abort {
                 Abort::Refused => "refused",
                 Abort::Reset => "reset",

@@ -256,8 +256,8 @@ pub(crate) const LAYER: &[Field] = &[
         "channels",
         Shape::List(&Shape::Table(CHANNEL)),
         "Logical channels; a packet takes the first that matches, else the last. If not given: `urgent` for expedited \
-         forwarding (FEC, no order, first), `acks` for bare acknowledgements (sent once), and `bulk` for all else (ARQ \
-         and FEC, order per flow).",
+         forwarding (FEC, no order, first), `acks` for bare acknowledgements (sent once), and `bulk` for all else (ARQ, \
+         copies into an idle line and FEC, order per flow).",
     ),
 ];
 
@@ -280,6 +280,12 @@ pub(crate) const CHANNEL: &[Field] = &[
         "ARQ: how often a frame is sent at most, the first time included; \"off\" sends it once and keeps nothing. 8 if \
          not given.",
     ),
+    field(
+        "copies",
+        Shape::Any(&[Shape::Choice(&["off", "auto"]), Shape::Table(COPIES)]),
+        "Packets without an answer go out again into an idle line. \"auto\": each quarter of the link's round trip, three \
+         times at most. Off if not given.",
+    ),
     field("fec", Shape::Any(&[Shape::Choice(OFF), Shape::Table(CHANNEL_FEC)]), "Erasure code; off if not given."),
     field("order", Shape::Choice(ORDERS), "What is kept in order at the receiver; \"flow\" if not given."),
     field("priority", Shape::Count(Counted::new("", 0, 255)), "Lower goes first, always; 0 if not given."),
@@ -292,6 +298,12 @@ pub(crate) const CHANNEL: &[Field] = &[
         "Active queue management (RFC 8289). \"auto\": a target of one round trip of the link, an interval of two. Off \
          if not given.",
     ),
+];
+
+/// Transmissions into an idle line.
+pub(crate) const COPIES: &[Field] = &[
+    field("interval", Shape::DURATION, "From one transmission of a packet to the next, at least."),
+    field("most", Shape::Count(Counted::new("copies", 1, 255)), "Copies of a packet, at most."),
 ];
 
 /// What a packet must be like.

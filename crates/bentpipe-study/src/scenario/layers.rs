@@ -2,12 +2,12 @@
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Fec, Order, Repairs, SlacpConfig};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Duration, Rate};
 
 use super::document::Value;
 use super::error::Problems;
-use super::grammar::{CHANNEL, CHANNEL_FEC, CODEL, LAYER, MATCH, OFF, ORDERS, REPAIRS};
+use super::grammar::{CHANNEL, CHANNEL_FEC, CODEL, COPIES, LAYER, MATCH, OFF, ORDERS, REPAIRS};
 use super::links::{self, Network};
 use super::reader::Item;
 use super::shape::{Counted, Shape};
@@ -53,6 +53,8 @@ pub struct ChannelSpec {
     pub limit: Option<QueueLimit>,
     /// Whether CoDel's times follow from the link's.
     pub auto_codel: bool,
+    /// Whether the times of copies do.
+    pub auto_copies: bool,
 }
 
 impl LayerSpec {
@@ -86,6 +88,10 @@ impl LayerSpec {
             if spec.auto_codel {
                 config.codel = Some(Codel { target: rtt, interval: rtt.saturating_mul(2) });
             }
+            if spec.auto_copies {
+                // The last one goes before the first word of a loss can come, a round trip after it.
+                config.copies = Some(Copies { interval: rtt.div_floor(4), most: 3 });
+            }
             config
         };
         SlacpConfig {
@@ -115,6 +121,7 @@ fn six_fifths(rate: Rate) -> Rate {
 
 const PLAIN: ChannelConfig = ChannelConfig {
     arq: Some(Arq { transmissions: Some(LayerSpec::TRANSMISSIONS) }),
+    copies: None,
     fec: None,
     order: Order::Flow,
     priority: 0,
@@ -144,6 +151,7 @@ fn default_channels() -> Vec<ChannelSpec> {
         config,
         limit: None,
         auto_codel: false,
+        auto_copies: config.arq.is_some(),
     };
     vec![spec("urgent", vec![expedited], urgent), spec("acks", vec![bare], acks), spec("bulk", vec![], bulk)]
 }
@@ -259,8 +267,14 @@ fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<[
 fn channel(item: &Item<'_>, over: &[usize; 2], network: &Network, problems: &mut Problems) -> Option<ChannelSpec> {
     let view = item.table(CHANNEL, problems)?;
     let name = view.require("name", problems).and_then(|item| item.name(problems));
-    let mut spec =
-        ChannelSpec { name: name?.to_owned(), rules: Vec::new(), config: PLAIN, limit: None, auto_codel: false };
+    let mut spec = ChannelSpec {
+        name: name?.to_owned(),
+        rules: Vec::new(),
+        config: PLAIN,
+        limit: None,
+        auto_codel: false,
+        auto_copies: false,
+    };
     if let Some(item) = view.get("match") {
         let rules = item.list(&Shape::List(&Shape::Table(MATCH)), problems)?;
         spec.rules = rules.iter().map(|item| rule(item, problems)).collect::<Option<_>>()?;
@@ -274,6 +288,17 @@ fn channel(item: &Item<'_>, over: &[usize; 2], network: &Network, problems: &mut
                 Some(Arq { transmissions: Some(count as u32) })
             }
         };
+    }
+    if let Some(item) = view.get("copies") {
+        match &item.node.value {
+            Value::Table(_) => spec.config.copies = Some(copies(&item, problems)?),
+            _ => spec.auto_copies = item.choice(&["off", "auto"], problems)? == "auto",
+        }
+        if spec.config.arq.is_none() && (spec.auto_copies || spec.config.copies.is_some()) {
+            let expected = "`copies` where there is retransmission".to_owned();
+            item.refuse(problems, "a channel with transmissions = \"off\" keeps nothing to copy", Some(expected));
+            return None;
+        }
     }
     if let Some(item) = view.get("fec") {
         spec.config.fec = match &item.node.value {
@@ -349,6 +374,13 @@ fn fec(item: &Item<'_>, problems: &mut Problems) -> Option<Fec> {
         fec.repairs = if item.choice(REPAIRS, problems)? == "spare" { Repairs::Spare } else { Repairs::Prompt };
     }
     Some(fec)
+}
+
+fn copies(item: &Item<'_>, problems: &mut Problems) -> Option<Copies> {
+    let view = item.table(COPIES, problems)?;
+    let interval = view.require("interval", problems).and_then(|item| item.duration(problems));
+    let most = view.require("most", problems).and_then(|item| item.count(Counted::new("copies", 1, 255), problems));
+    Some(Copies { interval: interval?, most: most? as u8 })
 }
 
 fn codel(item: &Item<'_>, problems: &mut Problems) -> Option<Codel> {

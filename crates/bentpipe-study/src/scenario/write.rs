@@ -175,6 +175,11 @@ fn channel(spec: &ChannelSpec) -> Value {
         put("queue", limit(own));
     }
     put("counts_copies", Value::Boolean(config.limit_counts_copies));
+    let copies = match config.copies {
+        Some(copies) => table([("interval", duration(copies.interval)), ("most", integer(copies.most as u64))]),
+        None => text(if spec.auto_copies { "auto" } else { "off" }),
+    };
+    put("copies", copies);
     let codel = match config.codel {
         Some(codel) => table([("target", duration(codel.target)), ("interval", duration(codel.interval))]),
         None => text(if spec.auto_codel { "auto" } else { "off" }),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::NoProbe;
 use crate::link::QueueLimit;
-use crate::slacp::config::{Arq, ChannelConfig, Codel, Fec, Order, Repairs};
+use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs};
 use crate::units::Rate;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -19,6 +19,7 @@ fn at(ms: u64) -> Time {
 fn channel() -> ChannelConfig {
     ChannelConfig {
         arq: Some(Arq { transmissions: None }),
+        copies: None,
         fec: None,
         order: Order::Flow,
         priority: 0,
@@ -227,6 +228,51 @@ fn another_flow_does_not_wait() {
     assert_eq!(even, (0..40).step_by(2).collect::<Vec<_>>());
 }
 
+const COPIES: Copies = Copies { interval: Duration::from_millis(100), most: 3 };
+
+#[test]
+fn an_idle_line_spares_the_round_trip() {
+    let mut pair = Pair::new(&config(vec![ChannelConfig { copies: Some(COPIES), ..channel() }]));
+    // Frames 5 to 9 are lost, and of their copies those in the next 150 ms: all 100 ms after the first.
+    let fade = |side, n, _: &Frame| if side == 0 && (5..10).contains(&n) { Fate::Lost } else { Fate::Arrives };
+    pair.run(&bulk(10), at(5000), fade);
+    assert_eq!(pair.handles(), (0..10).collect::<Vec<_>>());
+    // The fifth frame began at 5 ms; its copy 100 ms later, behind those of the five before it, which are due earlier.
+    assert_eq!(pair.delivered[5].0, at(105 + 250));
+    let stats = pair.ends[0].stats().channels[0];
+    assert_eq!((stats.resent, stats.lost), (0, 5), "the copy's arrival came before anything else was to be done");
+    assert!(stats.copies <= 30 && stats.copies >= 10, "{stats:?}");
+    assert_eq!(pair.ends[1].stats().channels[0].delivered, 10);
+}
+
+#[test]
+fn copies_take_only_what_is_left_of_the_line() {
+    let times = [None, Some(COPIES)].map(|copies| {
+        let mut pair = Pair::new(&config(vec![ChannelConfig { copies, ..channel() }]));
+        // A packet of 1 ms each millisecond: the line is never idle, until the last has gone.
+        let packets: Vec<_> = (0..2000).map(|n| (at(n), 0, 976, 7)).collect();
+        pair.run(&packets, at(5000), |_, _, _| Fate::Arrives);
+        pair.delivered.last().map(|&(time, _)| time)
+    });
+    assert_eq!(times[0], times[1]);
+    let mut pair = Pair::new(&config(vec![ChannelConfig { copies: Some(COPIES), ..channel() }]));
+    pair.run(&bulk(2000), at(1999), |_, _, _| Fate::Arrives);
+    // The last packet begins at 1999 ms: until then nothing but packets went out.
+    assert_eq!(pair.ends[0].stats().channels[0].copies, 0);
+}
+
+#[test]
+fn a_copy_that_is_lost_too_is_made_good() {
+    let mut pair = Pair::new(&config(vec![ChannelConfig { copies: Some(COPIES), ..channel() }]));
+    // The packets and all thirty copies of them are lost; what goes out again after that is not.
+    let fade = |side, n, _: &Frame| if side == 0 && n < 40 { Fate::Lost } else { Fate::Arrives };
+    pair.run(&bulk(10), at(20_000), fade);
+    let lost = pair.ends[0].stats().channels[0].lost;
+    assert_eq!(pair.handles(), (0..10).collect::<Vec<_>>());
+    assert!(lost >= 40 && pair.truth.is_empty(), "{lost}");
+    assert!(pair.released.values().all(|&how| how == Released::Acknowledged));
+}
+
 #[test]
 fn release_after_a_repair_is_paced() {
     let pace = SlacpConfig { release_rate: Rate::from_bits_per_second(16_000_000), ..config(vec![channel()]) };
@@ -424,11 +470,11 @@ proptest! {
     /// is released once; nothing stays behind.
     #[test]
     fn whole_in_order_once(
-        there in fates(), back in fates(), flows in 1u64..5, fec: bool, in_channel: bool, pace: bool,
+        there in fates(), back in fates(), flows in 1u64..5, fec: bool, in_channel: bool, pace: bool, copies: bool,
         reordering in 0u64..4, spread in 0u64..30, window in 5u32..300,
     ) {
         let order = if in_channel { Order::Channel } else { Order::Flow };
-        let one = ChannelConfig { fec: fec.then_some(FEC), order, ..channel() };
+        let one = ChannelConfig { copies: copies.then_some(COPIES), fec: fec.then_some(FEC), order, ..channel() };
         let mut settings = SlacpConfig { reordering, window, ..config(vec![one]) };
         settings.release_rate = if pace { Rate::from_bits_per_second(12_000_000) } else { None };
         let mut pair = Pair::new(&settings);
@@ -452,10 +498,12 @@ proptest! {
     /// With bounded persistence what arrives is in order, and what does not is skipped: nothing waits for ever.
     #[test]
     fn all_is_delivered_or_skipped(
-        there in fates(), back in fates(), flows in 1u64..5, fec: bool, transmissions in prop::option::of(1u32..4),
+        there in fates(), back in fates(), flows in 1u64..5, fec: bool, copies: bool,
+        transmissions in prop::option::of(1u32..4),
     ) {
         let arq = transmissions.map(|n| Arq { transmissions: Some(n) });
-        let one = ChannelConfig { arq, fec: fec.then_some(FEC), ..channel() };
+        let copies = copies.then_some(COPIES).filter(|_| arq.is_some());
+        let one = ChannelConfig { arq, copies, fec: fec.then_some(FEC), ..channel() };
         let mut pair = Pair::new(&config(vec![one]));
         let packets: Vec<_> = (0..200).map(|n| (at(n * 5), 0, 100 + n as u32, n % flows)).collect();
         pair.run(&packets, at(600_000), |side, n, _| {

@@ -18,10 +18,10 @@ use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
 
 /// What a check found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Finding {
     /// The number that the claim is about.
-    number: Option<f64>,
+    number: f64,
     /// Whether all else that the claim states holds.
     holds: bool,
     /// Whether the ordering or the size is right where the number is not.
@@ -32,12 +32,7 @@ pub(super) struct Finding {
 
 impl Finding {
     fn new(number: f64, note: impl Into<String>) -> Self {
-        Finding { number: Some(number), holds: true, shape: false, note: note.into() }
-    }
-
-    /// The claim cannot be tested, and why.
-    fn not_testable(reason: &str) -> Self {
-        Finding { note: reason.into(), ..Finding::default() }
+        Finding { number, holds: true, shape: false, note: note.into() }
     }
 
     /// The claim needs this as well.
@@ -51,10 +46,12 @@ impl Finding {
     }
 
     fn verdict(&self, claim: &Claim) -> Verdict {
-        match self.number {
-            Some(number) if self.holds && claim.holds_for(number) => Verdict::Match,
-            Some(_) if self.shape => Verdict::Shape,
-            _ => Verdict::Differs,
+        if self.holds && claim.holds_for(self.number) {
+            Verdict::Match
+        } else if self.shape {
+            Verdict::Shape
+        } else {
+            Verdict::Differs
         }
     }
 }
@@ -104,12 +101,8 @@ fn row(lab: &Lab<'_>, id: &str, check: Check) -> Result<Row, ReproduceError> {
     let claim = TRANSAT.claim(id).expect("a check for each published claim");
     let finding = check(lab)?;
     let verdict = finding.verdict(claim);
-    let why = if finding.number.is_some() {
-        format!("{}. Allowed: {} ({})", finding.note, claim.tolerance, claim.derivation)
-    } else {
-        finding.note
-    };
-    Ok(Row::new(id, claim.text.as_str(), claim.value, finding.number, &claim.unit)
+    let why = format!("{}. Allowed: {} ({})", finding.note, claim.tolerance, claim.derivation);
+    Ok(Row::new(id, claim.text.as_str(), claim.value, Some(finding.number), &claim.unit)
         .within(claim.low, claim.high)
         .judged(verdict, why))
 }
@@ -144,6 +137,5 @@ mod tests {
         assert_eq!(Finding::new(high + 0.1, "").verdict(claim), Verdict::Differs);
         assert_eq!(Finding::new(high + 0.1, "").or_shape(true).verdict(claim), Verdict::Shape);
         assert_eq!(Finding::new(low, "").and(false).verdict(claim), Verdict::Differs);
-        assert_eq!(Finding::not_testable("not built").verdict(claim), Verdict::Differs);
     }
 }

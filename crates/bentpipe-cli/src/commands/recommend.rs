@@ -1,0 +1,191 @@
+//! `bentpipe recommend`: what to put on a path, how sure that is, and where it turns.
+
+use bentpipe_sim::recommend::{
+    Candidate, Dimension, Flip, Gain, Options, RecommendError, Recommendation, System, Verdict, equipped, recommend,
+};
+use bentpipe_study::report::write_whole;
+use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
+use bentpipe_study::stats::Sample;
+use serde::Serialize;
+
+use crate::args::{Recommend, World};
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::{interrupt, progress, source};
+
+/// Replications at each point of the search for where the answer turns: the verdict has more.
+const FLIP_REPS: u32 = 6;
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    remake: &'a Remake,
+    seed: u64,
+    reps: u32,
+    margin: f64,
+    #[serde(flatten)]
+    recommendation: &'a Recommendation,
+    scenario: String,
+}
+
+pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
+    let scenario = sized(args)?;
+    if let Some(path) = &args.write {
+        output::check_writable(path)?;
+    }
+    let remake = Remake::new(scenario.seed);
+    let bar = progress::steps(1);
+    interrupt::heed();
+    let options = Options {
+        reps: args.reps,
+        flip_reps: if args.no_flips { 0 } else { FLIP_REPS.min(args.reps) },
+        margin: args.margin,
+        threads: args.threads,
+        stop: interrupt::asked,
+    };
+    let found = recommend(&scenario, &options, &|what, done, of| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+        bar.set_message(what.to_owned());
+    });
+    bar.finish_and_clear();
+    let found = found.map_err(|error| match error {
+        RecommendError::Unfit(unfit) => Failure::usage(format!("{}: {unfit}", scenario.name), None),
+        RecommendError::Run(error) => Failure::broken(error),
+    })?;
+    if args.json {
+        let scenario = scenario.to_toml();
+        let (seed, reps, margin) = (remake.seed, args.reps, args.margin);
+        output::print_json(&Json { remake: &remake, seed, reps, margin, recommendation: &found, scenario })?;
+    } else {
+        output::print(&text(&scenario, &found, args, &remake))?;
+    }
+    if let (Some(path), Some(verdict)) = (&args.write, &found.verdict) {
+        let with = equipped(&scenario, verdict.system).map_err(|unfit| Failure::usage(unfit, None))?;
+        let comment = format!("# {}: {}\n# {}\n", scenario.name, verdict.system, remake.line());
+        write_whole(path, format!("{comment}{}", with.to_toml()).as_bytes()).map_err(Failure::broken)?;
+    }
+    if found.interrupted {
+        eprintln!("interrupted: the answer is of what was done by then");
+        return Ok(End::Interrupted);
+    }
+    if found.verdict.is_none() {
+        eprintln!("with no system did most transfers end within {} s", scenario.time_limit.as_secs_f64());
+        return Ok(End::Failed);
+    }
+    Ok(End::Done)
+}
+
+/// The scenario, its first transfer as long as was asked for.
+fn sized(args: &Recommend) -> Result<Scenario, Failure> {
+    let scenario = source::load(&args.world)?;
+    let Some(size) = &args.size else { return Ok(scenario) };
+    let transfer = scenario
+        .flows
+        .iter()
+        .find(|flow| matches!(flow.kind, FlowKind::Tcp(_)) && matches!(flow.kind.workload(), Some(Workload::Bulk(_))));
+    // A scenario without one is refused with better words.
+    let Some(transfer) = transfer else { return Ok(scenario) };
+    let mut world: World = args.world.clone();
+    world.sets.push((format!("flows.{}.bytes", transfer.name), size.clone()));
+    source::load(&world)
+}
+
+fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &Remake) -> String {
+    let limit = found.limit_s.map_or(String::new(), |limit| format!("; the links allow {limit:.2} s at best"));
+    let what =
+        format!("{}: {} of `{}` over `{}`{limit}", scenario.name, output::bytes(found.bytes), found.flow, found.link);
+    let rows = found.candidates.iter().map(|candidate| row(candidate, found));
+    let header =
+        ["system", "formulas (s)", "median (s)", "quartiles", "ended", "x limit", "chosen is faster (95 % CI)"];
+    let table = output::table(&header, 1, rows);
+    let verdict = found
+        .verdict
+        .as_ref()
+        .map_or(String::new(), |verdict| format!("\n\n{}", sentences(verdict, &found.flips, args)));
+    format!("{what}\n\n{table}{verdict}\n\n{}\n", remake.line())
+}
+
+fn row(candidate: &Candidate, found: &Recommendation) -> Vec<String> {
+    let name = candidate.system.name().to_owned();
+    if let Some(why) = &candidate.unfit {
+        return vec![name, "–".to_owned(), why.clone()];
+    }
+    let estimate = output::number(candidate.estimate_s, 1);
+    if candidate.hopeless {
+        return vec![name, estimate, "hopeless, not simulated".to_owned()];
+    }
+    let ended: Vec<f64> = candidate.times_s.iter().flatten().copied().collect();
+    let five = Sample::new(ended.clone()).ok().map(|sample| sample.five_numbers());
+    let gain = found.verdict.as_ref().and_then(|verdict| {
+        if verdict.system == candidate.system {
+            return Some("← chosen".to_owned());
+        }
+        verdict.gains.iter().find(|gain| gain.over == candidate.system).map(factor)
+    });
+    vec![
+        name,
+        estimate,
+        output::number(five.map(|five| five.median), 2),
+        five.map_or("–".to_owned(), |five| format!("{:.2} .. {:.2}", five.p25, five.p75)),
+        format!("{} of {}", ended.len(), candidate.times_s.len()),
+        output::number(five.zip(found.limit_s).map(|(five, limit)| five.median / limit), 2),
+        gain.unwrap_or_else(|| "–".to_owned()),
+    ]
+}
+
+fn factor(gain: &Gain) -> String {
+    format!("{:.2} x ({:.2} .. {:.2})", gain.factor, gain.low, gain.high)
+}
+
+fn sentences(verdict: &Verdict, flips: &[Flip], args: &Recommend) -> String {
+    let mut lines = vec![format!("Recommended: {}.", verdict.system)];
+    let over_plain = verdict.gains.iter().find(|gain| gain.over == System::Plain);
+    if let Some(gain) = over_plain {
+        lines.push(format!(
+            "  {} times as fast as plain TCP, faster in {} of {} pairs.",
+            factor(gain),
+            gain.wins,
+            gain.pairs
+        ));
+    }
+    if verdict.fastest != verdict.system {
+        let share = args.margin * 100.0;
+        lines.push(format!(
+            "  {} is the fastest, but by less than {share:.0} % with 95 % confidence, and changes more.",
+            verdict.fastest
+        ));
+    }
+    if !args.no_flips {
+        lines.push(match flips {
+            [] => "It stays so for any loss, length and delay that were tried.".to_owned(),
+            _ => "Where it turns:".to_owned(),
+        });
+        lines.extend(flips.iter().map(flip));
+    }
+    lines.join("\n")
+}
+
+fn flip(flip: &Flip) -> String {
+    let show = |value: f64| match flip.dimension {
+        Dimension::Loss => format!("{} %", significant(value * 100.0)),
+        Dimension::Size => output::bytes(value.round() as u64),
+        Dimension::Delay => format!("{} ms", significant(value * 1000.0)),
+    };
+    let what = match flip.dimension {
+        Dimension::Loss => "random loss",
+        Dimension::Size => "length of the transfer",
+        Dimension::Delay => "one-way delay of the satellite link",
+    };
+    let side = if flip.there > flip.here { "above" } else { "below" };
+    format!("  {what}: {side} {} (still here at {}) {}", show(flip.there), show(flip.here), flip.system)
+}
+
+/// Two significant digits.
+fn significant(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let decimals = (1 - value.abs().log10().floor() as i32).max(0) as usize;
+    format!("{value:.decimals$}")
+}

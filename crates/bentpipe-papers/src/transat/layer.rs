@@ -1,0 +1,89 @@
+//! S-LACP itself over the satellite link, where the paper imitates it.
+
+use std::fmt;
+
+use bentpipe_engine::slacp::{Arq, Fec, Repairs};
+use bentpipe_engine::units::Duration;
+use bentpipe_study::scenario::{LayerSpec, Scenario};
+
+use super::setting::{BOTTLENECK, BOTTLENECK_BACK};
+
+/// The layer is that of this file, its bulk channel changed.
+const FILE: &str = include_str!("../../../../scenarios/transat-layer.toml");
+
+/// The channel of all that is not urgent, the last one.
+const BULK: &str = "bulk";
+
+/// What is varied in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layer {
+    /// Times that a frame is sent again at most (T-M08).
+    pub(super) retransmissions: u32,
+    /// Whether repair frames go with the data.
+    pub(super) fec: bool,
+    /// Whether what waited for a repair is passed on at 1.25 of the line's rate, or at once.
+    pub(super) paced: bool,
+}
+
+impl Layer {
+    /// As in the file: one retransmission, paced, no repair frames.
+    pub(super) const PLAIN: Layer = Layer { retransmissions: 1, fec: false, paced: true };
+
+    /// Blocks of 60 packets: 0.24 s of the line. A burst of 0.1 s takes 25 of them, more than half of one takes all.
+    const FEC: Fec =
+        Fec { block: 60, interval: Duration::from_millis(100), most_overhead: 0.5, repairs: Repairs::Prompt };
+
+    /// Puts it over the satellite link of a world.
+    pub(super) fn cover(&self, scenario: &mut Scenario) {
+        let file = Scenario::parse(FILE, "scenarios/transat-layer.toml", &[]).expect("the tests read it");
+        let link = |name: &str| scenario.links.iter().position(|l| l.name == name).expect("each world has it");
+        let over = [link(BOTTLENECK), link(BOTTLENECK_BACK)];
+        let mut layer = LayerSpec { over, ..file.layers.into_iter().next().expect("the file has one") };
+        let bulk = layer.channels.last_mut().filter(|channel| channel.name == BULK).expect("the file's last channel");
+        bulk.config.arq = Some(Arq { transmissions: Some(1 + self.retransmissions) });
+        bulk.config.fec = self.fec.then_some(Self::FEC);
+        if !self.paced {
+            layer.release_rate = None;
+        }
+        scenario.layers.push(layer);
+    }
+
+    /// For ids.
+    pub(super) fn key(&self) -> String {
+        let fec = if self.fec { "-fec" } else { "" };
+        let paced = if self.paced { "-paced" } else { "" };
+        format!("R{}{fec}{paced}", self.retransmissions)
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fec = if self.fec { "with FEC" } else { "no FEC" };
+        let paced = if self.paced { "release paced" } else { "release at once" };
+        write!(f, "S-LACP, {} retransmissions, {fec}, {paced}", self.retransmissions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transat::setting::Setting;
+
+    #[test]
+    fn what_is_varied_arrives() {
+        let layer = Layer { retransmissions: 3, fec: true, paced: false };
+        for setting in [Setting::one_flow(), Setting::four_flows().with_cbr(800)] {
+            let scenario = setting.with_lost_bursts_under(layer).scenario();
+            let spec = &scenario.layers[0];
+            assert_eq!(spec.over.map(|link| scenario.links[link].name.as_str()), [BOTTLENECK, BOTTLENECK_BACK]);
+            let [end, _] = [0, 1].map(|side| spec.end(&scenario.links, side));
+            let bulk = end.channels.last().expect("there is one");
+            assert_eq!(bulk.arq, Some(Arq { transmissions: Some(4) }));
+            assert!(bulk.fec.is_some() && end.release_rate.is_none());
+            assert_eq!(bulk.limit, scenario.links[spec.over[0]].config.queue.limit, "the paper's 50 packets");
+        }
+        let plain = Setting::one_flow().with_lost_bursts_under(Layer::PLAIN).scenario();
+        let rate = plain.layers[0].end(&plain.links, 0).release_rate.expect("the file paces");
+        assert_eq!(rate.bits_per_second(), 2_500_000);
+    }
+}

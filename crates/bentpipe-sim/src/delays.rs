@@ -1,0 +1,63 @@
+//! How long datagrams were on their way.
+
+use bentpipe_engine::units::Duration;
+use hdrhistogram::Histogram;
+
+/// One-way delays of the datagrams of a flow that arrived, to three digits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delays {
+    nanoseconds: Histogram<u64>,
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        // Grows with the longest delay: a flow that has none takes a few hundred bytes.
+        Delays { nanoseconds: Histogram::new(3).expect("three digits are among those that can be had") }
+    }
+}
+
+impl Delays {
+    pub(crate) fn record(&mut self, delay: Duration) {
+        self.nanoseconds.record(delay.as_nanos()).expect("the histogram grows as needed");
+    }
+
+    /// Datagrams that arrived.
+    pub fn count(&self) -> u64 {
+        self.nanoseconds.len()
+    }
+
+    /// The delay that a share `q` of the datagrams did not exceed, 0 the least and 1 the longest; `None` if none
+    /// arrived.
+    pub fn quantile(&self, q: f64) -> Option<Duration> {
+        (self.count() > 0).then(|| Duration::from_nanos(self.nanoseconds.value_at_quantile(q)))
+    }
+
+    /// The mean delay; `None` if none arrived.
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count() > 0).then(|| Duration::from_nanos(self.nanoseconds.mean().round() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_the_delays_is_not_longer() {
+        let mut delays = Delays::default();
+        assert_eq!((delays.quantile(0.5), delays.mean()), (None, None));
+        for ms in 1..=100 {
+            delays.record(Duration::from_millis(ms));
+        }
+        // Three digits: a value is off by a thousandth at most.
+        let near = |q: f64, ms: f64| {
+            let found = delays.quantile(q).expect("there are some").as_secs_f64() * 1e3;
+            assert!((found / ms - 1.0).abs() <= 1e-3, "{q}: {found} ms, not {ms}");
+        };
+        near(0.0, 1.0);
+        near(0.5, 50.0);
+        near(0.99, 99.0);
+        near(1.0, 100.0);
+        assert_eq!(delays.count(), 100);
+    }
+}

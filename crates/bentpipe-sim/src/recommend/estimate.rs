@@ -1,0 +1,98 @@
+//! How long a transfer takes with each system, by formulas: what is hopeless need not be simulated.
+
+use bentpipe_engine::link::{ChannelConfig, LinkConfig};
+use bentpipe_engine::tcp::variant::Growth;
+use bentpipe_engine::units::Duration;
+use bentpipe_study::limit::{SegmentSize, flow_limit, mean_loss};
+use bentpipe_study::model::transfer;
+use bentpipe_study::scenario::{FlowKind, Scenario, Workload, mean_secs};
+use bentpipe_study::topology;
+
+use super::system::{Ground, System};
+
+/// What the formulas need to know of a path.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    segments: f64,
+    /// Round trip of the whole path, and of the satellite part of it, seconds.
+    rtt: f64,
+    satellite_rtt: f64,
+    /// Segments per second that the path carries without loss.
+    line: f64,
+    initial_window: f64,
+    /// Round trips in which congestion avoidance adds a segment: 1 where it counts bytes, else segments per ACK.
+    every: f64,
+    /// Packets lost at random, and all that are lost.
+    random: f64,
+    mean: f64,
+    /// Seconds from one outage to the next.
+    outages: Option<f64>,
+    /// The least that the links allow, seconds.
+    limit: f64,
+}
+
+/// Seconds for the transfer with that system; `None` where the formulas say nothing.
+pub(super) fn estimate(scenario: &Scenario, ground: &Ground, system: System) -> Option<f64> {
+    let facts = facts(scenario, ground)?;
+    let window = facts.line * facts.rtt;
+    let rounds = transfer::opening_rounds(facts.initial_window, window);
+    let by_tcp = |rate: f64| facts.rtt + transfer::time(facts.segments, rate, facts.rtt, facts.initial_window, rounds);
+    let time = match system {
+        System::Plain => {
+            let random = transfer::rate_under_loss(facts.random, facts.rtt, (2.0 * facts.rtt).max(1.0), facts.every);
+            let outages = facts.outages.map_or(0.0, |gap| {
+                facts.rtt + transfer::time_between_outages(facts.segments, window, gap, facts.rtt, facts.every)
+            });
+            by_tcp((facts.line * (1.0 - facts.mean)).min(random)).max(outages)
+        }
+        // The layer repairs, and costs what the losses cost; slow start is TCP's own.
+        System::Link => by_tcp(facts.line * (1.0 - facts.mean)),
+        // The window is open from the start; the last losses take a round trip of the satellite more.
+        System::Split | System::Both => {
+            let repair = if facts.mean > 0.0 { facts.satellite_rtt } else { 0.0 };
+            facts.limit + facts.segments * facts.mean / facts.line + repair
+        }
+    };
+    Some(time.max(facts.limit))
+}
+
+fn facts(scenario: &Scenario, ground: &Ground) -> Option<Facts> {
+    let flow = &scenario.flows[ground.flow];
+    let FlowKind::Tcp(tcp) = &flow.kind else { return None };
+    let Workload::Bulk(bytes) = tcp.workload else { return None };
+    let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
+    let wire = size.payload + size.headers;
+    let there = topology::forward_path(scenario, flow).ok()?;
+    let back = topology::return_path(scenario, flow).ok()?;
+    let delay = |path: &[usize]| path.iter().fold(Duration::ZERO, |sum, &n| sum + scenario.links[n].config.delay);
+    let satellite = &scenario.links[ground.there].config;
+    let satellite_back = ground.back.map_or(Duration::ZERO, |n| scenario.links[n].config.delay);
+    let line = topology::facts(scenario, &there, wire).bottleneck?.bits_per_second() as f64 / (8.0 * f64::from(wire));
+    let outages = match &satellite.channel {
+        ChannelConfig::OnOff { gap, burst } => Some(mean_secs(gap) + mean_secs(burst)),
+        ChannelConfig::Clear | ChannelConfig::Schedule(_) => None,
+    };
+    let arrives = |loss: fn(&LinkConfig, u32) -> f64| {
+        there.iter().map(|&n| 1.0 - loss(&scenario.links[n].config, wire)).product::<f64>()
+    };
+    let random = 1.0
+        - arrives(|link, wire| {
+            let calm = LinkConfig { channel: ChannelConfig::Clear, ..link.clone() };
+            mean_loss(&calm, wire)
+        });
+    Some(Facts {
+        segments: bytes.get().div_ceil(u64::from(size.payload)) as f64,
+        rtt: (delay(&there) + delay(&back)).as_secs_f64(),
+        satellite_rtt: (satellite.delay + satellite_back).as_secs_f64(),
+        line,
+        initial_window: f64::from(tcp.sender.variant.initial_window),
+        every: match tcp.sender.variant.growth {
+            Growth::Bytes(_) => 1.0,
+            Growth::PerAck => f64::from(tcp.receiver.ack.every.max(1)),
+        },
+        random,
+        mean: 1.0 - arrives(mean_loss),
+        outages,
+        limit: flow_limit(scenario, flow).ok()??.time?.as_secs_f64(),
+    })
+}

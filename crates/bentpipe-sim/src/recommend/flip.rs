@@ -1,0 +1,186 @@
+//! Where the choice turns: with more or less loss, a longer or shorter transfer, a satellite further away or nearer.
+//!
+//! From the scenario outwards in steps, until another system is chosen; then the step is halved, on a scale of ratios,
+//! until its ends are a fifth apart. Each point is decided as the choice itself is, with fewer replications.
+
+use bentpipe_engine::link::LinkConfig;
+use bentpipe_engine::units::{Bytes, Duration, Probability};
+use bentpipe_study::limit::flow_limit;
+use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
+use serde::Serialize;
+
+use super::{Ground, Options, Progress, RunError, System, candidates, verdict};
+
+/// What is varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dimension {
+    /// Packets lost at random on the satellite link, 0 to 1.
+    Loss,
+    /// Length of the transfer, bytes.
+    Size,
+    /// One-way delay of the satellite link, seconds.
+    Delay,
+}
+
+/// Between `here` and `there` another system becomes the choice.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Flip {
+    /// What is varied.
+    pub dimension: Dimension,
+    /// The last value at which the choice stands.
+    pub here: f64,
+    /// The first at which it does not.
+    pub there: f64,
+    /// What is chosen there.
+    pub system: System,
+}
+
+/// A value this many times another is looked at next.
+const STEP: f64 = 4.0;
+/// Ends of the answer are no further apart.
+const CLOSE: f64 = 1.25;
+
+impl Dimension {
+    const ALL: [Dimension; 3] = [Dimension::Loss, Dimension::Size, Dimension::Delay];
+
+    /// The values that are looked at: less than one packet in a million lost is none, and more than three in ten are no
+    /// link; 10 kB to 1 GB; 1 ms to 1 s.
+    const fn range(self) -> (f64, f64) {
+        match self {
+            Dimension::Loss => (1e-6, 0.3),
+            Dimension::Size => (1e4, 1e9),
+            Dimension::Delay => (1e-3, 1.0),
+        }
+    }
+
+    fn value(self, scenario: &Scenario, ground: &Ground) -> f64 {
+        let link = &scenario.links[ground.there].config;
+        match self {
+            Dimension::Loss => link.good.packet.get(),
+            Dimension::Size => match scenario.flows[ground.flow].kind.workload() {
+                Some(Workload::Bulk(bytes)) => bytes.get() as f64,
+                _ => 0.0,
+            },
+            Dimension::Delay => link.delay.as_secs_f64(),
+        }
+    }
+
+    fn set(self, scenario: &Scenario, ground: &Ground, value: f64) -> Scenario {
+        let mut changed = scenario.clone();
+        let both: Vec<usize> = [Some(ground.there), ground.back].into_iter().flatten().collect();
+        let before = scenario.links[ground.there].config.clone();
+        let mut each = |change: &dyn Fn(&mut LinkConfig)| {
+            for &link in &both {
+                change(&mut changed.links[link].config);
+            }
+        };
+        match self {
+            // The way back as well, where it was like the way there.
+            Dimension::Loss => each(&|link| {
+                if link.good == before.good {
+                    link.good.packet = Probability::new(value).expect("inside the range of losses");
+                }
+            }),
+            Dimension::Delay => each(&|link| {
+                if link.delay == before.delay {
+                    link.delay = Duration::from_nanos((value * 1e9).round() as u64);
+                }
+            }),
+            Dimension::Size => {
+                if let FlowKind::Tcp(tcp) = &mut changed.flows[ground.flow].kind {
+                    tcp.workload = Workload::Bulk(Bytes::new(value.round() as u64));
+                }
+            }
+        }
+        // Time enough for what is some hundred times worse than the limit.
+        let limit = flow_limit(&changed, &changed.flows[ground.flow]).ok().flatten().and_then(|limit| limit.time);
+        changed.time_limit = changed.time_limit.max(limit.unwrap_or_default().saturating_mul(500));
+        changed
+    }
+}
+
+/// Looks in each dimension, upwards and downwards.
+pub(super) fn search(
+    scenario: &Scenario,
+    ground: &Ground,
+    choice: System,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Vec<Flip>, RunError> {
+    let mut flips = Vec::new();
+    let searches: Vec<_> = Dimension::ALL.into_iter().flat_map(|d| [(d, false), (d, true)]).collect();
+    let of = searches.len();
+    for (n, (dimension, up)) in searches.into_iter().enumerate() {
+        progress("where it turns", n, of);
+        let at = |value: f64| {
+            let world = dimension.set(scenario, ground, value);
+            let all = candidates(&world, ground, options.flip_reps, options, &|_, _| ())?;
+            Ok(verdict::choose(&all, options.margin).map(|verdict| verdict.system))
+        };
+        flips.extend(outwards(dimension, dimension.value(scenario, ground), up, choice, options.stop, at)?);
+    }
+    Ok(flips)
+}
+
+fn outwards(
+    dimension: Dimension,
+    start: f64,
+    up: bool,
+    choice: System,
+    stop: fn() -> bool,
+    at: impl Fn(f64) -> Result<Option<System>, RunError>,
+) -> Result<Option<Flip>, RunError> {
+    let (least, most) = dimension.range();
+    // From no loss at all there is only up, beginning with what is next to none.
+    let mut here = start;
+    let next = |here: f64| match (here == 0.0, up) {
+        (true, true) => least,
+        (true, false) => f64::NAN,
+        (false, true) => here * STEP,
+        (false, false) => here / STEP,
+    };
+    let (mut there, system) = loop {
+        let there = next(here);
+        if stop() || !(least..=most).contains(&there) {
+            return Ok(None);
+        }
+        match at(there)? {
+            Some(system) if system != choice => break (there, system),
+            _ => here = there,
+        }
+    };
+    let mut system = system;
+    while here > 0.0 && (there / here).max(here / there) > CLOSE && !stop() {
+        let middle = (here * there).sqrt();
+        match at(middle)? {
+            Some(found) if found != choice => (there, system) = (middle, found),
+            _ => here = middle,
+        }
+    }
+    Ok(Some(Flip { dimension, here, there, system }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(start: f64, up: bool, turns: f64) -> Option<Flip> {
+        let at = |value: f64| Ok(Some(if value < turns { System::Plain } else { System::Link }));
+        let choice = if start < turns { System::Plain } else { System::Link };
+        outwards(Dimension::Loss, start, up, choice, || false, at).expect("nothing runs")
+    }
+
+    #[test]
+    fn the_turn_is_enclosed() {
+        for (start, up) in [(0.001, true), (0.1, false), (1e-5, true)] {
+            let flip = found(start, up, 0.02).expect("it turns");
+            let (low, high) = (flip.here.min(flip.there), flip.here.max(flip.there));
+            assert!(low < 0.02 && 0.02 <= high && high / low <= CLOSE, "{flip:?}");
+            assert_eq!(flip.system, if up { System::Link } else { System::Plain });
+        }
+        assert_eq!(found(0.001, false, 0.02), None, "downwards it stays");
+        assert_eq!(found(0.0, false, 0.02), None, "there is no less than nothing");
+        assert!(found(0.0, true, 0.02).is_some());
+    }
+}

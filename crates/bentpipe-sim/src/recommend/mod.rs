@@ -1,0 +1,180 @@
+//! What to put on a path: formulas first, then paired runs, then a verdict and where it would turn.
+//!
+//! The verdict is the system that changes least among those that are as good as the best: whose time is, with 95 %
+//! confidence, within a margin of the best one's. All systems of a replication meet the same fades.
+//!
+//! Reading order: `system` what can be put there, `estimate` the formulas, `verdict` the choice, `flip` where it turns.
+
+mod estimate;
+mod flip;
+mod system;
+mod verdict;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bentpipe_engine::NoProbe;
+use bentpipe_engine::units::Duration;
+use bentpipe_study::limit::flow_limit;
+use bentpipe_study::scenario::{Scenario, Workload};
+use serde::Serialize;
+
+use crate::run::{RunError, in_parallel, run_with};
+use crate::world::Timers;
+
+pub use flip::{Dimension, Flip};
+pub use system::{System, Unfit};
+pub use verdict::{Gain, Verdict};
+
+use system::Ground;
+
+/// An estimate so many times the least one is hopeless: formulas for the steady state can be wrong by some times on either
+/// side, and what is only slow is worth knowing.
+const HOPELESS: f64 = 30.0;
+
+/// How to go about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Replications for the verdict, at least 2.
+    pub reps: u32,
+    /// Replications at each point of the search for where it turns; 0 does not search.
+    pub flip_reps: u32,
+    /// What a system may be slower than the best and still be as good: 0.05 is 5 %.
+    pub margin: f64,
+    /// Runs at the same time (0: as many as there are cores); the results do not depend on it.
+    pub threads: usize,
+    /// Asked now and then whether to stop.
+    pub stop: fn() -> bool,
+}
+
+/// One system on the path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Which.
+    pub system: System,
+    /// Why it cannot be put there; the rest is `None` then.
+    pub unfit: Option<String>,
+    /// Time by the formulas, seconds.
+    pub estimate_s: Option<f64>,
+    /// Left out of the simulation, its estimate being hopeless.
+    pub hopeless: bool,
+    /// Times of the transfer by replication, seconds; `None` where it did not end.
+    pub times_s: Vec<Option<f64>>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recommendation {
+    /// Name of the transfer.
+    pub flow: String,
+    /// Its length, bytes.
+    pub bytes: u64,
+    /// Name of the satellite link.
+    pub link: String,
+    /// The least time that the links allow, seconds.
+    pub limit_s: Option<f64>,
+    /// The systems, in order.
+    pub candidates: Vec<Candidate>,
+    /// The choice; `None` if no transfer ended.
+    pub verdict: Option<Verdict>,
+    /// Where the choice turns.
+    pub flips: Vec<Flip>,
+    /// Whether the search was stopped before its end.
+    pub interrupted: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RecommendError {
+    /// Nothing to recommend for.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// The simulator cannot run at all.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Hears how many steps of how many are done.
+pub type Progress<'a> = &'a (dyn Fn(&str, usize, usize) + Sync);
+
+/// Recommends a system for the first TCP transfer of a scenario that describes the bare path.
+///
+/// # Errors
+/// No such transfer, something on the path already, ends that are not joined, threads that cannot be had.
+pub fn recommend(
+    scenario: &Scenario,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Recommendation, RecommendError> {
+    let ground = Ground::of(scenario)?;
+    let spec = &scenario.flows[ground.flow];
+    let Some(Workload::Bulk(bytes)) = spec.kind.workload() else { return Err(Unfit::NoTransfer.into()) };
+    let candidates = candidates(scenario, &ground, options.reps, options, &|done, of| progress("runs", done, of))?;
+    let verdict = verdict::choose(&candidates, options.margin);
+    let mut flips = Vec::new();
+    if let Some(verdict) = &verdict
+        && options.flip_reps > 0
+    {
+        flips = flip::search(scenario, &ground, verdict.system, options, progress)?;
+    }
+    Ok(Recommendation {
+        flow: spec.name.clone(),
+        bytes: bytes.get(),
+        link: scenario.links[ground.there].name.clone(),
+        limit_s: flow_limit(scenario, spec).ok().flatten().and_then(|limit| limit.time).map(Duration::as_secs_f64),
+        candidates,
+        verdict,
+        flips,
+        interrupted: (options.stop)(),
+    })
+}
+
+/// The scenario with that system on the path of its first transfer.
+///
+/// # Errors
+/// As [`recommend`], and a system that does not fit.
+pub fn equipped(scenario: &Scenario, system: System) -> Result<Scenario, Unfit> {
+    Ground::of(scenario)?.with(scenario, system)
+}
+
+/// Estimates all systems, and simulates those that are not hopeless.
+fn candidates(
+    scenario: &Scenario,
+    ground: &Ground,
+    reps: u32,
+    options: &Options,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<Candidate>, RunError> {
+    let worlds: Vec<_> = System::ALL.map(|system| ground.with(scenario, system)).into_iter().collect();
+    let estimates: Vec<_> = (System::ALL.iter().zip(&worlds))
+        .map(|(&system, world)| world.as_ref().ok().and_then(|_| estimate::estimate(scenario, ground, system)))
+        .collect();
+    let least = estimates.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    let hopeless: Vec<_> = estimates.iter().map(|estimate| estimate.is_some_and(|e| e > HOPELESS * least)).collect();
+    let runs: Vec<usize> = (0..worlds.len()).filter(|&n| worlds[n].is_ok() && !hopeless[n]).collect();
+    let seeds = 0..u64::from(reps);
+    let jobs: Vec<_> = seeds.flat_map(|n| runs.iter().map(move |&system| (n, system))).collect();
+    let (done, of) = (AtomicUsize::new(0), jobs.len());
+    let times = in_parallel(jobs, options.threads, |(n, system)| {
+        if (options.stop)() {
+            return Ok((system, None));
+        }
+        let world = worlds[system].as_ref().expect("only those that fit are run");
+        let seed = scenario.seed.wrapping_add(n);
+        let result = run_with(world, seed, &mut NoProbe, Timers::Lazy, |_| !(options.stop)())?;
+        let flow = &result.flows[ground.flow];
+        let time = flow.received_at.map(|end| end.saturating_since(flow.start).as_secs_f64());
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1, of);
+        Ok((system, Some(time)))
+    })?;
+    let all = System::ALL.into_iter().enumerate().map(|(n, system)| Candidate {
+        system,
+        unfit: worlds[n].as_ref().err().map(ToString::to_string),
+        estimate_s: estimates[n],
+        hopeless: hopeless[n],
+        times_s: times.iter().filter(|(of, _)| *of == n).filter_map(|(_, time)| *time).collect(),
+    });
+    Ok(all.collect())
+}
+
+#[cfg(test)]
+mod tests;

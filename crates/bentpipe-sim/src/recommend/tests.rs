@@ -1,0 +1,103 @@
+use super::*;
+
+fn scenario(loss: &str) -> Scenario {
+    let text = format!(
+        r#"
+        name = "t"
+        time_limit = "4000 s"
+        [tcp]
+        variant = "sack"
+        [[links]]
+        name = "internet"
+        between = ["server", "gateway"]
+        rate = "1 Gbit/s"
+        delay = "10 ms"
+        [[links]]
+        name = "sat"
+        between = ["gateway", "terminal"]
+        rate = "10 Mbit/s"
+        delay = "280 ms"
+        queue = "600 ms"
+        {loss}
+        [[links]]
+        name = "lan"
+        between = ["terminal", "client"]
+        rate = "1 Gbit/s"
+        delay = "1 ms"
+        [[flows]]
+        name = "download"
+        from = "server"
+        to = "client"
+        bytes = "5 MB"
+        "#
+    );
+    Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn options(reps: u32) -> Options {
+    Options { reps, flip_reps: 0, margin: 0.05, threads: 2, stop: || false }
+}
+
+fn ask(scenario: &Scenario) -> Recommendation {
+    recommend(scenario, &options(6), &|_, _, _| ()).expect("a bare path with a transfer")
+}
+
+#[test]
+fn loss_calls_for_help_and_the_simplest_that_helps_is_chosen() {
+    let lossy = ask(&scenario("loss = \"2 %\""));
+    let verdict = lossy.verdict.clone().expect("transfers end");
+    assert_ne!(verdict.system, System::Plain, "{lossy:?}");
+    let plain = &lossy.candidates[0];
+    let gain = verdict.gains.iter().find(|gain| gain.over == System::Plain);
+    // Either the formulas say that plain TCP is hopeless, or the runs say that it is slower.
+    assert!(plain.hopeless || gain.is_some_and(|gain| gain.low > 2.0), "{lossy:?}");
+    let limit = lossy.limit_s.expect("a bulk transfer has a limit");
+    assert!(lossy.candidates.iter().flat_map(|c| c.times_s.iter().flatten()).all(|&time| time >= limit));
+}
+
+#[test]
+fn every_system_carries_the_transfer() {
+    // Split flows under a layer too.
+    for world in [scenario(""), scenario("loss = \"1 %\"")] {
+        let ground = Ground::of(&world).expect("bare");
+        for system in System::ALL {
+            let with = ground.with(&world, system).expect("it fits");
+            let result = run_with(&with, 1, &mut NoProbe, Timers::Lazy, |_| true).expect("it runs");
+            let flow = &result.flows[0];
+            assert_eq!((flow.delivered, flow.aborted), (5_000_000, None), "{system}");
+            assert_eq!(flow.legs.len(), if system.splits() { 3 } else { 0 }, "{system}");
+            // What is recommended can be written down, read back, and is the same.
+            let again = Scenario::parse(&with.to_toml(), "again.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(again.to_toml(), with.to_toml(), "{system}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_bare_is_refused() {
+    let world = scenario("");
+    let ground = Ground::of(&world).expect("bare");
+    for (system, word) in [(System::Link, "layer"), (System::Split, "split already")] {
+        let with = ground.with(&world, system).expect("it fits");
+        let error = Ground::of(&with).expect_err("something is there").to_string();
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
+fn a_host_at_the_satellite_has_no_gateway() {
+    let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"280 \
+                ms\"\nqueue = \"600 ms\"\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nbytes = \"1 MB\"\n";
+    let world = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let answer = ask(&world);
+    let unfit: Vec<_> = answer.candidates.iter().map(|candidate| candidate.unfit.is_some()).collect();
+    assert_eq!(unfit, [false, false, true, true]);
+    assert!(matches!(answer.verdict.map(|verdict| verdict.system), Some(System::Plain | System::Link)));
+}
+
+#[test]
+fn the_same_on_any_number_of_threads() {
+    let world = scenario("loss = \"1 %\"");
+    let ask = |threads| recommend(&world, &Options { threads, ..options(4) }, &|_, _, _| ()).expect("it fits");
+    assert_eq!(ask(1), ask(3));
+}

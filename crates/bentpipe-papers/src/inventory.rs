@@ -48,7 +48,10 @@ pub(crate) fn rows(
             Seen::Parts(of) => {
                 let parts: Vec<_> = others.iter().filter(|row| is_part(&row.id, of)).collect();
                 let verdict = parts.iter().map(|row| row.verdict).max().unwrap_or(Verdict::Differs);
-                (verdict, format!("shown by the {} rows {of}/…", parts.len()))
+                let count = |verdict| parts.iter().filter(|row| row.verdict == verdict).count();
+                let counts = [Verdict::Match, Verdict::Shape, Verdict::Differs].map(count);
+                let [right, shape, wrong] = counts;
+                (verdict, format!("shown by the rows {of}/…: {right} match, {shape} shape, {wrong} differ"))
             }
             Seen::Unprinted(runs) => (Verdict::Match, runs(lab)?),
         };

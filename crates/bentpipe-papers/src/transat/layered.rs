@@ -65,8 +65,10 @@ fn median_row(lab: &Lab<'_>, variant: Variant, (strong, weak, bare): (u8, u8, u8
     let drops =
         |runs: &[RunResult], of: fn(&RunResult) -> u64| runs.iter().map(of).sum::<u64>() as f64 / runs.len() as f64;
     let imitation = lab.replications(&replicated::plan(strong).0.with_variant(variant))?;
+    let clean = lab.single(&replicated::plan(strong).0.with_variant(variant).without_bursts())?;
+    let clean = middle(picked(&clean, pick));
     let why = format!(
-        "imitated here with 100 / 25 / 1 % lost: {without:.2} / {as_weak:.2} / {as_strong:.2} s; should not be slower than \
+        "without errors {clean:.2} s here; imitated with 100 / 25 / 1 % lost: {without:.2} / {as_weak:.2} / {as_strong:.2} s; should not be slower than \
          the last, less what the range for samples of {} allows; the queue drops {:.0} packets per run, {:.0} under the \
          imitation, whose losses end slow start early; {}",
         TRANSAT_TABLES.replications,

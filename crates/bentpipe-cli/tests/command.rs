@@ -75,9 +75,19 @@ fn names(folder: &Path) -> Vec<String> {
 fn help_has_examples_that_are_taken() {
     let folder = folder();
     let help = ok(folder.path(), &["--help"]);
-    for word in
-        ["demo", "run", "compare", "reproduce", "model", "explain", "scenarios", "variants", "schema", "Exit codes"]
-    {
+    for word in [
+        "demo",
+        "run",
+        "compare",
+        "recommend",
+        "reproduce",
+        "model",
+        "explain",
+        "scenarios",
+        "variants",
+        "schema",
+        "Exit codes",
+    ] {
         assert!(help.contains(word), "{word}: {help}");
     }
     for command in [&["run"][..], &["compare"], &["reproduce"], &["model", "hybrid"], &["explain"]] {
@@ -248,6 +258,32 @@ fn a_comparison_is_paired_and_does_not_depend_on_threads() {
     assert_ne!(rows[0]["mean"], rows[2]["mean"], "{rows}");
     let text = ok(folder.path(), &["compare", "small.toml", "--variants", "sack,tahoe", "--reps", "3"]);
     assert!(text.contains("over sack") && text.contains("x limit"), "{text}");
+}
+
+#[test]
+fn a_recommendation_can_be_run() {
+    let folder = folder();
+    let wide = SMALL.replace("between = [\"A\", \"B\"]", "between = [\"G\", \"B\"]");
+    let lan = "[[links]]\nname = \"lan\"\nbetween = [\"A\", \"G\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]";
+    std::fs::write(folder.path().join("wide.toml"), wide.replace("[[flows]]", lan)).expect("writable");
+    let arguments = ["recommend", "wide.toml", "--reps", "6", "--size", "500 kB", "--write", "with.toml"];
+    let text = ok(folder.path(), &arguments);
+    for word in ["500 kB", "Recommended: ", "chosen", "Where it turns", "bentpipe recommend wide.toml"] {
+        assert!(text.contains(word), "{word}\n{text}");
+    }
+    let json = json(&ok(folder.path(), &["recommend", "wide.toml", "--reps", "6", "--no-flips", "--json"]));
+    let chosen = json["verdict"]["system"].as_str().expect("a system");
+    assert_ne!(chosen, "plain", "2 % are lost");
+    assert_eq!(json["candidates"].as_array().map(Vec::len), Some(4));
+    // What is written runs, and takes about what was promised.
+    let run = self::json(&ok(folder.path(), &["run", "with.toml", "--json"]));
+    assert_eq!(run["flows"][0]["bytes"], 500_000);
+    let error = refused(folder.path(), 2, &["recommend", "wide.toml", "--margin", "0.05"]);
+    assert!(error.contains("'5 %'"), "{error}");
+    let error = refused(folder.path(), 2, &["recommend", "slacp-geo"]);
+    assert!(error.contains("s-lacp") && error.contains("bare path"), "{error}");
+    let error = refused(folder.path(), 2, &["recommend", "wide.toml", "--size", "3"]);
+    assert!(error.contains("flows.data.bytes"), "{error}");
 }
 
 #[test]

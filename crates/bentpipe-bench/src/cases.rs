@@ -69,6 +69,56 @@ pub(crate) fn window_of(packets: u32, segments: u64) -> Scenario {
     scenario
 }
 
+/// Datagrams through S-LACP with ARQ and FEC over a link that loses one in a hundred: `packets` on their way between
+/// transmission and acknowledgement throughout.
+pub(crate) fn layer_with(packets: u32, datagrams: u64) -> Scenario {
+    // A round trip of 0.5 s, and packets of 1500 B: so many of them per second, on a line with a fifth to spare.
+    let per_second = u64::from(packets) * 2;
+    let (rate, line) = (per_second * 12_000, per_second * 14_400);
+    let stop = datagrams / per_second + 1;
+    let text = format!(
+        r#"
+name = "layer-window"
+time_limit = "{} s"
+[[links]]
+name = "sat"
+between = ["a", "b"]
+rate = "{line} bit/s"
+delay = "250 ms"
+queue = "1000000 packets"
+loss = "1 %"
+[[layers]]
+name = "s-lacp"
+over = "sat"
+[[layers.channels]]
+name = "bulk"
+fec = {{ block = 10 }}
+[[flows]]
+name = "data"
+type = "udp"
+from = "a"
+to = "b"
+rate = "{rate} bit/s"
+packet = "1500 B"
+stop = "{stop} s"
+"#,
+        stop + 10
+    );
+    Scenario::parse(&text, "layer-window", &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
+}
+
+/// The burst-loss sender with a constant window of `packets`, one in ten thousand lost.
+pub(crate) fn burst_window_of(packets: u32, segments: u64) -> Scenario {
+    let base = window_of(packets, segments).with_variant("burst").expect("the row is in the engine's table");
+    let text = base.to_toml();
+    let set = [
+        ("flows.data.tcp.fixed_window", format!("{packets} segments")),
+        ("links.sat/forward.loss", "0.01 %".to_owned()),
+    ];
+    let set = set.map(|(key, value)| (key.to_owned(), value));
+    Scenario::parse(&text, "burst-window", &set).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
+}
+
 /// Three hosts, each with datagrams that fill an OC-3c line, into one OC-3c port for a minute: 64 million cells come, a
 /// third of them goes. Early and partial packet discard, 8192 cells for each.
 pub(crate) fn three_lines_of_cells() -> Scenario {

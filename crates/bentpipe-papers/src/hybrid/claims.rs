@@ -351,7 +351,15 @@ fn fading_drop(lab: &Lab<'_>) -> Result<Found, ReproduceError> {
         listed(&of_scheme(&all, Scheme::EndToEnd)),
         listed(&of_scheme(&all, Scheme::Split))
     );
-    Ok(Found::new(end_to_end - split, what))
+    // A negative drop is a rise: then there is nothing to be robust against.
+    let why = match end_to_end < 0.0 && split <= 0.0 {
+        true => {
+            "neither loses by faster fading here: short fades are repaired like single losses, long ones hold whole \
+                 windows, so both gain, and end to end, which long fades cost more, gains more"
+        }
+        false => "both lose by faster fading",
+    };
+    Ok(Found::new(end_to_end - split, format!("{why}; {what}")))
 }
 
 fn listed(points: &[&Measured]) -> String {

@@ -18,7 +18,10 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
              transat-layer.toml with S-LACP itself",
         ),
     ),
-    ("T-N04", Seen::Missing("the paper names it as future work; a link more in a scenario would do")),
+    (
+        "T-N04",
+        Seen::Works("the paper's future work: a link more, as `internet` in scenarios/geo.toml and geo-bursts.toml"),
+    ),
     ("T-M01", Seen::Works("engine::slacp, over two links by a scenario's `[[layers]]`: scenarios/slacp-geo.toml")),
     ("T-M02", Seen::Works("`transmissions` of a channel; engine test persistence_is_bounded")),
     (

@@ -257,7 +257,7 @@ pub(crate) const LAYER: &[Field] = &[
         Shape::List(&Shape::Table(CHANNEL)),
         "Logical channels; a packet takes the first that matches, else the last. If not given: `urgent` for expedited \
          forwarding (FEC, no order, first), `acks` for bare acknowledgements (sent once), and `bulk` for all else (ARQ, \
-         copies into an idle line and FEC, order per flow).",
+         copies into an idle line, FEC and CoDel, order per flow).",
     ),
 ];
 

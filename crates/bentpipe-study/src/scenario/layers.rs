@@ -150,7 +150,8 @@ fn default_channels() -> Vec<ChannelSpec> {
         rules,
         config,
         limit: None,
-        auto_codel: false,
+        // Only what TCP fills can have a standing queue.
+        auto_codel: config.arq.is_some(),
         auto_copies: config.arq.is_some(),
     };
     vec![spec("urgent", vec![expedited], urgent), spec("acks", vec![bare], acks), spec("bulk", vec![], bulk)]

@@ -90,6 +90,8 @@ fn config(bytes: &mut Bytes) -> LinkPortConfig {
         window,
         weightless: false,
         hears_damage: switches & 8 != 0,
+        overhead: 0,
+        catch_up: Duration::ZERO,
     };
     let rules = (0..CHANNELS).map(|n| (Rule { dscp: Some(n), ..Rule::default() }, n)).collect();
     LinkPortConfig { layer, rules, default_channel: 0, most_packet: MOST_PACKET }

@@ -4,13 +4,15 @@
 //! `bentpipe-io` real time. The protocol that was simulated is the one that moves real bytes.
 //!
 //! Reading order: [`units`], [`Machine`] and [`Context`], [`probe`], [`link`], [`tcp`], [`stp`]; [`splice`] two
-//! connections back to back, [`spoof`] one that ends; [`arq`] and [`slacp`] below IP; [`atm`] where packets travel in cells.
+//! connections back to back, [`spoof`] one that ends; [`arq`] and [`slacp`] below IP, [`mux`] many streams over one link;
+//! [`atm`] where packets travel in cells.
 #![forbid(unsafe_code)]
 
 pub mod arq;
 pub mod atm;
 pub mod link;
 mod machine;
+pub mod mux;
 pub mod probe;
 pub mod slacp;
 pub mod splice;

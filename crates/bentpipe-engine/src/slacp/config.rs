@@ -115,6 +115,11 @@ pub struct SlacpConfig {
     pub weightless: bool,
     /// The receiver can tell which frame arrived damaged (`hybrid`'s NAK, H-M01).
     pub hears_damage: bool,
+    /// Bytes that each frame takes on the line besides its own: the headers of what carries it.
+    pub overhead: u32,
+    /// What the line could have sent in so much time before a late poll is made up for. In virtual time no poll is late;
+    /// in real time each is, by some 50 µs, and without this a line that sends a frame per millisecond loses a twentieth.
+    pub catch_up: Duration,
 }
 
 impl SlacpConfig {

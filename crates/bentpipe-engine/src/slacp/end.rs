@@ -182,6 +182,8 @@ pub struct End {
     hears_damage: bool,
     line: Option<TransmitClock>,
     line_free: Time,
+    overhead: u32,
+    catch_up: Duration,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
     /// Channels by priority, and whose turn it is among equals.
@@ -221,6 +223,8 @@ impl End {
             hears_damage: config.hears_damage,
             line: config.rate.map(TransmitClock::new),
             line_free: Time::ZERO,
+            overhead: config.overhead,
+            catch_up: config.catch_up,
             outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
             incoming: config.channels.iter().map(|channel| Incoming::new(channel, window, paced)).collect(),
             classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
@@ -268,6 +272,11 @@ impl End {
             reports: self.reports,
             srtt: self.flight.srtt(),
         }
+    }
+
+    /// Packets of a channel that wait for their first transmission.
+    pub fn waiting(&self, channel: u8) -> usize {
+        self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.len())
     }
 
     /// Number of the next packet of a channel: with [`End::next_incoming`] the near points that 32-bit numbers of the
@@ -564,7 +573,8 @@ impl End {
         self.frames += 1;
         self.bytes += weight as u64;
         if let Some(line) = &mut self.line {
-            self.line_free = now + line.transmit(weight);
+            let earliest = Time::from_nanos(now.as_nanos().saturating_sub(self.catch_up.as_nanos()));
+            self.line_free = self.line_free.max(earliest) + line.transmit(weight + self.overhead);
         }
     }
 

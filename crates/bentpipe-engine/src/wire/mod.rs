@@ -1,7 +1,8 @@
 //! Bytes to values and back: the headers as they stand on the wire.
 //!
 //! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ip`] and under it [`ipv4`] and
-//! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`llc_snap`] where ATM carries them.
+//! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`varint`] and [`mux`] between gateways; [`llc_snap`] where ATM carries
+//! them.
 //!
 //! Nothing here allocates but the bitmap of a report of S-LACP, and parsing is total: each byte string gives a value or a [`WireError`]. What is not
 //! modelled: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer, ECN bits.
@@ -13,11 +14,13 @@ pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
 pub mod llc_snap;
+pub mod mux;
 pub mod seq;
 pub mod slacp;
 pub mod stp;
 pub mod tcp;
 pub mod udp;
+pub mod varint;
 
 /// Why bytes are not the packet that they were taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -41,6 +41,8 @@ fn config(channel: ChannelConfig) -> LinkPortConfig {
         window: 10_000,
         weightless: false,
         hears_damage: false,
+        overhead: 0,
+        catch_up: Duration::ZERO,
     };
     LinkPortConfig { layer, rules: Vec::new(), default_channel: 0, most_packet: 1500 }
 }

@@ -104,6 +104,8 @@ impl LayerSpec {
             window: self.window,
             weightless: self.weightless,
             hears_damage: self.hears_damage,
+            overhead: 0,
+            catch_up: Duration::ZERO,
         }
     }
 

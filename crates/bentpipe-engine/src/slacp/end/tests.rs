@@ -43,6 +43,8 @@ fn config(channels: Vec<ChannelConfig>) -> SlacpConfig {
         window: 10_000,
         weightless: false,
         hears_damage: false,
+        overhead: 0,
+        catch_up: Duration::ZERO,
     }
 }
 

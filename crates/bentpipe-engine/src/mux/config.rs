@@ -1,0 +1,33 @@
+//! What an end is made of.
+
+/// Which end it is: it fixes whose streams have even numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The end that built the tunnel: even numbers.
+    Initiator,
+    /// The other end: odd numbers.
+    Responder,
+}
+
+/// One end of the multiplexer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MuxConfig {
+    /// Which end.
+    pub side: Side,
+    /// Bytes of a stream between the peer's first transmission and the taking of our user: at least the link's rate times
+    /// three of its round trips, so that a lost packet and its repetition do not empty the line.
+    pub window: u64,
+    /// Most payload of a message.
+    pub most_payload: u32,
+    /// Streams of the peer that may be open at a time.
+    pub most_streams: u32,
+    /// Bytes that all streams may hold for users that do not take them.
+    pub budget: u64,
+}
+
+impl MuxConfig {
+    /// What a stream may send before the peer's hello has come.
+    pub const FIRST_CREDIT: u64 = 64 << 10;
+    /// The smallest window under want of memory.
+    pub const LEAST_WINDOW: u64 = 16 << 10;
+}

@@ -14,6 +14,7 @@ mod endpoint;
 mod ring;
 mod slacp;
 mod tun;
+pub mod tunnel;
 
 pub use clock::{Clock, Lateness, isn};
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};

@@ -143,10 +143,26 @@ impl LinkPort {
             return Err(EmitError::TooLong(packet.len()));
         }
         let (headers, flow) = classify::read(packet);
-        let len = packet.len() as u32;
-        let channel = classify::classify(&self.rules, self.default_channel, &headers, len);
+        let channel = classify::classify(&self.rules, self.default_channel, &headers, packet.len() as u32);
+        self.send_on(cx, channel, flow, packet)
+    }
+
+    /// Takes a packet for the far end whose channel and flow are not those of IP headers.
+    ///
+    /// # Errors
+    /// [`EmitError::TooLong`] for one that is longer than the port's packets.
+    pub fn send_on<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        channel: u8,
+        flow: u64,
+        packet: &[u8],
+    ) -> Result<(), EmitError> {
+        if packet.len() > self.most_packet {
+            return Err(EmitError::TooLong(packet.len()));
+        }
         let handle = self.given.keep(packet.into());
-        self.end.handle(cx, Input::Packet { channel, handle, len, flow });
+        self.end.handle(cx, Input::Packet { channel, handle, len: packet.len() as u32, flow });
         Ok(())
     }
 

@@ -1,0 +1,70 @@
+//! Which numbers have been: a window that slides with the highest (RFC 6479's idea, in words that are cleared ahead).
+
+/// Numbers that may be late: more than a network reorders, and a burst of GSO's besides.
+const SPAN: u64 = 2048;
+
+/// The record of one session.
+#[derive(Clone, Debug)]
+pub(super) struct Replay {
+    bits: [u64; (SPAN / 64) as usize],
+    /// All numbers that were noted lie below.
+    end: u64,
+}
+
+impl Replay {
+    pub(super) fn new() -> Self {
+        Replay { bits: [0; (SPAN / 64) as usize], end: 0 }
+    }
+
+    fn place(number: u64) -> (usize, u64) {
+        ((number % SPAN / 64) as usize, 1 << (number % 64))
+    }
+
+    /// Whether a number is new and not too old to tell. To be asked before the costly proof, and noted only after it.
+    pub(super) fn may_be_new(&self, number: u64) -> bool {
+        let (word, bit) = Self::place(number);
+        number >= self.end || self.end - number <= SPAN && self.bits[word] & bit == 0
+    }
+
+    /// Notes an authentic number; whether it is the highest so far.
+    pub(super) fn note(&mut self, number: u64) -> bool {
+        let highest = number >= self.end;
+        if highest {
+            for skipped in self.end.max((number + 1).saturating_sub(SPAN))..number {
+                let (word, bit) = Self::place(skipped);
+                self.bits[word] &= !bit;
+            }
+            self.end = number + 1;
+        }
+        let (word, bit) = Self::place(number);
+        self.bits[word] |= bit;
+        highest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Beside a set of all numbers that were.
+        #[test]
+        fn each_number_once(steps in prop::collection::vec((0u64..5000, any::<bool>()), 1..300)) {
+            let (mut replay, mut been, mut end) = (Replay::new(), BTreeSet::new(), 0u64);
+            for (step, back) in steps {
+                let number = if back { end.saturating_sub(step) } else { end + step % 200 };
+                let new = !been.contains(&number) && number + SPAN >= end;
+                prop_assert_eq!(replay.may_be_new(number), new, "{} of {}", number, end);
+                if new {
+                    prop_assert_eq!(replay.note(number), number >= end);
+                    been.insert(number);
+                    end = end.max(number + 1);
+                }
+            }
+        }
+    }
+}

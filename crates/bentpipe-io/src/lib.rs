@@ -5,12 +5,13 @@
 //! direction between the door and the endpoint. [`LinkPort`] is one end of an S-LACP link with its bytes.
 //!
 //! The endpoint's address lies on the far side of the TUN device, so the host is an ordinary remote peer and its
-//! kernel leaves our connections alone. Linux only. Not here yet: the emulator and the gateway.
+//! kernel leaves our connections alone. [`tunnel`] and [`gateway`]: two boxes that carry other hosts' traffic. Linux only.
 #![forbid(unsafe_code)]
 
 mod clock;
 mod driver;
 mod endpoint;
+pub mod gateway;
 mod ring;
 mod slacp;
 mod tun;

@@ -1,7 +1,7 @@
 //! The door to the kernel: a TUN device, IP packets without any header before them (IFF_NO_PI), no offloads.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -19,6 +19,21 @@ impl Tun {
     /// The system's: without CAP_NET_ADMIN or `/dev/net/tun`, or where the name is taken.
     pub fn create(name: &str, address: Ipv4Addr, prefix: u8, mtu: u16) -> io::Result<Self> {
         let device = DeviceBuilder::new().name(name).ipv4(address, prefix, None).mtu(mtu).build_sync()?;
+        device.set_nonblocking(true)?;
+        Ok(Tun { device })
+    }
+
+    /// Makes the device `name`, up, with addresses of either version, each in a network of so many bits.
+    ///
+    /// # Errors
+    /// As [`Tun::create`].
+    pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16) -> io::Result<Self> {
+        let builder = DeviceBuilder::new().name(name).mtu(mtu);
+        let builder = addresses.iter().fold(builder, |builder, &(address, prefix)| match address {
+            IpAddr::V4(address) => builder.ipv4(address, prefix, None),
+            IpAddr::V6(address) => builder.ipv6(address, prefix),
+        });
+        let device = builder.build_sync()?;
         device.set_nonblocking(true)?;
         Ok(Tun { device })
     }

@@ -8,6 +8,7 @@ use super::stream::Stream;
 use super::turns::Turns;
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
+use crate::wire::mux as wire;
 
 /// What the driver brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,9 @@ pub struct MuxStats {
     /// Bytes of streams received.
     pub bytes_received: u64,
 }
+
+/// Bytes that the header of an opening has more than that of data.
+const MORE_IN_OPEN: u32 = (wire::MOST_HEADER - wire::MOST_DATA_HEADER) as u32;
 
 /// One end.
 #[derive(Clone, Debug)]
@@ -347,7 +351,7 @@ impl Mux {
                 Message::Open { stream: id, route, credit, .. } => {
                     // One that was reset before it went out is still opened, and reset at once behind: the peer would
                     // not know the number else. Its bytes are gone.
-                    let most = self.config.most_payload.saturating_sub(32);
+                    let most = self.config.most_payload.saturating_sub(MORE_IN_OPEN);
                     let len = self.streams.get_mut(&id).map_or(0, |stream| {
                         let len = stream.sendable().min(u64::from(most)) as u32;
                         stream.sent += u64::from(len);

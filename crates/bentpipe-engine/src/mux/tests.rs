@@ -22,9 +22,7 @@ fn give(mux: &mut Mux, input: Input) {
 fn poll(mux: &mut Mux, room: u32) -> Vec<Output> {
     give(mux, Input::Room(room));
     let mut outputs = Vec::new();
-    while let Step::Do(output) =
-        mux.poll(&mut Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe })
-    {
+    while let Step::Do(output) = mux.poll(&mut Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe }) {
         outputs.push(output);
     }
     outputs
@@ -59,11 +57,11 @@ fn data_follows_its_opening_at_once() {
     give(&mut a, Input::Write { stream, bytes: 1500 });
     give(&mut a, Input::Finish { stream });
     let told = carry(&mut a, &mut b);
-    // 32 bytes are left for the addresses.
+    // 37 bytes are left for the addresses.
     let expected = [
         Output::Opened { stream, route: route() },
-        Output::Received { stream, len: 968 },
-        Output::Received { stream, len: 532 },
+        Output::Received { stream, len: 963 },
+        Output::Received { stream, len: 537 },
         Output::Ended { stream },
     ];
     assert_eq!(told, expected);
@@ -279,7 +277,10 @@ impl World {
                     known.over = true;
                 }
                 Output::Reset { stream, .. } => {
-                    assert!(!core::mem::replace(&mut of_end.get_mut(&stream).expect("it was opened").over, true), "told once");
+                    assert!(
+                        !core::mem::replace(&mut of_end.get_mut(&stream).expect("it was opened").over, true),
+                        "told once"
+                    );
                     self.was_reset.insert(stream);
                 }
             }

@@ -250,7 +250,15 @@ impl Tunnel {
         })
     }
 
-    fn on_data(&mut self, now: Time, from: SocketAddr, receiver: u32, number: u64, datagram: &[u8], out: &mut [u8]) -> Heard {
+    fn on_data(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        receiver: u32,
+        number: u64,
+        datagram: &[u8],
+        out: &mut [u8],
+    ) -> Heard {
         if self.answered.as_ref().is_some_and(|answered| answered.session.own == receiver) {
             let opened = self.answered.as_mut().and_then(|answered| answered.session.open(number, datagram, out));
             let Some((length, _)) = opened else {
@@ -313,9 +321,8 @@ impl Tunnel {
         let length = state.read_message(&datagram[5..datagram.len() - MAC], &mut payload).ok()?;
         let payload: [u8; INIT_PAYLOAD] = payload[..length].try_into().ok()?;
         let known = state.get_remote_static().is_some_and(|key| key == self.config.peer.0);
-        let [clock, theirs, ours] = [0, 8, 16].map(|at| {
-            u64::from_le_bytes(*payload[at..].first_chunk().expect("three numbers"))
-        });
+        let [clock, theirs, ours] =
+            [0, 8, 16].map(|at| u64::from_le_bytes(*payload[at..].first_chunk().expect("three numbers")));
         if !known || clock <= self.clock {
             return None;
         }
@@ -348,7 +355,14 @@ impl Tunnel {
         may
     }
 
-    fn on_response(&mut self, now: Time, from: SocketAddr, sender: u32, receiver: u32, datagram: &[u8]) -> Option<Heard> {
+    fn on_response(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        sender: u32,
+        receiver: u32,
+        datagram: &[u8],
+    ) -> Option<Heard> {
         // A forged response must not end the handshake: it is taken out only by a right one.
         self.begun.as_ref().filter(|begun| begun.own == receiver)?;
         let Begun { mut state, own } = self.begun.take()?;

@@ -184,7 +184,7 @@ fn a_flood_of_handshakes_is_answered_so_often() {
     }
     assert_eq!(world.ends[1].stats().throttled, 980);
     // An old clock is refused.
-    world.now = world.now + Duration::from_secs(10);
+    world.now += Duration::from_secs(10);
     let mut out = [0; 1500];
     let mut end = Tunnel::new(config(&world.keys[0], &world.keys[1], Some(address(2))), world.now);
     let Step::Do(Todo::Send(sealed)) = end.poll(world.now, 20, &mut out) else { panic!("it begins") };
@@ -223,14 +223,14 @@ fn whoever_restarts_makes_both_begin_anew() {
     let mut world = World::new();
     world.settle();
     // The responder: it knows nothing of the session, says so, and the initiator begins at once.
-    world.now = world.now + Duration::from_secs(3);
+    world.now += Duration::from_secs(3);
     world.ends[1] = Tunnel::new(config(&world.keys[1], &world.keys[0], None), world.now);
     world.say(0, b"to the old one");
     world.run(Duration::from_millis(1));
     assert_eq!(world.events, [[UP, UP], [UP, UP]]);
     assert!(world.say(0, b"new") && world.say(1, b"new"));
     // The initiator.
-    world.now = world.now + Duration::from_secs(3);
+    world.now += Duration::from_secs(3);
     world.ends[0] = Tunnel::new(config(&world.keys[0], &world.keys[1], Some(address(2))), world.now);
     world.settle();
     assert_eq!(world.events, [[UP, UP, UP], [UP, UP, UP]]);
@@ -273,7 +273,9 @@ fn no_bytes_do_harm() {
     for n in 0..20_000 {
         let datagram: Vec<u8> = (0..n % 160)
             .map(|at| {
-                (x ^= x << 13, x ^= x >> 7, x ^= x << 17);
+                x ^= x << 13;
+                x ^= x >> 7;
+                x ^= x << 17;
                 if at == 0 { (x % 5) as u8 } else { (x >> 32) as u8 }
             })
             .collect();

@@ -40,6 +40,12 @@ impl Namespace {
         Some(Namespace { name, devices: AtomicU8::new(0) })
     }
 
+    /// Its name, as `ip netns` knows it.
+    #[allow(dead_code)] // One of the test programs has no use for it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// A thread whose sockets and devices lie in the namespace.
     pub(crate) fn spawn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
         let path = Path::new("/run/netns").join(&self.name);

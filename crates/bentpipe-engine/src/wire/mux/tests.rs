@@ -19,11 +19,7 @@ fn each_message_byte_by_byte() {
     let open = Message::Open { stream, route: v4(), credit: 16_384, len: 2 };
     let cases: [(Message, &[u8], &[u8]); 6] = [
         (Message::Hello { credit: 100, streams: 7 }, b"", &[0, 1, 0x40, 100, 7]),
-        (
-            open,
-            b"hi",
-            &[1, 6, 4, 192, 0, 2, 1, 0x9c, 0x40, 198, 51, 100, 7, 0, 80, 0x80, 0, 0x40, 0, b'h', b'i'],
-        ),
+        (open, b"hi", &[1, 6, 4, 192, 0, 2, 1, 0x9c, 0x40, 198, 51, 100, 7, 0, 80, 0x80, 0, 0x40, 0, b'h', b'i']),
         (Message::Data { stream, offset: 64, len: 1, last: false }, b"x", &[2, 6, 0x40, 64, b'x']),
         (Message::Data { stream, offset: 0, len: 0, last: true }, b"", &[3, 6, 0]),
         (Message::Credit { stream, limit: 1 }, b"", &[4, 6, 1]),

@@ -1,0 +1,26 @@
+//! The gateway in real time: two boxes with a tunnel between them.
+//!
+//! - `link` ([`LinkShape`]): IP packets from a TUN device, carried by S-LACP. Nothing is terminated.
+//! - `split` ([`SplitShape`]): TCP connections end here in the destination's name and go on from the other box in the
+//!   client's; between the two their bytes are streams of the engine's [`mux`](bentpipe_engine::mux).
+//!
+//! One thread and one loop: sockets, the TUN device and a timer wake it, the machines say what is to be done.
+//!
+//! Reading order: [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
+//! [`LinkShape`], [`SplitShape`]; [`Gateway`] the loop; `udp` and `timer` its doors; [`Rules`] what the kernel has to know.
+
+mod carrier;
+mod link;
+mod rules;
+mod run;
+mod shape;
+mod split;
+mod timer;
+mod udp;
+
+pub use carrier::{Carried, Carrier, CarrierStats, LINE_OVERHEAD, most_packet};
+pub use link::LinkShape;
+pub use rules::Rules;
+pub use run::{Gateway, GatewayStats, Stop};
+pub use shape::{Shape, Turn};
+pub use split::{ClientAddress, Fallback, SplitConfig, SplitShape, SplitStats};

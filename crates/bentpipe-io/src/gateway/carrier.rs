@@ -1,0 +1,224 @@
+//! What both shapes of two boxes have in common: packets go in here and come out there, in spite of the link.
+//!
+//! The tunnel around one end of an S-LACP link; no clock and no socket. The link lives as long as both ends remember
+//! it: with [`Event::Up`] `fresh` it is another one, and nothing of the old comes out any more.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::slacp::{ChannelStats, Stats};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::wire::EmitError;
+use bentpipe_engine::{Context, NoProbe, Step};
+
+use crate::slacp::{Emitted, LinkPort, LinkPortConfig};
+use crate::tunnel::{DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
+
+/// Bytes that an S-LACP frame adds to the longest packet: a repair frame's header and what its symbol protects besides,
+/// rounded to even.
+const FRAME_OVERHEAD: u16 = 24 + 4 + 1;
+/// IP and UDP headers around a datagram, of version 6.
+const UDP_OVERHEAD: u16 = 48;
+
+/// The longest packet that fits a path of this MTU.
+pub const fn most_packet(path_mtu: u16) -> u16 {
+    path_mtu - UDP_OVERHEAD - DATA_OVERHEAD as u16 - FRAME_OVERHEAD
+}
+
+/// Bytes that a frame takes on the line besides its own, as [`SlacpConfig::overhead`] counts them, over IPv4.
+///
+/// [`SlacpConfig::overhead`]: bentpipe_engine::slacp::SlacpConfig::overhead
+pub const LINE_OVERHEAD: u32 = 28 + DATA_OVERHEAD as u32;
+
+/// What a [`Carrier`] asks its driver for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// Send the datagram in the buffer.
+    Send(Sealed),
+    /// A packet from the far end, of so many bytes, lies in the buffer.
+    Packet(usize),
+    /// The tunnel, and the link with it, came or went.
+    Event(Event),
+}
+
+/// What an end counted over all links that it had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CarrierStats {
+    /// The layer, channels added up.
+    pub layer: ChannelStats,
+    /// Frames sent, and their bytes.
+    pub frames: u64,
+    /// Bytes of them, without what carries them.
+    pub frame_bytes: u64,
+    /// The round trip of the link that is there.
+    pub srtt: Option<Duration>,
+    /// Packets for which there was no link.
+    pub no_link: u64,
+    /// Frames refused on arrival.
+    pub refused: u64,
+}
+
+/// One end.
+#[derive(Debug)]
+pub struct Carrier {
+    tunnel: Tunnel,
+    config: LinkPortConfig,
+    port: Option<LinkPort>,
+    events: VecDeque<Event>,
+    /// A frame on its way from the port to the tunnel, or back.
+    frame: Box<[u8]>,
+    past: CarrierStats,
+}
+
+fn cx(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
+    Context { now, who: Who(0), probe }
+}
+
+impl Carrier {
+    /// An end that has heard nothing.
+    pub fn new(tunnel: TunnelConfig, link: LinkPortConfig, now: Time) -> Self {
+        Carrier {
+            tunnel: Tunnel::new(tunnel, now),
+            config: link,
+            port: None,
+            events: VecDeque::new(),
+            frame: vec![0; 1 << 16].into(),
+            past: CarrierStats::default(),
+        }
+    }
+
+    /// The tunnel, to look at.
+    pub fn tunnel(&self) -> &Tunnel {
+        &self.tunnel
+    }
+
+    /// Whether packets find a link.
+    pub fn is_up(&self) -> bool {
+        self.port.is_some()
+    }
+
+    /// Packets of a channel that wait for their first transmission.
+    pub fn waiting(&self, channel: u8) -> usize {
+        self.port.as_ref().map_or(0, |port| port.end().waiting(channel))
+    }
+
+    /// What has been counted so far.
+    pub fn stats(&self) -> CarrierStats {
+        let mut sum = self.past.clone();
+        if let Some(port) = &self.port {
+            add(&mut sum, port);
+        }
+        sum
+    }
+
+    /// Takes an IP packet for the far end.
+    ///
+    /// # Errors
+    /// [`EmitError::TooLong`].
+    pub fn send(&mut self, now: Time, packet: &[u8]) -> Result<(), EmitError> {
+        match &mut self.port {
+            Some(port) => port.send(&mut cx(now, &mut NoProbe), packet),
+            None => {
+                self.past.no_link += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a packet for the far end whose channel and flow are known.
+    ///
+    /// # Errors
+    /// [`EmitError::TooLong`].
+    pub fn send_on(&mut self, now: Time, channel: u8, flow: u64, packet: &[u8]) -> Result<(), EmitError> {
+        match &mut self.port {
+            Some(port) => port.send_on(&mut cx(now, &mut NoProbe), channel, flow, packet),
+            None => {
+                self.past.no_link += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a datagram from the socket.
+    pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let Heard { event, payload } = self.tunnel.receive(now, from, datagram, &mut self.frame);
+        if let Some(event) = event {
+            self.on_event(event);
+        }
+        if let (Some(length), Some(port)) = (payload, &mut self.port) {
+            // What is wrong with it the port counts; it is as good as lost.
+            let _ = port.receive(&mut cx(now, &mut NoProbe), &self.frame[..length]);
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        if event != (Event::Up { fresh: false }) {
+            if let Some(port) = self.port.take() {
+                add(&mut self.past, &port);
+                self.past.srtt = None;
+            }
+            self.port = matches!(event, Event::Up { .. }).then(|| LinkPort::new(&self.config));
+        }
+        self.events.push_back(event);
+    }
+
+    /// What this end wants; what is named lies in `out`, of at least 64 KiB. `wall` as in [`Tunnel::poll`].
+    pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Carried> {
+        if let Some(event) = self.events.pop_front() {
+            return Step::Do(Carried::Event(event));
+        }
+        let tunnel = match self.tunnel.poll(now, wall, out) {
+            Step::Do(Todo::Send(sealed)) => return Step::Do(Carried::Send(sealed)),
+            Step::Do(Todo::Tell(event)) => {
+                self.on_event(event);
+                return self.poll(now, wall, out);
+            }
+            Step::Wait(until) => until,
+        };
+        while let Some(port) = &mut self.port {
+            match port.poll(&mut cx(now, &mut NoProbe), &mut self.frame).expect("the buffer takes every frame") {
+                Step::Wait(until) => return Step::Wait(Time::earliest(tunnel, until)),
+                Step::Do(Emitted::Packet(length)) => {
+                    out[..length].copy_from_slice(&self.frame[..length]);
+                    return Step::Do(Carried::Packet(length));
+                }
+                Step::Do(Emitted::Frame(length)) => {
+                    // Without keys a frame is lost as on the line.
+                    if let Some(sealed) = self.tunnel.seal(now, &self.frame[..length], out) {
+                        return Step::Do(Carried::Send(sealed));
+                    }
+                }
+            }
+        }
+        Step::Wait(tunnel)
+    }
+}
+
+fn add(sum: &mut CarrierStats, port: &LinkPort) {
+    let stats: Stats = port.layer_stats();
+    for channel in &stats.channels {
+        let layer = &mut sum.layer;
+        for (sum, more) in [
+            (&mut layer.packets, channel.packets),
+            (&mut layer.dropped_full, channel.dropped_full),
+            (&mut layer.dropped_early, channel.dropped_early),
+            (&mut layer.sent, channel.sent),
+            (&mut layer.sent_bytes, channel.sent_bytes),
+            (&mut layer.lost, channel.lost),
+            (&mut layer.resent, channel.resent),
+            (&mut layer.repairs, channel.repairs),
+            (&mut layer.repaired, channel.repaired),
+            (&mut layer.abandoned, channel.abandoned),
+            (&mut layer.delivered, channel.delivered),
+            (&mut layer.recovered, channel.recovered),
+            (&mut layer.skipped, channel.skipped),
+        ] {
+            *sum += more;
+        }
+    }
+    sum.frames += stats.frames;
+    sum.frame_bytes += stats.bytes;
+    sum.srtt = stats.srtt;
+    sum.refused += port.stats().refused;
+}

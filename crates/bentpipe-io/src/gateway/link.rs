@@ -1,0 +1,84 @@
+//! The `link` shape: IP packets between a TUN device and the carrier.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use mio::event::Event as Ready;
+use mio::unix::SourceFd;
+use mio::{Interest, Token};
+
+use super::shape::{FIRST_TOKEN, Shape, Turn};
+use crate::tun::Tun;
+use crate::tunnel::Event;
+
+/// Packets taken from the device before others have their turn.
+const BATCH: usize = 64;
+
+/// IP packets in, IP packets out; the host routes into the device what is to go this way.
+#[derive(Debug)]
+pub struct LinkShape {
+    tun: Tun,
+    is_readable: bool,
+    buffer: Box<[u8]>,
+    /// Packets for which the host had no room, and those that are too long for a frame.
+    refused_by_host: u64,
+    too_long: u64,
+}
+
+impl LinkShape {
+    /// The shape over a device whose MTU is at most [`super::most_packet`] of the path.
+    pub fn new(tun: Tun) -> Self {
+        LinkShape { tun, is_readable: true, buffer: vec![0; 1 << 16].into(), refused_by_host: 0, too_long: 0 }
+    }
+
+    /// Packets from the other box for which the host had no room.
+    pub fn refused_by_host(&self) -> u64 {
+        self.refused_by_host
+    }
+
+    /// Packets of the host that no frame has room for.
+    pub fn too_long(&self) -> u64 {
+        self.too_long
+    }
+}
+
+impl Shape for LinkShape {
+    fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
+        let fd = self.tun.as_fd().as_raw_fd();
+        turn.registry.register(&mut SourceFd(&fd), Token(FIRST_TOKEN), Interest::READABLE)
+    }
+
+    fn ready(&mut self, _: &mut Turn<'_>, _: Token, ready: &Ready) -> io::Result<()> {
+        self.is_readable |= ready.is_readable();
+        Ok(())
+    }
+
+    fn on_event(&mut self, _: &mut Turn<'_>, _: Event) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn on_packet(&mut self, _: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {
+        self.refused_by_host += u64::from(!self.tun.write(packet)?);
+        Ok(())
+    }
+
+    fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            if !self.is_readable {
+                return Ok(false);
+            }
+            match self.tun.read(&mut self.buffer)? {
+                None => self.is_readable = false,
+                Some(length) => {
+                    let sent = turn.carrier.send(turn.now, &self.buffer[..length]);
+                    self.too_long += u64::from(sent.is_err());
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn drain(&mut self, _: &mut Turn<'_>) -> io::Result<bool> {
+        Ok(true)
+    }
+}

@@ -1,0 +1,190 @@
+//! What the kernel has to know: which packets are the gateway's. Rules of nftables in a table of their own, and, for
+//! TPROXY, a routing rule and a table that make marked packets local.
+//!
+//! All of it is installed at once or not at all, and removed by name: nothing of anybody else's is touched.
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+
+/// The mark of packets that are to be delivered here, whoever they are for.
+const MARK: u32 = 0xb3;
+/// The routing table for them.
+const ROUTES: u32 = 179;
+/// The rule's place among the host's: before the main table's, 32766.
+const PREFERENCE: u32 = 17_900;
+
+/// Which packets are the gateway's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// TCP connections that come in by these interfaces, for other hosts.
+    Split {
+        /// The interfaces; none: only the far side, whose connections in clients' names need the routing too.
+        capture: Vec<String>,
+        /// Where the gateway listens.
+        port: u16,
+        /// Destination ports to capture; none: all.
+        ports: Vec<u16>,
+    },
+    /// The TUN device: TCP's segments must fit it, since not every path tells its hosts what does.
+    Link {
+        /// The device.
+        device: String,
+    },
+}
+
+fn set(names: impl Iterator<Item = String>) -> String {
+    format!("{{ {} }}", names.collect::<Vec<_>>().join(", "))
+}
+
+impl Rules {
+    /// The rules as `nft -f` takes them.
+    pub fn nft(&self) -> String {
+        // A table that is added, deleted and written anew is replaced in one transaction.
+        let mut text = String::from("add table inet bentpipe\ndelete table inet bentpipe\ntable inet bentpipe {\n");
+        match self {
+            Rules::Split { capture, port, ports } => {
+                text += "\tchain prerouting {\n\t\ttype filter hook prerouting priority mangle; policy accept;\n";
+                text += "\t\t# Connections that are ours already, in whoever's name.\n";
+                text += &format!("\t\tmeta l4proto tcp socket transparent 1 meta mark set {MARK:#x} accept\n");
+                if !capture.is_empty() {
+                    text += "\t\t# New ones, to be ended here. While nobody listens they pass.\n";
+                    let from = set(capture.iter().map(|name| format!("\"{name}\"")));
+                    let to = match ports.is_empty() {
+                        true => String::new(),
+                        false => format!(" tcp dport {}", set(ports.iter().map(u16::to_string))),
+                    };
+                    for (family, name) in [("ipv4", "ip"), ("ipv6", "ip6")] {
+                        text += &format!(
+                            "\t\tiifname {from} meta nfproto {family} meta l4proto tcp{to} fib daddr type != local \
+                             tproxy {name} to :{port} meta mark set {MARK:#x} accept\n"
+                        );
+                    }
+                }
+                text += "\t}\n";
+            }
+            Rules::Link { device } => {
+                text += "\tchain forward {\n\t\ttype filter hook forward priority mangle; policy accept;\n";
+                for way in ["iifname", "oifname"] {
+                    text += &format!("\t\t{way} \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n");
+                }
+                text += "\t}\n";
+            }
+        }
+        text + "}\n"
+    }
+
+    /// The commands of `ip` that go with them.
+    pub fn routes(&self) -> Vec<Vec<String>> {
+        self.ip("add")
+    }
+
+    fn ip(&self, verb: &str) -> Vec<Vec<String>> {
+        let Rules::Split { .. } = self else { return Vec::new() };
+        let words = |text: String| text.split(' ').map(str::to_owned).collect();
+        ["-4", "-6"]
+            .into_iter()
+            .flat_map(|family| {
+                [
+                    words(format!("{family} rule {verb} preference {PREFERENCE} fwmark {MARK:#x} lookup {ROUTES}")),
+                    words(format!("{family} route {verb} local default dev lo table {ROUTES}")),
+                ]
+            })
+            .collect()
+    }
+
+    /// All of it as a person would type it.
+    pub fn script(&self) -> String {
+        let mut text = format!("nft -f - <<'END'\n{}END\n", self.nft());
+        for words in self.routes() {
+            text += &format!("ip {}\n", words.join(" "));
+        }
+        text
+    }
+
+    /// Installs them. What an earlier gateway left is replaced.
+    ///
+    /// # Errors
+    /// What `nft` or `ip` said; nothing is left behind then.
+    pub fn install(&self) -> io::Result<()> {
+        self.remove()?;
+        let done = nft(&self.nft()).and_then(|()| self.routes().iter().try_for_each(|words| ip(words)));
+        if done.is_err() {
+            let _ = self.remove();
+        }
+        done
+    }
+
+    /// Removes them; what is not there is no error.
+    ///
+    /// # Errors
+    /// What `nft` said.
+    pub fn remove(&self) -> io::Result<()> {
+        for words in self.ip("del") {
+            // Until none is left: each start of a gateway that was killed may have added one.
+            let mut most = 16;
+            while most > 0 && ip(&words).is_ok() {
+                most -= 1;
+            }
+        }
+        nft("add table inet bentpipe\ndelete table inet bentpipe\n")
+    }
+}
+
+fn nft(script: &str) -> io::Result<()> {
+    let mut child = start(Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()), "nft (nftables)")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(script.as_bytes())?;
+    }
+    finish("nft", child)
+}
+
+fn ip(words: &[String]) -> io::Result<()> {
+    let child = start(Command::new("ip").args(words).stdin(Stdio::null()), "ip (iproute2)")?;
+    finish(&format!("ip {}", words.join(" ")), child)
+}
+
+fn start(command: &mut Command, what: &str) -> io::Result<std::process::Child> {
+    let spawned = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    spawned.map_err(|error| io::Error::new(error.kind(), format!("{what} cannot be run: {error}")))
+}
+
+fn finish(what: &str, child: std::process::Child) -> io::Result<()> {
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("{what}: {}", String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_be_typed() {
+        let split = Rules::Split { capture: vec!["lan0".into(), "lan1".into()], port: 4000, ports: vec![80, 443] };
+        let expected = "nft -f - <<'END'
+add table inet bentpipe
+delete table inet bentpipe
+table inet bentpipe {
+\tchain prerouting {
+\t\ttype filter hook prerouting priority mangle; policy accept;
+\t\t# Connections that are ours already, in whoever's name.
+\t\tmeta l4proto tcp socket transparent 1 meta mark set 0xb3 accept
+\t\t# New ones, to be ended here. While nobody listens they pass.
+\t\tiifname { \"lan0\", \"lan1\" } meta nfproto ipv4 meta l4proto tcp tcp dport { 80, 443 } fib daddr type != local tproxy ip to :4000 meta mark set 0xb3 accept
+\t\tiifname { \"lan0\", \"lan1\" } meta nfproto ipv6 meta l4proto tcp tcp dport { 80, 443 } fib daddr type != local tproxy ip6 to :4000 meta mark set 0xb3 accept
+\t}
+}
+END
+ip -4 rule add preference 17900 fwmark 0xb3 lookup 179
+ip -4 route add local default dev lo table 179
+ip -6 rule add preference 17900 fwmark 0xb3 lookup 179
+ip -6 route add local default dev lo table 179
+";
+        assert_eq!(split.script(), expected);
+        let link = Rules::Link { device: "bentpipe0".into() };
+        assert!(link.script().contains("oifname \"bentpipe0\" tcp flags syn tcp option maxseg size set rt mtu"));
+        assert_eq!(link.routes(), Vec::<Vec<String>>::new());
+    }
+}

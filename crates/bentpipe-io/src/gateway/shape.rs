@@ -1,0 +1,63 @@
+//! What a shape is for the loop.
+
+use std::io;
+
+use bentpipe_engine::units::Time;
+use mio::event::Event as Ready;
+use mio::{Registry, Token};
+
+use super::carrier::Carrier;
+use crate::tunnel::Event;
+
+/// The loop's own tokens lie below this one; a shape's from here on.
+pub(super) const FIRST_TOKEN: usize = 16;
+
+/// The gateway in the hands of its shape, for one turn.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    /// The present.
+    pub now: Time,
+    /// The way to the other box.
+    pub carrier: &'a mut Carrier,
+    /// Where what is to wake the loop is registered.
+    pub registry: &'a Registry,
+}
+
+/// One of the shapes. Errors are those that the gateway cannot go on with.
+pub trait Shape {
+    /// Registers what is there from the start.
+    ///
+    /// # Errors
+    /// The system's.
+    fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()>;
+
+    /// Something that the shape has registered is ready.
+    ///
+    /// # Errors
+    /// The system's.
+    fn ready(&mut self, turn: &mut Turn<'_>, token: Token, ready: &Ready) -> io::Result<()>;
+
+    /// The link came or went.
+    ///
+    /// # Errors
+    /// The system's.
+    fn on_event(&mut self, turn: &mut Turn<'_>, event: Event) -> io::Result<()>;
+
+    /// A packet has come from the other box.
+    ///
+    /// # Errors
+    /// The system's.
+    fn on_packet(&mut self, turn: &mut Turn<'_>, packet: &[u8]) -> io::Result<()>;
+
+    /// Gives the carrier what it has room for; whether the shape could do more at once.
+    ///
+    /// # Errors
+    /// The system's.
+    fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool>;
+
+    /// Takes no more work; answers whether all that there was is done.
+    ///
+    /// # Errors
+    /// The system's.
+    fn drain(&mut self, turn: &mut Turn<'_>) -> io::Result<bool>;
+}

@@ -1,0 +1,458 @@
+//! The `split` shape: TCP connections end here and go on from the other box.
+//!
+//! A client's connection comes in by TPROXY: the kernel has accepted it in the destination's name. Its bytes become a
+//! stream of the multiplexer, in whose opening the two addresses stand; the other box connects to the destination, in
+//! the client's name where it is told to. Both boxes do both: whoever opens is near, the other far.
+//!
+//! A connection ends as TCP ends: each direction by itself, or both by a reset, and what is reset on one side is reset
+//! on the other. A destination that refuses looks like this to the client: a connection that is reset at once, since the
+//! kernel accepts before anybody is asked.
+//!
+//! Memory is bounded: what a client sends ahead of the link by `sockets::MOST_UNSENT` a connection and less when many
+//! do, what a user does not take by the multiplexer's window and budget.
+
+mod buffer;
+mod conn;
+mod sockets;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+
+use bentpipe_engine::mux::{Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::wire::mux as wire;
+use bentpipe_engine::{Context, Machine, NoProbe, Step};
+use mio::event::Event as Ready;
+use mio::net::TcpListener;
+use mio::{Interest, Token};
+
+use super::shape::{FIRST_TOKEN, Shape, Turn};
+use crate::tunnel::Event;
+use conn::{Conn, Outcome};
+
+/// In whose name the far box connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientAddress {
+    /// The client's: the destination sees who it is.
+    Keep,
+    /// The box's own.
+    Replace,
+}
+
+/// What becomes of new connections while there is no link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// They pass by: nothing listens, and TPROXY lets through what nobody listens for.
+    Direct,
+    /// They are reset.
+    Refuse,
+}
+
+/// What the shape is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitConfig {
+    /// Where TPROXY hands connections to: one of each version, or as many as are wanted. None: only the far side.
+    pub listen: Vec<SocketAddr>,
+    /// In whose name the far side connects.
+    pub client_address: ClientAddress,
+    /// What becomes of new connections while there is no link.
+    pub fallback: Fallback,
+    /// The multiplexer; its side is that of the tunnel.
+    pub window: u64,
+    /// Most payload of a packet, with the message's header.
+    pub most_packet: u16,
+    /// Streams of the peer that may be open at a time.
+    pub most_streams: u32,
+    /// Bytes that may wait for users in all.
+    pub budget: u64,
+}
+
+/// What the shape counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitStats {
+    /// Connections accepted here.
+    pub accepted: u64,
+    /// Connections made for the other box.
+    pub connected: u64,
+    /// Connections that could not be made.
+    pub failed: u64,
+    /// Connections refused for want of descriptors, of streams, or of a link.
+    pub refused: u64,
+    /// Connections reset because the link was lost.
+    pub lost_with_link: u64,
+    /// Connections that could not have the client's port, and have another.
+    pub other_port: u64,
+    /// Messages of the peer that could not be read.
+    pub malformed: u64,
+    /// Connections open at this moment.
+    pub open: usize,
+    /// Of the multiplexers of all links so far.
+    pub mux: MuxStats,
+}
+
+/// Messages that wait in the carrier: enough to keep the line busy until the loop looks again, and so few that a quiet
+/// stream's message waits for no more.
+const ROOM: usize = 8;
+/// Connections accepted before others have their turn.
+const ACCEPTS: usize = 64;
+
+/// The shape.
+#[derive(Debug)]
+pub struct SplitShape {
+    config: SplitConfig,
+    listeners: Vec<TcpListener>,
+    /// Listeners may have more.
+    may_accept: Vec<bool>,
+    mux: Option<Mux>,
+    conns: BTreeMap<StreamId, Conn>,
+    /// Bytes that connections hold for the link.
+    unsent: u64,
+    draining: bool,
+    /// A descriptor to be given up when there are none left, so that a connection can be taken and refused.
+    reserve: Option<File>,
+    scratch: Box<[u8]>,
+    packet: Box<[u8]>,
+    stats: SplitStats,
+    past: MuxStats,
+}
+
+impl SplitShape {
+    /// The shape without connections.
+    pub fn new(config: SplitConfig) -> Self {
+        SplitShape {
+            config,
+            listeners: Vec::new(),
+            may_accept: Vec::new(),
+            mux: None,
+            conns: BTreeMap::new(),
+            unsent: 0,
+            draining: false,
+            reserve: None,
+            scratch: vec![0; sockets::READ].into(),
+            packet: vec![0; 1 << 16].into(),
+            stats: SplitStats::default(),
+            past: MuxStats::default(),
+        }
+    }
+
+    /// What has been counted so far.
+    pub fn stats(&self) -> SplitStats {
+        let mut mux = self.past;
+        if let Some(now) = &self.mux {
+            add(&mut mux, now.stats());
+        }
+        SplitStats { open: self.conns.len(), mux, ..self.stats }
+    }
+
+    /// Changes what can be changed without touching connections: the rest waits for the next start.
+    pub fn reconfigure(&mut self, config: &SplitConfig) {
+        self.config.client_address = config.client_address;
+        self.config.fallback = config.fallback;
+    }
+
+    /// Settings as they are.
+    pub fn config(&self) -> &SplitConfig {
+        &self.config
+    }
+
+    fn give(&mut self, turn: &Turn<'_>, input: Input) {
+        if let Some(mux) = &mut self.mux {
+            mux.handle(&mut Context { now: turn.now, who: Who(0), probe: &mut NoProbe }, input);
+        }
+    }
+
+    fn poll_mux(&mut self, turn: &Turn<'_>) -> Option<Output> {
+        let mux = self.mux.as_mut()?;
+        match mux.poll(&mut Context { now: turn.now, who: Who(0), probe: &mut NoProbe }) {
+            Step::Do(output) => Some(output),
+            Step::Wait(_) => None,
+        }
+    }
+
+    /// Opens or closes the listeners as the moment demands.
+    fn listen(&mut self, turn: &Turn<'_>) -> io::Result<()> {
+        let wanted = !self.draining && (turn.carrier.is_up() || self.config.fallback == Fallback::Refuse);
+        if wanted && self.listeners.is_empty() {
+            for (n, &at) in self.config.listen.iter().enumerate() {
+                let mut listener = sockets::listen(at)?;
+                turn.registry.register(&mut listener, Token(FIRST_TOKEN + n), Interest::READABLE)?;
+                self.listeners.push(listener);
+                self.may_accept.push(true);
+            }
+        } else if !wanted {
+            self.listeners.clear();
+            self.may_accept.clear();
+        }
+        Ok(())
+    }
+
+    fn token(&self, stream: StreamId) -> Token {
+        Token(FIRST_TOKEN + self.config.listen.len() + stream.0 as usize)
+    }
+
+    /// Takes the connections that wait at a listener.
+    fn accept(&mut self, turn: &mut Turn<'_>, n: usize) -> io::Result<()> {
+        for _ in 0..ACCEPTS {
+            let Some(listener) = self.listeners.get(n) else { return Ok(()) };
+            match listener.accept() {
+                Ok((socket, source)) => self.take_in(turn, socket, source),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.may_accept[n] = false;
+                    return Ok(());
+                }
+                Err(error) if sockets::is_exhausted(&error) => {
+                    self.refuse_one(n);
+                    return Ok(());
+                }
+                // Of one connection, which is gone before it was taken.
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// No descriptors are left: takes one connection with the one in reserve, and refuses it.
+    fn refuse_one(&mut self, n: usize) {
+        drop(self.reserve.take());
+        if let Ok((socket, _)) = self.listeners[n].accept() {
+            sockets::reset(socket);
+            self.stats.refused += 1;
+        }
+        self.reserve = File::open("/dev/null").ok();
+    }
+
+    fn take_in(&mut self, turn: &mut Turn<'_>, socket: mio::net::TcpStream, source: SocketAddr) {
+        let destination = socket.local_addr().ok().filter(|&at| !self.is_own(at));
+        let stream = destination.filter(|_| turn.carrier.is_up()).and_then(|destination| {
+            let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
+            self.mux.as_mut()?.open(Route { source: canonical(source), destination: canonical(destination) })
+        });
+        let Some(stream) = stream else {
+            sockets::reset(socket);
+            self.stats.refused += 1;
+            return;
+        };
+        self.stats.accepted += 1;
+        let mut conn = Conn::accepted(socket);
+        if conn.register(turn.registry, self.token(stream)).is_err() {
+            self.refuse(turn, stream, conn, Reason::NoResources);
+            return;
+        }
+        self.conns.insert(stream, conn);
+        self.serve(turn, stream);
+    }
+
+    /// Whether a destination is the listener itself: somebody speaks to the gateway, not through it.
+    fn is_own(&self, at: SocketAddr) -> bool {
+        let port = self.config.listen.iter().any(|listen| listen.port() == at.port());
+        port && std::net::UdpSocket::bind((at.ip(), 0)).is_ok()
+    }
+
+    fn refuse(&mut self, turn: &Turn<'_>, stream: StreamId, conn: Conn, reason: Reason) {
+        conn.reset();
+        self.stats.refused += 1;
+        self.give(turn, Input::Reset { stream, reason });
+    }
+
+    /// The other box has opened a stream.
+    fn connect(&mut self, turn: &Turn<'_>, stream: StreamId, route: Route) {
+        let (made, other_port) = sockets::connect(route, self.config.client_address);
+        self.stats.other_port += u64::from(other_port);
+        let registered = made.and_then(|socket| {
+            let mut conn = Conn::connecting(socket);
+            conn.register(turn.registry, self.token(stream)).map(|()| conn)
+        });
+        match registered {
+            Ok(conn) => {
+                self.conns.insert(stream, conn);
+            }
+            Err(error) => {
+                self.stats.failed += 1;
+                self.give(turn, Input::Reset { stream, reason: sockets::reason(&error) });
+            }
+        }
+    }
+
+    /// Moves what can be moved between a connection and its stream.
+    fn serve(&mut self, turn: &Turn<'_>, stream: StreamId) {
+        let Some(conn) = self.conns.get_mut(&stream) else { return };
+        let limit = sockets::most_unsent(self.unsent, self.config.budget);
+        let before = conn.unsent();
+        let was_connecting = conn.is_connecting();
+        let Outcome { read, taken, ended, failed } = conn.serve(&mut self.scratch, limit);
+        self.unsent = self.unsent + conn.unsent() - before;
+        if was_connecting && !conn.is_connecting() {
+            self.stats.connected += 1;
+        }
+        if read > 0 {
+            self.give(turn, Input::Write { stream, bytes: read });
+        }
+        if taken > 0 {
+            self.give(turn, Input::Taken { stream, bytes: taken });
+        }
+        if ended {
+            self.give(turn, Input::Finish { stream });
+        }
+        if let Some(error) = failed {
+            self.stats.failed += u64::from(was_connecting);
+            let reason = if was_connecting { sockets::reason(&error) } else { Reason::Peer };
+            self.forget(stream, true);
+            self.give(turn, Input::Reset { stream, reason });
+        }
+    }
+
+    fn forget(&mut self, stream: StreamId, by_reset: bool) {
+        if let Some(conn) = self.conns.remove(&stream) {
+            self.unsent -= conn.unsent();
+            if by_reset { conn.reset() } else { conn.close() }
+        }
+    }
+
+    /// What the multiplexer says besides messages; `payload` is that of the message that it has just been given.
+    fn follow(&mut self, turn: &Turn<'_>, output: Output, payload: &[u8]) {
+        match output {
+            Output::Send(_) => unreachable!("without room nothing is sent"),
+            Output::Opened { stream, route } => self.connect(turn, stream, route),
+            Output::Received { stream, .. } => {
+                if let Some(conn) = self.conns.get_mut(&stream) {
+                    conn.bring(payload);
+                    self.serve(turn, stream);
+                }
+            }
+            Output::Ended { stream } => {
+                if let Some(conn) = self.conns.get_mut(&stream) {
+                    conn.end();
+                    self.serve(turn, stream);
+                }
+            }
+            Output::Closed { stream } => self.forget(stream, false),
+            Output::Reset { stream, .. } => self.forget(stream, true),
+        }
+    }
+
+    fn follow_all(&mut self, turn: &Turn<'_>, payload: &[u8]) {
+        self.give(turn, Input::Room(0));
+        while let Some(output) = self.poll_mux(turn) {
+            self.follow(turn, output, payload);
+        }
+    }
+
+    /// Everything that the old link carried is void: aloud.
+    fn lose_all(&mut self) {
+        for (_, conn) in std::mem::take(&mut self.conns) {
+            self.stats.lost_with_link += 1;
+            conn.reset();
+        }
+        self.unsent = 0;
+        if let Some(mux) = self.mux.take() {
+            add(&mut self.past, mux.stats());
+        }
+    }
+}
+
+impl Shape for SplitShape {
+    fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
+        self.reserve = Some(File::open("/dev/null")?);
+        self.listen(turn)
+    }
+
+    fn ready(&mut self, turn: &mut Turn<'_>, token: Token, ready: &Ready) -> io::Result<()> {
+        let n = token.0 - FIRST_TOKEN;
+        if let Some(may_accept) = self.may_accept.get_mut(n) {
+            *may_accept = true;
+        } else if let Some(number) = n.checked_sub(self.config.listen.len()) {
+            let stream = StreamId(number as u64);
+            if let Some(conn) = self.conns.get_mut(&stream) {
+                conn.note(ready);
+                self.serve(turn, stream);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_event(&mut self, turn: &mut Turn<'_>, event: Event) -> io::Result<()> {
+        if event != (Event::Up { fresh: false }) {
+            self.lose_all();
+        }
+        if event == (Event::Up { fresh: true }) {
+            let side = if turn.carrier.tunnel().is_initiator() { Side::Initiator } else { Side::Responder };
+            let SplitConfig { window, most_packet, most_streams, budget, .. } = self.config;
+            let most_payload = u32::from(most_packet) - wire::MOST_DATA_HEADER as u32;
+            self.mux = Some(Mux::new(MuxConfig { side, window, most_payload, most_streams, budget }));
+            if self.draining {
+                self.give(turn, Input::Drain);
+            }
+        }
+        self.listen(turn)
+    }
+
+    fn on_packet(&mut self, turn: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {
+        match wire::parse(packet) {
+            Ok((message, payload)) => {
+                self.give(turn, Input::Message(message));
+                self.follow_all(turn, &packet[payload]);
+            }
+            Err(_) => self.stats.malformed += 1,
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {
+        for n in 0..self.listeners.len() {
+            if self.may_accept[n] {
+                self.accept(turn, n)?;
+            }
+        }
+        self.follow_all(turn, &[]);
+        let room = ROOM.saturating_sub(turn.carrier.waiting(0));
+        if room > 0 && turn.carrier.is_up() {
+            self.give(turn, Input::Room(room as u32));
+            while let Some(output) = self.poll_mux(turn) {
+                let Output::Send(message) = output else {
+                    self.follow(turn, output, &[]);
+                    continue;
+                };
+                let (len, of) = (message.payload() as usize, sockets::stream_of(&message));
+                let conn = of.filter(|_| len > 0).and_then(|stream| self.conns.get_mut(&stream));
+                let body = conn.as_ref().map_or(&[][..], |conn| conn.next(len));
+                let length = wire::emit(&message, &[body], &mut self.packet).expect("messages fit a packet");
+                turn.carrier.send_on(turn.now, 0, message.flow(), &self.packet[..length]).expect("packets fit a frame");
+                if let Some(conn) = conn {
+                    conn.sent(len);
+                    self.unsent -= len as u64;
+                    if conn.wants_more() {
+                        self.serve(turn, of.expect("it has a connection"));
+                    }
+                }
+            }
+        }
+        Ok(self.may_accept.contains(&true))
+    }
+
+    fn drain(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {
+        if !self.draining {
+            self.draining = true;
+            self.listen(turn)?;
+            self.give(turn, Input::Drain);
+        }
+        Ok(self.conns.is_empty())
+    }
+}
+
+fn add(sum: &mut MuxStats, more: MuxStats) {
+    for (sum, more) in [
+        (&mut sum.opened, more.opened),
+        (&mut sum.accepted, more.accepted),
+        (&mut sum.closed, more.closed),
+        (&mut sum.reset_by_peer, more.reset_by_peer),
+        (&mut sum.reset_here, more.reset_here),
+        (&mut sum.out_of_memory, more.out_of_memory),
+        (&mut sum.stray, more.stray),
+        (&mut sum.bytes_sent, more.bytes_sent),
+        (&mut sum.bytes_received, more.bytes_received),
+    ] {
+        *sum += more;
+    }
+}

@@ -1,0 +1,72 @@
+//! Bytes in order, added at the end and taken from the front; without any, it takes no memory.
+
+/// A queue of bytes whose front is one slice.
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+/// What an empty buffer may keep for the next bytes.
+const KEPT: usize = 0;
+
+impl Buffer {
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.start > self.len() {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(super) fn front(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    pub(super) fn take(&mut self, count: usize) {
+        self.start += count;
+        debug_assert!(self.start <= self.bytes.len(), "only what is there is taken");
+        if self.is_empty() {
+            self.bytes.clear();
+            self.bytes.shrink_to(KEPT);
+            self.start = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_queue(steps in prop::collection::vec((any::<bool>(), 0usize..300), 1..100)) {
+            let (mut buffer, mut model, mut next) = (Buffer::default(), VecDeque::new(), 0u8);
+            for (push, count) in steps {
+                if push {
+                    let bytes: Vec<u8> = (0..count).map(|_| { next = next.wrapping_add(1); next }).collect();
+                    buffer.push(&bytes);
+                    model.extend(bytes);
+                } else {
+                    let count = count.min(model.len());
+                    buffer.take(count);
+                    model.drain(..count);
+                }
+                prop_assert_eq!(buffer.front(), model.make_contiguous());
+                prop_assert!(buffer.bytes.capacity() == 0 || !buffer.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! One connection of the host and the bytes on either side of it.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+
+use mio::event::Event as Ready;
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+
+use super::buffer::Buffer;
+use super::sockets;
+
+/// What a turn brought.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Bytes that the user has sent.
+    pub(super) read: u64,
+    /// Bytes that the user's kernel has taken.
+    pub(super) taken: u64,
+    /// The user sends no more.
+    pub(super) ended: bool,
+    /// The connection is over, in both directions.
+    pub(super) failed: Option<io::Error>,
+}
+
+#[derive(Debug)]
+pub(super) struct Conn {
+    socket: TcpStream,
+    connecting: bool,
+    readable: bool,
+    writable: bool,
+    /// From the user to the link, and from the link to the user.
+    to_link: Buffer,
+    to_user: Buffer,
+    /// The user sends no more; the far user sends no more, and our user has been told.
+    user_ended: bool,
+    peer_ended: bool,
+    told_end: bool,
+    /// More was to be read than there was room for.
+    held_back: bool,
+}
+
+impl Conn {
+    pub(super) fn accepted(socket: TcpStream) -> Self {
+        sockets::tune(&socket);
+        Conn {
+            socket,
+            connecting: false,
+            readable: true,
+            writable: true,
+            to_link: Buffer::default(),
+            to_user: Buffer::default(),
+            user_ended: false,
+            peer_ended: false,
+            told_end: false,
+            held_back: false,
+        }
+    }
+
+    pub(super) fn connecting(socket: TcpStream) -> Self {
+        Conn { connecting: true, readable: false, writable: false, ..Conn::accepted(socket) }
+    }
+
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        registry.register(&mut self.socket, token, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    pub(super) fn is_connecting(&self) -> bool {
+        self.connecting
+    }
+
+    /// Bytes that the link has not taken.
+    pub(super) fn unsent(&self) -> u64 {
+        self.to_link.len() as u64
+    }
+
+    /// Whether the user has more than there was room for, and there is room now.
+    pub(super) fn wants_more(&self) -> bool {
+        self.held_back && self.to_link.len() < sockets::MOST_UNSENT / 2
+    }
+
+    pub(super) fn note(&mut self, ready: &Ready) {
+        self.readable |= ready.is_readable() || ready.is_read_closed() || ready.is_error();
+        self.writable |= ready.is_writable() || ready.is_write_closed() || ready.is_error();
+    }
+
+    /// Bytes for the user.
+    pub(super) fn bring(&mut self, bytes: &[u8]) {
+        self.to_user.push(bytes);
+    }
+
+    /// None follow.
+    pub(super) fn end(&mut self) {
+        self.peer_ended = true;
+    }
+
+    /// The next bytes for the link.
+    pub(super) fn next(&self, len: usize) -> &[u8] {
+        &self.to_link.front()[..len]
+    }
+
+    /// The link has taken them.
+    pub(super) fn sent(&mut self, len: usize) {
+        self.to_link.take(len);
+    }
+
+    /// Moves what can be moved; up to `limit` bytes may wait for the link.
+    pub(super) fn serve(&mut self, scratch: &mut [u8], limit: usize) -> Outcome {
+        let mut outcome = Outcome::default();
+        if let Err(error) = self.try_serve(scratch, limit, &mut outcome) {
+            outcome.failed = Some(error);
+        }
+        outcome
+    }
+
+    fn try_serve(&mut self, scratch: &mut [u8], limit: usize, outcome: &mut Outcome) -> io::Result<()> {
+        if self.connecting {
+            if !self.writable {
+                return Ok(());
+            }
+            if let Some(error) = self.socket.take_error()? {
+                return Err(error);
+            }
+            match self.socket.peer_addr() {
+                Ok(_) => (self.connecting, self.readable) = (false, true),
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => {
+                    self.writable = false;
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.write(outcome)?;
+        self.read(scratch, limit, outcome)
+    }
+
+    fn write(&mut self, outcome: &mut Outcome) -> io::Result<()> {
+        while self.writable && !self.to_user.is_empty() {
+            match self.socket.write(self.to_user.front()) {
+                Ok(count) => {
+                    self.to_user.take(count);
+                    outcome.taken += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if self.peer_ended && self.to_user.is_empty() && !self.told_end {
+            self.told_end = true;
+            self.socket.shutdown(Shutdown::Write)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, scratch: &mut [u8], limit: usize, outcome: &mut Outcome) -> io::Result<()> {
+        self.held_back = false;
+        while self.readable && !self.user_ended {
+            let room = limit.saturating_sub(self.to_link.len()).min(scratch.len());
+            if room == 0 {
+                self.held_back = true;
+                return Ok(());
+            }
+            match self.socket.read(&mut scratch[..room]) {
+                Ok(0) => (self.user_ended, outcome.ended) = (true, true),
+                Ok(count) => {
+                    self.to_link.push(&scratch[..count]);
+                    outcome.read += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a connection of which both directions have ended.
+    pub(super) fn close(self) {
+        sockets::close(self.socket);
+    }
+
+    /// Ends the connection in both directions, aloud.
+    pub(super) fn reset(self) {
+        sockets::reset(self.socket);
+    }
+}

@@ -1,0 +1,122 @@
+//! The kernel's sockets: listening for TPROXY, connecting in the client's name, ending aloud.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use bentpipe_engine::mux::{Message, Reason, Route, StreamId};
+use mio::net::{TcpListener, TcpStream};
+use nix::errno::Errno;
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+
+use super::ClientAddress;
+
+/// Bytes of one read.
+pub(super) const READ: usize = 128 << 10;
+/// Bytes of a connection that may wait for the link; above half of the budget in all, less.
+pub(super) const MOST_UNSENT: usize = 128 << 10;
+const LEAST_UNSENT: usize = 4 << 10;
+/// Connections that wait to be accepted: the kernel's own limit (net.core.somaxconn) is the same.
+const BACKLOG: i32 = 4096;
+
+/// Bytes of a connection that may wait when all have so many.
+pub(super) fn most_unsent(all: u64, budget: u64) -> usize {
+    if all > budget / 2 { LEAST_UNSENT } else { MOST_UNSENT }
+}
+
+/// A listener for connections to any address, as TPROXY hands them over.
+pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    if at.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    transparent(&socket, at)?;
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(TcpListener::from_std(socket.into()))
+}
+
+fn transparent(socket: &Socket, at: SocketAddr) -> io::Result<()> {
+    if at.is_ipv4() { socket.set_ip_transparent_v4(true) } else { socket.set_ip_transparent_v6(true) }
+}
+
+/// Begins a connection to a route's destination. Where the client's port is taken, by one of its connections that is
+/// not quite over, another one serves: the second answer says so.
+pub(super) fn connect(route: Route, address: ClientAddress) -> (io::Result<TcpStream>, bool) {
+    let Route { source, destination } = route;
+    let any: IpAddr = if destination.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    match address {
+        ClientAddress::Replace => (connect_from(SocketAddr::new(any, 0), destination, false), false),
+        ClientAddress::Keep => match connect_from(source, destination, true) {
+            Err(error) if is_taken(&error) => (connect_from(SocketAddr::new(source.ip(), 0), destination, true), true),
+            other => (other, false),
+        },
+    }
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+}
+
+fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: bool) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(destination), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    if foreign {
+        socket.set_reuse_address(true)?;
+        transparent(&socket, destination)?;
+        socket.bind(&source.into())?;
+    }
+    match socket.connect(&destination.into()) {
+        Ok(()) => {}
+        Err(error) if error.raw_os_error() == Some(Errno::EINPROGRESS as i32) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(TcpStream::from_std(socket.into()))
+}
+
+/// Settings of every connection: small writes go at once, a user that is gone without a word is found out, and if the
+/// gateway dies the kernel ends the connection with a reset: an end that says "that was all" would be a lie.
+pub(super) fn tune(socket: &TcpStream) {
+    let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(120)).with_interval(Duration::from_secs(30));
+    let socket = SockRef::from(socket);
+    // A connection without them still works.
+    let _ = socket.set_tcp_nodelay(true);
+    let _ = socket.set_tcp_keepalive(&keepalive);
+    let _ = socket.set_linger(Some(Duration::ZERO));
+}
+
+/// Ends a connection with a reset.
+pub(super) fn reset(socket: TcpStream) {
+    // Closed with nothing left to linger for, a socket sends RST (RFC 9293 §3.10.4).
+    let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+}
+
+/// Ends a connection whose two directions have ended: what the kernel still has to send it sends.
+pub(super) fn close(socket: TcpStream) {
+    let _ = SockRef::from(&socket).set_linger(None);
+}
+
+/// Whether an error says that descriptors or memory are used up.
+pub(super) fn is_exhausted(error: &io::Error) -> bool {
+    let exhausted = [Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM].map(|errno| errno as i32);
+    error.raw_os_error().is_some_and(|errno| exhausted.contains(&errno))
+}
+
+/// What the other box is told of a connection that could not be made.
+pub(super) fn reason(error: &io::Error) -> Reason {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Reason::Refused,
+        io::ErrorKind::TimedOut => Reason::TimedOut,
+        io::ErrorKind::PermissionDenied => Reason::Forbidden,
+        _ if is_exhausted(error) => Reason::NoResources,
+        _ => Reason::Unreachable,
+    }
+}
+
+/// The stream whose bytes a message carries.
+pub(super) fn stream_of(message: &Message) -> Option<StreamId> {
+    match *message {
+        Message::Open { stream, .. } | Message::Data { stream, .. } => Some(stream),
+        _ => None,
+    }
+}

@@ -1,0 +1,129 @@
+//! The tunnel's socket: datagrams in batches, with the kernel's segmentation where it has it.
+
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// The kernel's queues: a burst of a round trip at 50 Mbit/s over GEO.
+const KERNEL_BUFFER: usize = 4 << 20;
+/// Most bytes of one call: 64 KiB, as a datagram has.
+const MOST_BATCH: usize = 60_000;
+
+/// A UDP socket.
+pub(super) struct Udp {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    buffers: Vec<Vec<u8>>,
+    /// Datagrams of one length to one address that go out in one call; the last one may be shorter.
+    batch: Vec<u8>,
+    segment: usize,
+    to: Option<SocketAddr>,
+    /// Datagrams for which the kernel had no room: as lost on the line.
+    pub(super) refused: u64,
+}
+
+impl Udp {
+    pub(super) fn bind(at: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(at), Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+        if at.is_ipv6() {
+            socket.set_only_v6(false)?;
+        }
+        // Where the system allows less, it gives less.
+        socket.set_recv_buffer_size(KERNEL_BUFFER)?;
+        socket.set_send_buffer_size(KERNEL_BUFFER)?;
+        socket.bind(&at.into())?;
+        let socket: UdpSocket = socket.into();
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        let room = state.gro_segments() * 1500;
+        Ok(Udp {
+            socket,
+            state,
+            buffers: vec![vec![0; room.max(1 << 16)]; BATCH_SIZE],
+            batch: Vec::new(),
+            segment: 0,
+            to: None,
+            refused: 0,
+        })
+    }
+
+    pub(super) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
+        registry.register(&mut SourceFd(&self.socket.as_raw_fd()), token, Interest::READABLE)
+    }
+
+    pub(super) fn local(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Takes what has come, some dozens of datagrams at most; whether there may be more.
+    pub(super) fn receive(&mut self, mut heard: impl FnMut(SocketAddr, &[u8])) -> io::Result<bool> {
+        let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let mut slices: Vec<_> = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+        let count = match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            // What an ICMP message says of datagrams that are long gone.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        for (meta, buffer) in metas[..count].iter().zip(&self.buffers) {
+            let from = canonical(meta.addr);
+            buffer[..meta.len].chunks(meta.stride.max(1)).for_each(|datagram| heard(from, datagram));
+        }
+        Ok(true)
+    }
+
+    /// Sends a datagram, now or with the next flush.
+    pub(super) fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
+        let full = self.batch.len() + datagram.len() > MOST_BATCH
+            || self.segment > 0 && self.batch.len() / self.segment >= self.state.max_gso_segments();
+        let fits =
+            self.to == Some(to) && datagram.len() <= self.segment && self.batch.len().is_multiple_of(self.segment);
+        if !fits || full {
+            self.flush();
+            (self.to, self.segment) = (Some(to), datagram.len());
+        }
+        self.batch.extend_from_slice(datagram);
+    }
+
+    /// Hands all that was sent to the kernel.
+    pub(super) fn flush(&mut self) {
+        if let Some(to) = self.to.take() {
+            let count = self.batch.len().div_ceil(self.segment.max(1)) as u64;
+            let transmit = Transmit {
+                destination: self.mapped(to),
+                ecn: None,
+                contents: &self.batch,
+                segment_size: (count > 1).then_some(self.segment),
+                src_ip: None,
+            };
+            // A line that is full, or down for a moment, loses datagrams: those above know what to do.
+            if self.state.try_send(UdpSockRef::from(&self.socket), &transmit).is_err() {
+                self.refused += count;
+            }
+            self.batch.clear();
+        }
+    }
+
+    /// A socket of version 6 takes addresses of version 4 in their mapped form.
+    fn mapped(&self, to: SocketAddr) -> SocketAddr {
+        match (self.socket.local_addr(), to) {
+            (Ok(SocketAddr::V6(_)), SocketAddr::V4(v4)) => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
+            _ => to,
+        }
+    }
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+impl std::fmt::Debug for Udp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Udp").field("local", &self.socket.local_addr().ok()).finish_non_exhaustive()
+    }
+}

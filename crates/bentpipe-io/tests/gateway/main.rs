@@ -1,0 +1,15 @@
+//! Gateways between unmodified hosts: namespaces, veth, TUN, and a link in between that loses.
+//!
+//! ```text
+//! client ── near gateway ══ sky ══ far gateway ── server
+//! ```
+#![cfg(target_os = "linux")]
+
+mod hosts;
+mod link;
+#[path = "../linux/namespace.rs"]
+#[allow(dead_code)]
+mod namespace;
+mod sky;
+mod split;
+mod world;

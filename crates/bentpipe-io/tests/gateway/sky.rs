@@ -1,0 +1,89 @@
+//! The link in between: two TUN devices and the engine's own links.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use bentpipe_engine::link::{Link, LinkConfig, Outcome};
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::units::Time;
+use bentpipe_engine::{Context, NoProbe};
+use bentpipe_io::{Clock, Datagram, Tun};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+/// Both directions of a link; it ends when it is dropped.
+pub(crate) struct Sky {
+    stop: Arc<AtomicBool>,
+    /// Nothing passes while this is set.
+    pub(crate) cut: Arc<AtomicBool>,
+    /// Bytes offered to the two links.
+    pub(crate) offered: Arc<[AtomicU64; 2]>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sky {
+    /// A link between two devices; `configs` from the first to the second and back.
+    pub(crate) fn over(doors: [Tun; 2], configs: [LinkConfig; 2], seed: u64) -> Sky {
+        let stop = Arc::new(AtomicBool::new(false));
+        let cut = Arc::new(AtomicBool::new(false));
+        let offered = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let (ends, cuts, counts) = (stop.clone(), cut.clone(), offered.clone());
+        let thread = std::thread::spawn(move || run(&doors, &configs, seed, &ends, &cuts, &counts));
+        Sky { stop, cut, offered, thread: Some(thread) }
+    }
+}
+
+impl Drop for Sky {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(
+    doors: &[Tun; 2],
+    configs: &[LinkConfig; 2],
+    seed: u64,
+    stop: &AtomicBool,
+    cut: &AtomicBool,
+    offered: &[AtomicU64; 2],
+) {
+    let _ = nix::sys::prctl::set_timerslack(1);
+    let clock = Clock::start();
+    let mut links =
+        [Link::<Datagram>::new(&configs[0], seed, "there"), Link::<Datagram>::new(&configs[1], seed, "back")];
+    let mut buffer = vec![0; 1 << 16];
+    while !stop.load(Ordering::SeqCst) {
+        let now = clock.now();
+        let mut more = false;
+        for side in [0, 1] {
+            let mut probe = NoProbe;
+            let mut cx = Context { now, who: Who(side as u32), probe: &mut probe };
+            for _ in 0..64 {
+                let Some(length) = doors[side].read(&mut buffer).expect("the device is there") else { break };
+                more = true;
+                offered[side].fetch_add(length as u64, Ordering::Relaxed);
+                if !cut.load(Ordering::Relaxed) {
+                    links[side].offer(&mut cx, Datagram(buffer[..length].to_vec()));
+                }
+            }
+            while let Some(arrival) = links[side].take(&mut cx) {
+                if arrival.outcome == Outcome::Delivered && !cut.load(Ordering::Relaxed) {
+                    doors[1 - side].write(&arrival.packet.0).expect("the device is there");
+                }
+            }
+        }
+        if more {
+            continue;
+        }
+        let next = Time::earliest(links[0].next_arrival(), links[1].next_arrival());
+        // Looks up now and then, to be stopped.
+        let span = next.map_or(50_000_000, |at| at.saturating_since(clock.now()).as_nanos().min(50_000_000));
+        let mut fds = [0, 1].map(|side| PollFd::new(doors[side].as_fd(), PollFlags::POLLIN));
+        let _ = ppoll(&mut fds, Some(TimeSpec::from_duration(std::time::Duration::from_nanos(span))), None);
+    }
+}

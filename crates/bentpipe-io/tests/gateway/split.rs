@@ -1,0 +1,260 @@
+//! The `split` shape.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bentpipe_engine::units;
+
+use crate::hosts::{connect, data, echo_after_end, hash, send_then_take, serve, take};
+use crate::world::{CLIENT, CLIENT6, Path, SERVER, SERVER6, World};
+
+fn lossy() -> Path {
+    Path { rate: 20_000_000, delay: units::Duration::from_millis(30), loss: 0.05 }
+}
+
+/// A path that costs a test little time.
+fn quick() -> Path {
+    Path { rate: 200_000_000, delay: units::Duration::from_millis(5), loss: 0.01 }
+}
+
+/// Both versions, both directions, half-close; the server sees the client's own address.
+#[test]
+fn bytes_arrive_whole() {
+    let world = World::new(lossy(), 1);
+    let gateways = world.split();
+    for (ip, client) in [(SERVER, CLIENT), (SERVER6, CLIENT6)] {
+        let (at, server) = serve(&world.server, ip, 1, |stream, from| {
+            echo_after_end(stream, from);
+            from
+        });
+        let bytes = data(2_000_003, 7);
+        let stream = connect(&world.client, at);
+        let local = stream.local_addr().expect("it is connected");
+        assert_eq!(send_then_take(stream, &bytes), (bytes.len(), hash(&bytes)));
+        let seen = server.join().expect("the server ends");
+        assert_eq!(seen, [local], "address and port");
+        assert_eq!(seen[0].ip(), client.parse::<IpAddr>().expect("an address"));
+    }
+    drop(gateways);
+}
+
+/// A peer (PEPsal) lost the end of what was sent when the client closed at once.
+#[test]
+fn push_then_close_arrives_whole() {
+    let world = World::new(quick(), 2);
+    let gateways = world.split();
+    let sizes: Vec<usize> = (0..100).map(|n| 20_000 + n * n * 1000).collect();
+    let (at, server) = serve(&world.server, SERVER, sizes.len(), |mut stream, _| take(&mut stream));
+    let expected: Vec<_> = sizes.iter().map(|&size| (size, hash(&data(size, size as u64)))).collect();
+    for &size in &sizes {
+        let mut stream = connect(&world.client, at);
+        stream.write_all(&data(size, size as u64)).expect("the gateway takes it");
+        // Dropped: closed with all of it on its way.
+    }
+    let mut got = server.join().expect("the server ends");
+    got.sort_unstable();
+    assert!(got == expected, "{:?}", got.iter().zip(&expected).find(|(got, expected)| got != expected));
+    drop(gateways);
+}
+
+/// 10 MB at once, closed at once, over a path where it takes seconds.
+#[test]
+fn ten_megabytes_and_closed() {
+    let world = World::new(Path { loss: 0.02, ..lossy() }, 3);
+    let gateways = world.split();
+    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
+    let bytes = data(10_000_000, 1);
+    connect(&world.client, at).write_all(&bytes).expect("the gateway takes it");
+    assert_eq!(server.join().expect("the server ends"), [(bytes.len(), hash(&bytes))]);
+    drop(gateways);
+}
+
+/// A refused port is a reset, not an empty answer.
+#[test]
+fn a_refused_port_is_refused() {
+    let world = World::new(quick(), 4);
+    let gateways = world.split();
+    let mut stream = connect(&world.client, SocketAddr::new(SERVER.parse().expect("an address"), 9));
+    let error = stream.read(&mut [0; 10]).expect_err("it is no answer");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    drop(gateways);
+}
+
+/// A reset on one side is one on the other.
+#[test]
+fn resets_are_carried_across() {
+    let world = World::new(quick(), 5);
+    let gateways = world.split();
+    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
+        stream.write_all(b"hello").expect("it is open");
+        stream.read(&mut [0; 10]).expect_err("the client resets").kind()
+    });
+    let mut stream = connect(&world.client, at);
+    stream.read_exact(&mut [0; 5]).expect("the server greets");
+    socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a setting");
+    drop(stream);
+    assert_eq!(server.join().expect("the server ends"), [ErrorKind::ConnectionReset]);
+    drop(gateways);
+}
+
+/// An answer follows its request at once, also on a connection that has been idle for longer than any time-out.
+#[test]
+fn requests_wait_for_nothing() {
+    let world = World::new(Path { loss: 0.0, ..lossy() }, 6);
+    let gateways = world.split();
+    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
+        let mut request = [0; 100];
+        while stream.read_exact(&mut request).is_ok() {
+            stream.write_all(&request).expect("the client listens");
+        }
+    });
+    let mut stream = connect(&world.client, at);
+    // dead_after is 4 s here.
+    for pause in [0, 0, 0, 6] {
+        std::thread::sleep(Duration::from_secs(pause));
+        let start = Instant::now();
+        stream.write_all(&[7; 100]).expect("it is open");
+        stream.read_exact(&mut [0; 100]).expect("an answer comes");
+        // Two ways of 30 ms, and the packets' times; a report or delayed ACK more would be 80 ms and above.
+        let took = start.elapsed();
+        assert!(took < Duration::from_millis(78), "{took:?}");
+    }
+    stream.shutdown(Shutdown::Write).expect("it is open");
+    server.join().expect("the server ends");
+    drop(gateways);
+}
+
+/// Nine who do not read hold up nobody, and cost no more than their windows.
+#[test]
+fn slow_readers_hold_up_nobody() {
+    let world = World::new(quick(), 7);
+    let gateways = world.split();
+    let (at, server) = serve(&world.server, SERVER, 10, |mut stream: TcpStream, _| {
+        let mut kind = [0];
+        stream.read_exact(&mut kind).expect("the first byte");
+        if kind == [0] {
+            // Until the quick one is through.
+            std::thread::sleep(Duration::from_secs(4));
+        }
+        take(&mut stream).0
+    });
+    let client = world.client.clone();
+    let slow: Vec<_> = (0..9)
+        .map(|_| {
+            let mut stream = connect(&client, at);
+            std::thread::spawn(move || {
+                stream.write_all(&[0; 5_000_000]).expect("it is taken in the end");
+            })
+        })
+        .collect();
+    std::thread::sleep(Duration::from_secs(1));
+    let start = Instant::now();
+    let mut stream = connect(&world.client, at);
+    stream.write_all(&[1; 5_000_000]).expect("the gateway takes it");
+    stream.shutdown(Shutdown::Write).expect("it is open");
+    take(&mut stream);
+    let took = start.elapsed();
+    // 5 MB are 0.2 s of the line; the others have filled their windows by then or share it.
+    assert!(took < Duration::from_millis(1500), "{took:?}");
+    slow.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    assert!(server.join().expect("the server ends").iter().all(|&count| count == 4_999_999));
+    drop(gateways);
+}
+
+#[test]
+fn a_thousand_connections_at_once() {
+    // Four descriptors for each, all in this process.
+    let limit = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).expect("there is one");
+    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1)
+        .expect("root may");
+    let world = World::new(quick(), 8);
+    let gateways = world.split();
+    let (at, server) = serve(&world.server, SERVER, 1000, |mut stream: TcpStream, _| {
+        let mut request = Vec::new();
+        stream.read_to_end(&mut request).expect("no reset");
+        stream.write_all(&request).expect("the client listens");
+    });
+    let client = world.client.clone();
+    let streams =
+        client.inside(move || (0..1000).map(|_| TcpStream::connect(at).expect("it connects")).collect::<Vec<_>>());
+    let threads: Vec<_> = streams
+        .into_iter()
+        .enumerate()
+        .map(|(n, stream)| {
+            std::thread::spawn(move || {
+                let bytes = data(5_000 + n * 13, n as u64);
+                assert_eq!(send_then_take(stream, &bytes), (bytes.len(), hash(&bytes)), "{n}");
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("whole"));
+    server.join().expect("the server ends");
+    std::thread::sleep(Duration::from_millis(1500));
+    for (_, stats) in &gateways {
+        let stats = *stats.lock().expect("nobody panics");
+        assert_eq!((stats.open, stats.mux.closed, stats.refused), (0, 1000, 0), "nothing stays: {stats:?}");
+    }
+    drop(gateways);
+}
+
+/// The far gateway is killed in the middle of a transfer: the client is told; while it is away new connections pass
+/// directly; when it is back, they go through it again.
+#[test]
+fn a_peer_killed_and_restarted() {
+    let world = World::new(quick(), 9);
+    let [near, far] = world.split();
+    let (at, server) = serve(&world.server, SERVER, 3, |mut stream: TcpStream, _| {
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).map(|_| got.len()).unwrap_or(0)
+    });
+    let mut stream = connect(&world.client, at);
+    stream.write_all(&[1; 100_000]).expect("it is open");
+    std::thread::sleep(Duration::from_millis(300));
+    far.0.stop.now();
+    let mut far = far;
+    far.0.join();
+    let error = stream.read(&mut [0; 10]).expect_err("the link is lost");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    world.wait_for_listener(false);
+    let accepted = near.1.lock().expect("nobody panics").accepted;
+    connect(&world.client, at).write_all(&[1; 1000]).expect("directly");
+    drop(far);
+    let again = world.split_side(1, world.split_config(1));
+    world.wait_for_listener(true);
+    connect(&world.client, at).write_all(&[1; 2000]).expect("through the gateway");
+    let mut got = server.join().expect("the server ends");
+    got.sort_unstable();
+    // A reset on that side too, and no end that looks as if all had been sent.
+    assert_eq!(got, [0, 1000, 2000]);
+    std::thread::sleep(Duration::from_millis(1200));
+    assert_eq!(near.1.lock().expect("nobody panics").accepted, accepted + 1);
+    drop((near, again));
+}
+
+/// An outage shorter than the patience of the tunnel is endured, and nothing is sent that is not of use.
+#[test]
+fn an_outage_costs_its_time_and_little_more() {
+    let world = World::new(Path { loss: 0.01, ..lossy() }, 10);
+    let gateways = world.split();
+    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
+    let bytes = data(5_000_000, 1);
+    let (expected, start) = ((bytes.len(), hash(&bytes)), Instant::now());
+    let before = world.sky.offered[0].load(Ordering::Relaxed);
+    let mut stream = connect(&world.client, at);
+    let sender = std::thread::spawn(move || stream.write_all(&bytes).expect("the gateway takes it"));
+    std::thread::sleep(Duration::from_millis(700));
+    world.sky.cut.store(true, Ordering::Relaxed);
+    std::thread::sleep(Duration::from_millis(500));
+    world.sky.cut.store(false, Ordering::Relaxed);
+    sender.join().expect("no panic");
+    assert_eq!(server.join().expect("the server ends"), [expected]);
+    // 2 s of the line for the bytes and 6 % of headers and repairs, 0.5 s of outage, a probe's pause to find its end.
+    let took = start.elapsed();
+    assert!(took < Duration::from_millis(3500), "{took:?}");
+    // What was sent into the outage, until the silence was noticed, goes again: at most 0.2 s of 2.
+    let offered = world.sky.offered[0].load(Ordering::Relaxed) - before;
+    assert!(offered < 5_000_000 * 125 / 100, "{offered}");
+    drop(gateways);
+}

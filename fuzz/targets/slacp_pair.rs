@@ -92,6 +92,7 @@ fn config(bytes: &mut Bytes) -> LinkPortConfig {
         hears_damage: switches & 8 != 0,
         overhead: 0,
         catch_up: Duration::ZERO,
+        patience: Duration::ZERO,
     };
     let rules = (0..CHANNELS).map(|n| (Rule { dscp: Some(n), ..Rule::default() }, n)).collect();
     LinkPortConfig { layer, rules, default_channel: 0, most_packet: MOST_PACKET }

@@ -6,13 +6,14 @@
 //!
 //! One thread and one loop: sockets, the TUN device and a timer wake it, the machines say what is to be done.
 //!
-//! Reading order: [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
+//! Reading order: [`Satellite`] what is known of the link; [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
 //! [`LinkShape`], [`SplitShape`]; [`Gateway`] the loop; `udp` and `timer` its doors; [`Rules`] what the kernel has to know.
 
 mod carrier;
 mod link;
 mod rules;
 mod run;
+mod satellite;
 mod shape;
 mod split;
 mod timer;
@@ -22,5 +23,6 @@ pub use carrier::{Carried, Carrier, CarrierStats, LINE_OVERHEAD, most_packet};
 pub use link::LinkShape;
 pub use rules::Rules;
 pub use run::{Gateway, GatewayStats, Stop};
+pub use satellite::Satellite;
 pub use shape::{Shape, Turn};
 pub use split::{ClientAddress, Fallback, SplitConfig, SplitShape, SplitStats};

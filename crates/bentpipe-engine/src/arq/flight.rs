@@ -42,6 +42,8 @@ pub struct Flight<T> {
     rtt: RttEstimator,
     /// How far a report can lie behind what it reports.
     report_interval: Duration,
+    /// So much longer is waited for reports while later transmissions may yet be reported.
+    patience: Duration,
     /// So many later transmissions may overtake one before it counts as lost.
     reordering: u64,
     /// Nothing has been heard since a transmission timed out.
@@ -67,10 +69,17 @@ impl<T: Copy> Flight<T> {
             unjudged: 0,
             rtt: RttEstimator::new(config),
             report_interval,
+            patience: Duration::ZERO,
             reordering,
             silent: false,
             expired: VecDeque::new(),
         }
+    }
+
+    /// The same, and transmissions that others have followed are waited for longer: up to `patience` more, and no longer
+    /// than for the last of those.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Flight { patience, ..self }
     }
 
     /// Notes a transmission that begins now; answers its number.
@@ -137,8 +146,14 @@ impl<T: Copy> Flight<T> {
             let sent = newest.sent;
             self.sample(now, report, sent);
         }
+        // What lies below a short report is not known to be lost: those that told of it may be. A whole one follows.
+        let is_whole = self.report_interval == Duration::ZERO || report.bits.len() == Report::MOST_WORDS;
+        let known_from = if is_whole { 0 } else { report.first() };
         for (at, transmission) in self.ring.iter_mut().enumerate().take(upto as usize + 1) {
             let number = self.first + at as u64;
+            if number < known_from {
+                continue;
+            }
             let verdict = if report.arrived(number) {
                 Verdict::Arrived
             } else if number + self.reordering <= report.newest {
@@ -165,8 +180,8 @@ impl<T: Copy> Flight<T> {
 
     /// Gives up the transmissions that nothing was heard of for too long.
     pub fn on_time(&mut self, now: Time, mut judge: impl FnMut(T, Verdict)) {
-        while let Some(front) = self.ring.front()
-            && front.expires <= now
+        while self.deadline().is_some_and(|deadline| deadline <= now)
+            && let Some(front) = self.ring.front()
         {
             if let Some(what) = front.what {
                 self.silent = true;
@@ -191,7 +206,8 @@ impl<T: Copy> Flight<T> {
 
     /// When [`Flight::on_time`] has something to do.
     pub fn deadline(&self) -> Option<Time> {
-        self.ring.front().map(|front| front.expires)
+        let (front, back) = (self.ring.front()?, self.ring.back()?);
+        Some(front.expires + (back.sent - front.sent).min(self.patience))
     }
 
     fn drop_judged(&mut self) {
@@ -287,5 +303,41 @@ mod tests {
         // The first sample of RFC 6298: three round trips, and a quarter of one for the report.
         flight.send(at(500), 'b');
         assert_eq!(flight.deadline(), Some(at(500 + 1500 + 125)));
+    }
+
+    /// An outage takes reports, and nothing else: what they told of is not lost.
+    #[test]
+    fn reports_that_were_lost_cost_nothing() {
+        let mut history = History::new(Duration::from_millis(20));
+        let mut flight = flight(0);
+        let mut heard = Vec::new();
+        for n in 0..400 {
+            flight.send(at(n), char::from(b'a' + (n % 26) as u8));
+            // Number 60 does not arrive.
+            if n != 60 {
+                history.on_frame(at(n + 1), n);
+            }
+            let Some(report) = history.report(at(n + 1)) else { continue };
+            // Reports of the instants 50 to 250 are lost: ten of them.
+            if !(50..250).contains(&n) {
+                flight.on_report(at(n + 2), &report, |_, verdict| heard.push(verdict));
+            }
+        }
+        assert!(heard.len() > 350, "{}", heard.len());
+        assert_eq!(heard.iter().filter(|&&verdict| verdict == Verdict::Lost).count(), 1);
+    }
+
+    #[test]
+    fn silence_is_endured_while_others_follow() {
+        let mut flight = flight(0).with_patience(Duration::from_millis(300));
+        flight.send(at(0), 'a');
+        assert_eq!(flight.deadline(), Some(at(1040)));
+        flight.send(at(200), 'b');
+        assert_eq!(flight.deadline(), Some(at(1240)), "not longer than for the one that followed");
+        flight.send(at(700), 'c');
+        assert_eq!(flight.deadline(), Some(at(1340)));
+        let mut lost = Vec::new();
+        flight.on_time(at(2000), |what, _| lost.push(what));
+        assert_eq!(lost, ['a', 'b', 'c']);
     }
 }

@@ -9,6 +9,8 @@ const WORDS: usize = (SPAN / 64) as usize;
 const REPEATS: usize = 3;
 /// A report is due at the latest after so many new transmissions: `REPEATS` of them fit into `SPAN`.
 const MOST_UNREPORTED: u64 = SPAN / (REPEATS as u64 + 1);
+/// Of so many reports one goes back as far as the record: an outage may take more than `REPEATS` in a row.
+const WHOLE_EVERY: u32 = 8;
 
 /// Which transmissions have arrived: the newest, and for some numbers below it whether they did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,11 @@ pub struct Report {
 impl Report {
     /// Most words of a bitmap: as far as a record goes back.
     pub const MOST_WORDS: usize = WORDS;
+
+    /// The lowest number that it tells of.
+    pub fn first(&self) -> u64 {
+        (self.newest + 1).saturating_sub(64 * self.bits.len() as u64)
+    }
 
     /// Whether the transmission of that number arrived, as far as the report goes.
     #[inline]
@@ -44,12 +51,22 @@ pub struct History {
     reported: [u64; REPEATS],
     interval: Duration,
     due: Option<Time>,
+    /// Reports so far.
+    count: u32,
 }
 
 impl History {
     /// An empty one that reports at most `interval` after an arrival; zero reports each.
     pub fn new(interval: Duration) -> Self {
-        History { bits: [0; WORDS], newest: None, newest_at: Time::ZERO, reported: [0; REPEATS], interval, due: None }
+        History {
+            bits: [0; WORDS],
+            newest: None,
+            newest_at: Time::ZERO,
+            reported: [0; REPEATS],
+            interval,
+            due: None,
+            count: 0,
+        }
     }
 
     /// Whether the transmission of that number has been noted; false for what lies too far back.
@@ -105,7 +122,11 @@ impl History {
         }
         self.due = None;
         let newest = self.newest?;
-        let oldest = self.reported[REPEATS - 1].max((newest + 1).saturating_sub(SPAN)).min(newest);
+        self.count = self.count.wrapping_add(1);
+        // One that follows each arrival at once stands for so little time that no outage is shorter.
+        let is_whole = self.interval > Duration::ZERO && self.count.is_multiple_of(WHOLE_EVERY);
+        let from = if is_whole { 0 } else { self.reported[REPEATS - 1] };
+        let oldest = from.max((newest + 1).saturating_sub(SPAN)).min(newest);
         let words = ((newest - oldest) / 64 + 1) as usize;
         let mut bits = vec![0; words];
         for (w, word) in bits.iter_mut().enumerate() {

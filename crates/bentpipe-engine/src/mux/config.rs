@@ -14,8 +14,8 @@ pub enum Side {
 pub struct MuxConfig {
     /// Which end.
     pub side: Side,
-    /// Bytes of a stream between the peer's first transmission and the taking of our user: at least the link's rate times
-    /// three of its round trips, so that a lost packet and its repetition do not empty the line.
+    /// Bytes of a stream between the peer's first transmission and the taking of our user: the link's rate times
+    /// several of its round trips, so that lost packets and their repetitions do not empty the line.
     pub window: u64,
     /// Most payload of a message.
     pub most_payload: u32,

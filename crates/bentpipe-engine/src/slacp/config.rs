@@ -42,6 +42,10 @@ pub enum Repairs {
     /// As soon as their block is complete: they cost the throughput that they take, and spare flows that fill the line
     /// the round trip for which a lost packet holds them up.
     Prompt,
+    /// As with [`Repairs::Spare`], and for as long as they come before a repetition could: until a packet of the block is
+    /// known to be lost, which is then sent again at once. A transfer that fills the line pays nothing for them, and its
+    /// end, where the line falls idle, is protected for a whole round trip. Only with retransmission.
+    Idle,
 }
 
 impl Fec {
@@ -120,6 +124,9 @@ pub struct SlacpConfig {
     /// What the line could have sent in so much time before a late poll is made up for. In virtual time no poll is late;
     /// in real time each is, by some 50 µs, and without this a line that sends a frame per millisecond loses a twentieth.
     pub catch_up: Duration,
+    /// While frames go out, nothing need be heard for so much longer than a round trip before what went out counts as
+    /// lost: the reports may have met an outage, and the next one tells.
+    pub patience: Duration,
 }
 
 impl SlacpConfig {

@@ -228,7 +228,8 @@ impl End {
             outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
             incoming: config.channels.iter().map(|channel| Incoming::new(channel, window, paced)).collect(),
             classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
-            flight: Flight::new(config.initial_rtt, config.report_interval, config.reordering),
+            flight: Flight::new(config.initial_rtt, config.report_interval, config.reordering)
+                .with_patience(config.patience),
             history: History::new(config.report_interval),
             probe_at: Time::ZERO,
             paced: VecDeque::new(),
@@ -524,7 +525,8 @@ impl End {
             return Some(self.data(now, channel, going));
         }
         // What is left of the line.
-        self.next_repair(now, class, Repairs::Spare)
+        let spare = self.next_repair(now, class, Repairs::Spare);
+        if spare.is_some() { spare } else { self.next_repair(now, class, Repairs::Idle) }
     }
 
     /// The next repair frame of a class, among the channels that send theirs at this moment.

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::config::Fec;
-use crate::units::Time;
+use super::config::{Fec, Repairs};
+use crate::units::{Duration, Time};
 
 /// What a block at the sender asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,14 +103,21 @@ impl Blocks {
         (id, if full { self.close(id) } else { None })
     }
 
-    /// When the open block ends for want of packets.
-    pub(super) fn deadline(&self) -> Option<Time> {
-        self.open().map(|(_, block)| block.opened + self.config.interval)
+    /// How long a block may wait for more packets. If none are there, repairs that go into an idle line need not wait.
+    fn interval(&self, is_idle: bool) -> Duration {
+        let hurries = is_idle && self.config.repairs == Repairs::Idle;
+        if hurries { self.config.interval.div_floor(8) } else { self.config.interval }
+    }
+
+    /// When the open block ends for want of packets; `is_idle`: none are waiting.
+    pub(super) fn deadline(&self, is_idle: bool) -> Option<Time> {
+        self.open().map(|(_, block)| block.opened + self.interval(is_idle))
     }
 
     /// Ends the open block if its time is over; answers it if it is sealed by that.
-    pub(super) fn on_time(&mut self, now: Time) -> Option<Block> {
-        let (id, _) = self.open().filter(|(_, block)| block.opened + self.config.interval <= now)?;
+    pub(super) fn on_time(&mut self, now: Time, is_idle: bool) -> Option<Block> {
+        let interval = self.interval(is_idle);
+        let (id, _) = self.open().filter(|(_, block)| block.opened + interval <= now)?;
         self.close(id)
     }
 
@@ -142,6 +149,9 @@ impl Blocks {
 
     /// The blocks whose repair frames come too late to be of use, one at a time.
     pub(super) fn expired(&mut self, now: Time) -> Option<Block> {
+        if self.config.repairs == Repairs::Idle {
+            return None;
+        }
         let id = *self.repairing.front()?;
         let patience = self.config.interval.saturating_mul(2);
         let block = self.get(id)?;
@@ -177,12 +187,18 @@ impl Blocks {
         Some((id, now, if last { self.seal(id) } else { None }))
     }
 
-    /// A packet's first transmission is judged.
-    pub(super) fn on_source(&mut self, id: u64, lost: bool) {
-        if let Some(block) = self.get(id) {
-            block.unjudged -= 1;
-            block.lost += lost as u8;
+    /// A packet's first transmission is judged; answers its block if that seals it.
+    pub(super) fn on_source(&mut self, id: u64, lost: bool) -> Option<Block> {
+        let hurries = self.config.repairs == Repairs::Idle;
+        let block = self.get(id)?;
+        block.unjudged -= 1;
+        block.lost += lost as u8;
+        let is_of_no_use = lost || block.unjudged == 0;
+        if !(hurries && block.closed && block.to_send > 0 && is_of_no_use) {
+            return None;
         }
+        self.repairing.retain(|&other| other != id);
+        self.seal(id)
     }
 
     /// A repair frame is judged.

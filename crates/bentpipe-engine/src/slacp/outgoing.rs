@@ -299,14 +299,16 @@ impl Outgoing {
     /// What time brings about.
     pub(super) fn on_time(&mut self, now: Time, outputs: &mut VecDeque<Output>) {
         while let Some(blocks) = &mut self.blocks {
-            let Some(sealed) = blocks.on_time(now).or_else(|| blocks.expired(now)) else { break };
+            let Some(sealed) = blocks.on_time(now, self.backlog.is_empty()).or_else(|| blocks.expired(now)) else {
+                break;
+            };
             self.on_sealed(Some(sealed), outputs);
         }
         self.decide_blocks(outputs);
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.blocks.as_ref().and_then(Blocks::deadline)
+        self.blocks.as_ref().and_then(|blocks| blocks.deadline(self.backlog.is_empty()))
     }
 
     /// A transmission is judged.
@@ -319,13 +321,12 @@ impl Outgoing {
         match sent {
             Sent::Data { seq, block, .. } => {
                 self.stats.lost += lost as u64;
-                if let (Some(id), Some(blocks)) = (block, &mut self.blocks) {
-                    blocks.on_source(id, lost);
-                }
                 let slot = seq.checked_sub(self.first).and_then(|at| self.slots.get_mut(at as usize));
                 if let Some(slot) = slot {
                     slot.flying -= 1;
                 }
+                let sealed = block.and_then(|id| self.blocks.as_mut()?.on_source(id, lost));
+                self.on_sealed(sealed, outputs);
                 if lost {
                     let waits =
                         block.is_some_and(|id| self.blocks.as_mut().is_some_and(|blocks| blocks.may_repair(id)));

@@ -43,6 +43,7 @@ fn config(channel: ChannelConfig) -> LinkPortConfig {
         hears_damage: false,
         overhead: 0,
         catch_up: Duration::ZERO,
+        patience: Duration::ZERO,
     };
     LinkPortConfig { layer, rules: Vec::new(), default_channel: 0, most_packet: 1500 }
 }

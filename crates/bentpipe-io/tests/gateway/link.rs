@@ -8,7 +8,7 @@ use crate::world::{Path, SERVER, SERVER6, World, run};
 /// The hosts' own TCP meets no loss, whatever the sky does; large packets fit.
 #[test]
 fn tcp_and_ping_over_a_lossy_link() {
-    let world = World::new(Path { rate: 20_000_000, delay: Duration::from_millis(30), loss: 0.05 }, 1);
+    let world = World::new(Path { rate: 20_000_000, delay: Duration::from_millis(30), loss: 0.05, outages: false }, 1);
     let gateways = world.link();
     run(&world.client, &format!("ping -q -c 3 -i 0.3 -W 3 -s 1300 {SERVER}"));
     for ip in [SERVER, SERVER6] {

@@ -11,12 +11,12 @@ use crate::hosts::{connect, data, echo_after_end, hash, send_then_take, serve, t
 use crate::world::{CLIENT, CLIENT6, Path, SERVER, SERVER6, World};
 
 fn lossy() -> Path {
-    Path { rate: 20_000_000, delay: units::Duration::from_millis(30), loss: 0.05 }
+    Path { rate: 20_000_000, delay: units::Duration::from_millis(30), loss: 0.05, outages: false }
 }
 
 /// A path that costs a test little time.
 fn quick() -> Path {
-    Path { rate: 200_000_000, delay: units::Duration::from_millis(5), loss: 0.01 }
+    Path { rate: 200_000_000, delay: units::Duration::from_millis(5), loss: 0.01, outages: false }
 }
 
 /// Both versions, both directions, half-close; the server sees the client's own address.

@@ -5,15 +5,14 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use bentpipe_engine::link::{LinkConfig, LossConfig, QueueLimit};
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, Repairs, SlacpConfig};
+use bentpipe_engine::link::{ChannelConfig as Channel, Distribution, LinkConfig, LossConfig, QueueLimit};
 use bentpipe_engine::units::{Duration, Probability, Rate, Time};
+use bentpipe_io::Tun;
 use bentpipe_io::gateway::{
-    Carrier, ClientAddress, Fallback, Gateway, LINE_OVERHEAD, LinkShape, Rules, Shape, SplitConfig, SplitShape,
-    SplitStats, Stop, most_packet,
+    Carrier, ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats,
+    Stop, most_packet,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
-use bentpipe_io::{LinkPortConfig, Tun};
 
 use crate::namespace::Namespace;
 use crate::sky::Sky;
@@ -25,19 +24,26 @@ pub(crate) const SERVER6: &str = "fd02::2";
 const PORT: u16 = 4000;
 
 /// The path between the gateways.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub(crate) rate: u64,
     /// One way.
     pub(crate) delay: Duration,
     pub(crate) loss: f64,
+    /// Outages of 100 to 500 ms every 1 to 10 s, of each direction by itself.
+    pub(crate) outages: bool,
 }
 
 impl Path {
-    fn link(self) -> LinkConfig {
+    fn link(&self) -> LinkConfig {
         let mut link = LinkConfig::clean(Rate::from_bits_per_second(self.rate), self.delay);
         link.queue.limit = QueueLimit::Packets(500);
         link.good = LossConfig { packet: Probability::new(self.loss).expect("a probability"), bit: Probability::ZERO };
+        if self.outages {
+            let span = |from, to| Distribution::Uniform(Duration::from_millis(from), Duration::from_millis(to));
+            link.channel = Channel::OnOff { gap: span(1000, 10_000), burst: span(100, 500) };
+            link.bad = LossConfig { packet: Probability::ONE, bit: Probability::ZERO };
+        }
         link
     }
 }
@@ -50,6 +56,8 @@ pub(crate) struct World {
     pub(crate) server: Arc<Namespace>,
     pub(crate) sky: Sky,
     pub(crate) path: Path,
+    /// The rate that the gateways are told.
+    pub(crate) told: u64,
     keys: [PrivateKey; 2],
 }
 
@@ -94,7 +102,8 @@ impl World {
             tun
         });
         let sky = Sky::over(doors, [path.link(), path.link()], seed);
-        World { client, near, far, server, sky, path, keys: [PrivateKey::generate(), PrivateKey::generate()] }
+        let told = path.rate / 1000 * 995;
+        World { client, near, far, server, sky, path, told, keys: [PrivateKey::generate(), PrivateKey::generate()] }
     }
 
     fn tunnel(&self, side: usize) -> TunnelConfig {
@@ -107,33 +116,13 @@ impl World {
         }
     }
 
-    fn port(&self, reliable: bool) -> LinkPortConfig {
-        let most_packet = most_packet(1500);
-        let fec = Fec { block: 60, interval: Duration::from_millis(100), most_overhead: 0.5, repairs: Repairs::Prompt };
-        let channel = ChannelConfig {
-            arq: Some(Arq { transmissions: if reliable { None } else { Some(8) } }),
-            fec: Some(fec),
-            order: Order::Flow,
-            priority: 0,
-            weight: 1,
-            limit: if reliable { QueueLimit::Unlimited } else { QueueLimit::Packets(500) },
-            limit_counts_copies: false,
-            codel: None,
-        };
-        let layer = SlacpConfig {
-            rate: Rate::from_bits_per_second(self.path.rate / 100 * 99),
-            initial_rtt: self.path.delay.saturating_mul(2) + Duration::from_millis(20),
-            channels: vec![channel],
-            report_interval: Duration::from_millis(20),
+    fn satellite(&self) -> Satellite {
+        Satellite {
+            rate: Rate::from_bits_per_second(self.told).expect("not zero"),
+            round_trip: self.path.delay.saturating_mul(2),
+            path_mtu: 1500,
             reordering: 0,
-            release_rate: None,
-            window: SlacpConfig::MOST_WINDOW,
-            weightless: false,
-            hears_damage: false,
-            overhead: LINE_OVERHEAD,
-            catch_up: Duration::from_millis(2),
-        };
-        LinkPortConfig { layer, rules: Vec::new(), default_channel: 0, most_packet }
+        }
     }
 
     /// A gateway of any shape on one side; `shape` is made on its host.
@@ -144,7 +133,9 @@ impl World {
         shape: impl FnOnce() -> S + Send + 'static,
         mut user: impl FnMut(&mut Gateway<S>) + Send + 'static,
     ) -> Running {
-        let (tunnel, port) = (self.tunnel(side), self.port(reliable));
+        let satellite = self.satellite();
+        let port = if reliable { satellite.for_streams() } else { satellite.for_packets() };
+        let tunnel = self.tunnel(side);
         let namespace = [&self.near, &self.far][side].clone();
         let (send, receive) = std::sync::mpsc::channel();
         let thread = namespace.spawn(move || {
@@ -190,7 +181,7 @@ impl World {
             listen: if side == 0 { listen.into() } else { Vec::new() },
             client_address: ClientAddress::Keep,
             fallback: Fallback::Direct,
-            window: (self.path.rate / 8 * self.path.delay.as_nanos() * 6 / 1_000_000_000).max(1 << 20),
+            window: self.satellite().window(),
             most_packet: most_packet(1500),
             most_streams: 10_000,
             budget: 64 << 20,

@@ -3,7 +3,7 @@
 use super::quantity::{CELLS, DECIBELS};
 use super::shape::{Counted, Field, Shape};
 
-const fn field(key: &'static str, shape: Shape, doc: &'static str) -> Field {
+pub(crate) const fn field(key: &'static str, shape: Shape, doc: &'static str) -> Field {
     Field { key, shape, doc }
 }
 
@@ -327,13 +327,13 @@ pub(crate) const CHANNEL_FEC: &[Field] = &[
     field(
         "repairs",
         Shape::Choice(REPAIRS),
-        "\"prompt\": as soon as their block is complete; \"spare\": only when data leaves the line idle. Prompt if not \
-         given.",
+        "\"prompt\": as soon as their block is complete; \"spare\": only when data leaves the line idle; \"idle\": the same, \
+         until a loss is known, which is then sent again. Prompt if not given.",
     ),
 ];
 
 /// When repair frames may take the line.
-pub(crate) const REPAIRS: &[&str] = &["prompt", "spare"];
+pub(crate) const REPAIRS: &[&str] = &["prompt", "spare", "idle"];
 
 /// CoDel.
 pub(crate) const CODEL: &[Field] = &[

@@ -106,6 +106,7 @@ impl LayerSpec {
             hears_damage: self.hears_damage,
             overhead: 0,
             catch_up: Duration::ZERO,
+            patience: Duration::ZERO,
         }
     }
 
@@ -374,7 +375,11 @@ fn fec(item: &Item<'_>, problems: &mut Problems) -> Option<Fec> {
         fec.most_overhead = item.probability(problems)?.get();
     }
     if let Some(item) = view.get("repairs") {
-        fec.repairs = if item.choice(REPAIRS, problems)? == "spare" { Repairs::Spare } else { Repairs::Prompt };
+        fec.repairs = match item.choice(REPAIRS, problems)? {
+            "spare" => Repairs::Spare,
+            "idle" => Repairs::Idle,
+            _ => Repairs::Prompt,
+        };
     }
     Some(fec)
 }

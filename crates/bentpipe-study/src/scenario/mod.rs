@@ -8,21 +8,21 @@
 
 mod bursts;
 mod cells;
-mod document;
-mod error;
+pub(crate) mod document;
+pub(crate) mod error;
 mod flows;
-mod grammar;
+pub(crate) mod grammar;
 mod hosts;
 mod layers;
 mod links;
 mod overrides;
 pub mod profile;
 mod quantity;
-mod reader;
+pub(crate) mod reader;
 mod resolve;
 mod schema;
 mod settings;
-mod shape;
+pub(crate) mod shape;
 pub mod single;
 mod splits;
 mod spoof;

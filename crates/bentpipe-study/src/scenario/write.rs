@@ -159,7 +159,14 @@ fn channel(spec: &ChannelSpec) -> Value {
             ("block", integer(fec.block as u64)),
             ("interval", duration(fec.interval)),
             ("most_overhead", text(format_probability(fec.most_overhead))),
-            ("repairs", text(if fec.repairs == Repairs::Spare { "spare" } else { "prompt" })),
+            (
+                "repairs",
+                text(match fec.repairs {
+                    Repairs::Spare => "spare",
+                    Repairs::Prompt => "prompt",
+                    Repairs::Idle => "idle",
+                }),
+            ),
         ])
     };
     put("fec", config.fec.map_or_else(|| text("off"), fec));

@@ -1,0 +1,191 @@
+//! What a gateway gains: kernel cubic at both hosts, with and without gateways on the same path. `make bench-gateway`.
+//!
+//! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk upload with a ping beside it, and objects on new
+//! connections. Options: `--seeds N`, `--bulk BYTES`, `--modes direct,split,link`, `--losses 0,0.01,outages`,
+//! `--out FILE` for JSON.
+#![allow(dead_code)] // What the tests use and this does not.
+
+#[path = "../../tests/gateway/hosts.rs"]
+mod hosts;
+#[path = "../../tests/linux/namespace.rs"]
+mod namespace;
+#[path = "../../tests/gateway/sky.rs"]
+mod sky;
+#[path = "../../tests/gateway/world.rs"]
+mod world;
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bentpipe_engine::units;
+use world::{Path, SERVER, World, run};
+
+struct Options {
+    seeds: u64,
+    bulk: usize,
+    modes: Vec<String>,
+    losses: Vec<String>,
+    out: Option<String>,
+}
+
+fn options() -> Options {
+    let mut options = Options {
+        seeds: 5,
+        bulk: 30_000_000,
+        modes: ["direct", "split", "link"].map(str::to_owned).into(),
+        losses: ["0", "0.001", "0.01", "0.05", "outages"].map(str::to_owned).into(),
+        out: None,
+    };
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+    while let Some(word) = words.next() {
+        let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
+        let list = || value.split(',').map(str::to_owned).collect();
+        match word.as_str() {
+            "--seeds" => options.seeds = value.parse().expect("a number"),
+            "--bulk" => options.bulk = value.parse().expect("a number of bytes"),
+            "--modes" => options.modes = list(),
+            "--losses" => options.losses = list(),
+            "--out" => options.out = Some(value),
+            other => panic!("unknown option {other}"),
+        }
+    }
+    options
+}
+
+/// What one seed gave; `None` where it was not asked for.
+#[derive(Clone, Debug, Default)]
+struct Sample {
+    mbits: f64,
+    offered: f64,
+    ping: f64,
+    object_100k: f64,
+    object_1m: f64,
+}
+
+/// A transfer is given up after so long: kernel cubic at 5 % would take half an hour.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// The kernel's default nearly everywhere.
+fn cubic(stream: &TcpStream) {
+    socket2::SockRef::from(stream).set_tcp_congestion(b"cubic").expect("the kernel has cubic");
+}
+
+/// Client to server; bits per second of what arrived, bytes offered to the sky per useful byte, median ping.
+fn bulk(world: &World, bytes: usize) -> (f64, f64, f64) {
+    let (at, server) = hosts::serve(&world.server, SERVER, 1, |mut stream, _| {
+        let (mut count, mut buffer, start) = (0, vec![0; 1 << 16], Instant::now());
+        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("not zero");
+        while start.elapsed() < PATIENCE {
+            match stream.read(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(got) => count += got,
+            }
+        }
+        (count, Instant::now())
+    });
+    let mut ping = Command::new("ip")
+        .args(["netns", "exec", world.client.name(), "ping", "-i", "0.2", "-w", "60", SERVER])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("iproute2 is there");
+    let offered = world.sky.offered[0].load(Ordering::Relaxed);
+    let start = Instant::now();
+    let mut stream = hosts::connect(&world.client, at);
+    cubic(&stream);
+    let sender = std::thread::spawn(move || {
+        // The server may give up before all is sent.
+        let _ = stream.write_all(&vec![7; bytes]).and_then(|()| stream.shutdown(Shutdown::Write));
+        let _ = stream.read(&mut [0]);
+    });
+    let (count, end) = server.join().expect("the server ends")[0];
+    let offered = world.sky.offered[0].load(Ordering::Relaxed) - offered;
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(ping.id() as i32), nix::sys::signal::Signal::SIGINT);
+    let mut text = String::new();
+    ping.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
+    let _ = ping.wait();
+    let _ = sender.join();
+    let times: Vec<f64> =
+        text.lines().filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok()).collect();
+    let seconds = (end - start).as_secs_f64();
+    (count as f64 * 8.0 / seconds / 1e6, offered as f64 / count.max(1) as f64, median(times))
+}
+
+/// Server to client on a new connection: from the client's SYN to the last byte.
+fn object(world: &World, bytes: usize) -> f64 {
+    let (at, server) = hosts::serve(&world.server, SERVER, 1, move |mut stream: TcpStream, _| {
+        cubic(&stream);
+        stream.read_exact(&mut [0; 100]).expect("a request");
+        stream.write_all(&vec![7; bytes]).expect("the client listens");
+    });
+    let start = Instant::now();
+    let mut stream = hosts::connect(&world.client, at);
+    stream.write_all(&[1; 100]).expect("it is open");
+    assert_eq!(hosts::take(&mut stream).0, bytes);
+    let took = start.elapsed().as_secs_f64();
+    server.join().expect("the server ends");
+    took
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn sample(mode: &str, loss: &str, seed: u64, bytes: usize) -> Sample {
+    let path = Path {
+        rate: 10_000_000,
+        delay: units::Duration::from_millis(300),
+        loss: loss.parse().unwrap_or(0.0),
+        outages: loss == "outages",
+    };
+    let world = World::new(path, seed);
+    for host in [&world.client, &world.server] {
+        // Connections of one run teach the next ones nothing.
+        run(host, "sysctl -qw net.ipv4.tcp_no_metrics_save=1");
+    }
+    let (split, link) = ((mode == "split").then(|| world.split()), (mode == "link").then(|| world.link()));
+    let objects: Vec<f64> = (0..3).map(|_| object(&world, 100_000)).collect();
+    let large: Vec<f64> = (0..3).map(|_| object(&world, 1_000_000)).collect();
+    let (mbits, offered, ping) = bulk(&world, bytes);
+    drop((split, link));
+    Sample { mbits, offered, ping, object_100k: median(objects), object_1m: median(large) }
+}
+
+fn main() {
+    let options = options();
+    let mut json = String::from("[\n");
+    println!(
+        "{:7} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "", "loss", "Mbit/s", "offered", "ping ms", "100 kB s", "1 MB s"
+    );
+    for loss in &options.losses {
+        for mode in &options.modes {
+            let samples: Vec<_> = (1..=options.seeds).map(|seed| sample(mode, loss, seed, options.bulk)).collect();
+            let of = |get: fn(&Sample) -> f64| median(samples.iter().map(get).collect());
+            let middle = [
+                of(|sample| sample.mbits),
+                of(|sample| sample.offered),
+                of(|sample| sample.ping),
+                of(|sample| sample.object_100k),
+                of(|sample| sample.object_1m),
+            ];
+            let [mbits, offered, ping, small, large] = middle;
+            println!("{mode:7} {loss:>8}  {mbits:8.2} {offered:8.3} {ping:8.0} {small:8.2} {large:8.2}");
+            writeln!(
+                json,
+                "  {{\"mode\": \"{mode}\", \"loss\": \"{loss}\", \"seeds\": {}, \"mbits\": {mbits:.3}, \"offered\": \
+                 {offered:.4}, \"ping_ms\": {ping:.1}, \"object_100k_s\": {small:.3}, \"object_1m_s\": {large:.3}}},",
+                options.seeds
+            )
+            .expect("memory");
+        }
+    }
+    let json = json.trim_end().trim_end_matches(',').to_owned() + "\n]\n";
+    if let Some(out) = options.out {
+        std::fs::write(&out, json).expect("the file can be written");
+    }
+}

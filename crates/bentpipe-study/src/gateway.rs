@@ -1,0 +1,118 @@
+//! The settings of a gateway: TOML in which every quantity carries its unit, checked as scenarios are.
+//!
+//! Reading order: [`GatewayFile`] is what comes out, `grammar` what may be written, `read` how it is read.
+
+mod grammar;
+mod read;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use bentpipe_engine::units::{Bytes, Duration, Rate};
+
+use crate::scenario::ScenarioErrors;
+
+/// What a file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatewayFile {
+    /// Its name, in status and metrics.
+    pub name: String,
+    /// The tunnel.
+    pub tunnel: TunnelTable,
+    /// What is known of the link.
+    pub satellite: SatelliteTable,
+    /// What goes through it.
+    pub shape: ShapeTable,
+    /// Where metrics can be fetched by HTTP; `None`: nowhere.
+    pub metrics: Option<SocketAddr>,
+    /// Where status is asked for.
+    pub control: PathBuf,
+}
+
+/// `[tunnel]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct TunnelTable {
+    /// The file that the private key lies in.
+    pub private_key: PathBuf,
+    /// The peer's public key.
+    pub peer_key: String,
+    /// Where this end listens.
+    pub listen: SocketAddr,
+    /// Where the peer is, if this end builds the tunnel.
+    pub peer: Option<SocketAddr>,
+    /// The longest IP packet that passes between the two.
+    pub mtu: u16,
+    /// An idle end says so often that it is there.
+    pub keepalive: Duration,
+    /// A peer that is not heard for so long is given up.
+    pub dead_after: Duration,
+}
+
+/// `[satellite]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SatelliteTable {
+    /// What this end may send.
+    pub rate: Rate,
+    /// There and back.
+    pub round_trip: Duration,
+    /// Frames that may overtake one before it counts as lost.
+    pub reordering: u64,
+}
+
+/// `[split]` or `[link]`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShapeTable {
+    /// TCP connections end here and go on from the peer.
+    Split(SplitTable),
+    /// IP packets, by a TUN device.
+    Link(LinkTable),
+}
+
+/// `[split]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitTable {
+    /// Interfaces whose hosts' connections are taken; none: only what the peer takes is served.
+    pub capture: Vec<String>,
+    /// Destination ports that are taken; none: all.
+    pub ports: Vec<u16>,
+    /// Where the kernel hands connections over.
+    pub port: u16,
+    /// Whether destinations see the client's address.
+    pub keep_client_address: bool,
+    /// Whether new connections pass directly while the peer is gone; else they are reset.
+    pub direct_without_peer: bool,
+    /// Connections of the peer that may be open at a time.
+    pub most_streams: u32,
+    /// Bytes that may wait for hosts that do not take them.
+    pub memory: Bytes,
+}
+
+/// `[link]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkTable {
+    /// The device's name.
+    pub device: String,
+    /// Its addresses, each in a network of so many bits.
+    pub addresses: Vec<(IpAddr, u8)>,
+}
+
+impl GatewayFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// All mistakes that were found in it.
+    pub fn load(path: impl AsRef<Path>) -> Result<GatewayFile, ScenarioErrors> {
+        read::load(path.as_ref())
+    }
+
+    /// Reads text; `file_name` stands in errors.
+    ///
+    /// # Errors
+    /// All mistakes that were found in it.
+    pub fn parse(text: &str, file_name: &str) -> Result<GatewayFile, ScenarioErrors> {
+        read::parse(text, file_name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+use super::*;
+
+const SPLIT: &str = r#"
+name = "terminal"
+
+[tunnel]
+private_key = "private.key"
+peer_key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+peer = "198.51.100.7:4500"
+
+[satellite]
+rate = "10 Mbit/s"
+round_trip = "600 ms"
+
+[split]
+capture = ["lan0"]
+ports = [80, 443]
+"#;
+
+fn errors(text: &str) -> Vec<(usize, String, String, String)> {
+    let errors = GatewayFile::parse(text, "gateway.toml").expect_err("it is wrong");
+    let all = errors.0.into_iter();
+    all.map(|e| (e.line, e.key, e.message, e.expected.or(e.help).unwrap_or_default())).collect()
+}
+
+#[test]
+fn defaults_and_what_is_given() {
+    let file = GatewayFile::parse(SPLIT, "dir/gateway.toml").expect("it is right");
+    assert_eq!(file.tunnel.private_key, Path::new("dir/private.key"));
+    assert_eq!(file.tunnel.listen, ([0, 0, 0, 0], 4500).into());
+    assert_eq!((file.tunnel.mtu, file.tunnel.dead_after), (1500, Duration::from_secs(15)));
+    assert_eq!(file.control, Path::new("/run/bentpipe/terminal.sock"));
+    assert_eq!(file.satellite.reordering, 3);
+    let ShapeTable::Split(split) = file.shape else { panic!("{file:?}") };
+    assert_eq!((split.capture, split.ports, split.port), (vec!["lan0".to_owned()], vec![80, 443], 4000));
+    assert!(split.keep_client_address && split.direct_without_peer);
+    let link = SPLIT.split("[split]").next().expect("before it").to_owned()
+        + "[link]\naddresses = [\"10.8.0.1/24\", \"fd08::1/64\"]\n";
+    let file = GatewayFile::parse(&link, "gateway.toml").expect("it is right");
+    let ShapeTable::Link(link) = file.shape else { panic!("{file:?}") };
+    assert_eq!(link.addresses, [([10, 8, 0, 1].into(), 24), ([0xfd08, 0, 0, 0, 0, 0, 0, 1].into(), 64)]);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let change = |from, to| errors(&SPLIT.replace(from, to));
+    let one = |from, to| {
+        let found = change(from, to);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let (line, key, message, hint) = found[0].clone();
+        format!("{line} {key}: {message} / {hint}")
+    };
+    assert_eq!(
+        one("\"10 Mbit/s\"", "10"),
+        "10 satellite.rate: `satellite.rate` is a bare number, it needs a unit / a rate such as \"2 Mbit/s\""
+    );
+    let found = change("round_trip", "roundtrip");
+    let messages: Vec<_> = found.iter().map(|(_, _, message, _)| message.as_str()).collect();
+    assert_eq!(messages, ["`satellite` needs `round_trip`", "`satellite` has no key `roundtrip`"]);
+}
+
+#[test]
+fn mistakes_of_each_kind() {
+    for (from, to, expected) in [
+        ("\"600 ms\"", "\"0 ms\"", "cannot be zero"),
+        ("\"198.51.100.7:4500\"", "\"198.51.100.7\"", "cannot be \"198.51.100.7\""),
+        ("AAAA=\"", "AAAA\"", "this is no public key"),
+        ("[80, 443]", "[80, 0]", "it must be at least 1"),
+        ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be a name here"),
+        ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot have"),
+        ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not both"),
+        ("peer = ", "dead_after = \"6 s\"\npeer = ", "a peer that is idle would be given up"),
+        ("peer = ", "mtu = \"900 B\"\npeer = ", "an MTU cannot be 900 B"),
+        ("ports = ", "memory = \"1 MB\"\nports = ", "less than one connection needs"),
+        ("ports = ", "client_address = \"keeep\"\nports = ", "cannot be \"keeep\""),
+        ("[split]", "[slpit]", "has no key `slpit`"),
+    ] {
+        assert!(SPLIT.contains(from), "{from}");
+        let found = errors(&SPLIT.replace(from, to));
+        assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
+        assert!(found.iter().all(|&(line, ..)| line > 0));
+    }
+}

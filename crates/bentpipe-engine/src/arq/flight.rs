@@ -77,7 +77,7 @@ impl<T: Copy> Flight<T> {
     }
 
     /// The same, and transmissions that others have followed are waited for longer: up to `patience` more, and no longer
-    /// than for the last of those.
+    /// than for the last of those. The peer's reports must be those of [`History::with_whole_reports`](super::History).
     pub fn with_patience(self, patience: Duration) -> Self {
         Flight { patience, ..self }
     }
@@ -146,8 +146,9 @@ impl<T: Copy> Flight<T> {
             let sent = newest.sent;
             self.sample(now, report, sent);
         }
-        // What lies below a short report is not known to be lost: those that told of it may be. A whole one follows.
-        let is_whole = self.report_interval == Duration::ZERO || report.bits.len() == Report::MOST_WORDS;
+        // Whoever has patience takes what lies below a short report for unknown, not for lost: those that told of it may
+        // be. A whole one follows.
+        let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MOST_WORDS;
         let known_from = if is_whole { 0 } else { report.first() };
         for (at, transmission) in self.ring.iter_mut().enumerate().take(upto as usize + 1) {
             let number = self.first + at as u64;
@@ -308,8 +309,8 @@ mod tests {
     /// An outage takes reports, and nothing else: what they told of is not lost.
     #[test]
     fn reports_that_were_lost_cost_nothing() {
-        let mut history = History::new(Duration::from_millis(20));
-        let mut flight = flight(0);
+        let mut history = History::new(Duration::from_millis(20)).with_whole_reports();
+        let mut flight = flight(0).with_patience(Duration::from_millis(1));
         let mut heard = Vec::new();
         for n in 0..400 {
             flight.send(at(n), char::from(b'a' + (n % 26) as u8));

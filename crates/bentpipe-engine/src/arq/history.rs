@@ -51,7 +51,8 @@ pub struct History {
     reported: [u64; REPEATS],
     interval: Duration,
     due: Option<Time>,
-    /// Reports so far.
+    /// Whether some reports go back as far as the record, and reports so far.
+    has_whole: bool,
     count: u32,
 }
 
@@ -65,8 +66,14 @@ impl History {
             reported: [0; REPEATS],
             interval,
             due: None,
+            has_whole: false,
             count: 0,
         }
+    }
+
+    /// The same, and each eighth report goes back as far as the record: an outage may take all that told of a number.
+    pub fn with_whole_reports(self) -> Self {
+        History { has_whole: true, ..self }
     }
 
     /// Whether the transmission of that number has been noted; false for what lies too far back.
@@ -123,8 +130,7 @@ impl History {
         self.due = None;
         let newest = self.newest?;
         self.count = self.count.wrapping_add(1);
-        // One that follows each arrival at once stands for so little time that no outage is shorter.
-        let is_whole = self.interval > Duration::ZERO && self.count.is_multiple_of(WHOLE_EVERY);
+        let is_whole = self.has_whole && self.count.is_multiple_of(WHOLE_EVERY);
         let from = if is_whole { 0 } else { self.reported[REPEATS - 1] };
         let oldest = from.max((newest + 1).saturating_sub(SPAN)).min(newest);
         let words = ((newest - oldest) / 64 + 1) as usize;

@@ -125,7 +125,8 @@ pub struct SlacpConfig {
     /// in real time each is, by some 50 µs, and without this a line that sends a frame per millisecond loses a twentieth.
     pub catch_up: Duration,
     /// While frames go out, nothing need be heard for so much longer than a round trip before what went out counts as
-    /// lost: the reports may have met an outage, and the next one tells.
+    /// lost: the reports may have met an outage, and the next one tells. With it, some reports reach back further (both
+    /// ends have the same). Zero: as [`crate::arq`] has it otherwise.
     pub patience: Duration,
 }
 

@@ -230,7 +230,11 @@ impl End {
             classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
             flight: Flight::new(config.initial_rtt, config.report_interval, config.reordering)
                 .with_patience(config.patience),
-            history: History::new(config.report_interval),
+            history: if config.patience > Duration::ZERO {
+                History::new(config.report_interval).with_whole_reports()
+            } else {
+                History::new(config.report_interval)
+            },
             probe_at: Time::ZERO,
             paced: VecDeque::new(),
             pace: config.release_rate.map(TransmitClock::new),

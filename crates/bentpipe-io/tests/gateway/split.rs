@@ -253,8 +253,9 @@ fn an_outage_costs_its_time_and_little_more() {
     // 2 s of the line for the bytes and 6 % of headers and repairs, 0.5 s of outage, a probe's pause to find its end.
     let took = start.elapsed();
     assert!(took < Duration::from_millis(3500), "{took:?}");
-    // What was sent into the outage, until the silence was noticed, goes again: at most 0.2 s of 2.
+    // Headers and what goes again for 1 % of loss, 8 %; what was sent into the outage, 0.5 s of 20 Mbit/s: 1.25 MB; and
+    // a fifth of a second more for the repairs that went out into the line that had fallen idle.
     let offered = world.sky.offered[0].load(Ordering::Relaxed) - before;
-    assert!(offered < 5_000_000 * 125 / 100, "{offered}");
+    assert!(offered < 5_400_000 + 1_250_000 + 500_000, "{offered}");
     drop(gateways);
 }

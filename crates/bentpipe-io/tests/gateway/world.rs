@@ -59,6 +59,16 @@ pub(crate) struct World {
     /// The rate that the gateways are told.
     pub(crate) told: u64,
     keys: [PrivateKey; 2],
+    /// What the gateways counted, to be shown when a test fails.
+    seen: Mutex<Vec<Arc<Mutex<SplitStats>>>>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.seen.lock().iter().flat_map(|seen| seen.iter()).for_each(|stats| eprintln!("{:?}", stats.lock()));
+        }
+    }
 }
 
 pub(crate) fn run(namespace: &Namespace, line: &str) {
@@ -103,7 +113,17 @@ impl World {
         });
         let sky = Sky::over(doors, [path.link(), path.link()], seed);
         let told = path.rate / 1000 * 995;
-        World { client, near, far, server, sky, path, told, keys: [PrivateKey::generate(), PrivateKey::generate()] }
+        World {
+            client,
+            near,
+            far,
+            server,
+            sky,
+            path,
+            told,
+            keys: [PrivateKey::generate(), PrivateKey::generate()],
+            seen: Mutex::default(),
+        }
     }
 
     fn tunnel(&self, side: usize) -> TunnelConfig {
@@ -192,6 +212,7 @@ impl World {
     pub(crate) fn split_side(&self, side: usize, config: SplitConfig) -> (Running, Arc<Mutex<SplitStats>>) {
         let seen = Arc::new(Mutex::new(SplitStats::default()));
         let show = seen.clone();
+        self.seen.lock().expect("nobody panics").push(seen.clone());
         let capture = if config.listen.is_empty() { vec![] } else { vec!["lan".to_owned()] };
         let mut running = self.gateway(
             side,

@@ -15,7 +15,7 @@ demo:
 
 # All tests. Those over real Linux sockets make their own network namespaces and need root.
 test:
-	@scripts/setup rust tshark ip
+	@scripts/setup rust tshark ip ping nft
 	$(CARGO) test --workspace
 
 # Format, lints and documentation, as CI wants them.

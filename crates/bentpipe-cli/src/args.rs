@@ -25,11 +25,15 @@ Examples:
   bentpipe compare geo-bursts --variants sack,newreno  two variants in the same fades
   bentpipe recommend geo --size '5 MB'                 plain TCP, split, S-LACP, or both
   bentpipe reproduce transat --table 1                 a paper's table beside ours
+  bentpipe shell geo -- curl -O http://server/file     any program behind a link, in real time
+  bentpipe emulate geo                                 hosts as network namespaces, in real time
+  bentpipe verify geo                                  virtual time against real time
   bentpipe explain geo                                 path, round trip, queue, limit
   bentpipe model hybrid --help                         what splitting TCP at a gateway brings
 
 Exit codes:
-  0 done   1 a run or a file failed   2 wrong usage or scenario   130 interrupted";
+  0 done   1 a run or a file failed   2 wrong usage or scenario   130 interrupted
+  `shell` and `emulate` with a command: the command's";
 
 /// Simulate data transfer over satellite links.
 #[derive(Debug, Parser)]
@@ -57,6 +61,12 @@ pub(crate) enum Command {
     /// Calculate without running anything
     #[command(subcommand)]
     Model(Model),
+    /// Put a scenario's links between network namespaces, in real time
+    Emulate(Emulate),
+    /// Run a command, or a shell, behind a scenario's links
+    Shell(Shell),
+    /// Hold virtual time against real time, with the engine's and the kernel's TCP
+    Verify(Verify),
     /// List the scenarios that come with bentpipe
     Scenarios,
     /// List the TCP variants and what they are made of
@@ -125,6 +135,101 @@ pub(crate) struct Run {
     /// Draw sequence numbers over time, .svg
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
+}
+
+const EMULATE_MORE: &str = "\
+Examples:
+  bentpipe emulate geo                            hosts `server` and `client`, 600 ms apart
+  bentpipe emulate geo-bursts --seed 7            the fades of `bentpipe run geo-bursts --seed 7`
+  bentpipe emulate geo --set links.sat.delay='40 ms' --pcap both.pcapng
+  bentpipe emulate geo --host gateway --host terminal    these forward in namespaces of their own
+  bentpipe emulate geo -- ./test.sh               runs it, ends with it; BENTPIPE_NS_SERVER,
+                                                  BENTPIPE_IP_SERVER and so on say where hosts are
+
+Programs run on a host with `ip netns exec NAMESPACE program`. Needs root. Flows of the scenario
+do not run: the programs are the traffic. Ctrl-C ends it and removes all that was made.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EMULATE_MORE)]
+pub(crate) struct Emulate {
+    #[command(flatten)]
+    pub(crate) world: World,
+    /// Make a host of this node, too: it forwards for the others; repeatable
+    #[arg(long = "host", value_name = "NODE", help_heading = "Scenario")]
+    pub(crate) hosts: Vec<String>,
+    /// Write packets as a capture, one interface per host
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Print the hosts, and at the end the summary, as lines of JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// A command to run beside the hosts; its end is ours, and its exit code too
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+const SHELL_MORE: &str = "\
+Examples:
+  bentpipe shell geo                              a shell on the far side of a GEO link
+  bentpipe shell geo -- curl -O http://server/file
+  bentpipe shell leo -- bentpipe shell geo        one behind the other: the delays add up
+  bentpipe shell geo --pcap both.pcapng -- ssh host
+  bentpipe shell mine.toml --inside ship --outside teleport
+
+Behind the link is the node that the first flow leads to, before it, with the machine's routes,
+the one that it comes from. The exit code is the command's. Without root it runs in a user
+namespace, where the outside is reached through `pasta` (package passt) if that is installed.
+While it runs, the terminal's title says: rate, queue, drops, how late wake-ups are.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SHELL_MORE)]
+pub(crate) struct Shell {
+    #[command(flatten)]
+    pub(crate) world: World,
+    /// The node that the command is at [default: where the first flow leads to]
+    #[arg(long, value_name = "NODE", help_heading = "Scenario")]
+    pub(crate) inside: Option<String>,
+    /// The node that this machine is [default: where the first flow comes from]
+    #[arg(long, value_name = "NODE", help_heading = "Scenario")]
+    pub(crate) outside: Option<String>,
+    /// Write packets at both ends as a capture
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Say nothing but what is wrong
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// The command [default: $SHELL]
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+const VERIFY_MORE: &str = "\
+Examples:
+  bentpipe verify geo
+  bentpipe verify leo --set flows.download.bytes='5 MB' --json
+  bentpipe verify geo-bursts --set flows.download.bytes='20 MB' --no-kernel
+
+Each flow is run three times: in virtual time, in real time by the engine's own TCP with its bytes
+over the same links, and, as root, by Linux's reno between network namespaces. It takes as long as
+the flows take. Fails where the engine's times differ by more than --tolerance.";
+
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_MORE)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) world: World,
+    /// Give all TCP flows this variant; what is set explicitly stays
+    #[arg(long, value_name = "NAME", help_heading = "Scenario")]
+    pub(crate) variant: Option<String>,
+    /// Leave out the kernel's TCP, which needs root
+    #[arg(long)]
+    pub(crate) no_kernel: bool,
+    /// Greatest difference of the engine's times, percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    pub(crate) tolerance: f64,
+    /// Print JSON instead of a table
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }
 
 const COMPARE_MORE: &str = "\

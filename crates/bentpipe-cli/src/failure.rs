@@ -15,6 +15,8 @@ pub(crate) enum End {
     Failed,
     /// Ctrl-C; what there was has been shown.
     Interrupted,
+    /// A command that we ran ended with this code.
+    Code(u8),
 }
 
 impl End {
@@ -23,6 +25,7 @@ impl End {
             End::Done => ExitCode::SUCCESS,
             End::Failed => ExitCode::from(1),
             End::Interrupted => ExitCode::from(130),
+            End::Code(code) => ExitCode::from(code),
         }
     }
 }

@@ -23,7 +23,7 @@ use failure::{End, Failure};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let end = interrupt::install().and_then(|()| dispatch(arguments.command));
+    let end = dispatch(arguments.command);
     match end {
         Ok(end) => end.code(),
         Err(failure) => failure.report(),
@@ -31,12 +31,21 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: Command) -> Result<End, Failure> {
+    // What runs in real time handles signals itself, and wants to do so before there is a second thread.
+    let command = match command {
+        Command::Emulate(emulate) => return commands::emulate::emulate(&emulate),
+        Command::Shell(shell) => return commands::shell::shell(&shell),
+        other => other,
+    };
+    interrupt::install()?;
     match command {
+        Command::Emulate(_) | Command::Shell(_) => unreachable!("they have returned"),
         Command::Demo(demo) => commands::demo::demo(&demo),
         Command::Run(run) => commands::run::run(&run),
         Command::Compare(compare) => commands::compare::compare(&compare),
         Command::Recommend(recommend) => commands::recommend::run(&recommend),
         Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
+        Command::Verify(verify) => commands::verify::verify(&verify),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Model(model) => commands::model::model(&model),
         Command::Scenarios => commands::lists::scenarios(),

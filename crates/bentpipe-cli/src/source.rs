@@ -32,15 +32,24 @@ pub(crate) fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenari
 }
 
 fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
+    let path = Path::new(file);
+    if file != "-" && path.exists() {
+        return Scenario::load(path, sets).map_err(Failure::Scenario);
+    }
+    let (text, name) = text(file)?;
+    Scenario::parse(&text, &name, sets).map_err(Failure::Scenario)
+}
+
+/// The text of a scenario that is no file, or of one that can be read, and its name in errors.
+fn text(file: &str) -> Result<(String, String), Failure> {
     if file == "-" {
         let mut text = String::new();
         let read = std::io::stdin().read_to_string(&mut text);
         read.map_err(|error| Failure::usage(format!("standard input: {error}"), None))?;
-        return Scenario::parse(&text, "standard-input", sets).map_err(Failure::Scenario);
+        return Ok((text, "standard-input".to_owned()));
     }
-    let path = Path::new(file);
-    if path.exists() {
-        return Scenario::load(path, sets).map_err(Failure::Scenario);
+    if let Ok(text) = std::fs::read_to_string(file) {
+        return Ok((text, file.to_owned()));
     }
     let Some(text) = shipped::text(file) else {
         let names = shipped::SHIPPED.iter().map(|(name, _)| *name);
@@ -50,7 +59,17 @@ fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
             Some(help),
         ));
     };
-    Scenario::parse(text, &format!("{file}.toml"), sets).map_err(Failure::Scenario)
+    Ok((text.to_owned(), format!("{file}.toml")))
+}
+
+/// The scenario is right, and what was to be done with it cannot be: said at its place in the text.
+pub(crate) fn refuse(world: &World, key: &str, message: &str, expected: &str) -> Failure {
+    // Standard input has been read and is gone.
+    let text = if world.file == "-" { None } else { text(&world.file).ok() };
+    match text {
+        Some((text, name)) => Failure::Scenario(Scenario::refusal(&text, &name, &world.sets, key, message, expected)),
+        None => Failure::usage(format!("`{key}`: {message}; expected {expected}"), None),
+    }
 }
 
 /// The arguments that make the same scenario again.

@@ -86,11 +86,16 @@ fn help_has_examples_that_are_taken() {
         "scenarios",
         "variants",
         "schema",
+        "emulate",
+        "shell",
+        "verify",
         "Exit codes",
     ] {
         assert!(help.contains(word), "{word}: {help}");
     }
-    for command in [&["run"][..], &["compare"], &["reproduce"], &["model", "hybrid"], &["explain"]] {
+    let others = [&["emulate"][..], &["shell"], &["verify"]];
+    let commands = [&["run"][..], &["compare"], &["reproduce"], &["model", "hybrid"], &["explain"]];
+    for command in commands.into_iter().chain(others) {
         let help = ok(folder.path(), &[command, &["--help"]].concat());
         assert!(help.contains("Examples:\n  bentpipe"), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");

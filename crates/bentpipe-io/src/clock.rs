@@ -1,54 +1,43 @@
-//! Real time: the monotonic clock as the engine's [`Time`], and how late wake-ups are.
+//! Real time: the monotonic clock as the engine's [`Time`].
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::LazyLock;
-use std::time::Instant;
 
-use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::units::Time;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
 
 /// The monotonic clock, counted from when it was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    epoch: Instant,
+    /// What the system's clock showed then, in nanoseconds.
+    epoch: u64,
 }
 
 impl Clock {
     /// A clock that stands at [`Time::ZERO`] now.
     pub fn start() -> Self {
-        Clock { epoch: Instant::now() }
+        Clock { epoch: monotonic() }
     }
 
     /// The present.
     pub fn now(&self) -> Time {
-        // 2^64 nanoseconds are 584 years.
-        Time::from_nanos(self.epoch.elapsed().as_nanos() as u64)
+        Time::from_nanos(monotonic() - self.epoch)
+    }
+
+    /// An instant as the system's monotonic clock says it, for its timers.
+    pub(crate) fn to_system(self, at: Time) -> TimeSpec {
+        let nanos = self.epoch.saturating_add(at.as_nanos());
+        TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64)
     }
 }
 
-/// How late the wake-ups were that were asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lateness {
-    /// Wake-ups by a timer.
-    pub wakeups: u64,
-    /// The worst of them.
-    pub max: Duration,
-    total: Duration,
-}
-
-impl Lateness {
-    /// Takes note of a wake-up at `now` that was due at `due`.
-    pub fn record(&mut self, due: Time, now: Time) {
-        let late = now.saturating_since(due);
-        self.wakeups += 1;
-        self.max = self.max.max(late);
-        self.total += late;
-    }
-
-    /// The mean, zero before the first wake-up; rounded down to a nanosecond.
-    pub fn mean_floor(&self) -> Duration {
-        self.total.div_floor(self.wakeups.max(1))
-    }
+/// Nanoseconds of the system's monotonic clock.
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has a monotonic clock");
+    // Counted from the machine's start: 2^64 nanoseconds are 584 years.
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
 /// An initial sequence number (RFC 6528 §3): a clock of 4 µs, and a hash of the addresses and ports under a key that is
@@ -61,19 +50,18 @@ pub fn isn(now: Time, local: SocketAddr, remote: SocketAddr) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_engine::units::Duration;
+
     use super::*;
 
     #[test]
-    fn lateness_has_a_mean_and_a_maximum() {
-        let mut lateness = Lateness::default();
-        assert_eq!(lateness.mean_floor(), Duration::ZERO);
-        let at = |micros| Time::ZERO + Duration::from_micros(micros);
-        lateness.record(at(10), at(14));
-        lateness.record(at(20), at(20));
-        // Early is not late.
-        lateness.record(at(30), at(29));
-        assert_eq!((lateness.wakeups, lateness.max), (3, Duration::from_micros(4)));
-        assert_eq!(lateness.mean_floor(), Duration::from_nanos(1333));
+    fn the_clock_begins_at_zero_and_does_not_go_back() {
+        let clock = Clock::start();
+        let first = clock.now();
+        assert!(first < Time::ZERO + Duration::from_secs(1), "{first:?}");
+        assert!(clock.now() >= first);
+        let (early, late) = (clock.to_system(Time::ZERO), clock.to_system(Time::from_nanos(1_500_000_000)));
+        assert_eq!(late - early, TimeSpec::new(1, 500_000_000));
     }
 
     #[test]

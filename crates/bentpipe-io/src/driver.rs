@@ -5,18 +5,17 @@
 //! after it. How late wake-ups were is kept.
 
 use std::io;
-use std::os::fd::AsFd;
 
 use bentpipe_engine::link::{Link, LinkConfig, LinkCounters, Outcome, Wire};
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Probe, Step};
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 
-use crate::clock::{Clock, Lateness};
+use crate::clock::Clock;
 use crate::endpoint::Endpoint;
+use crate::lateness::Lateness;
 use crate::tun::Tun;
+use crate::waiter::Waiter;
 
 /// An IP packet on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +58,6 @@ pub struct Counters {
     pub foreign: u64,
     /// Packets for which the host had no room.
     pub refused_by_host: u64,
-    /// How late the timers were.
-    pub lateness: Lateness,
 }
 
 /// The endpoint in the hands of its user, for one turn.
@@ -117,6 +114,8 @@ const MAX_PACKET: usize = 65_535;
 #[derive(Debug)]
 pub struct Driver<P> {
     clock: Clock,
+    waiter: Waiter,
+    lateness: Lateness,
     tun: Tun,
     endpoint: Endpoint,
     up: Link<Datagram>,
@@ -131,14 +130,23 @@ pub struct Driver<P> {
 impl<P: Probe> Driver<P> {
     /// Opens an endpoint behind `tun`; `open` is given the context to call [`Endpoint::open`] with. Events of the
     /// endpoint, the link up and the link down go to `probe` under the numbers 0, 1 and 2.
-    pub fn new(tun: Tun, path: &Path, mut probe: P, open: impl FnOnce(&mut Context<'_, P>) -> Endpoint) -> Self {
-        // Timers of ordinary threads may run out 50 µs late (PR_SET_TIMERSLACK); a link's timing deserves better.
-        // Where the system refuses, timers are that late: nothing breaks.
-        let _ = nix::sys::prctl::set_timerslack(1);
+    ///
+    /// # Errors
+    /// The system's, where descriptors run out.
+    pub fn new(
+        tun: Tun,
+        path: &Path,
+        mut probe: P,
+        open: impl FnOnce(&mut Context<'_, P>) -> Endpoint,
+    ) -> io::Result<Self> {
         let clock = Clock::start();
+        let waiter = Waiter::new(clock)?;
+        waiter.watch(&tun, 0)?;
         let endpoint = open(&mut Context { now: clock.now(), who: ENDPOINT, probe: &mut probe });
-        Driver {
+        Ok(Driver {
             clock,
+            waiter,
+            lateness: Lateness::default(),
             tun,
             endpoint,
             up: Link::new(&path.up, path.seed, "up"),
@@ -147,7 +155,7 @@ impl<P: Probe> Driver<P> {
             counters: Counters::default(),
             buffer: vec![0; MAX_PACKET].into(),
             spare: Vec::new(),
-        }
+        })
     }
 
     /// Runs until `user` is done. It is asked after every change, so it should do what it can and return.
@@ -184,6 +192,11 @@ impl<P: Probe> Driver<P> {
     /// What the loop counted.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// How late the timers were.
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
     }
 
     /// What the links counted, up and down.
@@ -256,19 +269,13 @@ impl<P: Probe> Driver<P> {
 
     /// Sleeps until the device has a packet or `deadline` comes.
     fn wait(&mut self, deadline: Option<Time>) -> io::Result<()> {
-        let timeout = deadline.map(|at| {
-            let span = at.saturating_since(self.clock.now());
-            TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos()))
-        });
-        let mut fds = [PollFd::new(self.tun.as_fd(), PollFlags::POLLIN)];
-        match ppoll(&mut fds, timeout, None) {
-            Ok(0) => {
-                let due = deadline.expect("only a timer wakes without a packet");
-                self.counters.lateness.record(due, self.clock.now());
-                Ok(())
+        self.waiter.wait(deadline, &mut Vec::new())?;
+        if let Some(due) = deadline {
+            let now = self.clock.now();
+            if due <= now {
+                self.lateness.record(due, now);
             }
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
         }
+        Ok(())
     }
 }

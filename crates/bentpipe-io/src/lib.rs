@@ -1,25 +1,44 @@
-//! The engine in real time: the same machines that the simulator drives, between a TUN device and a monotonic clock.
+//! The engine in real time: the same machines that the simulator drives, between devices and a monotonic clock.
 //!
-//! Reading order: [`Clock`] makes time; [`Tun`] is the door to the kernel; [`Endpoint`] a connection of the engine with
-//! its bytes, IP packets in and out; [`Driver`] the loop, with a [`Link`](bentpipe_engine::link::Link) in each
-//! direction between the door and the endpoint. [`LinkPort`] is one end of an S-LACP link with its bytes.
-//!
-//! The endpoint's address lies on the far side of the TUN device, so the host is an ordinary remote peer and its
-//! kernel leaves our connections alone. [`tunnel`] and [`gateway`]: two boxes that carry other hosts' traffic. Linux only.
+//! Reading order: [`Clock`] makes time, [`Waiter`] sleeps by it, [`Lateness`] says how well; [`Tun`] is the door to the
+//! kernel. On these are built: [`Endpoint`] is a connection of the engine with its bytes and [`Driver`] its
+//! loop: the endpoint's address lies on the far side of the TUN device, so the host is an ordinary remote peer and its
+//! kernel leaves our connections alone. [`emulator`] puts the engine's links between network stacks: namespaces, each
+//! with an [`OffloadTun`]; [`Session`] remembers what was made on the machine until it is removed. [`LinkPort`] is one
+//! end of an S-LACP link with its bytes. [`tunnel`] and [`gateway`]: two boxes that carry other hosts' traffic. Linux only.
 #![forbid(unsafe_code)]
 
+pub mod child;
 mod clock;
 mod driver;
+pub mod emulator;
 mod endpoint;
 pub mod gateway;
+mod lateness;
+mod namespace;
+mod nat;
+mod offload;
+mod priority;
 mod ring;
+pub mod rootless;
+mod session;
+mod signals;
 mod slacp;
 mod tun;
 pub mod tunnel;
+mod waiter;
 
-pub use clock::{Clock, Lateness, isn};
+pub use clock::{Clock, isn};
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
 pub use endpoint::{Endpoint, Peer};
+pub use lateness::Lateness;
+pub use namespace::Namespace;
+pub use nat::Outside;
+pub use offload::{Buffer, OffloadTun, Pool};
+pub use priority::hurry;
 pub use ring::Ring;
+pub use session::{Made, Session};
+pub use signals::{Caught, Signals};
 pub use slacp::{Emitted, LinkPort, LinkPortConfig, LinkPortStats};
-pub use tun::Tun;
+pub use tun::{Tun, TunConfig};
+pub use waiter::Waiter;

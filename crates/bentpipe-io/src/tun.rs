@@ -1,10 +1,39 @@
 //! The door to the kernel: a TUN device, IP packets without any header before them (IFF_NO_PI), no offloads.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// What a TUN device is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunConfig {
+    /// Its name, at most 15 bytes.
+    pub name: String,
+    /// The host's address and the bits of its network.
+    pub v4: Option<(Ipv4Addr, u8)>,
+    /// The same in IPv6.
+    pub v6: Option<(Ipv6Addr, u8)>,
+    /// Longest packet, bytes.
+    pub mtu: u16,
+}
+
+impl TunConfig {
+    /// Makes the device in the network namespace of the calling thread.
+    pub(crate) fn build(&self, offload: bool) -> io::Result<SyncDevice> {
+        let mut builder = DeviceBuilder::new().name(&self.name).mtu(self.mtu).offload(offload);
+        if let Some((address, prefix)) = self.v4 {
+            builder = builder.ipv4(address, prefix, None);
+        }
+        if let Some((address, prefix)) = self.v6 {
+            builder = builder.ipv6(address, prefix);
+        }
+        let device = builder.build_sync()?;
+        device.set_nonblocking(true)?;
+        Ok(device)
+    }
+}
 
 /// A TUN device, gone when it is dropped. It is made in the network namespace of the calling thread, and stays there.
 pub struct Tun {
@@ -18,9 +47,9 @@ impl Tun {
     /// # Errors
     /// The system's: without CAP_NET_ADMIN or `/dev/net/tun`, or where the name is taken.
     pub fn create(name: &str, address: Ipv4Addr, prefix: u8, mtu: u16) -> io::Result<Self> {
-        let device = DeviceBuilder::new().name(name).ipv4(address, prefix, None).mtu(mtu).build_sync()?;
-        device.set_nonblocking(true)?;
-        Ok(Tun { device })
+        let v4 = Some((address, prefix));
+        let config = TunConfig { name: name.to_owned(), v4, v6: None, mtu };
+        Ok(Tun { device: config.build(false)? })
     }
 
     /// Makes the device `name`, up, with addresses of either version, each in a network of so many bits.

@@ -2,9 +2,13 @@
 
 pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod emulate;
 pub(crate) mod explain;
 pub(crate) mod lists;
 pub(crate) mod model;
+mod realtime;
 pub(crate) mod recommend;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod shell;
+pub(crate) mod verify;

@@ -154,6 +154,11 @@ impl<P: Wire> Link<P> {
         self.counters
     }
 
+    /// How long the line is busy with what it has admitted, from `now` on.
+    pub fn backlog(&self, now: Time) -> Duration {
+        self.busy_until.saturating_since(now)
+    }
+
     /// Packets admitted and neither delivered nor lost yet.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()

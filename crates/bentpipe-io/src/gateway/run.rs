@@ -14,7 +14,8 @@ use super::carrier::{Carried, Carrier};
 use super::shape::{FIRST_TOKEN, Shape, Turn};
 use super::timer::Timer;
 use super::udp::Udp;
-use crate::clock::{Clock, Lateness};
+use crate::clock::Clock;
+use crate::lateness::Lateness;
 
 const UDP: Token = Token(0);
 const TIMER: Token = Token(1);
@@ -52,7 +53,7 @@ impl Stop {
 }
 
 /// What the loop counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct GatewayStats {
     /// Datagrams for which the kernel had no room.
     pub refused_by_kernel: u64,
@@ -142,7 +143,7 @@ impl<S: Shape> Gateway<S> {
 
     /// What the loop counted.
     pub fn stats(&self) -> GatewayStats {
-        GatewayStats { refused_by_kernel: self.udp.refused, ..self.stats }
+        GatewayStats { refused_by_kernel: self.udp.refused, ..self.stats.clone() }
     }
 
     /// The present, on the gateway's clock.

@@ -121,7 +121,8 @@ pub(crate) struct Report {
 /// Plays the script to the end of the connection.
 pub(crate) fn engine(door: Door, peer: Peer, config: TcpConfig, path: &Path, script: Script) -> Report {
     let mut driver =
-        Driver::new(door.tun, path, Watch::default(), |cx| Endpoint::open(cx, config, door.engine, peer, 1 << 20));
+        Driver::new(door.tun, path, Watch::default(), |cx| Endpoint::open(cx, config, door.engine, peer, 1 << 20))
+            .expect("descriptors");
     let (mut hasher, mut bytes, mut written, mut closed) = (Sha256::new(), 0, 0, false);
     let mut buffer = vec![0; 1 << 16];
     let run = driver.run(|user| {

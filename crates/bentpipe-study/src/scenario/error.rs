@@ -178,6 +178,12 @@ impl Problems {
         self.sources.len() - 1
     }
 
+    /// The sources alone: what was found in them is of no interest any more.
+    pub(crate) fn adopt(mut self) -> Problems {
+        self.found.clear();
+        self
+    }
+
     /// Takes note of a mistake. Two at one place with the same words are one: the first reader said it.
     pub(crate) fn add(&mut self, span: Span, mistake: Mistake) {
         let error = ScenarioError::at(&self.sources[span.source], span, mistake);

@@ -16,6 +16,7 @@ mod hosts;
 mod layers;
 mod links;
 mod overrides;
+mod place;
 pub mod profile;
 mod quantity;
 pub(crate) mod reader;
@@ -309,6 +310,19 @@ impl Scenario {
     /// All mistakes that were found in the text, the overrides and the traces they name.
     pub fn parse(text: &str, file_name: &str, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
         resolve::scenario(text, file_name, overrides)
+    }
+
+    /// What somebody says who cannot use a scenario that is right as such: a mistake at `key`, a path as `--set` takes
+    /// it, of the text that [`Scenario::parse`] has read.
+    pub fn refusal(
+        text: &str,
+        file_name: &str,
+        overrides: &[(String, String)],
+        key: &str,
+        message: &str,
+        expected: &str,
+    ) -> ScenarioErrors {
+        place::refusal(text, file_name, overrides, key, message, expected)
     }
 
     /// The resolved scenario as text: links and flows written out, a TCP as its profile, its variant and what is set

@@ -1,0 +1,179 @@
+//! `bentpipe emulate`: a scenario's hosts as network namespaces, its links between them.
+
+use std::process::{Child, Command};
+
+use bentpipe_engine::units::Time;
+use bentpipe_io::emulator::{Host, Lab, Tap};
+use bentpipe_io::{Caught, Signals, child};
+use bentpipe_study::scenario::Scenario;
+use serde::Serialize;
+
+use super::realtime::{Place, Status, Summary, refused};
+use super::shell::LOOK;
+use crate::args::Emulate;
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::suggest::did_you_mean;
+use crate::{interrupt, source};
+
+/// Marks of what wakes the loop besides packets.
+const SIGNALS: u32 = 0;
+
+#[derive(Serialize)]
+struct HostLine<'a> {
+    host: &'a str,
+    namespace: &'a str,
+    ipv4: String,
+    ipv6: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Ready<'a> {
+    #[serde(flatten)]
+    remake: &'a Remake,
+    hosts: Vec<HostLine<'a>>,
+}
+
+pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
+    let signals = Signals::catch().map_err(Failure::broken)?;
+    interrupt::install()?;
+    let scenario = source::load(&args.world)?;
+    let remake = Remake::new(scenario.seed);
+    let more = nodes(&scenario, &args.hosts)?;
+    if let Some(path) = &args.pcap {
+        output::check_writable(path)?;
+    }
+    let mut lab = Lab::build(&scenario, &more).map_err(refused(&args.world))?;
+    if let Some(path) = &args.pcap {
+        let names: Vec<&str> = lab.hosts().iter().map(|host| host.name.as_str()).collect();
+        let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
+        let tap = Tap::create(path, &names, &comment).map_err(Failure::broken)?;
+        lab.emulator_mut().tap(tap);
+    }
+    announce(args, &scenario, &remake, lab.hosts())?;
+    let mut command = start(&args.command, lab.hosts())?;
+    lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
+    let end = run(&scenario, &mut lab, &signals, command.as_mut());
+    let summary = Summary::new(&scenario, lab.emulator());
+    let captured = lab.emulator_mut().take_tap().map_or(Ok(()), Tap::finish);
+    drop(lab);
+    if args.json {
+        output::print(&format!("{}\n", serde_json::to_string(&summary).map_err(Failure::broken)?))?;
+    } else {
+        output::print(&format!("\n{}\n", summary.text()))?;
+    }
+    captured.map_err(Failure::broken)?;
+    end
+}
+
+/// Nodes by their names.
+pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>, Failure> {
+    let find = |name: &String| {
+        scenario.node(name).ok_or_else(|| {
+            let help = did_you_mean(name, scenario.nodes.iter().map(String::as_str));
+            let help = help.unwrap_or_else(|| format!("there are {}", scenario.nodes.join(", ")));
+            Failure::usage(format!("the scenario has no node `{name}`"), Some(help))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+fn announce(args: &Emulate, scenario: &Scenario, remake: &Remake, hosts: &[Host]) -> Result<(), Failure> {
+    let v6 = |host: &Host| host.v6.map(|v6| v6.to_string());
+    if args.json {
+        let hosts = hosts.iter().map(|host| {
+            let Host { name, namespace, v4, .. } = host;
+            HostLine { host: name, namespace, ipv4: v4.to_string(), ipv6: v6(host) }
+        });
+        let ready = Ready { remake, hosts: hosts.collect() };
+        return output::print(&format!("{}\n", serde_json::to_string(&ready).map_err(Failure::broken)?));
+    }
+    let rows = hosts.iter().map(|host| {
+        let v6 = v6(host).unwrap_or_else(|| "–".to_owned());
+        vec![host.name.clone(), host.namespace.clone(), host.v4.to_string(), v6]
+    });
+    let table = output::table(&["host", "namespace", "IPv4", "IPv6"], usize::MAX, rows);
+    let [first, .., last] = hosts else {
+        return Err(Failure::usage("the scenario has fewer than two hosts", None));
+    };
+    let use_it = format!(
+        "  ip netns exec {} ping -c 3 {}\n  ip netns exec {} iperf3 -s -D && ip netns exec {} iperf3 -c {} -R",
+        last.namespace, first.v4, first.namespace, last.namespace, first.v4
+    );
+    let ctrl_c = if args.command.is_empty() { "Ctrl-C ends it.\n" } else { "" };
+    output::print(&format!(
+        "{}: {}\n\n{table}\n\nUse it, for example:\n{use_it}\n{ctrl_c}{}\n",
+        scenario.name,
+        scenario.description,
+        remake.line()
+    ))
+}
+
+/// The command, if there is one, with the hosts in its environment.
+fn start(words: &[String], hosts: &[Host]) -> Result<Option<Child>, Failure> {
+    let [program, arguments @ ..] = words else { return Ok(None) };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    for host in hosts {
+        let sign = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let name: String = host.name.chars().map(sign).collect();
+        command.env(format!("BENTPIPE_NS_{name}"), &host.namespace);
+        command.env(format!("BENTPIPE_IP_{name}"), host.v4.to_string());
+        if let Some(v6) = host.v6 {
+            command.env(format!("BENTPIPE_IP6_{name}"), v6.to_string());
+        }
+    }
+    child::spawn(&mut command)
+        .map(Some)
+        .map_err(|error| Failure::usage(format!("`{program}` cannot be started: {error}"), None))
+}
+
+/// Until somebody says stop or the command ends.
+fn run(scenario: &Scenario, lab: &mut Lab, signals: &Signals, mut command: Option<&mut Child>) -> Result<End, Failure> {
+    // Where it is not allowed, packets wait for other programs now and then, and the summary says how long.
+    bentpipe_io::hurry();
+    let mut status = Status::new(if command.is_some() { Place::Title } else { Place::Line });
+    let mut looked = Time::ZERO;
+    loop {
+        let now = lab.emulator().clock().now();
+        let until = if command.is_some() { Time::earliest(status.next(), Some(now + LOOK)) } else { status.next() };
+        let marks = lab.emulator_mut().turn(until).map_err(Failure::broken)?;
+        status.show(scenario, lab.emulator());
+        if let Some(child) = &mut command
+            && looked + LOOK <= now
+        {
+            looked = now;
+            if let Some(ended) = child.try_wait().map_err(Failure::broken)? {
+                status.clear();
+                return Ok(End::Code(child::exit_code(ended)));
+            }
+        }
+        if !marks.contains(&SIGNALS) {
+            continue;
+        }
+        while let Some(caught) = signals.next().map_err(Failure::broken)? {
+            match (caught, &mut command) {
+                (Caught::Child, Some(child)) => {
+                    if let Some(ended) = child.try_wait().map_err(Failure::broken)? {
+                        status.clear();
+                        return Ok(End::Code(child::exit_code(ended)));
+                    }
+                }
+                // It gets the keyboard's signals itself, and its end is ours.
+                (Caught::Child, None) | (Caught::Keyboard, Some(_)) => {}
+                (Caught::Keyboard, None) => {
+                    status.clear();
+                    return Ok(End::Done);
+                }
+                (Caught::End, command) => {
+                    status.clear();
+                    let Some(child) = command else { return Ok(End::Done) };
+                    // It may have ended just now.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Ok(End::Interrupted);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What the commands in real time have in common: their errors, the status line, the summary at the end.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+
+use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::Lateness;
+use bentpipe_io::emulator::{EmulateError, Emulator, Unsupported};
+use bentpipe_study::scenario::Scenario;
+use serde::Serialize;
+
+use crate::args::World;
+use crate::failure::Failure;
+use crate::{output, source};
+
+/// How often the status is written anew.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Why there are no links in real time, in the command's words.
+pub(super) fn refused(world: &World) -> impl Fn(EmulateError) -> Failure {
+    |error| match error {
+        EmulateError::Unsupported(Unsupported { key, what, expected }) => source::refuse(world, &key, &what, expected),
+        EmulateError::Lacking { what, help } => Failure::usage(what, Some(help)),
+        EmulateError::System { .. } => Failure::broken(error),
+    }
+}
+
+/// Where the status is written, on standard error where that is a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The line that the cursor is on.
+    Line,
+    /// The terminal's title: the lines are another program's.
+    Title,
+    /// Nowhere.
+    Hidden,
+}
+
+/// One line about what the links do now.
+pub(crate) struct Status {
+    place: Place,
+    next: Time,
+    since: Time,
+    bytes: u64,
+}
+
+impl Status {
+    pub(crate) fn new(place: Place) -> Self {
+        let place = if std::io::stderr().is_terminal() { place } else { Place::Hidden };
+        Status { place, next: Time::ZERO, since: Time::ZERO, bytes: 0 }
+    }
+
+    /// When it is to be written next.
+    pub(crate) fn next(&self) -> Option<Time> {
+        (self.place != Place::Hidden).then_some(self.next)
+    }
+
+    /// Writes it if it is time.
+    pub(crate) fn show(&mut self, scenario: &Scenario, emulator: &Emulator) {
+        let now = emulator.clock().now();
+        if self.place == Place::Hidden || now < self.next {
+            return;
+        }
+        let line = self.line(scenario, emulator, now);
+        self.next = now + INTERVAL;
+        // A terminal that is gone hears nothing.
+        let _ = match self.place {
+            Place::Line => write!(std::io::stderr(), "\r\x1b[K{line}"),
+            Place::Title => write!(std::io::stderr(), "\x1b]2;{}: {line}\x07", scenario.name),
+            Place::Hidden => Ok(()),
+        };
+    }
+
+    /// Leaves the terminal clean.
+    pub(crate) fn clear(&self) {
+        let _ = match self.place {
+            Place::Line => write!(std::io::stderr(), "\r\x1b[K"),
+            Place::Title => write!(std::io::stderr(), "\x1b]2;\x07"),
+            Place::Hidden => Ok(()),
+        };
+    }
+
+    fn line(&mut self, scenario: &Scenario, emulator: &Emulator, now: Time) -> String {
+        let bytes = emulator.traffic().arrived_bytes;
+        let span = now.saturating_since(self.since).as_secs_f64();
+        let rate = if span > 0.0 { (bytes - self.bytes) as f64 * 8.0 / span } else { 0.0 };
+        (self.bytes, self.since) = (bytes, now);
+        let backlog = (0..scenario.links.len()).filter_map(|link| emulator.backlog(link)).max().unwrap_or_default();
+        let dropped: u64 = emulator.counters().iter().map(LinkCounters::dropped).sum();
+        format!(
+            "{:.0} s  {}  queue {:.0} ms  dropped {dropped}  late {} (99 %: {})",
+            now.as_secs_f64(),
+            output::rate(rate),
+            backlog.as_millis_f64(),
+            span_of(emulator.lateness().median()),
+            span_of(emulator.lateness().p99()),
+        )
+    }
+}
+
+/// A span in a unit that people read.
+pub(crate) fn span_of(span: Duration) -> String {
+    let micros = span.as_nanos() as f64 / 1e3;
+    if micros < 1000.0 { format!("{micros:.0} us") } else { format!("{:.1} ms", micros / 1e3) }
+}
+
+/// What the links did.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    seconds: f64,
+    links: Vec<LinkLine>,
+    /// Packets for nobody.
+    foreign: u64,
+    /// Packets that hosts did not take.
+    refused: u64,
+    wakeups: u64,
+    late_median_us: f64,
+    late_p99_us: f64,
+    late_max_us: f64,
+    kept_up: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct LinkLine {
+    name: String,
+    offered: u64,
+    delivered: u64,
+    delivered_bytes: u64,
+    dropped_queue: u64,
+    dropped_early: u64,
+    dropped_channel: u64,
+    dropped_listed: u64,
+}
+
+impl Summary {
+    pub(crate) fn new(scenario: &Scenario, emulator: &Emulator) -> Self {
+        let lateness: &Lateness = emulator.lateness();
+        let micros = |span: Duration| span.as_nanos() as f64 / 1e3;
+        let links = scenario.links.iter().zip(emulator.counters()).map(|(link, count)| LinkLine {
+            name: link.name.clone(),
+            offered: count.offered,
+            delivered: count.delivered,
+            delivered_bytes: count.delivered_bytes,
+            dropped_queue: count.dropped_full,
+            dropped_early: count.dropped_early,
+            dropped_channel: count.dropped_channel,
+            dropped_listed: count.dropped_listed,
+        });
+        Summary {
+            seconds: emulator.clock().now().as_secs_f64(),
+            links: links.collect(),
+            foreign: emulator.traffic().foreign,
+            refused: emulator.refused(),
+            wakeups: lateness.count(),
+            late_median_us: micros(lateness.median()),
+            late_p99_us: micros(lateness.p99()),
+            late_max_us: micros(lateness.max()),
+            kept_up: !lateness.is_too_great(),
+        }
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let rows = self.links.iter().filter(|link| link.offered > 0).map(|link| {
+            let reasons = [
+                (link.dropped_queue, "queue"),
+                (link.dropped_early, "RED"),
+                (link.dropped_channel, "channel"),
+                (link.dropped_listed, "listed"),
+            ];
+            let given: Vec<_> = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
+            vec![
+                link.name.clone(),
+                link.offered.to_string(),
+                link.delivered.to_string(),
+                output::bytes(link.delivered_bytes),
+                if given.is_empty() { "0".to_owned() } else { given.join(", ") },
+            ]
+        });
+        let mut text = output::table(&["link", "offered", "delivered", "data", "dropped"], 1, rows);
+        let us = |micros: f64| span_of(Duration::from_nanos((micros * 1e3) as u64));
+        let _ = write!(
+            text,
+            "\n\n{:.1} s, {} wake-ups, late by {} (median), {} (99 %), {} (worst)",
+            self.seconds,
+            self.wakeups,
+            us(self.late_median_us),
+            us(self.late_p99_us),
+            us(self.late_max_us),
+        );
+        if self.refused > 0 {
+            let _ = write!(text, "\n{} packets were not taken by a host's stack", self.refused);
+        }
+        if !self.kept_up {
+            text.push_str(
+                "\nwarning: the machine could not keep up: half of the wake-ups were more than 1 ms late, so delays and \
+                 rates were not those of the scenario",
+            );
+        }
+        text
+    }
+}

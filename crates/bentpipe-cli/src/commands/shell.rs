@@ -1,0 +1,159 @@
+//! `bentpipe shell`: a command behind a scenario's links.
+
+use std::process::{Child, Command};
+
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::emulator::{Behind, Tap};
+use bentpipe_io::{Caught, Signals, child, rootless};
+use bentpipe_study::scenario::Scenario;
+
+use super::emulate::nodes;
+use super::realtime::{Place, Status, Summary, refused};
+use crate::args::Shell;
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::{interrupt, source};
+
+/// Marks of what wakes the loop besides packets.
+const SIGNALS: u32 = 0;
+
+/// How long a command may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether the command runs: the signal of one that ends at once may go to the thread that started
+/// it.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+
+/// Names of the links that a command is behind, the nearest last.
+const NESTED: &str = "BENTPIPE_SHELL";
+
+pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
+    let scenario = source::load(&args.world)?;
+    let (outside, inside) = ends(args, &scenario)?;
+    let remake = Remake::new(scenario.seed);
+    if let Some(path) = &args.pcap {
+        output::check_writable(path)?;
+    }
+    let mut notes = Vec::new();
+    // It must live as long as the command.
+    let _pasta = match rootless::is_needed() {
+        true => rootless::become_root().map_err(refused(&args.world))?.or_else(|| {
+            notes.push("the outside: not root, and `pasta` (package passt) is not there".to_owned());
+            None
+        }),
+        false => None,
+    };
+    let signals = Signals::catch().map_err(Failure::broken)?;
+    interrupt::install()?;
+    let mut behind = Behind::build(&scenario, outside, inside).map_err(refused(&args.world))?;
+    if let Some(path) = &args.pcap {
+        let names = [outside, inside].map(|node| scenario.nodes[node].as_str());
+        let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
+        behind.emulator_mut().tap(Tap::create(path, &names, &comment).map_err(Failure::broken)?);
+    }
+    if notes.is_empty() {
+        notes.clone_from(&behind.outside().missing);
+    }
+    if !args.quiet {
+        let own: Vec<String> = behind.inner_addresses().iter().map(ToString::to_string).collect();
+        eprintln!(
+            "bentpipe: behind `{}`, at {}; this machine is {}",
+            scenario.name,
+            own.join(" and "),
+            behind.outer_address()
+        );
+        for note in &notes {
+            eprintln!("bentpipe: not there: {note}");
+        }
+    }
+    let mut command = start(&args.command, &scenario, &behind)?;
+    behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
+    let end = run(&scenario, &mut behind, &signals, &mut command, args.quiet);
+    if !args.quiet {
+        eprintln!("\n{}\n{}", Summary::new(&scenario, behind.emulator()).text(), remake.line());
+    }
+    behind.emulator_mut().take_tap().map_or(Ok(()), Tap::finish).map_err(Failure::broken)?;
+    end
+}
+
+/// The nodes before and behind the links.
+fn ends(args: &Shell, scenario: &Scenario) -> Result<(usize, usize), Failure> {
+    let named = |name: &Option<String>| -> Result<Option<usize>, Failure> {
+        let Some(name) = name else { return Ok(None) };
+        Ok(nodes(scenario, std::slice::from_ref(name))?.first().copied())
+    };
+    let flow = scenario.flows.first().map(|flow| (flow.from, flow.to));
+    let outside = named(&args.outside)?.or(flow.map(|(from, _)| from));
+    let inside = named(&args.inside)?.or(flow.map(|(_, to)| to));
+    match (outside, inside) {
+        (Some(outside), Some(inside)) if outside != inside => Ok((outside, inside)),
+        (Some(_), Some(_)) => Err(Failure::usage("`--inside` and `--outside` are the same node", None)),
+        _ => Err(Failure::usage("the scenario has no flow that says which node is inside", None)),
+    }
+}
+
+fn start(words: &[String], scenario: &Scenario, behind: &Behind) -> Result<Child, Failure> {
+    let shell =
+        || std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned());
+    let words = if words.is_empty() { vec![shell()] } else { words.to_vec() };
+    let nested = std::env::var(NESTED).ok().filter(|outer| !outer.is_empty());
+    let nested = nested.map_or(scenario.name.clone(), |outer| format!("{outer} > {}", scenario.name));
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).env(NESTED, nested).env("BENTPIPE_OUTER", behind.outer_address().to_string());
+    behind
+        .spawn(&mut command)
+        .map_err(|error| Failure::usage(format!("`{}` cannot be started: {error}", words[0]), None))
+}
+
+/// Until the command ends.
+fn run(
+    scenario: &Scenario,
+    behind: &mut Behind,
+    signals: &Signals,
+    command: &mut Child,
+    quiet: bool,
+) -> Result<End, Failure> {
+    // Where it is not allowed, packets wait for other programs now and then, and the summary says how long.
+    bentpipe_io::hurry();
+    let mut status = Status::new(if quiet { Place::Hidden } else { Place::Title });
+    let mut kill_at: Option<Time> = None;
+    let mut looked = Time::ZERO;
+    loop {
+        let now = behind.emulator().clock().now();
+        let until = Time::earliest(Time::earliest(status.next(), kill_at), Some(now + LOOK));
+        let marks = behind.emulator_mut().turn(until).map_err(Failure::broken)?;
+        status.show(scenario, behind.emulator());
+        let now = behind.emulator().clock().now();
+        if looked + LOOK <= now {
+            looked = now;
+            if let Some(ended) = command.try_wait().map_err(Failure::broken)? {
+                status.clear();
+                return Ok(End::Code(child::exit_code(ended)));
+            }
+        }
+        if kill_at.is_some_and(|at| at <= now) {
+            // It may have ended just now.
+            let _ = command.kill();
+            kill_at = Some(now + GRACE);
+        }
+        if !marks.contains(&SIGNALS) {
+            continue;
+        }
+        while let Some(caught) = signals.next().map_err(Failure::broken)? {
+            match caught {
+                Caught::Child => {
+                    if let Some(ended) = command.try_wait().map_err(Failure::broken)? {
+                        status.clear();
+                        return Ok(End::Code(child::exit_code(ended)));
+                    }
+                }
+                // The command gets it too, and decides.
+                Caught::Keyboard => {}
+                Caught::End => {
+                    child::ask_to_end(command);
+                    kill_at = kill_at.or(Some(now + GRACE));
+                }
+            }
+        }
+    }
+}

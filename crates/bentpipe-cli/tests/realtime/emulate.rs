@@ -1,0 +1,175 @@
+//! `bentpipe emulate`: what programs meet on its links, and what is left of it.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::support::{Emulation, file, of_link, output, possible};
+
+fn link(more: &str) -> String {
+    format!(
+        "name = \"test\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"20 Mbit/s\"\n\
+         delay = \"100 ms\"\n{more}\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
+    )
+}
+
+/// Sends a datagram and waits for it to come back: the time.
+fn round_trip(socket: &UdpSocket, to: SocketAddr) -> std::io::Result<Duration> {
+    let begin = Instant::now();
+    socket.send_to(&[1; 100], to)?;
+    socket.recv_from(&mut [0; 200])?;
+    Ok(begin.elapsed())
+}
+
+fn echo(socket: &UdpSocket) -> std::io::Result<()> {
+    let mut buffer = [0; 200];
+    let (length, from) = socket.recv_from(&mut buffer)?;
+    socket.send_to(&buffer[..length], from).map(drop)
+}
+
+fn bound(address: IpAddr) -> std::io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((address, 0))?;
+    socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+    Ok(socket)
+}
+
+#[test]
+fn a_round_trip_takes_what_the_links_say() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link(""));
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    for (from, to) in a.addresses().into_iter().zip(b.addresses()) {
+        let (near, far) = (a.inside(|| bound(from)), b.inside(|| bound(to)));
+        let address = far.local_addr().expect("bound");
+        let best = (0..5).map(|_| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| echo(&far).expect("it comes"));
+                round_trip(&near, address).expect("it comes back")
+            })
+        });
+        let best = best.min().expect("five").as_secs_f64() * 1e3;
+        // 200 ms and two datagrams of 128 or 148 bytes at 20 Mbit/s, 0.1 ms; the best of five wake-ups is late by less
+        // than 3 ms on a machine with anything else to do.
+        assert!((200.1..203.0).contains(&best), "{from}: {best} ms");
+    }
+    let summary = emulation.stop();
+    assert_eq!(of_link(&summary, "sat/forward", "delivered"), 10);
+    assert_eq!(summary["kept_up"], true, "{summary}");
+}
+
+#[test]
+fn listed_packets_are_lost_and_no_others() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link("forward.drop_list = [0, 3, 4, 117]"));
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let (near, far) = (a.inside(|| bound(a.v4.into())), b.inside(|| bound(b.v4.into())));
+    let to = far.local_addr().expect("bound");
+    for number in 0..200_u32 {
+        near.send_to(&number.to_be_bytes(), to).expect("a route");
+    }
+    let mut buffer = [0; 4];
+    let got: Vec<u32> = (0..196)
+        .map(|_| {
+            far.recv(&mut buffer).expect("it comes");
+            u32::from_be_bytes(buffer)
+        })
+        .collect();
+    let kept: Vec<u32> = (0..200).filter(|number| ![0, 3, 4, 117].contains(number)).collect();
+    assert_eq!(got, kept);
+    let summary = emulation.stop();
+    assert_eq!(of_link(&summary, "sat/forward", "dropped_listed"), 4);
+    assert_eq!(of_link(&summary, "sat/forward", "delivered"), 196);
+}
+
+/// The kernel's TCP with its offloads fills the line and no more.
+#[test]
+fn a_download_of_the_kernels_runs_at_the_rate_of_the_line() {
+    if !possible() {
+        return;
+    }
+    let text = link("queue = \"300 ms\"").replace("100 ms", "5 ms");
+    let (_folder, path) = file(&text);
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let listener = b.inside(|| TcpListener::bind((b.v4, 0)));
+    let to = listener.local_addr().expect("bound");
+    let bytes = 5_000_000;
+    let span = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut stream = a.inside(|| TcpStream::connect(to));
+            stream.write_all(&vec![7; bytes]).expect("it is taken");
+        });
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut first = [0; 1];
+        stream.read_exact(&mut first).expect("data");
+        let begin = Instant::now();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).expect("data");
+        assert_eq!(all.len(), bytes - 1);
+        begin.elapsed().as_secs_f64()
+    });
+    // 1448 of 1500 bytes are data: 19.31 Mbit/s, 2.072 s; slow start over 10 ms of round trip costs less than 0.1 s.
+    // Faster than the line it cannot be.
+    assert!((2.06..2.25).contains(&span), "{span} s");
+    let summary = emulation.stop();
+    let offered = of_link(&summary, "sat/forward", "offered");
+    // 3454 segments of 1448 bytes, not the trains of up to 45 that the kernel hands over.
+    assert!((3454..3700).contains(&offered), "{summary}");
+}
+
+#[test]
+fn ctrl_c_leaves_nothing() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link(""));
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let mut emulation = Emulation::start(&[&path]);
+        let (a, b) = (emulation.host("A"), emulation.host("B"));
+        assert!(a.exists() && b.exists());
+        emulation.signal(signal);
+        emulation.child.wait().expect("ours");
+        assert!(!a.exists() && !b.exists(), "{signal}");
+    }
+}
+
+#[test]
+fn what_a_killed_one_left_the_next_removes() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link(""));
+    let mut killed = Emulation::start(&[&path]);
+    let living = Emulation::start(&[&path]);
+    let (dead, alive) = (killed.host("A"), living.host("A"));
+    killed.child.kill().expect("it runs");
+    killed.child.wait().expect("ours");
+    assert!(dead.exists(), "nobody can clean up after SIGKILL at once");
+    let next = Emulation::start(&[&path]);
+    assert!(!dead.exists());
+    assert!(alive.exists(), "what lives stays");
+    next.stop();
+    living.stop();
+}
+
+#[test]
+fn the_commands_exit_code_is_passed_on() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link(""));
+    let run = |script: &str| output(&["emulate", &path, "--", "sh", "-c", script]);
+    assert_eq!(run("exit 7").status.code(), Some(7));
+    assert_eq!(run("kill -TERM $$").status.code(), Some(143));
+    let hosts = run("ip netns exec $BENTPIPE_NS_A true && echo $BENTPIPE_IP_B $BENTPIPE_IP6_B");
+    let text = String::from_utf8_lossy(&hosts.stdout).into_owned();
+    assert!(hosts.status.success() && text.contains("198.18.0.2 fd62:656e:7470::2"), "{text}");
+}

@@ -1,0 +1,121 @@
+//! The command in real time, and sockets in its namespaces.
+
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use bentpipe_io::Namespace;
+use serde_json::Value;
+
+/// Whether real time can be tested here. With `CI=true` it must: a test that never runs tests nothing.
+pub(crate) fn possible() -> bool {
+    let reason = if !nix::unistd::geteuid().is_root() {
+        Some("it needs root".to_owned())
+    } else if let Err(error) = std::fs::File::open("/dev/net/tun") {
+        Some(format!("/dev/net/tun: {error}"))
+    } else {
+        Command::new("ip").arg("-V").output().err().map(|error| format!("ip (iproute2): {error}"))
+    };
+    if let Some(reason) = reason {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI must run this test: {reason}");
+        eprintln!("SKIPPED, not tested: {reason}");
+        return false;
+    }
+    true
+}
+
+pub(crate) fn bentpipe(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn output(arguments: &[&str]) -> Output {
+    bentpipe(arguments).output().expect("the binary starts")
+}
+
+/// A file in a folder that goes with it.
+pub(crate) fn file(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("link.toml");
+    std::fs::write(&path, text).expect("writable");
+    let path = path.to_str().expect("plain").to_owned();
+    (folder, path)
+}
+
+/// A host of a running emulation.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    pub(crate) namespace: String,
+    pub(crate) v4: Ipv4Addr,
+    pub(crate) v6: Option<Ipv6Addr>,
+}
+
+impl Host {
+    /// Does something in the host's network.
+    pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
+        let namespace = Namespace::named(&self.namespace).expect("it is there");
+        namespace.inside(work).expect("the host's stack works")
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        Path::new("/run/netns").join(&self.namespace).exists()
+    }
+
+    pub(crate) fn addresses(&self) -> Vec<IpAddr> {
+        std::iter::once(IpAddr::V4(self.v4)).chain(self.v6.map(IpAddr::V6)).collect()
+    }
+}
+
+/// `bentpipe emulate --json`, running.
+pub(crate) struct Emulation {
+    pub(crate) child: Child,
+    lines: BufReader<ChildStdout>,
+    hosts: Value,
+}
+
+impl Emulation {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let all: Vec<&str> = ["emulate", "--json"].into_iter().chain(arguments.iter().copied()).collect();
+        let mut child = bentpipe(&all).stdout(Stdio::piped()).spawn().expect("the binary starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        lines.read_line(&mut line).expect("text");
+        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        Emulation { child, lines, hosts: ready["hosts"].clone() }
+    }
+
+    pub(crate) fn host(&self, name: &str) -> Host {
+        let all = self.hosts.as_array().expect("a list");
+        let host = all.iter().find(|host| host["host"] == name).unwrap_or_else(|| panic!("no {name}: {all:?}"));
+        let text = |key: &str| host[key].as_str().map(str::to_owned);
+        Host {
+            namespace: text("namespace").expect("text"),
+            v4: text("ipv4").expect("text").parse().expect("an address"),
+            v6: text("ipv6").map(|v6| v6.parse().expect("an address")),
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: nix::sys::signal::Signal) {
+        let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
+        nix::sys::signal::kill(pid, signal).expect("it runs");
+    }
+
+    /// Ends it as Ctrl-C does; its summary.
+    pub(crate) fn stop(mut self) -> Value {
+        self.signal(nix::sys::signal::Signal::SIGINT);
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("text");
+        let status = self.child.wait().expect("ours");
+        assert!(status.success(), "{status:?}");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+}
+
+/// What a summary says of a link.
+pub(crate) fn of_link(summary: &Value, link: &str, key: &str) -> u64 {
+    let links = summary["links"].as_array().expect("a list");
+    let found = links.iter().find(|entry| entry["name"] == link).unwrap_or_else(|| panic!("no {link}: {summary}"));
+    found[key].as_u64().unwrap_or_else(|| panic!("no {key}: {summary}"))
+}

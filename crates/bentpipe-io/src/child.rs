@@ -1,0 +1,49 @@
+//! Programs that are started beside or behind our links.
+
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+
+use std::os::unix::process::ExitStatusExt;
+
+use crate::signals::Signals;
+
+/// Starts a program, in the namespaces of the calling thread, with the signals that we keep to ourselves. A thread of
+/// its own does it: the caller's stay blocked.
+///
+/// # Errors
+/// The system's.
+pub fn spawn(command: &mut Command) -> io::Result<Child> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            Signals::release_thread();
+            command.spawn()
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Asks a program to end, as `kill` does; one that has ended does not mind.
+pub fn ask_to_end(child: &Child) {
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
+}
+
+/// The exit code as a shell says it: that of the program, or 128 and the number of the signal that ended it.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_a_shell() {
+        let code = |script: &str| {
+            let mut child = spawn(Command::new("sh").args(["-c", script])).expect("a shell");
+            exit_code(child.wait().expect("ours"))
+        };
+        assert_eq!((code("exit 7"), code("kill -9 $$"), code("true")), (7, 137, 0));
+    }
+}

@@ -1,0 +1,269 @@
+//! The links between hosts, without clock or device: packets go in at a host and come out at another.
+//!
+//! Routers are inside: a way is a row of links, and a packet enters the next link at the instant at which it left the
+//! one before, however late somebody looks. Ways end at the first host on them; what is for a host beyond is that one's
+//! to forward.
+
+use std::collections::BTreeMap;
+
+use bentpipe_engine::link::{CellPort, Link, LinkCounters, Outcome, Server, Wire};
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::{Context, NoProbe};
+use bentpipe_study::scenario::Scenario;
+use bentpipe_study::topology::{self, Path};
+
+use super::Unsupported;
+use crate::offload::Buffer;
+
+/// A packet on its way.
+#[derive(Debug)]
+struct Parcel {
+    buffer: Buffer,
+    way: u32,
+    /// Stages that are behind it, the one that it is in included.
+    hop: u32,
+}
+
+impl Wire for Parcel {
+    fn wire_len(&self) -> u32 {
+        self.buffer.packet().len() as u32
+    }
+}
+
+/// What a packet passes. There are few, and most are links.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+enum Stage {
+    Link(Link<Parcel>),
+    Cells(Box<CellPort<Parcel>>),
+    /// The processor of a host.
+    Host(Server<Parcel>),
+}
+
+/// A row of stages from a host to a host.
+#[derive(Debug)]
+struct Way {
+    to: usize,
+    stages: Vec<u32>,
+}
+
+/// What comes out of a network.
+#[derive(Debug)]
+pub enum Exit {
+    /// At this host.
+    Arrived(usize, Buffer),
+    /// Nowhere: a channel lost it.
+    Lost(Buffer),
+}
+
+/// Links, and the ways of packets over them. Hosts are known by their place in the list that the network was made with.
+#[derive(Debug)]
+pub struct Network {
+    stages: Vec<Stage>,
+    /// The stage of each link of the scenario.
+    of_link: Vec<u32>,
+    ways: Vec<Way>,
+    /// By source and destination.
+    table: Vec<Option<u32>>,
+    hosts: usize,
+}
+
+impl Network {
+    /// The scenario's links between the nodes `hosts`, with its seed. A flow's own route is the way between its ends.
+    ///
+    /// # Errors
+    /// What of the scenario has no place in real time.
+    pub fn new(scenario: &Scenario, hosts: &[usize]) -> Result<Self, Unsupported> {
+        let mut paths = BTreeMap::new();
+        for (i, &from) in hosts.iter().enumerate() {
+            for (j, &to) in hosts.iter().enumerate() {
+                if i != j
+                    && let Ok(path) = path(scenario, from, to)?
+                {
+                    paths.insert((i, j), path);
+                }
+            }
+        }
+        let seed = scenario.seed;
+        let (mut stages, mut of_link) = (Vec::new(), Vec::new());
+        for spec in &scenario.links {
+            let name = format!("link/{}", spec.name);
+            of_link.push(stages.len() as u32);
+            stages.push(match spec.config.cells {
+                Some(_) => Stage::Cells(Box::new(CellPort::new(&spec.config, seed, &name, paths.len()))),
+                None => Stage::Link(Link::new(&spec.config, seed, &name)),
+            });
+        }
+        let mut processors = BTreeMap::new();
+        for (node, name) in scenario.nodes.iter().enumerate() {
+            if let Some(time) = scenario.hosts.get(node).and_then(|host| host.processing) {
+                processors.insert(node, stages.len() as u32);
+                stages.push(Stage::Host(Server::new(time, seed, &format!("node/{name}"))));
+            }
+        }
+        let mut network = Network { stages, of_link, ways: Vec::new(), table: Vec::new(), hosts: hosts.len() };
+        network.table = vec![None; hosts.len() * hosts.len()];
+        for ((from, to), path) in paths {
+            let mut row: Vec<u32> = processors.get(&hosts[from]).copied().into_iter().collect();
+            let mut goal = to;
+            for link in path {
+                row.push(network.of_link[link]);
+                if let Some(host) = hosts.iter().position(|host| *host == scenario.links[link].to) {
+                    goal = host;
+                    break;
+                }
+            }
+            row.extend(processors.get(&hosts[goal]));
+            network.table[from * network.hosts + to] = Some(network.ways.len() as u32);
+            network.ways.push(Way { to: goal, stages: row });
+        }
+        Ok(network)
+    }
+
+    /// The host that packets from `from` to `to` come to next, if a way leads there.
+    pub fn next_host(&self, from: usize, to: usize) -> Option<usize> {
+        self.way(from, to).map(|way| self.ways[way as usize].to)
+    }
+
+    /// The only host to which packets from `from` come first, if there is just one.
+    pub fn only_neighbour(&self, from: usize) -> Option<usize> {
+        let mut next = (0..self.hosts).filter_map(|to| self.next_host(from, to));
+        let first = next.next()?;
+        next.all(|other| other == first).then_some(first)
+    }
+
+    /// When something happens next.
+    pub fn next(&self) -> Option<Time> {
+        self.first().map(|(at, ..)| at)
+    }
+
+    /// Puts a packet in at `now`, which no earlier call has passed, on its way from one host to another.
+    ///
+    /// # Errors
+    /// The packet, where no way leads.
+    pub fn offer(&mut self, now: Time, from: usize, to: usize, buffer: Buffer) -> Result<(), Buffer> {
+        let Some(way) = self.way(from, to) else { return Err(buffer) };
+        self.enter(now, Parcel { buffer, way, hop: 0 });
+        Ok(())
+    }
+
+    /// Lets everything happen that does until `now`, in its order; `exit` hears what comes out, and when.
+    pub fn advance(&mut self, now: Time, mut exit: impl FnMut(Time, Exit)) {
+        while let Some((at, _, stage)) = self.first() {
+            if at > now {
+                return;
+            }
+            let cx = &mut Context { now: at, who: Who(0), probe: &mut NoProbe };
+            let out = match &mut self.stages[stage] {
+                Stage::Link(link) => link.take(cx).map(|arrival| (arrival.packet, arrival.outcome)),
+                Stage::Cells(port) => port
+                    .take(cx)
+                    .map(|(parcel, lost)| (parcel, if lost.is_ok() { Outcome::Delivered } else { Outcome::Lost })),
+                Stage::Host(server) => server.take(at).map(|parcel| (parcel, Outcome::Delivered)),
+            };
+            match out {
+                None => {}
+                Some((parcel, Outcome::Lost)) => exit(at, Exit::Lost(parcel.buffer)),
+                Some((parcel, Outcome::Delivered)) => {
+                    let way = &self.ways[parcel.way as usize];
+                    if parcel.hop as usize == way.stages.len() {
+                        exit(at, Exit::Arrived(way.to, parcel.buffer));
+                    } else {
+                        self.enter(at, parcel);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the links have counted, in the scenario's order.
+    pub fn counters(&self) -> Vec<LinkCounters> {
+        let of = |stage: &u32| match &self.stages[*stage as usize] {
+            Stage::Link(link) => link.counters(),
+            Stage::Cells(port) => port.counters(),
+            Stage::Host(_) => LinkCounters::default(),
+        };
+        self.of_link.iter().map(of).collect()
+    }
+
+    /// How long the line of a link of the scenario is busy with what it holds; for one in cells this is not known.
+    pub fn backlog(&self, link: usize, now: Time) -> Option<Duration> {
+        match &self.stages[self.of_link[link] as usize] {
+            Stage::Link(link) => Some(link.backlog(now)),
+            Stage::Cells(_) | Stage::Host(_) => None,
+        }
+    }
+
+    /// Packets inside.
+    pub fn in_flight(&self) -> usize {
+        let of = |stage: &Stage| match stage {
+            Stage::Link(link) => link.in_flight(),
+            Stage::Cells(port) => port.in_flight(),
+            Stage::Host(server) => server.in_flight(),
+        };
+        self.stages.iter().map(of).sum()
+    }
+
+    fn way(&self, from: usize, to: usize) -> Option<u32> {
+        self.table[from * self.hosts + to]
+    }
+
+    /// Into the next stage of its way.
+    fn enter(&mut self, now: Time, mut parcel: Parcel) {
+        let stage = self.ways[parcel.way as usize].stages[parcel.hop as usize];
+        parcel.hop += 1;
+        let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
+        match &mut self.stages[stage as usize] {
+            Stage::Link(link) => {
+                link.offer(cx, parcel);
+            }
+            Stage::Cells(port) => port.offer(cx, parcel.way, parcel),
+            Stage::Host(server) => server.offer(now, parcel),
+        }
+    }
+
+    /// The next event: its instant, since when it is fixed, and its stage, in the simulator's order.
+    fn first(&self) -> Option<(Time, Time, usize)> {
+        let head = |(n, stage): (usize, &Stage)| {
+            let (at, begun) = match stage {
+                Stage::Link(link) => link.head(),
+                Stage::Cells(port) => port.head(),
+                Stage::Host(server) => server.head(),
+            }?;
+            Some((at, begun, n))
+        };
+        self.stages.iter().enumerate().filter_map(head).min()
+    }
+}
+
+/// The path between two nodes: that of the connections between them, where there are any, else the shortest.
+fn path(scenario: &Scenario, from: usize, to: usize) -> Result<Result<Path, topology::Unreachable>, Unsupported> {
+    let mut known: Option<(&str, Path)> = None;
+    for flow in &scenario.flows {
+        for leg in topology::legs(flow) {
+            let path = match (leg.from, leg.to) {
+                ends if ends == (from, to) => leg.forward_path(scenario),
+                ends if ends == (to, from) => leg.return_path(scenario),
+                _ => continue,
+            };
+            let Ok(path) = path else { continue };
+            match &known {
+                Some((first, other)) if *other != path => {
+                    return Err(Unsupported {
+                        key: format!("flows.{}", flow.name),
+                        what: format!("it takes another route than `{first}` between the same hosts"),
+                        expected: "one route between two hosts: packets in real time do not say of which flow they are",
+                    });
+                }
+                Some(_) => {}
+                None => known = Some((&flow.name, path)),
+            }
+        }
+    }
+    Ok(known.map_or_else(|| topology::path(scenario, from, to), |(_, path)| Ok(path)))
+}
+
+#[cfg(test)]
+#[path = "network_tests.rs"]
+mod tests;

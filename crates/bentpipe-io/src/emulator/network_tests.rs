@@ -1,0 +1,180 @@
+use bentpipe_engine::probe::{Event, Probe};
+use bentpipe_sim::{Observer, Packet, Passage, Timers, run_with};
+
+use super::*;
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse(text, "test.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+const LINE: &str = r#"
+name = "line"
+[[links]]
+name = "lan"
+between = ["A", "R"]
+rate = "8 Mbit/s"
+delay = "1 ms"
+[[links]]
+name = "sat"
+between = ["R", "B"]
+rate = "1 Mbit/s"
+delay = "250 ms"
+[[flows]]
+name = "data"
+from = "A"
+to = "B"
+type = "udp"
+rate = "1 Mbit/s"
+packet = "1000 B"
+"#;
+
+fn hosts(scenario: &Scenario, names: &[&str]) -> Vec<usize> {
+    names.iter().map(|name| scenario.node(name).expect("a node")).collect()
+}
+
+fn at(micros: u64) -> Time {
+    Time::from_nanos(micros * 1000)
+}
+
+/// What comes out until `now`, the packets by their first byte.
+fn out(network: &mut Network, now: Time) -> Vec<(Time, usize, u8)> {
+    let mut all = Vec::new();
+    network.advance(now, |at, exit| {
+        if let Exit::Arrived(host, buffer) = exit {
+            all.push((at, host, buffer.packet()[0]));
+        }
+    });
+    all
+}
+
+fn packet(mark: u8) -> Buffer {
+    Buffer::new(&[mark; 1000])
+}
+
+#[test]
+fn packets_come_out_when_the_links_say_and_not_when_somebody_looks() {
+    let scenario = scenario(LINE);
+    let hosts = hosts(&scenario, &["A", "B"]);
+    for looks in [vec![600_000], vec![500, 2_200, 100_000, 260_000, 271_000, 600_000]] {
+        let mut network = Network::new(&scenario, &hosts).expect("links only");
+        network.offer(at(0), 0, 1, packet(1)).expect("a way");
+        network.offer(at(0), 0, 1, packet(2)).expect("a way");
+        network.offer(at(0), 1, 0, packet(3)).expect("a way");
+        assert_eq!(network.in_flight(), 3);
+        let all: Vec<_> = looks.iter().flat_map(|look| out(&mut network, at(*look))).collect();
+        // 1 ms a packet on the LAN and 1 ms of delay, then 8 ms on the satellite's line and 250 ms. The second packet
+        // comes to that line after 3 ms and waits until 10 ms. The other way: 8 + 250 + 1 + 1 ms.
+        assert_eq!(all, [(at(260_000), 1, 1), (at(260_000), 0, 3), (at(268_000), 1, 2)], "{looks:?}");
+        assert_eq!((network.in_flight(), network.next()), (0, None));
+    }
+}
+
+#[test]
+fn a_host_on_the_way_forwards_itself() {
+    let scenario = scenario(LINE);
+    let hosts = hosts(&scenario, &["A", "R", "B"]);
+    let mut network = Network::new(&scenario, &hosts).expect("links only");
+    assert_eq!(
+        (network.next_host(0, 2), network.next_host(1, 2), network.next_host(2, 0)),
+        (Some(1), Some(2), Some(1))
+    );
+    assert_eq!((network.only_neighbour(0), network.only_neighbour(1)), (Some(1), None));
+    network.offer(at(0), 0, 2, packet(1)).expect("a way");
+    assert_eq!(out(&mut network, at(10_000)), [(at(2_000), 1, 1)]);
+}
+
+#[test]
+fn no_way_no_packet() {
+    let scenario = scenario(&LINE.replace("between = [\"A\", \"R\"]", "from = \"A\"\nto = \"R\""));
+    let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect("links only");
+    assert_eq!(network.offer(at(0), 1, 0, packet(7)), Err(packet(7)));
+    assert_eq!(network.only_neighbour(1), None);
+}
+
+#[test]
+fn two_routes_between_the_same_hosts_are_refused() {
+    let flow = |name: &str, route: &str| {
+        format!(
+            "[[flows]]\nname = \"{name}\"\nfrom = \"A\"\nto = \"B\"\ntype = \"udp\"\nrate = \"1 Mbit/s\"\n\
+             packet = \"1000 B\"\nroute = [\"{route}\"]\n"
+        )
+    };
+    let link = |name: &str| {
+        format!("[[links]]\nname = \"{name}\"\nfrom = \"A\"\nto = \"B\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n")
+    };
+    let links = format!("name = \"two\"\n{}{}", link("low"), link("high"));
+    let one = scenario(&format!("{links}{}", flow("first", "high")));
+    let mut network = Network::new(&one, &[0, 1]).expect("one route");
+    network.offer(at(0), 0, 1, packet(1)).expect("a way");
+    let offered: Vec<u64> = network.counters().iter().map(|link| link.offered).collect();
+    assert_eq!(offered, [0, 1], "the flow's route, not the first link");
+    let two = scenario(&format!("{links}{}{}", flow("first", "high"), flow("second", "low")));
+    let error = Network::new(&two, &[0, 1]).expect_err("packets do not say of which flow they are");
+    assert_eq!(error.key, "flows.second");
+}
+
+/// When packets were offered to the first link, and what came out of the last one.
+#[derive(Default)]
+struct Seen {
+    offered: Vec<Time>,
+    delivered: Vec<Time>,
+    last: usize,
+}
+
+impl Probe for Seen {
+    fn event(&mut self, _: Time, _: Who, _: &Event) {}
+}
+
+impl Observer for Seen {
+    fn packet(&mut self, now: Time, link: usize, passage: Passage, _: &Packet) {
+        match passage {
+            Passage::Offered if link == 0 => self.offered.push(now),
+            Passage::Delivered if link == self.last => self.delivered.push(now),
+            _ => {}
+        }
+    }
+}
+
+/// The same packets at the same instants have the same fate as in virtual time: fades, independent losses, lists,
+/// queues and cells, however coarsely the network is looked at.
+#[test]
+fn the_simulators_losses_packet_for_packet() {
+    let kinds = [
+        "forward.bursts = { gap = { uniform = [\"100 ms\", \"1 s\"] }, length = \"50 ms\" }",
+        "forward.gilbert_elliott = { good = \"300 ms\", bad = \"30 ms\", loss_good = \"1 %\", loss_bad = \"80 %\" }",
+        "forward.loss = \"3 %\"",
+        "forward.bit_error_rate = \"1e-5\"",
+        "forward.packet_bursts = { start = \"1 %\", length = \"4 packets\" }",
+        "forward.drop_list = [0, 3, 4, 117]",
+        "forward.queue = { limit = \"20 packets\", discipline = \"red\" }",
+        "framing = \"aal5\"",
+    ];
+    for kind in kinds {
+        // Twice the line's rate for the queue's sake, except where nothing waits in the link.
+        let rate = if kind.contains("queue") { "2 Mbit/s" } else { "0.8 Mbit/s" };
+        let text = LINE.replace("delay = \"250 ms\"", &format!("delay = \"250 ms\"\n{kind}"));
+        let text = text.replace("rate = \"1 Mbit/s\"\npacket", &format!("rate = \"{rate}\"\npacket"));
+        let scenario = scenario(&format!("seed = 9\ntime_limit = \"20 s\"\n{text}"));
+        let mut seen = Seen { last: 2, ..Seen::default() };
+        run_with(&scenario, 9, &mut seen, Timers::Lazy, |_| true).expect("it runs");
+        assert!(seen.offered.len() > 1000 && seen.delivered.len() < seen.offered.len(), "{kind}: something is lost");
+
+        let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect("links only");
+        let mut delivered = Vec::new();
+        for (n, offered) in seen.offered.iter().enumerate() {
+            // Not for each packet: late, and several at once.
+            if n % 7 == 0 {
+                delivered.extend(out(&mut network, *offered).into_iter().map(|(at, ..)| at));
+            }
+            network.advance(*offered, |at, exit| {
+                if let Exit::Arrived(..) = exit {
+                    delivered.push(at);
+                }
+            });
+            network.offer(*offered, 0, 1, packet(0)).expect("a way");
+        }
+        let limit = Time::ZERO + scenario.time_limit;
+        delivered.extend(out(&mut network, limit).into_iter().map(|(at, ..)| at));
+        assert_eq!(delivered, seen.delivered, "{kind}");
+    }
+}

@@ -1,0 +1,179 @@
+//! Which nodes of a scenario are hosts, and what they are called on the wire.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::topology;
+
+use super::Unsupported;
+
+/// Of the 198.18.0.0/15 that RFC 2544 (appendix C.2.2) sets aside for tests of network devices.
+const FIRST_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
+
+/// A unique local prefix (RFC 4193), its global identifier the letters "bentp".
+const FIRST_V6: Ipv6Addr = Ipv6Addr::new(0xfd62, 0x656e, 0x7470, 0, 0, 0, 0, 0);
+
+/// Bits of the networks.
+pub(crate) const PREFIX_V4: u8 = 24;
+pub(crate) const PREFIX_V6: u8 = 64;
+
+/// Least MTU of a link with IPv6 (RFC 8200 §5).
+const LEAST_V6: u16 = 1280;
+
+/// MTU where no connection says how long its segments are.
+const ETHERNET: u16 = 1500;
+
+/// Headers of IPv4 and TCP without options.
+const HEADERS: u32 = 40;
+
+/// The networks that hosts have addresses of: the n-th /24 and the n-th /64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addressing {
+    /// Which.
+    pub network: u8,
+}
+
+impl Addressing {
+    /// The address of the n-th host.
+    pub fn v4(self, host: usize) -> Ipv4Addr {
+        let [a, b, ..] = FIRST_V4.octets();
+        Ipv4Addr::new(a, b, self.network, host as u8 + 1)
+    }
+
+    /// The same in IPv6.
+    pub fn v6(self, host: usize) -> Ipv6Addr {
+        let mut segments = FIRST_V6.segments();
+        (segments[3], segments[7]) = (self.network.into(), host as u16 + 1);
+        segments.into()
+    }
+
+    /// The host of an address.
+    pub(crate) fn host(self, address: IpAddr) -> Option<usize> {
+        let last = match address {
+            IpAddr::V4(v4) => usize::from(v4.octets()[3]),
+            IpAddr::V6(v6) => usize::from(v6.segments()[7]),
+        };
+        let host = last.checked_sub(1).filter(|host| *host < usize::from(u8::MAX) - 1)?;
+        let is_ours = match address {
+            IpAddr::V4(v4) => self.v4(host) == v4,
+            IpAddr::V6(v6) => self.v6(host) == v6,
+        };
+        is_ours.then_some(host)
+    }
+}
+
+/// The hosts of an emulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Nodes of the scenario, in its order.
+    pub hosts: Vec<usize>,
+    /// Longest packet, bytes.
+    pub mtu: u16,
+}
+
+impl Plan {
+    /// Hosts are the ends of flows and of their legs, the nodes that only one other node is wired to, and `more`.
+    /// The MTU is that of the longest segments that a connection sends.
+    ///
+    /// # Errors
+    /// What of the scenario has no place in real time.
+    pub fn new(scenario: &Scenario, more: &[usize]) -> Result<Self, Unsupported> {
+        if let Some(layer) = scenario.layers.first() {
+            return Err(Unsupported {
+                key: format!("layers.{}", layer.name),
+                what: "link layers run in virtual time only".to_owned(),
+                expected: "a scenario without `layers`",
+            });
+        }
+        let is_end =
+            |node| scenario.flows.iter().flat_map(topology::legs).any(|leg| node == leg.from || node == leg.to);
+        let is_host = |node: &usize| is_end(*node) || neighbours(scenario, *node) == 1 || more.contains(node);
+        let hosts: Vec<usize> = (0..scenario.nodes.len()).filter(is_host).collect();
+        if hosts.len() > 250 {
+            return Err(Unsupported {
+                key: "links".to_owned(),
+                what: format!("{} hosts", hosts.len()),
+                expected: "at most 250 hosts",
+            });
+        }
+        Ok(Plan { hosts, mtu: mtu(scenario) })
+    }
+
+    /// Whether the MTU allows IPv6.
+    pub fn has_v6(&self) -> bool {
+        self.mtu >= LEAST_V6
+    }
+}
+
+fn neighbours(scenario: &Scenario, node: usize) -> usize {
+    let mut others: Vec<usize> = scenario
+        .links
+        .iter()
+        .filter_map(|link| match (link.from == node, link.to == node) {
+            (true, _) => Some(link.to),
+            (_, true) => Some(link.from),
+            _ => None,
+        })
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    others.len()
+}
+
+fn mtu(scenario: &Scenario) -> u16 {
+    let mss = scenario.flows.iter().filter_map(|flow| match &flow.kind {
+        FlowKind::Tcp(tcp) => Some(u32::from(tcp.sender.mss).max(u32::from(tcp.receiver.mss))),
+        FlowKind::Stp(_) | FlowKind::Udp(_) => None,
+    });
+    mss.max().map_or(ETHERNET, |mss| (mss + HEADERS).min(u32::from(u16::MAX)) as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shipped(name: &str) -> Scenario {
+        let path = format!("{}/../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        Scenario::load(path, &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    #[test]
+    fn routers_are_no_hosts_unless_asked_for() {
+        let geo = shipped("geo");
+        let names = |plan: &Plan| plan.hosts.iter().map(|node| geo.nodes[*node].clone()).collect::<Vec<_>>();
+        let plan = Plan::new(&geo, &[]).expect("it has links only");
+        assert_eq!((names(&plan), plan.mtu, plan.has_v6()), (vec!["server".into(), "client".into()], 1500, true));
+        let more = geo.node("terminal").expect("a node");
+        let plan = Plan::new(&geo, &[more]).expect("it has links only");
+        assert_eq!(names(&plan), ["server", "terminal", "client"]);
+    }
+
+    #[test]
+    fn where_a_connection_is_split_there_is_a_host() {
+        let minei = shipped("minei-split");
+        let plan = Plan::new(&minei, &[]).expect("it has links only");
+        assert_eq!(plan.hosts.len(), 3);
+        // Segments of 472 B: no IPv6 on a link of 512 B.
+        assert_eq!((plan.mtu, plan.has_v6()), (512, false));
+    }
+
+    #[test]
+    fn layers_are_refused_by_name() {
+        let error = Plan::new(&shipped("slacp-geo"), &[]).expect_err("it has a layer");
+        assert!(error.key.starts_with("layers."), "{error}");
+    }
+
+    #[test]
+    fn addresses_lead_back_to_hosts() {
+        let addressing = Addressing { network: 7 };
+        for host in [0, 1, 249] {
+            assert_eq!(addressing.host(addressing.v4(host).into()), Some(host));
+            assert_eq!(addressing.host(addressing.v6(host).into()), Some(host));
+        }
+        assert_eq!(addressing.v4(1), Ipv4Addr::new(198, 18, 7, 2));
+        assert_eq!(addressing.v6(1).to_string(), "fd62:656e:7470:7::2");
+        for other in ["198.18.6.2", "198.18.7.0", "198.18.7.255", "fd62:656e:7470:8::2", "ff02::2"] {
+            assert_eq!(addressing.host(other.parse().expect("an address")), None, "{other}");
+        }
+    }
+}

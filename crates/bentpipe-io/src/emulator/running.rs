@@ -1,0 +1,267 @@
+//! The loop: devices of hosts → links → devices of hosts, by the clock.
+//!
+//! Each wake-up lets everything happen that is due, takes what the hosts send, and hands over what has come through.
+//! A late wake-up delays what was due and nothing after it: links reckon by the instants at which packets should have
+//! left.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_study::trace::PcapWriter;
+
+use super::network::{Exit, Network};
+use super::plan::Addressing;
+use crate::clock::Clock;
+use crate::lateness::Lateness;
+use crate::offload::{Buffer, OffloadTun, Pool};
+use crate::waiter::Waiter;
+
+/// Trains taken from a device before the links have their turn.
+const BATCH: usize = 64;
+
+/// Packets that have no host to go to, and such.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets that hosts sent.
+    pub sent: u64,
+    /// Packets that came to hosts.
+    pub arrived: u64,
+    /// Bytes of these.
+    pub arrived_bytes: u64,
+    /// Packets for nobody here: multicast, unknown addresses.
+    pub foreign: u64,
+}
+
+/// Packets of hosts as a capture: what each sends and what comes to it.
+#[derive(Debug)]
+pub struct Tap {
+    writer: PcapWriter,
+    error: Option<io::Error>,
+}
+
+impl Tap {
+    /// Begins the capture `path` with one interface per host.
+    ///
+    /// # Errors
+    /// The system's, with the path.
+    pub fn create(path: &Path, hosts: &[&str], comment: &str) -> io::Result<Self> {
+        Ok(Tap { writer: PcapWriter::create(path, hosts, comment)?, error: None })
+    }
+
+    /// A full disk ends the capture, not the emulation; [`Tap::finish`] tells.
+    fn write(&mut self, host: usize, at: Time, buffer: &Buffer) {
+        if self.error.is_none() {
+            let packet = buffer.packet();
+            self.error = self.writer.packet(host as u32, at, packet, packet.len() as u32).err();
+        }
+    }
+
+    /// Gives the capture its name.
+    ///
+    /// # Errors
+    /// The system's: of this or of an earlier write.
+    pub fn finish(self) -> io::Result<()> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.writer.finish(),
+        }
+    }
+}
+
+/// Links in real time between devices.
+#[derive(Debug)]
+pub struct Emulator {
+    clock: Clock,
+    waiter: Waiter,
+    network: Network,
+    addressing: Addressing,
+    devices: Vec<OffloadTun>,
+    /// Where packets for unknown addresses go, by source.
+    default: Vec<Option<usize>>,
+    pool: Pool,
+    lateness: Lateness,
+    traffic: Traffic,
+    tap: Option<Tap>,
+    ready: Vec<u64>,
+    /// Devices that have more than one turn takes.
+    unread: bool,
+}
+
+impl Emulator {
+    /// An emulator whose time begins now. `devices` are the hosts', in the network's order.
+    ///
+    /// # Errors
+    /// The system's, where descriptors run out.
+    pub fn new(network: Network, addressing: Addressing, devices: Vec<OffloadTun>) -> io::Result<Self> {
+        let clock = Clock::start();
+        let waiter = Waiter::new(clock)?;
+        for (mark, device) in devices.iter().enumerate() {
+            waiter.watch(device, mark as u64)?;
+        }
+        let default = (0..devices.len()).map(|host| network.only_neighbour(host)).collect();
+        Ok(Emulator {
+            clock,
+            waiter,
+            network,
+            addressing,
+            devices,
+            default,
+            pool: Pool::default(),
+            lateness: Lateness::default(),
+            traffic: Traffic::default(),
+            tap: None,
+            ready: Vec::new(),
+            unread: false,
+        })
+    }
+
+    /// Writes down all packets from now on.
+    pub fn tap(&mut self, tap: Tap) {
+        self.tap = Some(tap);
+    }
+
+    /// Wakes [`Emulator::turn`] whenever there is something to read at `descriptor`; `mark` is for the caller.
+    ///
+    /// # Errors
+    /// The system's, for what cannot be watched.
+    pub fn watch(&self, descriptor: impl AsFd, mark: u32) -> io::Result<()> {
+        self.waiter.watch(descriptor, self.devices.len() as u64 + u64::from(mark))
+    }
+
+    /// The clock that the links go by.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The links.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// How late packets were handed over.
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+
+    /// What went in and came out.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// Packets that hosts' stacks did not take.
+    pub fn refused(&self) -> u64 {
+        self.devices.iter().map(OffloadTun::refused).sum()
+    }
+
+    /// What the links counted, in the scenario's order.
+    pub fn counters(&self) -> Vec<LinkCounters> {
+        self.network.counters()
+    }
+
+    /// The capture, at the end.
+    pub fn take_tap(&mut self) -> Option<Tap> {
+        self.tap.take()
+    }
+
+    /// Sleeps until there is something to do, does it, and returns the marks of the caller's descriptors that can be
+    /// read. At `until` it returns in any case.
+    ///
+    /// # Errors
+    /// The system's: a device is gone.
+    pub fn turn(&mut self, until: Option<Time>) -> io::Result<Vec<u32>> {
+        let deadline = if self.unread { Some(Time::ZERO) } else { Time::earliest(self.network.next(), until) };
+        let mut ready = std::mem::take(&mut self.ready);
+        self.waiter.wait(deadline, &mut ready)?;
+        let now = self.clock.now();
+        if let Some(due) = self.network.next().filter(|due| *due <= now) {
+            self.lateness.record(due, now);
+        }
+        self.advance(now);
+        let devices = self.devices.len() as u64;
+        self.unread = false;
+        for host in ready.iter().filter(|mark| **mark < devices) {
+            self.unread |= self.take_from(*host as usize)?;
+        }
+        let marks = ready.iter().filter_map(|mark| mark.checked_sub(devices)).map(|mark| mark as u32).collect();
+        self.ready = ready;
+        // What takes no time has come through already.
+        self.advance(self.clock.now());
+        for device in &mut self.devices {
+            device.flush(&mut self.pool)?;
+        }
+        Ok(marks)
+    }
+
+    /// What a host sends goes into the links; whether there is more.
+    fn take_from(&mut self, host: usize) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            let now = self.clock.now();
+            self.advance(now);
+            let Emulator { devices, network, pool, traffic, tap, addressing, default, .. } = self;
+            let more = devices[host].read(pool, |pool, buffer| {
+                let to = destination(buffer.packet());
+                let to = to.and_then(|address| match addressing.host(address) {
+                    Some(known) if known < default.len() => Some(known),
+                    _ => default[host].filter(|_| !is_local(address)),
+                });
+                let Some(to) = to.filter(|to| *to != host) else {
+                    traffic.foreign += 1;
+                    return pool.give(buffer);
+                };
+                traffic.sent += 1;
+                if let Some(tap) = tap {
+                    tap.write(host, now, &buffer);
+                }
+                if let Err(buffer) = network.offer(now, host, to, buffer) {
+                    traffic.foreign += 1;
+                    pool.give(buffer);
+                }
+            })?;
+            if !more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn advance(&mut self, now: Time) {
+        let Emulator { devices, network, pool, traffic, tap, .. } = self;
+        network.advance(now, |at, exit| match exit {
+            Exit::Lost(buffer) => pool.give(buffer),
+            Exit::Arrived(host, buffer) => {
+                traffic.arrived += 1;
+                traffic.arrived_bytes += buffer.packet().len() as u64;
+                if let Some(tap) = tap {
+                    tap.write(host, at, &buffer);
+                }
+                devices[host].put(buffer);
+            }
+        });
+    }
+
+    /// How long the line of a link of the scenario is busy with what it holds.
+    pub fn backlog(&self, link: usize) -> Option<Duration> {
+        self.network.backlog(link, self.clock.now())
+    }
+}
+
+/// Whom a packet is for.
+fn destination(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?).into()),
+        6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(packet.get(24..40)?).ok()?).into()),
+        _ => None,
+    }
+}
+
+/// Whether an address means something on its own link only.
+fn is_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast() || v4.is_link_local() || v4.is_loopback(),
+        IpAddr::V6(v6) => v6.is_multicast() || v6.is_unicast_link_local() || v6.is_loopback(),
+    }
+}

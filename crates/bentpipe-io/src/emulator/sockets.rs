@@ -1,0 +1,154 @@
+//! The same transfers between sockets of the Linux kernel, over the same links: what its TCP makes of the scenario.
+//!
+//! Its congestion control is reno, which every kernel has; buffers are as large as the scenario's windows, timestamps on
+//! or off as there. All else is the kernel's: RACK-TLP, PRR, its delayed ACKs, its own growth of the receive window.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration as StdDuration;
+
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_study::scenario::Scenario;
+
+use super::EmulateError;
+use super::lab::Lab;
+use super::transfers::{Bulk, Transferred};
+use crate::clock::Clock;
+use crate::namespace::Namespace;
+use crate::priority::hurry;
+
+/// How often it is looked whether all are done.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Runs the flows between sockets, each in its host's namespace, until all are done, the scenario's time limit has come
+/// or `go_on` says no. How each went, in the order of `bulks`.
+///
+/// # Errors
+/// The system's.
+pub fn run(
+    scenario: &Scenario,
+    bulks: &[Bulk<'_>],
+    lab: &mut Lab,
+    mut go_on: impl FnMut(Time) -> bool,
+) -> Result<Vec<Transferred>, EmulateError> {
+    let system = || EmulateError::system("sockets");
+    let clock = lab.emulator().clock();
+    let host = |node: usize| {
+        let name = &scenario.nodes[node];
+        lab.hosts().iter().find(|host| host.name == *name).expect("ends of flows are hosts").clone()
+    };
+    let mut pairs = Vec::new();
+    for bulk in bulks {
+        let (from, to) = (host(bulk.from), host(bulk.to));
+        let (near, far) = (Namespace::named(&from.namespace), Namespace::named(&to.namespace));
+        let (near, far) = (near.map_err(system())?, far.map_err(system())?);
+        for namespace in [&near, &far] {
+            namespace.inside(|| settings(bulk)).map_err(EmulateError::system("the kernel's settings of TCP"))?;
+        }
+        let listener = far.inside(|| TcpListener::bind((to.v4, 0))).map_err(system())?;
+        listener.set_nonblocking(true).map_err(system())?;
+        let address = listener.local_addr().map_err(system())?;
+        pairs.push((near, listener, address));
+    }
+    // Building hosts takes longer than some flows wait: their time begins when all is there.
+    let begin = clock.now();
+    let limit = begin + scenario.time_limit;
+    let over = AtomicBool::new(false);
+    let over = &over;
+    let results: io::Result<Vec<_>> = std::thread::scope(|scope| {
+        let mut receivers = Vec::new();
+        for ((near, listener, address), bulk) in pairs.iter().zip(bulks) {
+            let start = begin + (bulk.start - Time::ZERO);
+            scope.spawn(move || near.inside(|| send(*address, bulk.bytes, clock, start, over)));
+            receivers.push(scope.spawn(move || receive(listener, bulk.bytes, clock, over)));
+        }
+        hurry();
+        let mut end = Ok(());
+        while end.is_ok() && receivers.iter().any(|receiver| !receiver.is_finished()) {
+            let now = clock.now();
+            end = lab.emulator_mut().turn(Some(now + TICK)).map(drop);
+            if now >= limit || !go_on(Time::ZERO + now.saturating_since(begin)) {
+                break;
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+        let join = |thread: std::thread::ScopedJoinHandle<'_, io::Result<Option<Time>>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        end.and_then(|()| receivers.into_iter().map(join).collect())
+    });
+    let since = |at: Time| Time::ZERO + at.saturating_since(begin);
+    let transferred = |at: Option<Time>| Transferred { received_at: at.map(since), aborted: None, intact: true };
+    Ok(results.map_err(system())?.into_iter().map(transferred).collect())
+}
+
+/// What the scenario says of the ends, as far as the kernel has words for it.
+fn settings(bulk: &Bulk<'_>) -> io::Result<()> {
+    // Half of the kernel's buffer is for the headers of its own (tcp_adv_win_scale 1).
+    let window = u64::from(bulk.receive_buffer()) * 2;
+    let memory = format!("4096 {} {}", window.min(131_072), window);
+    for (name, value) in [
+        ("tcp_congestion_control", "reno"),
+        ("tcp_timestamps", if bulk.timestamps() { "1" } else { "0" }),
+        ("tcp_no_metrics_save", "1"),
+        ("tcp_rmem", &memory),
+        ("tcp_wmem", &memory),
+    ] {
+        std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)?;
+    }
+    Ok(())
+}
+
+fn sleep_until(clock: Clock, at: Time) {
+    let span = at.saturating_since(clock.now());
+    std::thread::sleep(StdDuration::from_nanos(span.as_nanos()));
+}
+
+fn send(to: SocketAddr, bytes: u64, clock: Clock, start: Time, over: &AtomicBool) -> io::Result<()> {
+    sleep_until(clock, start);
+    let mut stream = TcpStream::connect(to)?;
+    stream.set_write_timeout(Some(StdDuration::from_millis(200)))?;
+    let block = [0x5a; 1 << 16];
+    let mut left = bytes;
+    while left > 0 && !over.load(Ordering::Relaxed) {
+        let length = left.min(block.len() as u64) as usize;
+        match stream.write(&block[..length]) {
+            Ok(written) => left -= written as u64,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// When the last byte came, if it did.
+fn receive(listener: &TcpListener, bytes: u64, clock: Clock, over: &AtomicBool) -> io::Result<Option<Time>> {
+    let pause = StdDuration::from_millis(1);
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !over.load(Ordering::Relaxed) => {
+                std::thread::sleep(pause);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    };
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(StdDuration::from_millis(200)))?;
+    let mut block = vec![0; 1 << 18];
+    let mut read = 0;
+    while !over.load(Ordering::Relaxed) {
+        match stream.read(&mut block) {
+            Ok(0) => return Ok(None),
+            Ok(got) => read += got as u64,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(error) => return Err(error),
+        }
+        if read >= bytes {
+            return Ok(Some(clock.now()));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,88 @@
+//! Network namespaces: made, entered by threads, and gone with their last user.
+
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::Command;
+
+use nix::ifaddrs::getifaddrs;
+use nix::sched::{CloneFlags, setns, unshare};
+
+/// A network namespace that is open: it lives while this does.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
+}
+
+impl Namespace {
+    /// The one of this name, as `ip netns` knows it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn named(name: &str) -> io::Result<Self> {
+        Ok(Namespace { file: File::open(Path::new("/run/netns").join(name))? })
+    }
+
+    /// A new one without a name: nothing is left of it when its last user is gone.
+    ///
+    /// # Errors
+    /// The system's, without CAP_SYS_ADMIN.
+    pub fn fresh() -> io::Result<Self> {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                unshare(CloneFlags::CLONE_NEWNET)?;
+                Ok(Namespace { file: File::open("/proc/thread-self/ns/net")? })
+            });
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Does `work` in a thread inside of it: what the thread opens and makes lies there.
+    ///
+    /// # Errors
+    /// The system's, where it may not be entered; and the work's.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                setns(&self.file, CloneFlags::CLONE_NEWNET)?;
+                work()
+            });
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// The addresses of all devices in the network namespace of the calling thread.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn addresses() -> io::Result<Vec<IpAddr>> {
+    let address = |interface: nix::ifaddrs::InterfaceAddress| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
+    };
+    Ok(getifaddrs()?.filter_map(address).collect())
+}
+
+/// Runs iproute2's `ip`, in the network namespace of the calling thread.
+///
+/// # Errors
+/// The system's, where it is not there; what it says, where it fails.
+pub(crate) fn ip(arguments: &[&str]) -> io::Result<()> {
+    run("ip", arguments)
+}
+
+/// Runs a program to its end; what it says on standard error is the error.
+pub(crate) fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{program} {}: {}", arguments.join(" "), said.trim())))
+}

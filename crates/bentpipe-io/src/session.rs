@@ -1,0 +1,267 @@
+//! What a run has made on the machine, written down before it is made, so that the next run can remove what a killed
+//! one left.
+//!
+//! Each run holds a lock on its own file in `/run/bentpipe`; the system lets go of it however the run ends, also where
+//! a later process has the same number. A file that nobody holds is that of a dead run.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::fcntl::{Flock, FlockArg};
+
+/// Where the files lie; emptied by a restart, as is what they tell of.
+const FOLDER: &str = "/run/bentpipe";
+
+/// The folder, or one for those who are root in a user namespace only: what they make goes with that.
+fn folder() -> PathBuf {
+    let folder = Path::new(FOLDER);
+    if nix::unistd::access("/run", nix::unistd::AccessFlags::W_OK).is_ok() {
+        return folder.to_owned();
+    }
+    let user = std::fs::read_link("/proc/self/ns/user").unwrap_or_default();
+    let user: String = user.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    std::env::temp_dir().join(format!("bentpipe-{user}"))
+}
+
+/// One thing that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// A network namespace with a name.
+    Namespace(String),
+    /// A table of nftables, of the family `inet`.
+    Table(String),
+    /// A setting of the kernel under `/proc/sys`, and what it was before.
+    Setting(String, String),
+}
+
+impl Made {
+    fn line(&self) -> String {
+        match self {
+            Made::Namespace(name) => format!("namespace {name}\n"),
+            Made::Table(name) => format!("table {name}\n"),
+            Made::Setting(path, before) => format!("setting {path} {before}\n"),
+        }
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["namespace", name] => Some(Made::Namespace((*name).to_owned())),
+            ["table", name] => Some(Made::Table((*name).to_owned())),
+            ["setting", path, before] => Some(Made::Setting((*path).to_owned(), (*before).to_owned())),
+            _ => None,
+        }
+    }
+
+    /// Removes it; what is not there any more is removed already.
+    fn undo(&self, others: &[Made]) {
+        match self {
+            Made::Namespace(name) => {
+                let _ = quiet("ip", &["netns", "del", name]);
+            }
+            Made::Table(name) => {
+                let _ = quiet("nft", &["delete", "table", "inet", name]);
+            }
+            Made::Setting(path, before) => {
+                let needed = others.iter().any(|other| matches!(other, Made::Setting(same, _) if same == path));
+                if !needed {
+                    let _ = std::fs::write(Path::new("/proc/sys").join(path), before);
+                }
+            }
+        }
+    }
+}
+
+fn quiet(program: &str, arguments: &[&str]) -> io::Result<bool> {
+    Ok(Command::new(program).args(arguments).output()?.status.success())
+}
+
+/// The record of this run.
+#[derive(Debug)]
+pub struct Session {
+    folder: PathBuf,
+    path: PathBuf,
+    file: Flock<File>,
+    made: Vec<Made>,
+}
+
+impl Session {
+    /// Begins a record, and removes what dead runs left in this network namespace.
+    ///
+    /// # Errors
+    /// The system's, with the path: without rights on `/run`.
+    pub fn begin() -> io::Result<Self> {
+        Self::begin_in(&folder())
+    }
+
+    fn begin_in(folder: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let _turn = turn(folder)?;
+        sweep(folder)?;
+        // Runs of one process have records of their own; networks are told apart because tables and settings are theirs.
+        let stem = format!("{}-{}", network(), std::process::id());
+        let path = (0..).map(|n| folder.join(format!("{stem}-{n}"))).find(|path| !path.exists());
+        let path = path.expect("some number is free");
+        let file = OpenOptions::new().create_new(true).read(true).write(true).open(&path)?;
+        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error)?;
+        Ok(Session { folder: folder.to_owned(), path, file, made: Vec::new() })
+    }
+
+    /// Keeps other runs from making anything until the answer is dropped.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn turn() -> io::Result<Flock<File>> {
+        turn(&folder())
+    }
+
+    /// Writes down what is about to be made.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn note(&mut self, made: Made) -> io::Result<()> {
+        self.file.write_all(made.line().as_bytes())?;
+        self.made.push(made);
+        Ok(())
+    }
+
+    /// Sets a setting of the kernel until no run needs it any more; `path` as under `/proc/sys`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set(&mut self, path: &str, value: &str) -> io::Result<()> {
+        let _turn = turn(&self.folder)?;
+        let place = Path::new("/proc/sys").join(path);
+        let now = std::fs::read_to_string(&place)?.trim().to_owned();
+        // What another run has set it to was not so before.
+        let others = living(&self.folder)?;
+        let before = others.into_iter().find_map(|made| match made {
+            Made::Setting(same, before) if same == path => Some(before),
+            _ => None,
+        });
+        if before.is_none() && now == value {
+            return Ok(());
+        }
+        self.note(Made::Setting(path.to_owned(), before.unwrap_or(now)))?;
+        std::fs::write(place, value)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let turn = turn(&self.folder);
+        let _ = std::fs::remove_file(&self.path);
+        let others = living(&self.folder).unwrap_or_default();
+        for made in self.made.iter().rev() {
+            made.undo(&others);
+        }
+        if self.folder != Path::new(FOLDER) {
+            // That of a user namespace ends with its last run.
+            let _ = std::fs::remove_file(self.folder.join("lock"));
+            if std::fs::remove_dir(&self.folder).is_err() {
+                let _ = File::create(self.folder.join("lock"));
+            }
+        }
+        drop(turn);
+    }
+}
+
+/// One run at a time changes what all share.
+fn turn(folder: &Path) -> io::Result<Flock<File>> {
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join("lock"))?;
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
+}
+
+/// The number of the network namespace that we are in.
+fn network() -> String {
+    let link = std::fs::read_link("/proc/thread-self/ns/net").unwrap_or_default();
+    link.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
+}
+
+/// The records of this network namespace, each with its lock if its run is dead.
+fn records(folder: &Path) -> io::Result<Vec<(PathBuf, Option<Flock<File>>)>> {
+    let ours = format!("{}-", network());
+    let mut records = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&ours)) {
+            continue;
+        }
+        let Ok(file) = OpenOptions::new().read(true).write(true).open(&path) else { continue };
+        records.push((path, Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()));
+    }
+    Ok(records)
+}
+
+fn read(mut file: &File) -> io::Result<Vec<Made>> {
+    let mut text = String::new();
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    Ok(text.lines().filter_map(Made::parse).collect())
+}
+
+/// What runs that live have made.
+fn living(folder: &Path) -> io::Result<Vec<Made>> {
+    let mut all = Vec::new();
+    for (path, lock) in records(folder)? {
+        if lock.is_none() {
+            all.extend(read(&File::open(path)?)?);
+        }
+    }
+    Ok(all)
+}
+
+/// Removes what dead runs left.
+fn sweep(folder: &Path) -> io::Result<()> {
+    let living = living(folder)?;
+    for (path, lock) in records(folder)? {
+        let Some(lock) = lock else { continue };
+        for made in read(&lock)?.iter().rev() {
+            made.undo(&living);
+        }
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_are_written() {
+        let all = [
+            Made::Namespace("bentpipe-1-client".into()),
+            Made::Table("bentpipe_1".into()),
+            Made::Setting("net/ipv4/ip_forward".into(), "0".into()),
+        ];
+        for made in all {
+            assert_eq!(Made::parse(&made.line()), Some(made));
+        }
+        assert_eq!(Made::parse("namespace"), None);
+    }
+
+    #[test]
+    fn a_record_lives_as_long_as_its_run() {
+        let folder = std::env::temp_dir().join(format!("bentpipe-session-{}", std::process::id()));
+        let count = || std::fs::read_dir(&folder).expect("a folder").count() - 1;
+        let mut first = Session::begin_in(&folder).expect("a folder for all");
+        let path = "net/ipv4/no_such_setting".to_owned();
+        first.note(Made::Setting(path.clone(), "1".into())).expect("writable");
+        let second = Session::begin_in(&folder).expect("a folder for all");
+        // The second has not taken the first for dead.
+        assert_eq!((count(), living(&folder).expect("readable")), (2, vec![Made::Setting(path, "1".into())]));
+        drop(second);
+        assert_eq!(count(), 1);
+        // A record whose lock is gone is that of a dead run: the next run removes it.
+        let dead = folder.join(format!("{}-999999-0", network()));
+        std::fs::write(&dead, "table no_such_table\n").expect("writable");
+        drop(Session::begin_in(&folder).expect("a folder for all"));
+        assert!(!dead.exists());
+        drop(first);
+        assert_eq!(count(), 0);
+        std::fs::remove_dir_all(folder).expect("ours");
+    }
+}

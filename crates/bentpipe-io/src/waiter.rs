@@ -1,0 +1,134 @@
+//! Sleep until a descriptor has something or an instant comes: epoll and a timerfd.
+//!
+//! The timer runs at absolute instants of the monotonic clock and is set only when the instant changes. Its expiry is
+//! an edge: nothing has to be read.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use bentpipe_engine::units::Time;
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+
+use crate::clock::Clock;
+
+/// The timer's own mark.
+const TIMER: u64 = u64::MAX;
+
+/// Most descriptors that are reported at once; the others come next time.
+const EVENTS: usize = 64;
+
+/// What a loop waits on.
+#[derive(Debug)]
+pub struct Waiter {
+    clock: Clock,
+    epoll: Epoll,
+    timer: TimerFd,
+    /// What the timer is set to, while that lies ahead.
+    set_to: Option<Time>,
+}
+
+impl Waiter {
+    /// A waiter that watches nothing yet.
+    ///
+    /// # Errors
+    /// The system's, where descriptors run out.
+    pub fn new(clock: Clock) -> io::Result<Self> {
+        // Timers of ordinary threads may run out 50 µs late (PR_SET_TIMERSLACK); a link's timing deserves better.
+        // Where the system refuses, timers are that late: nothing breaks.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
+        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
+        Ok(Waiter { clock, epoll, timer, set_to: None })
+    }
+
+    /// Wakes whenever there is something to read at `descriptor`, under the name `mark`.
+    ///
+    /// # Errors
+    /// The system's, for what cannot be watched.
+    ///
+    /// # Panics
+    /// For the greatest `mark`, which is the timer's.
+    pub fn watch(&self, descriptor: impl AsFd, mark: u64) -> io::Result<()> {
+        assert_ne!(mark, TIMER, "the timer has this mark");
+        Ok(self.epoll.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, mark))?)
+    }
+
+    /// Sleeps until there is something to read or `until` has come, and puts the marks of what can be read into
+    /// `ready`. `None` waits for a descriptor alone. It may wake for nothing.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn wait(&mut self, until: Option<Time>, ready: &mut Vec<u64>) -> io::Result<()> {
+        ready.clear();
+        let now = self.clock.now();
+        let has_come = until.is_some_and(|until| until <= now);
+        if let Some(until) = until.filter(|_| !has_come) {
+            self.set(until, now)?;
+        }
+        let timeout = if has_come { EpollTimeout::ZERO } else { EpollTimeout::NONE };
+        let mut events = [EpollEvent::empty(); EVENTS];
+        let count = match self.epoll.wait(&mut events, timeout) {
+            Ok(count) => count,
+            Err(Errno::EINTR) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        ready.extend(events[..count].iter().map(EpollEvent::data).filter(|mark| *mark != TIMER));
+        Ok(())
+    }
+
+    /// An earlier setting that is still ahead may stand: it wakes for nothing once.
+    fn set(&mut self, until: Time, now: Time) -> io::Result<()> {
+        if self.set_to.is_some_and(|set| now < set && set <= until) {
+            return Ok(());
+        }
+        let at = Expiration::OneShot(self.clock.to_system(until));
+        self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
+        self.set_to = Some(until);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use bentpipe_engine::units::Duration;
+
+    use super::*;
+
+    #[test]
+    fn timers_and_descriptors_wake() {
+        let clock = Clock::start();
+        let mut waiter = Waiter::new(clock).expect("descriptors");
+        let (mut near, mut far) = std::os::unix::net::UnixStream::pair().expect("sockets");
+        waiter.watch(&near, 7).expect("a socket");
+        let mut ready = vec![1, 2];
+
+        let due = clock.now() + Duration::from_millis(5);
+        while clock.now() < due {
+            waiter.wait(Some(due), &mut ready).expect("no signal");
+            assert!(ready.is_empty());
+        }
+        // A deadline that has passed still looks at the descriptors.
+        far.write_all(b"x").expect("room");
+        waiter.wait(Some(due), &mut ready).expect("no signal");
+        assert_eq!(ready, [7]);
+        // It is not an edge: what is not read stays.
+        waiter.wait(None, &mut ready).expect("no signal");
+        assert_eq!(ready, [7]);
+        near.read_exact(&mut [0]).expect("there");
+
+        // Later, then earlier, then later again: none of them is forgotten.
+        let start = clock.now();
+        for millis in [30, 5, 12] {
+            let due = start + Duration::from_millis(millis);
+            while clock.now() < due {
+                waiter.wait(Some(due), &mut ready).expect("no signal");
+            }
+        }
+        assert!(clock.now() >= start + Duration::from_millis(30));
+    }
+}

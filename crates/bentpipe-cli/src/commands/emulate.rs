@@ -37,6 +37,7 @@ struct Ready<'a> {
 pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     let signals = Signals::catch().map_err(Failure::broken)?;
     interrupt::install()?;
+    interrupt::heed();
     let scenario = source::load(&args.world)?;
     let remake = Remake::new(scenario.seed);
     let more = nodes(&scenario, &args.hosts)?;
@@ -143,6 +144,10 @@ fn run(scenario: &Scenario, lab: &mut Lab, signals: &Signals, mut command: Optio
             && looked + LOOK <= now
         {
             looked = now;
+            // A signal may have gone to the thread that started the command.
+            if interrupt::asked() {
+                child::ask_to_end(child);
+            }
             if let Some(ended) = child.try_wait().map_err(Failure::broken)? {
                 status.clear();
                 return Ok(End::Code(child::exit_code(ended)));

@@ -45,6 +45,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     };
     let signals = Signals::catch().map_err(Failure::broken)?;
     interrupt::install()?;
+    interrupt::heed();
     let mut behind = Behind::build(&scenario, outside, inside).map_err(refused(&args.world))?;
     if let Some(path) = &args.pcap {
         let names = [outside, inside].map(|node| scenario.nodes[node].as_str());
@@ -126,6 +127,11 @@ fn run(
         let now = behind.emulator().clock().now();
         if looked + LOOK <= now {
             looked = now;
+            // A signal may have gone to the thread that started the command.
+            if interrupt::asked() && kill_at.is_none() {
+                child::ask_to_end(command);
+                kill_at = Some(now + GRACE);
+            }
             if let Some(ended) = command.try_wait().map_err(Failure::broken)? {
                 status.clear();
                 return Ok(End::Code(child::exit_code(ended)));

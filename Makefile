@@ -31,10 +31,11 @@ bench:
 	$(CARGO) build --quiet --release -p bentpipe-bench
 	$(or $(CARGO_TARGET_DIR),target)/release/bentpipe-bench --out bench.json
 
-# Agreement with ns-2: the reference table, and the real `ns` again on a sample of it.
+# Agreement with ns-2: the reference table, and the real `ns` again on a sample of it. Built as the tests are, so that CI
+# compiles once less.
 validate:
 	@scripts/setup rust ns
-	$(CARGO) run --quiet --release -p bentpipe-validate -- ns2 validation/ns2/reference.csv --rerun 8
+	$(CARGO) run --quiet --profile test -p bentpipe-validate -- ns2 validation/ns2/reference.csv --rerun 8
 
 # The same for any table of that form: make validate-ns2 CSV=path
 validate-ns2:

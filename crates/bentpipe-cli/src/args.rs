@@ -1,5 +1,6 @@
 //! What can be asked for on the command line.
 
+mod gateway;
 mod model;
 mod recommend;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use gateway::{Gateway, Keygen, Run as RunGateway};
 pub(crate) use model::{Hybrid, Model, Rates};
 pub(crate) use recommend::Recommend;
 
@@ -67,6 +69,11 @@ pub(crate) enum Command {
     Shell(Shell),
     /// Hold virtual time against real time, with the engine's and the kernel's TCP
     Verify(Verify),
+    /// Carry other hosts' traffic over a satellite link, between two boxes
+    #[command(subcommand)]
+    Gateway(Gateway),
+    /// Say what this machine lacks for gateways and emulation, and how to give it
+    Doctor,
     /// List the scenarios that come with bentpipe
     Scenarios,
     /// List the TCP variants and what they are made of

@@ -35,11 +35,12 @@ fn dispatch(command: Command) -> Result<End, Failure> {
     let command = match command {
         Command::Emulate(emulate) => return commands::emulate::emulate(&emulate),
         Command::Shell(shell) => return commands::shell::shell(&shell),
+        Command::Gateway(gateway) => return commands::gateway::gateway(&gateway),
         other => other,
     };
     interrupt::install()?;
     match command {
-        Command::Emulate(_) | Command::Shell(_) => unreachable!("they have returned"),
+        Command::Emulate(_) | Command::Shell(_) | Command::Gateway(_) => unreachable!("they have returned"),
         Command::Demo(demo) => commands::demo::demo(&demo),
         Command::Run(run) => commands::run::run(&run),
         Command::Compare(compare) => commands::compare::compare(&compare),
@@ -48,6 +49,7 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Verify(verify) => commands::verify::verify(&verify),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Model(model) => commands::model::model(&model),
+        Command::Doctor => commands::doctor::doctor(),
         Command::Scenarios => commands::lists::scenarios(),
         Command::Variants(variants) => commands::lists::variants(&variants),
         Command::Schema => commands::lists::schema(),

@@ -10,6 +10,7 @@
 //! [`LinkShape`], [`SplitShape`]; [`Gateway`] the loop; `udp` and `timer` its doors; [`Rules`] what the kernel has to know.
 
 mod carrier;
+mod control;
 mod link;
 mod rules;
 mod run;
@@ -20,6 +21,7 @@ mod timer;
 mod udp;
 
 pub use carrier::{Carried, Carrier, CarrierStats, LINE_OVERHEAD, most_packet};
+pub use control::{Control, Said, ask};
 pub use link::LinkShape;
 pub use rules::Rules;
 pub use run::{Gateway, GatewayStats, Stop};

@@ -15,7 +15,7 @@ use crate::scenario::ScenarioErrors;
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayFile {
-    /// Its name, in status and metrics.
+    /// Its name, in status.
     pub name: String,
     /// The tunnel.
     pub tunnel: TunnelTable,
@@ -23,8 +23,6 @@ pub struct GatewayFile {
     pub satellite: SatelliteTable,
     /// What goes through it.
     pub shape: ShapeTable,
-    /// Where metrics can be fetched by HTTP; `None`: nowhere.
-    pub metrics: Option<SocketAddr>,
     /// Where status is asked for.
     pub control: PathBuf,
 }

@@ -3,7 +3,9 @@
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod emulate;
+pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod gateway;
 pub(crate) mod lists;
 pub(crate) mod model;
 mod realtime;

@@ -101,13 +101,21 @@ impl Rules {
         text
     }
 
+    /// Asks the kernel whether it would take them, and changes nothing.
+    ///
+    /// # Errors
+    /// What `nft` said.
+    pub fn check(&self) -> io::Result<()> {
+        nft(&["-c"], &self.nft())
+    }
+
     /// Installs them. What an earlier gateway left is replaced.
     ///
     /// # Errors
     /// What `nft` or `ip` said; nothing is left behind then.
     pub fn install(&self) -> io::Result<()> {
         self.remove()?;
-        let done = nft(&self.nft()).and_then(|()| self.routes().iter().try_for_each(|words| ip(words)));
+        let done = nft(&[], &self.nft()).and_then(|()| self.routes().iter().try_for_each(|words| ip(words)));
         if done.is_err() {
             let _ = self.remove();
         }
@@ -126,12 +134,12 @@ impl Rules {
                 most -= 1;
             }
         }
-        nft("add table inet bentpipe\ndelete table inet bentpipe\n")
+        nft(&[], "add table inet bentpipe\ndelete table inet bentpipe\n")
     }
 }
 
-fn nft(script: &str) -> io::Result<()> {
-    let mut child = start(Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()), "nft (nftables)")?;
+fn nft(options: &[&str], script: &str) -> io::Result<()> {
+    let mut child = start(Command::new("nft").args(options).args(["-f", "-"]).stdin(Stdio::piped()), "nft (nftables)")?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(script.as_bytes())?;
     }

@@ -5,16 +5,11 @@ use crate::scenario::shape::{Counted, Field, Shape};
 
 /// The file.
 pub(super) const FILE: &[Field] = &[
-    field("name", Shape::Text, "Name of this gateway, in status and metrics."),
+    field("name", Shape::Text, "Name of this gateway, in status."),
     field("tunnel", Shape::Table(TUNNEL), "The way to the peer."),
     field("satellite", Shape::Table(SATELLITE), "What is known of the link."),
     field("split", Shape::Table(SPLIT), "TCP connections end here and go on from the peer."),
     field("link", Shape::Table(LINK), "IP packets, by a TUN device."),
-    field(
-        "metrics",
-        Shape::Text,
-        "Where Prometheus fetches metrics, such as \"127.0.0.1:9184\"; nowhere if not given.",
-    ),
     field("control", Shape::Text, "Where status is asked for; /run/bentpipe/NAME.sock if not given."),
 ];
 

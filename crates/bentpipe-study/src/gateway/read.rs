@@ -1,6 +1,6 @@
 //! From text to settings.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use bentpipe_engine::units::{Bytes, Duration, Rate};
@@ -56,15 +56,11 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
     let tunnel = view.require("tunnel", problems).and_then(|item| tunnel(&item, beside, problems));
     let satellite = view.require("satellite", problems).and_then(|item| satellite(&item, problems));
     let shape = shape(&view, problems);
-    let metrics = match view.get("metrics") {
-        Some(item) => Some(parsed::<SocketAddr>(&item, "an address and a port such as \"127.0.0.1:9184\"", problems)?),
-        None => None,
-    };
     let control = match view.get("control") {
         Some(item) => Some(beside.join(item.text(problems)?)),
         None => name.as_ref().map(|name| PathBuf::from(format!("/run/bentpipe/{name}.sock"))),
     };
-    Some(GatewayFile { name: name?, tunnel: tunnel?, satellite: satellite?, shape: shape?, metrics, control: control? })
+    Some(GatewayFile { name: name?, tunnel: tunnel?, satellite: satellite?, shape: shape?, control: control? })
 }
 
 /// A name that can be a file's and an interface's.

@@ -56,7 +56,8 @@ pub(super) fn connect(route: Route, address: ClientAddress) -> (io::Result<TcpSt
 }
 
 fn is_taken(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+    // Ports below 1024 are not for everybody.
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied)
 }
 
 fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: bool) -> io::Result<TcpStream> {

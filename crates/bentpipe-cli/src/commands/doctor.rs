@@ -1,0 +1,108 @@
+//! `bentpipe doctor`: what the machine lacks, and how to give it.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use bentpipe_io::gateway::Rules;
+use caps::{CapSet, Capability};
+
+use crate::failure::{End, Failure};
+use crate::output;
+
+/// What was looked for, what is wrong with it, and a way out.
+struct Finding {
+    what: &'static str,
+    /// Whether gateways cannot run without it; else they run worse.
+    is_needed: bool,
+    result: Result<String, (String, &'static str)>,
+}
+
+pub(crate) fn doctor() -> Result<End, Failure> {
+    let findings = [tun(), admin(), program("nft", "nftables"), program("ip", "iproute2"), tproxy(), userns()];
+    let settings = [
+        setting("net/ipv4/ip_forward", "forwarding, IPv4", |value| value == "1", "sysctl -w net.ipv4.ip_forward=1"),
+        setting(
+            "net/ipv6/conf/all/forwarding",
+            "forwarding, IPv6",
+            |value| value == "1",
+            "sysctl -w net.ipv6.conf.all.forwarding=1",
+        ),
+        setting(
+            "net/ipv4/conf/all/rp_filter",
+            "answers to clients' addresses pass",
+            |value| value != "1",
+            "sysctl -w net.ipv4.conf.all.rp_filter=2",
+        ),
+        setting(
+            "net/core/rmem_max",
+            "UDP buffers of 4 MiB",
+            |value| value.parse().is_ok_and(|bytes: u64| bytes >= 4 << 20),
+            "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304",
+        ),
+    ];
+    let (mut lacks, mut text) = (false, String::new());
+    for Finding { what, is_needed, result } in findings.into_iter().chain(settings) {
+        match result {
+            Ok(is) => text += &format!("ok       {what}: {is}\n"),
+            Err((is, help)) => {
+                lacks |= is_needed;
+                text += &format!("{} {what}: {is}\n         {help}\n", if is_needed { "missing " } else { "warning " });
+            }
+        }
+    }
+    output::print(&text)?;
+    Ok(if lacks { End::Failed } else { End::Done })
+}
+
+fn tun() -> Finding {
+    let opened = fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+    let help = "modprobe tun; in a container: --device /dev/net/tun";
+    let result = opened.map(|_| "it opens".to_owned()).map_err(|error| (error.to_string(), help));
+    Finding { what: "/dev/net/tun", is_needed: true, result }
+}
+
+fn admin() -> Finding {
+    let has = caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false);
+    let help = "run as root, or by the systemd unit; in a container: --cap-add NET_ADMIN";
+    let result = if has { Ok("it is there".into()) } else { Err(("it is not there".into(), help)) };
+    Finding { what: "CAP_NET_ADMIN", is_needed: true, result }
+}
+
+fn program(name: &'static str, package: &'static str) -> Finding {
+    let ran = Command::new(name).arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let help = match package {
+        "nftables" => "install nftables, for the rules of `gateway`",
+        _ => "install iproute2, for namespaces and the routes of `gateway`",
+    };
+    let result = ran.map(|_| "it runs".to_owned()).map_err(|error| (error.to_string(), help));
+    Finding { what: name, is_needed: true, result }
+}
+
+/// Asks nft to check the rules without installing them.
+fn tproxy() -> Finding {
+    let help = "a kernel with CONFIG_NFT_TPROXY and CONFIG_NFT_SOCKET (modprobe nft_tproxy nft_socket), for `split`";
+    let rules = Rules::Split { capture: vec!["lo".into()], port: 4000, ports: Vec::new() };
+    let result = rules.check().map(|()| "nft takes the rules".to_owned()).map_err(|error| (error.to_string(), help));
+    Finding { what: "TPROXY", is_needed: true, result }
+}
+
+fn userns() -> Finding {
+    let most = fs::read_to_string("/proc/sys/user/max_user_namespaces").unwrap_or_default();
+    let forbidden =
+        fs::read_to_string("/proc/sys/kernel/unprivileged_userns_clone").is_ok_and(|text| text.trim() == "0");
+    let may = most.trim().parse().is_ok_and(|most: u64| most > 0) && !forbidden;
+    let help =
+        "sysctl -w user.max_user_namespaces=10000 (and kernel.unprivileged_userns_clone=1), to emulate without root";
+    let result = if may { Ok("they may be made".into()) } else { Err(("they may not be made".into(), help)) };
+    Finding { what: "user namespaces", is_needed: false, result }
+}
+
+fn setting(path: &str, what: &'static str, is_right: fn(&str) -> bool, help: &'static str) -> Finding {
+    let text = fs::read_to_string(format!("/proc/sys/{path}"));
+    let result = match text.as_deref().map(str::trim) {
+        Ok(value) if is_right(value) => Ok(format!("{path} = {value}")),
+        Ok(value) => Err((format!("{path} = {value}"), help)),
+        Err(error) => Err((format!("{path}: {error}"), help)),
+    };
+    Finding { what, is_needed: false, result }
+}

@@ -1,0 +1,162 @@
+//! `bentpipe gateway`: keys, rules, the loop, and how it is.
+
+mod plan;
+mod status;
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bentpipe_io::gateway::{Control, Gateway as Box_, Said, Shape, Stop, ask};
+use bentpipe_io::tunnel::PrivateKey;
+use bentpipe_study::gateway::{GatewayFile, ShapeTable};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::args::{Gateway, Keygen, RunGateway as Run};
+use crate::failure::{End, Failure};
+use crate::output;
+
+pub(crate) fn gateway(command: &Gateway) -> Result<End, Failure> {
+    match command {
+        Gateway::Keygen(args) => keygen(args),
+        Gateway::Run(args) => run(args),
+        Gateway::Up(args) => {
+            let rules = plan::rules(&load(&args.file)?);
+            if args.dry_run {
+                output::print(&rules.script())?;
+            } else {
+                rules.install().map_err(Failure::broken)?;
+            }
+            Ok(End::Done)
+        }
+        Gateway::Down(args) => {
+            plan::rules(&load(&args.file)?).remove().map_err(Failure::broken)?;
+            Ok(End::Done)
+        }
+        Gateway::Status(args) => {
+            let file = load(&args.file)?;
+            let control = file.control.display();
+            let text = ask(&file.control).map_err(|error| {
+                Failure::broken(format!("gateway {} does not answer at {control}: {error}", file.name))
+            })?;
+            output::print(&text)?;
+            Ok(End::Done)
+        }
+    }
+}
+
+fn load(path: &Path) -> Result<GatewayFile, Failure> {
+    GatewayFile::load(path).map_err(Failure::Scenario)
+}
+
+fn keygen(args: &Keygen) -> Result<End, Failure> {
+    let key = PrivateKey::generate();
+    let path = args.file.display();
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&args.file);
+    let written = file.and_then(|mut file| writeln!(file, "{}", key.reveal()));
+    written.map_err(|error| Failure::broken(format!("{path}: {error}")))?;
+    output::print(&format!("{}\n", key.public()))?;
+    Ok(End::Done)
+}
+
+fn run(args: &Run) -> Result<End, Failure> {
+    let file = load(&args.file)?;
+    let tunnel = plan::tunnel(&file)?;
+    let rules = plan::rules(&file);
+    if args.dry_run {
+        output::print(&rules.script())?;
+        return Ok(End::Done);
+    }
+    if !args.no_rules {
+        rules.install().map_err(Failure::broken)?;
+    }
+    let done = match &file.shape {
+        ShapeTable::Split(table) => {
+            let shape = plan::split(&file, table);
+            serve(args, &file, tunnel, plan::satellite(&file).for_streams(), shape, status::split, plan::reload_split)
+        }
+        ShapeTable::Link(table) => plan::link(&file, table).and_then(|shape| {
+            serve(args, &file, tunnel, plan::satellite(&file).for_packets(), shape, status::link, |_, _| {})
+        }),
+    };
+    if !args.no_rules {
+        rules.remove().map_err(Failure::broken)?;
+    }
+    done
+}
+
+fn serve<S: Shape>(
+    args: &Run,
+    file: &GatewayFile,
+    tunnel: bentpipe_io::tunnel::TunnelConfig,
+    link: bentpipe_io::LinkPortConfig,
+    shape: S,
+    status: fn(&str, &Box_<S>) -> String,
+    reload: fn(&mut Box_<S>, &GatewayFile),
+) -> Result<End, Failure> {
+    let carrier = |now| bentpipe_io::gateway::Carrier::new(tunnel, link, now);
+    let made = Box_::new(file.tunnel.listen, carrier, shape);
+    let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
+    // Privileges are a thread's own: those that are begun from here on have no more.
+    give_up_privileges()?;
+    let said = Said::default();
+    let control = Control::serve(&file.control, said.clone());
+    let control = control.map_err(|error| Failure::broken(format!("{}: {error}", file.control.display())))?;
+    let wants_reload = heed_signals(gateway.stop())?;
+    let name = file.name.clone();
+    let ran = gateway.run(|gateway| {
+        if wants_reload.swap(false, Ordering::SeqCst) {
+            match GatewayFile::load(&args.file) {
+                Ok(file) => reload(gateway, &file),
+                // The old settings stay.
+                Err(errors) => eprintln!("{}", errors.render(false)),
+            }
+        }
+        if let Ok(mut said) = said.lock() {
+            *said = status(&name, gateway);
+        }
+    });
+    drop(control);
+    ran.map_err(|error| Failure::broken(format!("the gateway broke off: {error}")))?;
+    Ok(End::Done)
+}
+
+/// SIGTERM and SIGINT drain, a second one ends at once; SIGHUP asks for the settings to be read again.
+fn heed_signals(stop: Stop) -> Result<Arc<AtomicBool>, Failure> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::broken)?;
+    let wants_reload = Arc::new(AtomicBool::new(false));
+    let wish = wants_reload.clone();
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if signal == SIGHUP {
+                wish.store(true, Ordering::SeqCst);
+                stop.wake();
+            } else {
+                stop.drain();
+            }
+        }
+    });
+    Ok(wants_reload)
+}
+
+/// What is left: CAP_NET_ADMIN, for listeners and connections in others' names and for the rules at the end.
+fn give_up_privileges() -> Result<(), Failure> {
+    use caps::{CapSet, Capability};
+    let kept = [Capability::CAP_NET_ADMIN].into_iter().collect();
+    let had = caps::read(None, CapSet::Permitted).map_err(Failure::broken)?;
+    if had.contains(&Capability::CAP_SETPCAP) {
+        for capability in caps::all() {
+            if capability != Capability::CAP_NET_ADMIN {
+                // One that this kernel does not have cannot be dropped.
+                let _ = caps::drop(None, CapSet::Bounding, capability);
+            }
+        }
+    }
+    let kept: caps::CapsHashSet = had.intersection(&kept).copied().collect();
+    caps::set(None, CapSet::Effective, &kept).map_err(Failure::broken)?;
+    caps::set(None, CapSet::Permitted, &kept).map_err(Failure::broken)?;
+    caps::clear(None, CapSet::Inheritable).map_err(Failure::broken)
+}

@@ -1,0 +1,81 @@
+//! From the file's tables to the gateway's parts.
+
+use std::net::SocketAddr;
+
+use bentpipe_io::Tun;
+use bentpipe_io::gateway::{ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, SplitConfig, SplitShape};
+use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
+use bentpipe_study::gateway::{GatewayFile, LinkTable, ShapeTable, SplitTable};
+
+use crate::failure::Failure;
+
+pub(super) fn tunnel(file: &GatewayFile) -> Result<TunnelConfig, Failure> {
+    let table = &file.tunnel;
+    let path = table.private_key.display();
+    let text = std::fs::read_to_string(&table.private_key).map_err(|error| {
+        Failure::usage(format!("{path}: {error}"), Some("bentpipe gateway keygen writes one".into()))
+    })?;
+    let private: PrivateKey = text.parse().map_err(|error| Failure::usage(format!("{path}: {error}"), None))?;
+    let peer = table.peer_key.parse().map_err(|error| Failure::usage(format!("tunnel.peer_key: {error}"), None))?;
+    if private.public() == peer {
+        let message = "tunnel.peer_key belongs to this end's own private key";
+        return Err(Failure::usage(message, Some("give each end the other's public key".into())));
+    }
+    Ok(TunnelConfig { private, peer, endpoint: table.peer, keepalive: table.keepalive, dead_after: table.dead_after })
+}
+
+pub(super) fn satellite(file: &GatewayFile) -> Satellite {
+    Satellite {
+        rate: file.satellite.rate,
+        round_trip: file.satellite.round_trip,
+        path_mtu: file.tunnel.mtu,
+        reordering: file.satellite.reordering,
+    }
+}
+
+pub(super) fn rules(file: &GatewayFile) -> Rules {
+    match &file.shape {
+        ShapeTable::Split(table) => {
+            Rules::Split { capture: table.capture.clone(), port: table.port, ports: table.ports.clone() }
+        }
+        ShapeTable::Link(table) => Rules::Link { device: table.device.clone() },
+    }
+}
+
+fn split_config(file: &GatewayFile, table: &SplitTable) -> SplitConfig {
+    let satellite = satellite(file);
+    let everywhere = [SocketAddr::from(([0; 4], table.port)), SocketAddr::from(([0; 16], table.port))];
+    SplitConfig {
+        listen: if table.capture.is_empty() { Vec::new() } else { everywhere.into() },
+        client_address: if table.keep_client_address { ClientAddress::Keep } else { ClientAddress::Replace },
+        fallback: if table.direct_without_peer { Fallback::Direct } else { Fallback::Refuse },
+        window: satellite.window(),
+        most_packet: satellite.most_packet(),
+        most_streams: table.most_streams,
+        budget: table.memory.get(),
+    }
+}
+
+pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
+    SplitShape::new(split_config(file, table))
+}
+
+/// What can be changed without touching connections is; of the rest it is said that it waits.
+pub(super) fn reload_split(gateway: &mut Gateway<SplitShape>, file: &GatewayFile) {
+    let ShapeTable::Split(table) = &file.shape else {
+        eprintln!("reload: another shape needs a new start");
+        return;
+    };
+    let config = split_config(file, table);
+    gateway.shape_mut().reconfigure(&config);
+    if *gateway.shape().config() != config {
+        eprintln!("reload: client_address and without_peer are changed; the rest waits for a new start");
+    }
+}
+
+pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {
+    let mtu = satellite(file).most_packet();
+    let tun = Tun::with_addresses(&table.device, &table.addresses, mtu);
+    let tun = tun.map_err(|error| Failure::broken(format!("the device {}: {error}", table.device)))?;
+    Ok(LinkShape::new(tun))
+}

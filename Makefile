@@ -4,9 +4,9 @@ OUT ?= out
 FUZZ_SECONDS ?= 600
 COUNT ?= 100
 SEED ?= 1
-FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair stp_parse stp_pair slacp_parse slacp_pair
+FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair stp_parse stp_pair slacp_parse slacp_pair mux_parse tunnel_parse gateway_parse
 
-.PHONY: proof demo test check bench validate validate-ns2 validate-explore fuzz goldens docs clean
+.PHONY: proof demo test check bench bench-gateway validate validate-ns2 validate-explore fuzz goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it, in a minute; pictures in $(OUT)/demo.
 demo:
@@ -30,6 +30,11 @@ bench:
 	@scripts/setup rust ns valgrind
 	$(CARGO) build --quiet --release -p bentpipe-bench
 	$(or $(CARGO_TARGET_DIR),target)/release/bentpipe-bench --out bench.json
+
+# What gateways gain, between namespaces over an emulated GEO link; root, some 40 minutes; writes bench-gateway.json.
+bench-gateway:
+	@scripts/setup rust ip
+	$(CARGO) bench --quiet -p bentpipe-io --bench gateway -- --out $(CURDIR)/bench-gateway.json
 
 # Agreement with ns-2: the reference table, and the real `ns` again on a sample of it. Built as the tests are, so that CI
 # compiles once less.

@@ -82,6 +82,7 @@ fn config(bytes: &mut Bytes) -> LinkPortConfig {
     let window = if switches & 1 == 0 { 2 + u32::from(bytes.next()) } else { SlacpConfig::MOST_WINDOW };
     let layer = SlacpConfig {
         rate: if switches & 2 == 0 { rate(switches >> 5) } else { None },
+        adapts: tolerance & 1 == 0,
         initial_rtt: Duration::from_millis(1 + u64::from(bytes.next()) * 4),
         channels: (0..CHANNELS).map(|_| channel(bytes)).collect(),
         report_interval: Duration::from_millis(u64::from(tolerance >> 4) * 2),

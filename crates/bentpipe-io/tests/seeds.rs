@@ -12,3 +12,30 @@ fn io_pair_seeds() {
         assert!(result.is_ok(), "line {} of the seeds fails", n + 1);
     }
 }
+
+#[path = "../../../fuzz/targets/mux_parse.rs"]
+mod mux_parse;
+#[path = "../../../fuzz/targets/tunnel_parse.rs"]
+mod tunnel_parse;
+
+/// The two targets over bytes that look like the peer's: lengths and types that are right more often than by chance.
+#[test]
+fn bytes_from_outside() {
+    let mut x = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move || {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        x >> 8
+    };
+    for _ in 0..3000 {
+        let mut input = Vec::new();
+        for _ in 0..next() % 20 {
+            let length = [3, 4, 20, 29, 82, 141][next() as usize % 6];
+            input.extend([length, (next() % 6) as u8]);
+            input.extend((1..length).map(|_| if next() % 2 == 0 { (next() % 8) as u8 } else { next() as u8 }));
+        }
+        mux_parse::run(&input);
+        tunnel_parse::run(&input);
+    }
+}

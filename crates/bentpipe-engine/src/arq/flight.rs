@@ -48,6 +48,8 @@ pub struct Flight<T> {
     patience: Duration,
     /// So many later transmissions may overtake one before it counts as lost.
     reordering: u64,
+    /// The round trip that the last report showed, until it is taken.
+    sample: Option<Duration>,
     /// Nothing has been heard since a transmission timed out.
     silent: bool,
     /// Numbers that timed out since the last report that came in time, and when they were sent.
@@ -73,6 +75,7 @@ impl<T: Copy> Flight<T> {
             report_interval,
             report_wait: Duration::ZERO,
             patience: Duration::ZERO,
+            sample: None,
             reordering,
             silent: false,
             expired: VecDeque::new(),
@@ -120,6 +123,11 @@ impl<T: Copy> Flight<T> {
     /// The smoothed round trip, once measured.
     pub fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
+    }
+
+    /// The round trip that was measured since this was asked last, the newest where there were several.
+    pub fn take_sample(&mut self) -> Option<Duration> {
+        self.sample.take()
     }
 
     /// Takes a report; `judge` hears the verdicts, in the order of the numbers.
@@ -183,6 +191,7 @@ impl<T: Copy> Flight<T> {
         let heard = Time::from_nanos(now.as_nanos().saturating_sub(report.delay.as_nanos()));
         if report.arrived(report.newest) && heard >= sent {
             self.rtt.sample(sent, heard);
+            self.sample = Some(heard - sent);
         }
     }
 

@@ -103,6 +103,8 @@ pub struct ChannelConfig {
 pub struct SlacpConfig {
     /// Rate of the line below; `None` takes no time to transmit.
     pub rate: Option<Rate>,
+    /// Whether the sender comes down from that rate when its receiver's reports show that the line carries less.
+    pub adapts: bool,
     /// Round trip of the link as far as it is known beforehand.
     pub initial_rtt: Duration,
     /// The channels, by number; at least one and at most 256.

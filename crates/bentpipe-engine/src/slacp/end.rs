@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 
 use super::backlog::Waiting;
 use super::config::{Repairs, SlacpConfig};
-use super::frame::{Frame, PROTECTED_HEADER};
+use super::frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, SYNC_LEN};
 use super::incoming::{Incoming, Recovery};
 use super::outgoing::{Going, Outgoing, Sent};
+use super::rate::Control;
 use crate::arq::{Flight, History, Report, Skip, Taken, Verdict};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
-use crate::units::{Duration, Time, TransmitClock};
+use crate::units::{Duration, Rate, Time, TransmitClock};
 
 /// What the driver brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,6 +173,8 @@ pub struct Stats {
 struct Tagged {
     channel: u8,
     sent: Sent,
+    /// Bytes that it took on the line.
+    weight: u32,
 }
 
 /// One end.
@@ -182,6 +185,7 @@ pub struct End {
     hears_damage: bool,
     line: Option<TransmitClock>,
     line_free: Time,
+    control: Option<Control>,
     overhead: u32,
     catch_up: Duration,
     outgoing: Vec<Outgoing>,
@@ -223,6 +227,7 @@ impl End {
             hears_damage: config.hears_damage,
             line: config.rate.map(TransmitClock::new),
             line_free: Time::ZERO,
+            control: config.rate.filter(|_| config.adapts).map(Control::new),
             overhead: config.overhead,
             catch_up: config.catch_up,
             outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
@@ -282,6 +287,11 @@ impl End {
     /// Packets of a channel that wait for their first transmission.
     pub fn waiting(&self, channel: u8) -> usize {
         self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.len())
+    }
+
+    /// The rate at which frames are sent now: what the end was told, or what it came down to.
+    pub fn rate(&self) -> Option<Rate> {
+        self.line.as_ref().map(TransmitClock::rate)
     }
 
     /// Number of the next packet of a channel: with [`End::next_incoming`] the near points that 32-bit numbers of the
@@ -430,16 +440,23 @@ impl End {
 
     fn on_report(&mut self, now: Time, report: &Report) {
         let (outgoing, outputs) = (&mut self.outgoing, &mut self.outputs);
-        self.flight.on_report(now, report, |Tagged { channel, sent }, verdict| {
+        let (mut arrived, mut lost) = (0, 0);
+        self.flight.on_report(now, report, |Tagged { channel, sent, weight }, verdict| {
+            *(if verdict == Verdict::Lost { &mut lost } else { &mut arrived }) += u64::from(weight);
             outgoing[channel as usize].judge(sent, verdict, outputs);
         });
+        if let Some(control) = &mut self.control
+            && let Some(rate) = control.on_report(now, arrived, lost, self.flight.take_sample())
+        {
+            self.line = Some(TransmitClock::new(rate));
+        }
     }
 
     fn on_time(&mut self, now: Time) {
         if self.flight.deadline().is_some_and(|at| at <= now) {
             let (outgoing, outputs) = (&mut self.outgoing, &mut self.outputs);
             let heard = !self.flight.is_silent();
-            self.flight.on_time(now, |Tagged { channel, sent }, verdict| {
+            self.flight.on_time(now, |Tagged { channel, sent, .. }, verdict| {
                 debug_assert_eq!(verdict, Verdict::Lost);
                 outgoing[channel as usize].judge(sent, verdict, outputs);
             });
@@ -495,7 +512,7 @@ impl End {
             let outgoing = &mut self.outgoing[channel as usize];
             if may_ask && outgoing.needs_sync() {
                 let floor = outgoing.sync();
-                let number = self.send(now, channel, Sent::Sync { floor });
+                let number = self.send(now, channel, Sent::Sync { floor }, SYNC_LEN);
                 return Some((Frame::Sync { channel, number, floor }, None));
             }
             if may_ask
@@ -542,9 +559,9 @@ impl End {
                 && outgoing.has_repair()
                 && let Some((block, floor, sent)) = outgoing.next_repair(&mut self.outputs)
             {
-                let number = self.send(now, channel, sent);
                 // The code's words have 16 bits.
                 let len = (block.longest + PROTECTED_HEADER).next_multiple_of(2);
+                let number = self.send(now, channel, sent, REPAIR_HEADER + len);
                 let (first, count, index) = (block.first, block.count, block.sent - 1);
                 return Some((Frame::Repair { channel, number, first, count, index, floor, len }, None));
             }
@@ -554,15 +571,15 @@ impl End {
 
     fn data(&mut self, now: Time, channel: u8, going: Going) -> (Frame, Option<u32>) {
         let Going { seq, behind, len, handle, floor, sent } = going;
-        let number = self.send(now, channel, sent);
+        let number = self.send(now, channel, sent, DATA_HEADER + len);
         (Frame::Data { channel, number, seq, behind, floor, len }, Some(handle))
     }
 
-    fn send(&mut self, now: Time, channel: u8, sent: Sent) -> u64 {
+    fn send(&mut self, now: Time, channel: u8, sent: Sent, len: u32) -> u64 {
         if self.flight.is_silent() && self.probe_at <= now {
             self.probe_at = self.flight.probe(now);
         }
-        self.flight.send(now, Tagged { channel, sent })
+        self.flight.send(now, Tagged { channel, sent, weight: len + self.overhead })
     }
 
     /// Bytes that a frame takes on the line: those of its wire format, or none but the packet's.

@@ -26,6 +26,7 @@ mod fec;
 mod frame;
 mod incoming;
 mod outgoing;
+mod rate;
 
 pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs, SlacpConfig};
 pub use end::{ChannelStats, End, Input, Output, Released, Stats};

@@ -60,6 +60,7 @@ impl Satellite {
     fn layer(&self, channels: Vec<ChannelConfig>) -> SlacpConfig {
         SlacpConfig {
             rate: Some(self.rate),
+            adapts: true,
             initial_rtt: self.round_trip + REPORT_INTERVAL,
             channels,
             report_interval: REPORT_INTERVAL,

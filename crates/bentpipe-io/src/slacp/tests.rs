@@ -33,6 +33,7 @@ const FEC: Option<Fec> =
 fn config(channel: ChannelConfig) -> LinkPortConfig {
     let layer = SlacpConfig {
         rate: Rate::from_bits_per_second(8_000_000),
+        adapts: false,
         initial_rtt: MS(500),
         channels: vec![channel],
         report_interval: MS(20),

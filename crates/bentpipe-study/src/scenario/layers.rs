@@ -96,6 +96,7 @@ impl LayerSpec {
         };
         SlacpConfig {
             rate: link.rate,
+            adapts: false,
             initial_rtt: rtt + Duration::from_millis(1),
             channels: self.channels.iter().map(channel).collect(),
             report_interval: self.report_interval,

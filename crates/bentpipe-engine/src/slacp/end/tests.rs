@@ -35,6 +35,7 @@ const FEC: Fec = Fec { block: 10, interval: Duration::from_millis(40), most_over
 fn config(channels: Vec<ChannelConfig>) -> SlacpConfig {
     SlacpConfig {
         rate: Rate::from_bits_per_second(8_000_000),
+        adapts: false,
         initial_rtt: MS(500),
         channels,
         report_interval: MS(20),

@@ -1,0 +1,159 @@
+//! A sender that was told a rate, over lines that carry another.
+
+use crate::link::{ChannelConfig as Channel, Distribution, Link, LinkConfig, LossConfig, Outcome, QueueLimit, Wire};
+use crate::probe::Who;
+use crate::slacp::{Arq, ChannelConfig, End, Frame, Input, Order, Output, SlacpConfig};
+use crate::units::{Duration, Probability, Rate, Time};
+use crate::{Context, Machine, NoProbe, Step};
+
+impl Wire for Frame {
+    fn wire_len(&self) -> u32 {
+        Frame::wire_len(self)
+    }
+}
+
+fn config(told: u64) -> SlacpConfig {
+    let channel = ChannelConfig {
+        arq: Some(Arq { transmissions: None }),
+        copies: None,
+        fec: None,
+        order: Order::Flow,
+        priority: 0,
+        weight: 1,
+        limit: QueueLimit::Unlimited,
+        limit_counts_copies: false,
+        codel: None,
+    };
+    SlacpConfig {
+        rate: Rate::from_bits_per_second(told),
+        adapts: true,
+        initial_rtt: Duration::from_millis(620),
+        channels: vec![channel],
+        report_interval: Duration::from_millis(20),
+        reordering: 0,
+        release_rate: None,
+        window: SlacpConfig::MOST_WINDOW,
+        weightless: false,
+        hears_damage: false,
+        overhead: 0,
+        catch_up: Duration::ZERO,
+        patience: Duration::from_millis(500),
+    }
+}
+
+fn line(rate: u64, packets: u32, loss: f64) -> LinkConfig {
+    let mut link = LinkConfig::clean(Rate::from_bits_per_second(rate), Duration::from_millis(300));
+    link.queue.limit = QueueLimit::Packets(packets);
+    link.good = LossConfig { packet: Probability::new(loss).expect("a probability"), bit: Probability::ZERO };
+    link
+}
+
+/// What was seen in each second: megabits that came through, and megabits that were offered.
+#[derive(Debug)]
+struct Second {
+    delivered: f64,
+    offered: f64,
+}
+
+/// Greedy for so many seconds.
+fn run(told: u64, there: &LinkConfig, seconds: u64) -> Vec<Second> {
+    let back = line(told, 1000, 0.0);
+    let mut ends = [End::new(&config(told)), End::new(&config(told))];
+    let mut links = [Link::<Frame>::new(there, 1, "there"), Link::<Frame>::new(&back, 1, "back")];
+    let (mut now, mut seen, mut counts, mut handle) = (Time::ZERO, Vec::new(), (0u64, 0u64), 0);
+    let mut probe = NoProbe;
+    while seen.len() < seconds as usize {
+        let mut wake = Time::ZERO + Duration::from_secs(seen.len() as u64 + 1);
+        while ends[0].waiting(0) < 4 {
+            let packet = Input::Packet { channel: 0, handle, len: 1400, flow: 0 };
+            ends[0].handle(&mut Context { now, who: Who(0), probe: &mut probe }, packet);
+            handle += 1;
+        }
+        for side in [0, 1] {
+            let mut cx = Context { now, who: Who(0), probe: &mut probe };
+            while let Some(arrival) = links[side].take(&mut cx) {
+                if arrival.outcome == Outcome::Delivered {
+                    counts.0 += u64::from(arrival.packet.wire_len()) * u64::from(side == 0);
+                    ends[1 - side].handle(&mut cx, Input::Frame(arrival.packet));
+                }
+            }
+        }
+        let mut sent = false;
+        for side in [0, 1] {
+            let mut cx = Context { now, who: Who(0), probe: &mut probe };
+            loop {
+                match ends[side].poll(&mut cx) {
+                    Step::Do(Output::Transmit { frame, .. }) => {
+                        counts.1 += u64::from(frame.wire_len()) * u64::from(side == 0);
+                        sent |= side == 0;
+                        links[side].offer(&mut cx, frame);
+                    }
+                    Step::Do(_) => {}
+                    Step::Wait(until) => {
+                        wake = until.map_or(wake, |until| until.min(wake));
+                        break;
+                    }
+                }
+            }
+        }
+        if sent {
+            continue;
+        }
+        let arrival = Time::earliest(links[0].next_arrival(), links[1].next_arrival());
+        now = arrival.map_or(wake, |arrival| arrival.min(wake)).max(now);
+        if now >= Time::ZERO + Duration::from_secs(seen.len() as u64 + 1) {
+            let mega = |bytes: u64| bytes as f64 * 8.0 / 1e6;
+            seen.push(Second { delivered: mega(counts.0), offered: mega(counts.1) });
+            counts = (0, 0);
+        }
+    }
+    seen
+}
+
+fn mean(seconds: &[Second], get: fn(&Second) -> f64) -> f64 {
+    seconds.iter().map(get).sum::<f64>() / seconds.len() as f64
+}
+
+/// Twice what the line carries, and a queue of a round trip: a few seconds later no more is offered than is carried.
+#[test]
+fn a_rate_told_too_high_is_found_out() {
+    let seen = run(20_000_000, &line(10_000_000, 500, 0.0), 60);
+    let late = &seen[20..];
+    let (offered, delivered) = (mean(late, |s| s.offered), mean(late, |s| s.delivered));
+    // Tries of 5 % more each few seconds are all that is above.
+    assert!(offered < 10.3, "{offered}: {seen:?}");
+    assert!(delivered > 9.0, "{delivered}: {seen:?}");
+    let worst = seen[8..].iter().map(|s| s.offered).fold(0.0, f64::max);
+    assert!(worst < 12.0, "no flood after eight seconds: {worst} {seen:?}");
+}
+
+/// A shallow queue, as of a policer: there is no delay to see, losses alone fall with the rate.
+#[test]
+fn losses_that_fall_with_the_rate_are_found_out() {
+    let seen = run(20_000_000, &line(10_000_000, 20, 0.0), 60);
+    let (offered, delivered) = (mean(&seen[30..], |s| s.offered), mean(&seen[30..], |s| s.delivered));
+    assert!(offered < 11.5 && delivered > 8.5, "{offered} {delivered}: {seen:?}");
+}
+
+/// A right rate is kept, whatever the link loses by itself.
+#[test]
+fn losses_of_the_link_change_nothing() {
+    for loss in [0.01, 0.05, 0.2] {
+        let seen = run(9_900_000, &line(10_000_000, 500, loss), 60);
+        let offered = mean(&seen[5..], |s| s.offered);
+        // At 20 % a trial of two seconds each half minute costs a fifth of the rate.
+        assert!(offered > if loss > 0.1 { 9.4 } else { 9.85 }, "{loss}: {offered}: {seen:?}");
+    }
+}
+
+/// Neither do outages, each of which takes up to a whole round trip's frames.
+#[test]
+fn outages_change_nothing() {
+    let mut there = line(10_000_000, 500, 0.0);
+    let span = |from, to| Distribution::Uniform(Duration::from_millis(from), Duration::from_millis(to));
+    there.channel = Channel::OnOff { gap: span(1000, 10_000), burst: span(100, 500) };
+    there.bad = LossConfig { packet: Probability::ONE, bit: Probability::ZERO };
+    let seen = run(9_900_000, &there, 120);
+    let offered = mean(&seen[5..], |s| s.offered);
+    assert!(offered > 9.8, "{offered}: {seen:?}");
+}

@@ -1,0 +1,34 @@
+//! Bytes from the network, without any key: none of them brings anything, whatever they look like, and what an end
+//! answers is never longer than what it was sent.
+
+use bentpipe_engine::Step;
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::tunnel::{Heard, PrivateKey, Todo, Tunnel, TunnelConfig};
+
+pub(crate) fn run(data: &[u8]) {
+    let [private, peer] =
+        ["4GWIBQGy+ykODPHIYWyxBVtmcmHFZlWbU5BDWJzhc0M=", "EOXVdFLr6cdSWbcCkTa1KrbiNbc5XhUgQcNZXLm1p0s="]
+            .map(|text| text.parse::<PrivateKey>().expect("a key"));
+    let config = TunnelConfig {
+        private,
+        peer: peer.public(),
+        endpoint: None,
+        keepalive: Duration::from_secs(5),
+        dead_after: Duration::from_secs(15),
+    };
+    let mut tunnel = Tunnel::new(config, Time::ZERO);
+    let mut rest = data;
+    let mut now = Time::ZERO;
+    while let [length, more @ ..] = rest {
+        let (datagram, next) = more.split_at(usize::from(*length).min(more.len()));
+        rest = next;
+        now += Duration::from_millis(u64::from(*length));
+        let mut out = [0; 1500];
+        let heard = tunnel.receive(now, ([192, 0, 2, 1], 1).into(), datagram, &mut out);
+        assert_eq!(heard, Heard::default());
+        while let Step::Do(Todo::Send(sealed)) = tunnel.poll(now, 1, &mut out) {
+            assert!(sealed.len <= datagram.len(), "an answer is no longer than its question");
+        }
+        assert!(!tunnel.is_up());
+    }
+}

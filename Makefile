@@ -33,7 +33,7 @@ bench:
 
 # What gateways gain, between namespaces over an emulated GEO link; root, some 40 minutes; writes bench-gateway.json.
 bench-gateway:
-	@scripts/setup rust ip
+	@scripts/setup rust ip nft ping
 	$(CARGO) bench --quiet -p bentpipe-io --bench gateway -- --out $(CURDIR)/bench-gateway.json
 
 # Agreement with ns-2: the reference table, and the real `ns` again on a sample of it. Built as the tests are, so that CI

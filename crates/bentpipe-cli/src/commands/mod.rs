@@ -2,8 +2,8 @@
 
 pub(crate) mod compare;
 pub(crate) mod demo;
-pub(crate) mod emulate;
 pub(crate) mod doctor;
+pub(crate) mod emulate;
 pub(crate) mod explain;
 pub(crate) mod gateway;
 pub(crate) mod lists;

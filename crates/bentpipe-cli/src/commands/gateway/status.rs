@@ -28,9 +28,10 @@ fn common<S: Shape>(name: &str, gateway: &Gateway<S>) -> Value {
             "dropped": layer.dropped_full + layer.dropped_early, "without_link": no_link, "refused": refused,
         },
         "timers": {
-            "wakeups": stats.lateness.wakeups,
-            "mean_late_us": stats.lateness.mean_floor().as_nanos() / 1000,
-            "most_late_us": stats.lateness.max.as_nanos() / 1000,
+            "wakeups": stats.lateness.count(),
+            "median_late_us": stats.lateness.median().as_nanos() / 1000,
+            "p99_late_us": stats.lateness.p99().as_nanos() / 1000,
+            "most_late_us": stats.lateness.max().as_nanos() / 1000,
         },
     })
 }

@@ -1,6 +1,8 @@
 //! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
 #![expect(clippy::duplicate_mod, reason = "each target is a file of its own, with the pair that it plays")]
 
+#[path = "../../../fuzz/targets/slacp_parse.rs"]
+mod slacp_parse;
 #[path = "../../../fuzz/targets/stp_pair.rs"]
 mod stp_pair;
 #[path = "../../../fuzz/targets/stp_parse.rs"]
@@ -38,4 +40,9 @@ fn stp_parse_seeds() {
 #[test]
 fn stp_pair_seeds() {
     play(include_str!("../../../fuzz/seeds/stp_pair.hex"), stp_pair::run);
+}
+
+#[test]
+fn slacp_parse_seeds() {
+    play(include_str!("../../../fuzz/seeds/slacp_parse.hex"), slacp_parse::run);
 }

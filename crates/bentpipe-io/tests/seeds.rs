@@ -1,22 +1,32 @@
-//! The seeds of the fuzz target, played as an ordinary test: each input that found something once is among them.
+//! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
 
 #[path = "../../../fuzz/targets/io_pair.rs"]
 mod io_pair;
+#[path = "../../../fuzz/targets/mux_parse.rs"]
+mod mux_parse;
+#[path = "../../../fuzz/targets/slacp_pair.rs"]
+mod slacp_pair;
+#[path = "../../../fuzz/targets/tunnel_parse.rs"]
+mod tunnel_parse;
 
-#[test]
-fn io_pair_seeds() {
-    for (n, line) in include_str!("../../../fuzz/seeds/io_pair.hex").lines().enumerate() {
+fn play(seeds: &str, target: fn(&[u8])) {
+    for (n, line) in seeds.lines().enumerate() {
         let byte = |at: usize| u8::from_str_radix(&line[at..at + 2], 16).expect("two hexadecimal digits");
         let input: Vec<u8> = (0..line.len()).step_by(2).map(byte).collect();
-        let result = std::panic::catch_unwind(|| io_pair::run(&input));
+        let result = std::panic::catch_unwind(|| target(&input));
         assert!(result.is_ok(), "line {} of the seeds fails", n + 1);
     }
 }
 
-#[path = "../../../fuzz/targets/mux_parse.rs"]
-mod mux_parse;
-#[path = "../../../fuzz/targets/tunnel_parse.rs"]
-mod tunnel_parse;
+#[test]
+fn io_pair_seeds() {
+    play(include_str!("../../../fuzz/seeds/io_pair.hex"), io_pair::run);
+}
+
+#[test]
+fn slacp_pair_seeds() {
+    play(include_str!("../../../fuzz/seeds/slacp_pair.hex"), slacp_pair::run);
+}
 
 /// The two targets over bytes that look like the peer's: lengths and types that are right more often than by chance.
 #[test]

@@ -2,7 +2,7 @@
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Fec, Order, Repairs, SlacpConfig};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use super::carrier::{LINE_OVERHEAD, most_packet};
@@ -94,10 +94,16 @@ impl Satellite {
         let urgent = ChannelConfig { arq: None, order: Order::None, limit: room, ..CHANNEL };
         let urgent = ChannelConfig { fec: Some(Fec { block: 10, repairs: Repairs::Prompt, ..FEC }), ..urgent };
         let acks = ChannelConfig { fec: None, ..urgent };
+        // As in virtual time (`bentpipe_study::scenario::LayerSpec`): a standing queue of a round trip is what TCP needs
+        // to fill the line after it has halved its window.
         //= RFC 8289 §4.3: an interval that most round trips of the whole path do not exceed
-        let codel = Codel { target: self.round_trip.div_floor(4), interval: self.round_trip.saturating_mul(2) };
+        let codel = Codel { target: self.round_trip, interval: self.round_trip.saturating_mul(2) };
+        // TCP above times out where a repair makes its round trip twice as long: early in its slow start, when the line
+        // is mostly idle.
+        let copies = Copies { interval: self.round_trip.div_floor(4), most: 3 };
         let bulk = ChannelConfig {
             arq: Some(Arq { transmissions: Some(TRANSMISSIONS) }),
+            copies: Some(copies),
             fec: Some(Fec { repairs: Repairs::Prompt, ..FEC }),
             priority: 1,
             limit: room,
@@ -105,7 +111,9 @@ impl Satellite {
             ..CHANNEL
         };
         let rules = [expedited, echo[0], echo[1], names].map(|rule| (rule, 0)).into_iter().chain([(bare, 1)]).collect();
-        let layer = self.layer(vec![urgent, acks, bulk]);
+        // All at once, what waited for a repair would call up as many ACKs, and these more packets than there is room for.
+        let release = Rate::from_bits_per_second(self.rate.bits_per_second() / 5 * 6);
+        let layer = SlacpConfig { release_rate: release, ..self.layer(vec![urgent, acks, bulk]) };
         LinkPortConfig { layer, rules, default_channel: 2, most_packet: self.most_packet() }
     }
 }

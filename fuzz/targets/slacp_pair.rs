@@ -122,6 +122,9 @@ fn packet(side: usize, channel: u8, flow: u8, number: u16, len: u16) -> Vec<u8> 
     packet
 }
 
+/// The packet, its channel and flow, and whether it has come out.
+type Given = (Vec<u8>, u8, u8, bool);
+
 struct World<'a> {
     ports: [LinkPort; 2],
     now: Time,
@@ -130,8 +133,8 @@ struct World<'a> {
     delay: Duration,
     flying: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     ticket: u64,
-    /// By direction and number: the packet, its channel and flow, and whether it has come out.
-    given: [Vec<(Vec<u8>, u8, u8, bool)>; 2],
+    /// By direction and number.
+    given: [Vec<Given>; 2],
     /// The last number that came out, by direction, channel and flow.
     last: BTreeMap<(usize, u8, u8), u16>,
     orders: Vec<Order>,

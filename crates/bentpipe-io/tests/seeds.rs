@@ -4,19 +4,14 @@
 mod io_pair;
 #[path = "../../../fuzz/targets/mux_parse.rs"]
 mod mux_parse;
+#[path = "../../../fuzz/targets/play.rs"]
+mod play;
 #[path = "../../../fuzz/targets/slacp_pair.rs"]
 mod slacp_pair;
 #[path = "../../../fuzz/targets/tunnel_parse.rs"]
 mod tunnel_parse;
 
-fn play(seeds: &str, target: fn(&[u8])) {
-    for (n, line) in seeds.lines().enumerate() {
-        let byte = |at: usize| u8::from_str_radix(&line[at..at + 2], 16).expect("two hexadecimal digits");
-        let input: Vec<u8> = (0..line.len()).step_by(2).map(byte).collect();
-        let result = std::panic::catch_unwind(|| target(&input));
-        assert!(result.is_ok(), "line {} of the seeds fails", n + 1);
-    }
-}
+use play::play;
 
 #[test]
 fn io_pair_seeds() {

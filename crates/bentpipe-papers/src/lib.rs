@@ -7,6 +7,7 @@
 
 mod acts;
 mod drawing;
+mod finding;
 mod hybrid;
 mod inventory;
 mod lab;

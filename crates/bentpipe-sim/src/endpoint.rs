@@ -24,7 +24,7 @@ use crate::transport::Transport;
 pub(crate) enum Endpoint {
     Tcp(Box<TcpEnd>),
     UdpSource(UdpSource),
-    UdpSink(UdpSink),
+    UdpSink(Box<UdpSink>),
     /// A gateway that acknowledges in the destination's name.
     Spoofer(Box<SpoofEnd>),
     /// Where what it sends on arrives.

@@ -16,7 +16,7 @@ use bentpipe_study::topology;
 
 use crate::agenda::{Agenda, Due, Next};
 use crate::delays::Delays;
-use crate::endpoint::{Endpoint, TcpEnd, UdpSink, UdpSource};
+use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
 use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::observe::{LINK_BASE, Observer, Passage};
@@ -189,7 +189,7 @@ impl World {
                 }
                 FlowKind::Udp(udp) => {
                     world.ends.push(Endpoint::UdpSource(UdpSource::new(udp, n as u32, start, seed, &flow.name)));
-                    world.ends.push(Endpoint::UdpSink(UdpSink::default()));
+                    world.ends.push(Endpoint::UdpSink(Box::default()));
                 }
             }
         }

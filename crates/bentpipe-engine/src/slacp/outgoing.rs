@@ -176,8 +176,7 @@ impl Outgoing {
     /// The next copy that may go out now.
     pub(super) fn next_copy(&mut self, now: Time) -> Option<Going> {
         let copies = self.config.copies?;
-        while let Some(&(at, seq)) = self.copies.front().filter(|(at, _)| *at <= now) {
-            debug_assert!(at <= now);
+        while let Some(&(_, seq)) = self.copies.front().filter(|(at, _)| *at <= now) {
             self.copies.pop_front();
             let at = seq.checked_sub(self.first);
             let Some(slot) = at.and_then(|at| self.slots.get_mut(at as usize)) else { continue };

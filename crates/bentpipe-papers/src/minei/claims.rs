@@ -5,34 +5,11 @@ mod bursts;
 mod packets;
 mod rates;
 
+use crate::Row;
+use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::published::MINEI;
 use crate::reproduce::ReproduceError;
-use crate::{Row, Verdict};
-
-/// What a check found.
-pub(super) struct Finding {
-    number: f64,
-    /// Whether all else that the claim states holds.
-    holds: bool,
-    /// Whether ordering or size are right where the number is not.
-    shape: bool,
-    note: String,
-}
-
-impl Finding {
-    fn new(number: f64, note: impl Into<String>) -> Self {
-        Finding { number, holds: true, shape: false, note: note.into() }
-    }
-
-    fn and(self, condition: bool) -> Self {
-        Finding { holds: self.holds && condition, ..self }
-    }
-
-    fn or_shape(self, condition: bool) -> Self {
-        Finding { shape: condition, ..self }
-    }
-}
 
 type Check = fn(&Lab<'_>) -> Result<Finding, ReproduceError>;
 
@@ -94,11 +71,7 @@ pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
     let claim = MINEI.claim(id).expect("a claim of the paper");
     let (_, check) = CHECKS.iter().find(|(known, _)| *known == id).expect("each claim has a check");
     let finding = check(lab)?;
-    let verdict = match finding.holds && claim.holds_for(finding.number) {
-        true => Verdict::Match,
-        false if finding.shape => Verdict::Shape,
-        false => Verdict::Differs,
-    };
+    let verdict = finding.verdict(claim);
     let row = Row::new(id, claim.text.as_str(), claim.value, Some(finding.number), &claim.unit);
     let why = format!("{}; allowed: {}", finding.note, claim.derivation);
     Ok(row.within(claim.low, claim.high).judged(verdict, why))

@@ -8,7 +8,7 @@ use bentpipe_study::stats::{Sample, Subsets};
 
 use super::lab::Lab;
 use super::layer::Layer;
-use super::replicated::{self, Pick, picked};
+use super::replicated::{self, DRAWS, LEVEL, Pick, picked};
 use super::setting::{BOTTLENECK, Setting, Variant, Voice};
 use crate::published::TRANSAT_TABLES;
 use crate::reproduce::ReproduceError;
@@ -17,9 +17,6 @@ use crate::{Row, Verdict};
 /// The tables of the strong imitation (1 % lost in a burst, 550 ms), each with that of the weak one (25 %) and that of
 /// the bare link.
 const TABLES: [(u8, u8, u8); 4] = [(5, 4, 3), (12, 9, 6), (13, 10, 7), (14, 11, 8)];
-
-const DRAWS: usize = 2000;
-const LEVEL: f64 = 0.9;
 
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     let mut rows = Vec::new();

@@ -22,10 +22,10 @@ const STATISTICS: [&str; 7] = ["min", "p25", "median", "p75", "max", "mean", "th
 const MEDIAN: usize = 2;
 
 /// Samples drawn for a range: its ends then move by about 1 % of probability from one seed to the next.
-const DRAWS: usize = 2000;
+pub(super) const DRAWS: usize = 2000;
 
 /// Share of the samples that a range holds.
-const LEVEL: f64 = 0.9;
+pub(super) const LEVEL: f64 = 0.9;
 
 /// A published value that misses the range still has the size of ours up to this factor; the quartiles of our own
 /// times are further apart than that in most columns.

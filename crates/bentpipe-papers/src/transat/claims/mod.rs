@@ -13,48 +13,10 @@ mod optimal;
 mod traces;
 
 use super::lab::Lab;
-use crate::published::{Claim, TRANSAT};
+use crate::Row;
+use crate::finding::Finding;
+use crate::published::TRANSAT;
 use crate::reproduce::ReproduceError;
-use crate::{Row, Verdict};
-
-/// What a check found.
-#[derive(Clone, Debug)]
-pub(super) struct Finding {
-    /// The number that the claim is about.
-    number: f64,
-    /// Whether all else that the claim states holds.
-    holds: bool,
-    /// Whether the ordering or the size is right where the number is not.
-    shape: bool,
-    /// The other numbers.
-    note: String,
-}
-
-impl Finding {
-    fn new(number: f64, note: impl Into<String>) -> Self {
-        Finding { number, holds: true, shape: false, note: note.into() }
-    }
-
-    /// The claim needs this as well.
-    fn and(self, condition: bool) -> Self {
-        Finding { holds: self.holds && condition, ..self }
-    }
-
-    /// If the number is off, the ordering or size still is as stated where this holds.
-    fn or_shape(self, condition: bool) -> Self {
-        Finding { shape: condition, ..self }
-    }
-
-    fn verdict(&self, claim: &Claim) -> Verdict {
-        if self.holds && claim.holds_for(self.number) {
-            Verdict::Match
-        } else if self.shape {
-            Verdict::Shape
-        } else {
-            Verdict::Differs
-        }
-    }
-}
 
 type Check = fn(&Lab<'_>) -> Result<Finding, ReproduceError>;
 
@@ -121,6 +83,7 @@ pub(super) fn claim(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Verdict;
 
     #[test]
     fn each_claim_has_its_check() {

@@ -9,7 +9,7 @@ use bentpipe_engine::tcp::{
     Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, TcbCache, TcbSharing, TcpConfig,
 };
 use bentpipe_engine::units::{Bytes, Time};
-use bentpipe_engine::{Context, Probe, Step};
+use bentpipe_engine::{Context, Machine, Probe, Step};
 use bentpipe_study::scenario::{UdpFlow, Workload};
 
 use crate::delays::Delays;
@@ -290,7 +290,7 @@ impl TcpEnd {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: &Output, packets: &mut Store) -> Option<Parcel> {
         match *output {
             Output::Transmit(ref segment) => {
@@ -324,26 +324,44 @@ impl TcpEnd {
     }
 
     /// The next packet to send at `cx.now`, or when to ask again.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         if !self.opened || self.next_action.is_some() {
             self.act(cx);
         }
         loop {
-            match self.connection.poll(cx) {
+            let Transport::Tcp(connection) = &mut self.connection else { return self.poll_stp(cx, packets) };
+            match connection.poll(cx) {
                 Step::Do(output) => {
                     if let Some(parcel) = self.take(cx, &output, packets) {
                         return Step::Do(parcel);
                     }
                 }
-                Step::Wait(timer) => {
-                    if !self.opened {
-                        return Step::Wait(Some(self.first_action()));
-                    }
-                    return Step::Wait(Time::earliest(timer, self.next_action));
-                }
+                Step::Wait(timer) => return self.wait(timer),
             }
         }
+    }
+
+    /// As [`TcpEnd::poll`], out of the way of the connections that run by the million.
+    #[inline(never)]
+    fn poll_stp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        loop {
+            let Transport::Stp(connection) = &mut self.connection else { return Step::Wait(None) };
+            match connection.poll(cx) {
+                Step::Do(output) => {
+                    if let Some(parcel) = self.take(cx, &output, packets) {
+                        return Step::Do(parcel);
+                    }
+                }
+                Step::Wait(timer) => return self.wait(timer),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn wait(&self, timer: Option<Time>) -> Step<Parcel> {
+        let until = if self.opened { Time::earliest(timer, self.next_action) } else { Some(self.first_action()) };
+        Step::Wait(until)
     }
 }
 

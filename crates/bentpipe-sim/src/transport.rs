@@ -1,8 +1,8 @@
 //! The connection under an end, of one protocol or the other.
 
 use bentpipe_engine::stp;
-use bentpipe_engine::tcp::{Connection, Input, Output, TcbCache, TcpStats};
-use bentpipe_engine::{Context, Machine, Probe, Step};
+use bentpipe_engine::tcp::{Connection, Input, TcbCache, TcpStats};
+use bentpipe_engine::{Context, Machine, Probe};
 
 /// A connection. TCP's is the one that runs by the million: STP is called out of its way.
 #[derive(Clone, Debug)]
@@ -18,14 +18,6 @@ impl Transport {
         match self {
             Transport::Tcp(connection) => connection.handle(cx, input),
             Transport::Stp(connection) => handle_stp(connection, cx, input),
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
-        match self {
-            Transport::Tcp(connection) => connection.poll(cx),
-            Transport::Stp(connection) => poll_stp(connection, cx),
         }
     }
 
@@ -74,9 +66,4 @@ impl Transport {
 #[inline(never)]
 fn handle_stp<P: Probe>(connection: &mut stp::Connection, cx: &mut Context<'_, P>, input: Input) {
     connection.handle(cx, input);
-}
-
-#[inline(never)]
-fn poll_stp<P: Probe>(connection: &mut stp::Connection, cx: &mut Context<'_, P>) -> Step<Output> {
-    connection.poll(cx)
 }

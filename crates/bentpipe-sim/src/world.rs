@@ -344,12 +344,12 @@ impl World {
         let to = parcel.to as usize;
         match self.next_hop[n * self.first_hop.len() + to] {
             Hop::Link(next) => self.offer(next as usize, parcel, observer),
+            Hop::Arrived => self.deliver(to, parcel, observer),
             hop => self.go(hop, parcel, observer),
         }
     }
 
     /// Brings a packet to where it goes next.
-    #[inline]
     fn go<O: Observer>(&mut self, hop: Hop, parcel: Parcel, observer: &mut O) {
         match hop {
             Hop::Link(next) => self.offer(next as usize, parcel, observer),
@@ -437,14 +437,22 @@ impl World {
         self.lose(parcel, observer);
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
+        if let Endpoint::Tcp(tcp) = &mut self.ends[to] {
+            let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+            tcp.connection.handle(&mut cx, Input::Segment(self.packets.segment(parcel)));
+            self.run_end(to, observer);
+            self.packets.release(parcel);
+        } else {
+            self.deliver_elsewhere(to, parcel, observer);
+        }
+    }
+
+    /// To an end that is no connection.
+    #[inline(never)]
+    fn deliver_elsewhere<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
         match &mut self.ends[to] {
-            Endpoint::Tcp(tcp) => {
-                let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
-                tcp.connection.handle(&mut cx, Input::Segment(self.packets.segment(parcel)));
-                self.run_end(to, observer);
-            }
             Endpoint::UdpSink(sink) => {
                 sink.bytes += parcel.wire_len() as u64;
                 sink.delays.record(self.now.saturating_since(self.packets.departure(parcel)));
@@ -457,7 +465,7 @@ impl World {
                 let slot = gateway.slot();
                 self.run_end(slot, observer);
             }
-            Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
+            Endpoint::Tcp(_) | Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
             Endpoint::Spoofer(_) => self.reach_spoofer(to, parcel, observer),
             Endpoint::Sink(sink) => {
                 sink.take(self.now, parcel.wire_len());
@@ -470,36 +478,39 @@ impl World {
         self.packets.release(parcel);
     }
 
-    /// Polls an end until it waits.
-    #[inline]
+    /// Polls an end until it waits. Connections have a loop of their own: what they send never leaves the registers.
     fn run_end<O: Observer>(&mut self, n: usize, observer: &mut O) {
+        while let Endpoint::Tcp(tcp) = &mut self.ends[n] {
+            let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
+            match tcp.poll(&mut cx, &mut self.packets) {
+                Step::Do(parcel) => self.send(parcel, observer),
+                Step::Wait(until) => {
+                    self.wait(n, until);
+                    if !self.done[n] {
+                        self.note_done(n);
+                    }
+                    return;
+                }
+            }
+        }
+        self.run_other(n, observer);
+    }
+
+    /// The same for an end that is no connection.
+    #[inline(never)]
+    fn run_other<O: Observer>(&mut self, n: usize, observer: &mut O) {
         loop {
+            let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
             let step = match &mut self.ends[n] {
-                Endpoint::Tcp(tcp) => {
-                    let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-                    tcp.poll(&mut cx, &mut self.packets)
-                }
                 Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
-                &mut Endpoint::Port { gateway, .. } => {
-                    let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-                    self.gateways[gateway as usize].poll(&mut cx, &mut self.packets)
-                }
-                Endpoint::UdpSink(_) | Endpoint::Sink(_) => Step::Wait(None),
-                Endpoint::Spoofer(spoofer) => {
-                    let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-                    spoofer.poll(&mut cx, &mut self.packets)
-                }
+                &mut Endpoint::Port { gateway, .. } => self.gateways[gateway as usize].poll(&mut cx, &mut self.packets),
+                Endpoint::Spoofer(spoofer) => spoofer.poll(&mut cx, &mut self.packets),
+                Endpoint::Tcp(_) | Endpoint::UdpSink(_) | Endpoint::Sink(_) => Step::Wait(None),
                 Endpoint::Layer(_) => return self.run_layer(n, observer),
             };
             match step {
-                Step::Do(parcel) => match self.first_hop[self.leaves_by(parcel)] {
-                    Hop::Link(link) => self.offer(link as usize, parcel, observer),
-                    hop => self.go(hop, parcel, observer),
-                },
-                Step::Wait(until) => {
-                    self.wait(n, until);
-                    break;
-                }
+                Step::Do(parcel) => self.send(parcel, observer),
+                Step::Wait(until) => break self.wait(n, until),
             }
         }
         if !self.done[n] {
@@ -507,9 +518,18 @@ impl World {
         }
     }
 
+    /// An end sends a packet: to its first hop.
+    #[inline(always)]
+    fn send<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
+        match self.first_hop[self.leaves_by(parcel)] {
+            Hop::Link(link) => self.offer(link as usize, parcel, observer),
+            hop => self.go(hop, parcel, observer),
+        }
+    }
+
     /// Keeps what an end waits for. Since when is remembered with it, so that a lazy agenda orders events of one
     /// instant as a literal one does.
-    #[inline]
+    #[inline(always)]
     fn wait(&mut self, n: usize, until: Option<Time>) {
         let waits = match until {
             Some(until) if until == self.waits[n].at() => self.waits[n],
@@ -525,6 +545,7 @@ impl World {
         }
     }
 
+    #[inline(always)]
     fn note_done(&mut self, n: usize) {
         let done = match &self.ends[n] {
             Endpoint::Tcp(tcp) if tcp.is_done() => {

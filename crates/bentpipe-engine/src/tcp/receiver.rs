@@ -156,6 +156,7 @@ impl Receiver {
     }
 
     /// RFC 9293 §3.10.7.4, first check: whether a segment lies in the window.
+    #[inline(always)]
     pub(super) fn acceptable(&self, seq: u64, sequence_len: u64) -> bool {
         let window = (self.read + self.buffer).max(self.edge).saturating_sub(self.rcv_nxt);
         match (sequence_len, window) {

@@ -3,6 +3,7 @@
 use super::*;
 
 impl<S: SendingHalf> Duplex<S> {
+    #[inline(always)]
     pub(in crate::tcp) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
         cx.emit(|| Event::Received { segment: *segment });
         match self.state {

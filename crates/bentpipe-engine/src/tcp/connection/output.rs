@@ -54,6 +54,7 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     /// A segment without data.
+    #[inline(always)]
     pub(in crate::tcp) fn bare(&mut self, now: Time) -> Segment {
         let seq = self.sender.seq_of_bare_ack();
         self.pure_acks += 1;

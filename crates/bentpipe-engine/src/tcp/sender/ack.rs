@@ -38,7 +38,9 @@ impl Sender {
         } else if ack == self.snd_una {
             // The answers to probes of a closed window are no duplicates: nothing was lost.
             let plain = segment.sequence_len() == 0 && self.flight() > 0 && self.peer.now > 0;
-            self.on_same_ack(cx, plain, window_changed, news);
+            if plain || news || self.phase == Phase::Recovery {
+                self.on_same_ack(cx, plain, window_changed, news);
+            }
         }
         cx.emit(|| Event::Window {
             cwnd: self.window.cwnd() + self.window.inflation(),
@@ -78,6 +80,7 @@ impl Sender {
         self.scoreboard.find_losses(thresh, bytes);
     }
 
+    #[inline(always)]
     pub(in crate::tcp) fn on_new_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
         self.retries = 0;
         self.ns2_deaf = false;

@@ -142,8 +142,9 @@ impl SendingHalf for Sender {
         Some(self.sent(now, span))
     }
 
+    #[inline(always)]
     fn window_probe(&mut self) -> Option<Span> {
-        self.due_probe()
+        if core::mem::take(&mut self.probe_now) { self.due_probe() } else { None }
     }
 
     fn check(&self) {

@@ -173,7 +173,7 @@ impl Sender {
     /// The probe that is due: one byte beyond a window that is shut, else what a window too small for a segment lets out
     /// (RFC 9293 §3.8.6.2.1, "if the override timeout occurs").
     pub(in crate::tcp) fn due_probe(&mut self) -> Option<Span> {
-        if !core::mem::take(&mut self.probe_now) || self.snd_una >= self.end() {
+        if self.snd_una >= self.end() {
             return None;
         }
         // As much as the window takes if it is only too small; a byte beyond it if it is closed (RFC 9293 §3.8.6.1,
@@ -231,6 +231,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     pub(in crate::tcp) fn count(&mut self, mut span: Span) -> Span {
         let end = span.end();
         span.retransmission = span.seq < self.snd_max;

@@ -323,14 +323,19 @@ impl TcpEnd {
         None
     }
 
-    /// The next packet to send at `cx.now`, or when to ask again.
+    /// Whether it is one of TCP; else it is one of STP.
+    #[inline(always)]
+    pub(crate) fn is_tcp(&self) -> bool {
+        matches!(self.connection, Transport::Tcp(_))
+    }
+
+    /// The next packet of an end of TCP to send at `cx.now`, or when to ask again.
     #[inline(always)]
     pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         if !self.opened || self.next_action.is_some() {
             self.act(cx);
         }
-        loop {
-            let Transport::Tcp(connection) = &mut self.connection else { return self.poll_stp(cx, packets) };
+        while let Transport::Tcp(connection) = &mut self.connection {
             match connection.poll(cx) {
                 Step::Do(output) => {
                     if let Some(parcel) = self.take(cx, &output, packets) {
@@ -340,13 +345,15 @@ impl TcpEnd {
                 Step::Wait(timer) => return self.wait(timer),
             }
         }
+        Step::Wait(None)
     }
 
-    /// As [`TcpEnd::poll`], out of the way of the connections that run by the million.
-    #[inline(never)]
-    fn poll_stp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
-        loop {
-            let Transport::Stp(connection) = &mut self.connection else { return Step::Wait(None) };
+    /// As [`TcpEnd::poll`], of an end of STP.
+    pub(crate) fn poll_stp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        if !self.opened || self.next_action.is_some() {
+            self.act(cx);
+        }
+        while let Transport::Stp(connection) = &mut self.connection {
             match connection.poll(cx) {
                 Step::Do(output) => {
                     if let Some(parcel) = self.take(cx, &output, packets) {
@@ -356,6 +363,7 @@ impl TcpEnd {
                 Step::Wait(timer) => return self.wait(timer),
             }
         }
+        Step::Wait(None)
     }
 
     #[inline(always)]

@@ -478,9 +478,11 @@ impl World {
         self.packets.release(parcel);
     }
 
-    /// Polls an end until it waits. Connections have a loop of their own: what they send never leaves the registers.
+    /// Polls an end until it waits. Those of TCP have a loop of their own: what they send never leaves the registers.
     fn run_end<O: Observer>(&mut self, n: usize, observer: &mut O) {
-        while let Endpoint::Tcp(tcp) = &mut self.ends[n] {
+        while let Endpoint::Tcp(tcp) = &mut self.ends[n]
+            && tcp.is_tcp()
+        {
             let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
             match tcp.poll(&mut cx, &mut self.packets) {
                 Step::Do(parcel) => self.send(parcel, observer),
@@ -496,7 +498,7 @@ impl World {
         self.run_other(n, observer);
     }
 
-    /// The same for an end that is no connection.
+    /// The same for an end of another kind.
     #[inline(never)]
     fn run_other<O: Observer>(&mut self, n: usize, observer: &mut O) {
         loop {
@@ -505,7 +507,8 @@ impl World {
                 Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
                 &mut Endpoint::Port { gateway, .. } => self.gateways[gateway as usize].poll(&mut cx, &mut self.packets),
                 Endpoint::Spoofer(spoofer) => spoofer.poll(&mut cx, &mut self.packets),
-                Endpoint::Tcp(_) | Endpoint::UdpSink(_) | Endpoint::Sink(_) => Step::Wait(None),
+                Endpoint::Tcp(stp) => stp.poll_stp(&mut cx, &mut self.packets),
+                Endpoint::UdpSink(_) | Endpoint::Sink(_) => Step::Wait(None),
                 Endpoint::Layer(_) => return self.run_layer(n, observer),
             };
             match step {

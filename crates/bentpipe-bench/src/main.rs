@@ -14,7 +14,7 @@ use bentpipe_study::scenario::Scenario;
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 
-use crate::measure::{Paired, instructions, paired};
+use crate::measure::{Paired, instructions, paired, stay_on_one_core};
 
 /// A row of `bench.json`. `ratio` is above 1 where ours is better than the peer's.
 #[derive(Clone, Debug, Serialize)]
@@ -33,7 +33,7 @@ struct Arguments {
     #[arg(long, default_value = "bench.json")]
     out: PathBuf,
     /// Pairs of runs per comparison
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 11)]
     pairs: usize,
     /// The peers' Tcl script
     #[arg(long, default_value = "crates/bentpipe-bench/peers/ns2_geo.tcl")]
@@ -107,6 +107,7 @@ fn report(result: &RunResult) {
 }
 
 fn everything(arguments: &Arguments) -> Result<()> {
+    stay_on_one_core();
     let me = std::env::current_exe().context("cannot find this program")?;
     let ours = |words: &[&str]| {
         let mut command = Command::new(&me);

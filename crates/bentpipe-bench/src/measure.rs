@@ -3,7 +3,9 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::unistd::Pid;
 
 /// Medians over pairs of runs.
 pub(crate) struct Paired {
@@ -19,6 +21,17 @@ fn cpu_seconds(who: UsageWho) -> Result<f64> {
     let usage = getrusage(who).context("getrusage")?;
     let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
+}
+
+/// Keeps this process and those that it starts on one core, the last that it may use: moves between cores cost the
+/// short runs of ours up to half their time, and differently each time. Without the right to, things stay as they are.
+pub(crate) fn stay_on_one_core() {
+    let Ok(allowed) = sched_getaffinity(Pid::this()) else { return };
+    let last = (0..CpuSet::count()).rev().find(|&core| allowed.is_set(core).unwrap_or(false));
+    let mut one = CpuSet::new();
+    if last.is_some_and(|core| one.set(core).is_ok()) {
+        let _ = sched_setaffinity(Pid::this(), &one);
+    }
 }
 
 /// CPU time of this process so far.

@@ -20,7 +20,7 @@ mod split;
 mod timer;
 mod udp;
 
-pub use carrier::{Carried, Carrier, CarrierStats, LINE_OVERHEAD, most_packet};
+pub use carrier::{Carried, Carrier, CarrierStats, line_overhead, most_packet};
 pub use control::{Control, Said, ask};
 pub use link::LinkShape;
 pub use rules::Rules;

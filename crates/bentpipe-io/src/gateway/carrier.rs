@@ -18,18 +18,22 @@ use crate::tunnel::{DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelCon
 /// Bytes that an S-LACP frame adds to the longest packet: a repair frame's header and what its symbol protects besides,
 /// rounded to even.
 const FRAME_OVERHEAD: u16 = 24 + 4 + 1;
-/// IP and UDP headers around a datagram, of version 6.
-const UDP_OVERHEAD: u16 = 48;
-
-/// The longest packet that fits a path of this MTU.
-pub const fn most_packet(path_mtu: u16) -> u16 {
-    path_mtu - UDP_OVERHEAD - DATA_OVERHEAD as u16 - FRAME_OVERHEAD
+/// IP and UDP headers around a datagram (RFC 791, RFC 8200, RFC 768).
+const fn udp_overhead(over_ipv6: bool) -> u16 {
+    if over_ipv6 { 48 } else { 28 }
 }
 
-/// Bytes that a frame takes on the line besides its own, as [`SlacpConfig::overhead`] counts them, over IPv4.
+/// The longest packet that fits a path of this MTU.
+pub const fn most_packet(path_mtu: u16, over_ipv6: bool) -> u16 {
+    path_mtu - udp_overhead(over_ipv6) - DATA_OVERHEAD as u16 - FRAME_OVERHEAD
+}
+
+/// Bytes that a frame takes on the line besides its own, as [`SlacpConfig::overhead`] counts them.
 ///
 /// [`SlacpConfig::overhead`]: bentpipe_engine::slacp::SlacpConfig::overhead
-pub const LINE_OVERHEAD: u32 = 28 + DATA_OVERHEAD as u32;
+pub const fn line_overhead(over_ipv6: bool) -> u32 {
+    udp_overhead(over_ipv6) as u32 + DATA_OVERHEAD as u32
+}
 
 /// What a [`Carrier`] asks its driver for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +211,7 @@ fn add(sum: &mut CarrierStats, port: &LinkPort) {
             (&mut layer.sent_bytes, channel.sent_bytes),
             (&mut layer.lost, channel.lost),
             (&mut layer.resent, channel.resent),
+            (&mut layer.copies, channel.copies),
             (&mut layer.repairs, channel.repairs),
             (&mut layer.repaired, channel.repaired),
             (&mut layer.abandoned, channel.abandoned),

@@ -5,7 +5,7 @@ use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use super::carrier::{LINE_OVERHEAD, most_packet};
+use super::carrier::{line_overhead, most_packet};
 use crate::slacp::LinkPortConfig;
 
 /// The link, as this end sends on it.
@@ -17,6 +17,8 @@ pub struct Satellite {
     pub round_trip: Duration,
     /// The longest IP packet that passes without being fragmented.
     pub path_mtu: u16,
+    /// Whether the tunnel's datagrams have headers of IPv6.
+    pub over_ipv6: bool,
     /// Frames that may overtake one before it counts as lost.
     pub reordering: u64,
 }
@@ -47,7 +49,7 @@ const CHANNEL: ChannelConfig = ChannelConfig {
 impl Satellite {
     /// The longest packet that the layer carries.
     pub fn most_packet(&self) -> u16 {
-        most_packet(self.path_mtu)
+        most_packet(self.path_mtu, self.over_ipv6)
     }
 
     /// Bytes that a stream needs on its way and at its receiver to fill the link while a lost packet, and its lost
@@ -69,7 +71,7 @@ impl Satellite {
             window: SlacpConfig::MOST_WINDOW,
             weightless: false,
             hears_damage: false,
-            overhead: LINE_OVERHEAD,
+            overhead: line_overhead(self.over_ipv6),
             catch_up: CATCH_UP,
             patience: PATIENCE,
         }

@@ -141,6 +141,7 @@ impl World {
             rate: Rate::from_bits_per_second(self.told).expect("not zero"),
             round_trip: self.path.delay.saturating_mul(2),
             path_mtu: 1500,
+            over_ipv6: false,
             reordering: 0,
         }
     }
@@ -175,7 +176,7 @@ impl World {
             let up = up.clone();
             let n = side as u8 + 1;
             let shape = move || {
-                let mtu = most_packet(1500);
+                let mtu = most_packet(1500, false);
                 let addresses: [(IpAddr, u8); 2] =
                     [([10, 8, 0, n].into(), 24), ([0xfd08, 0, 0, 0, 0, 0, 0, u16::from(n)].into(), 64)];
                 LinkShape::new(Tun::with_addresses("bentpipe0", &addresses, mtu).expect("root may"))
@@ -202,7 +203,7 @@ impl World {
             client_address: ClientAddress::Keep,
             fallback: Fallback::Direct,
             window: self.satellite().window(),
-            most_packet: most_packet(1500),
+            most_packet: most_packet(1500, false),
             most_streams: 10_000,
             budget: 64 << 20,
         }

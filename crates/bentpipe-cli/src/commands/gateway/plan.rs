@@ -29,6 +29,7 @@ pub(super) fn satellite(file: &GatewayFile) -> Satellite {
         rate: file.satellite.rate,
         round_trip: file.satellite.round_trip,
         path_mtu: file.tunnel.mtu,
+        over_ipv6: file.tunnel.listen.is_ipv6(),
         reordering: file.satellite.reordering,
     }
 }

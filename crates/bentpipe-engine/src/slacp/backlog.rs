@@ -59,6 +59,11 @@ impl Backlog {
         self.packets.is_empty()
     }
 
+    /// How long the first one has waited.
+    pub(super) fn wait(&self, now: Time) -> Duration {
+        self.packets.front().map_or(Duration::ZERO, |packet| now.saturating_since(packet.since))
+    }
+
     pub(super) fn front_len(&self) -> Option<u32> {
         self.packets.front().map(|packet| packet.len)
     }

@@ -46,6 +46,17 @@ pub enum Repairs {
     /// known to be lost, which is then sent again at once. A transfer that fills the line pays nothing for them, and its
     /// end, where the line falls idle, is protected for a whole round trip. Only with retransmission.
     Idle,
+    /// As with [`Repairs::Prompt`] while the channel's queue takes less than a round trip, else as with [`Repairs::Idle`]:
+    /// a flow of which so much waits keeps the line busy while a lost packet holds it up, and repair frames would only
+    /// take its place. Only with retransmission.
+    Short,
+}
+
+impl Repairs {
+    /// Whether a block's repair frames are given up when one of its packets is known to be lost, and not by time.
+    pub(super) const fn end_with_a_loss(self) -> bool {
+        matches!(self, Repairs::Idle | Repairs::Short)
+    }
 }
 
 impl Fec {

@@ -522,7 +522,13 @@ impl End {
                 return Some(self.data(now, channel, going));
             }
         }
-        if let Some(repair) = self.next_repair(now, class, Repairs::Prompt) {
+        let round_trip = self.flight.srtt();
+        let is_prompt = |outgoing: &Outgoing, repairs| match repairs {
+            Repairs::Prompt => true,
+            Repairs::Short => round_trip.is_none_or(|span| outgoing.backlog.wait(now) < span),
+            Repairs::Spare | Repairs::Idle => false,
+        };
+        if let Some(repair) = self.next_repair(now, class, is_prompt) {
             return Some(repair);
         }
         // New packets in turns (deficit round robin, Shreedhar and Varghese 1995).
@@ -546,17 +552,22 @@ impl End {
             return Some(self.data(now, channel, going));
         }
         // What is left of the line.
-        let spare = self.next_repair(now, class, Repairs::Spare);
-        if spare.is_some() { spare } else { self.next_repair(now, class, Repairs::Idle) }
+        let spare = self.next_repair(now, class, |_, repairs| repairs == Repairs::Spare);
+        if spare.is_some() { spare } else { self.next_repair(now, class, |_, _| true) }
     }
 
-    /// The next repair frame of a class, among the channels that send theirs at this moment.
-    fn next_repair(&mut self, now: Time, class: usize, repairs: Repairs) -> Option<(Frame, Option<u32>)> {
+    /// The next repair frame of a class, among the channels whose `turn` it is.
+    fn next_repair(
+        &mut self,
+        now: Time,
+        class: usize,
+        turn: impl Fn(&Outgoing, Repairs) -> bool,
+    ) -> Option<(Frame, Option<u32>)> {
         for n in 0..self.classes[class].0.len() {
             let channel = self.classes[class].0[n];
             let outgoing = &mut self.outgoing[channel as usize];
-            if outgoing.config.fec.is_some_and(|fec| fec.repairs == repairs)
-                && outgoing.has_repair()
+            if outgoing.has_repair()
+                && outgoing.config.fec.is_some_and(|fec| turn(outgoing, fec.repairs))
                 && let Some((block, floor, sent)) = outgoing.next_repair(&mut self.outputs)
             {
                 // The code's words have 16 bits.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::config::{Fec, Repairs};
+use super::config::Fec;
 use crate::units::{Duration, Time};
 
 /// What a block at the sender asks for.
@@ -105,7 +105,7 @@ impl Blocks {
 
     /// How long a block may wait for more packets. If none are there, repairs that go into an idle line need not wait.
     fn interval(&self, is_idle: bool) -> Duration {
-        let hurries = is_idle && self.config.repairs == Repairs::Idle;
+        let hurries = is_idle && self.config.repairs.end_with_a_loss();
         if hurries { self.config.interval.div_floor(8) } else { self.config.interval }
     }
 
@@ -149,7 +149,7 @@ impl Blocks {
 
     /// The blocks whose repair frames come too late to be of use, one at a time.
     pub(super) fn expired(&mut self, now: Time) -> Option<Block> {
-        if self.config.repairs == Repairs::Idle {
+        if self.config.repairs.end_with_a_loss() {
             return None;
         }
         let id = *self.repairing.front()?;
@@ -189,7 +189,7 @@ impl Blocks {
 
     /// A packet's first transmission is judged; answers its block if that seals it.
     pub(super) fn on_source(&mut self, id: u64, lost: bool) -> Option<Block> {
-        let hurries = self.config.repairs == Repairs::Idle;
+        let hurries = self.config.repairs.end_with_a_loss();
         let block = self.get(id)?;
         block.unjudged -= 1;
         block.lost += lost as u8;

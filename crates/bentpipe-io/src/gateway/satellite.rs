@@ -96,25 +96,28 @@ impl Satellite {
         let urgent = ChannelConfig { arq: None, order: Order::None, limit: room, ..CHANNEL };
         let urgent = ChannelConfig { fec: Some(Fec { block: 10, repairs: Repairs::Prompt, ..FEC }), ..urgent };
         let acks = ChannelConfig { fec: None, ..urgent };
-        // As in virtual time (`bentpipe_study::scenario::LayerSpec`): a standing queue of a round trip is what TCP needs
-        // to fill the line after it has halved its window.
         //= RFC 8289 §4.3: an interval that most round trips of the whole path do not exceed
-        let codel = Codel { target: self.round_trip, interval: self.round_trip.saturating_mul(2) };
-        // TCP above times out where a repair makes its round trip twice as long: early in its slow start, when the line
-        // is mostly idle.
-        let copies = Copies { interval: self.round_trip.div_floor(4), most: 3 };
+        // A standing queue of a round trip is what TCP needs to fill the line after it has halved its window, and to keep
+        // it busy while a repetition is on its way; half a one more leaves it room to grow into.
+        let target = self.round_trip.saturating_mul(3).div_floor(2);
+        let codel = Codel { target, interval: self.round_trip.saturating_mul(2) };
+        // TCP above times out, or takes the delay for congestion (HyStart), where a repair makes its round trip twice as
+        // long: early in its slow start, when the line is mostly idle.
+        let copies = Copies { interval: self.round_trip.div_floor(4), most: 1 };
+        let fec = Fec { block: 100, interval: self.round_trip.div_floor(4), repairs: Repairs::Short, ..FEC };
         let bulk = ChannelConfig {
             arq: Some(Arq { transmissions: Some(TRANSMISSIONS) }),
             copies: Some(copies),
-            fec: Some(Fec { repairs: Repairs::Prompt, ..FEC }),
+            fec: Some(fec),
             priority: 1,
-            limit: room,
+            limit: QueueLimit::Bytes(Bytes::new(3 * product)),
             codel: Some(codel),
             ..CHANNEL
         };
         let rules = [expedited, echo[0], echo[1], names].map(|rule| (rule, 0)).into_iter().chain([(bare, 1)]).collect();
         // All at once, what waited for a repair would call up as many ACKs, and these more packets than there is room for.
-        let release = Rate::from_bits_per_second(self.rate.bits_per_second() / 5 * 6);
+        // At twice the line's rate, so that TCP's round trip is back to what it was after as long as the hold took.
+        let release = Rate::from_bits_per_second(2 * self.rate.bits_per_second());
         let layer = SlacpConfig { release_rate: release, ..self.layer(vec![urgent, acks, bulk]) };
         LinkPortConfig { layer, rules, default_channel: 2, most_packet: self.most_packet() }
     }

@@ -328,12 +328,13 @@ pub(crate) const CHANNEL_FEC: &[Field] = &[
         "repairs",
         Shape::Choice(REPAIRS),
         "\"prompt\": as soon as their block is complete; \"spare\": only when data leaves the line idle; \"idle\": the same, \
-         until a loss is known, which is then sent again. Prompt if not given.",
+         until a loss is known, which is then sent again; \"short\": prompt while less than a round trip's worth waits, \
+         else idle. Prompt if not given.",
     ),
 ];
 
 /// When repair frames may take the line.
-pub(crate) const REPAIRS: &[&str] = &["prompt", "spare", "idle"];
+pub(crate) const REPAIRS: &[&str] = &["prompt", "spare", "idle", "short"];
 
 /// CoDel.
 pub(crate) const CODEL: &[Field] = &[

@@ -379,6 +379,7 @@ fn fec(item: &Item<'_>, problems: &mut Problems) -> Option<Fec> {
         fec.repairs = match item.choice(REPAIRS, problems)? {
             "spare" => Repairs::Spare,
             "idle" => Repairs::Idle,
+            "short" => Repairs::Short,
             _ => Repairs::Prompt,
         };
     }

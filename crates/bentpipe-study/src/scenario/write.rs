@@ -165,6 +165,7 @@ fn channel(spec: &ChannelSpec) -> Value {
                     Repairs::Spare => "spare",
                     Repairs::Prompt => "prompt",
                     Repairs::Idle => "idle",
+                    Repairs::Short => "short",
                 }),
             ),
         ])

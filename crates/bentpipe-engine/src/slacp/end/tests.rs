@@ -387,6 +387,29 @@ fn prompt_repairs_shorten_the_hold() {
     assert!(repairs <= 80 * 5, "{repairs}");
 }
 
+/// A queue of more than a round trip keeps the line busy during a repetition, so repair frames wait for the queue's end;
+/// a shorter one gets them at once.
+#[test]
+fn repairs_of_a_long_queue_wait_and_those_of_a_short_one_do_not() {
+    let repairs_before = |packets: &[(Time, u8, u32, u64)], repairs, until| {
+        let fec = Fec { block: 50, interval: MS(200), most_overhead: 0.5, repairs };
+        let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..channel() }]));
+        pair.run(packets, at(60_000), |_, _, _| Fate::Arrives);
+        assert_eq!(pair.delivered.len(), packets.len());
+        pair.line.iter().filter(|(time, frame)| *time < until && matches!(frame, Frame::Repair { .. })).count()
+    };
+    // Two seconds of the line at once: the round trip is known after 500 ms, and the queue is a round trip long until
+    // 1500 ms. Blocks end every 50 ms.
+    let long = bulk(2000);
+    let between = |repairs| repairs_before(&long, repairs, at(1450)) - repairs_before(&long, repairs, at(700));
+    assert_eq!(between(Repairs::Short), 0);
+    assert_eq!(between(Repairs::Idle), 0);
+    assert!(between(Repairs::Prompt) >= 14);
+    // The same at nine tenths of the line's rate: nothing waits.
+    let short: Vec<_> = (0..2000).map(|n| (Time::ZERO + Duration::from_micros(1111 * n), 0, 976, 1)).collect();
+    assert!(repairs_before(&short, Repairs::Short, at(1450)) >= 20);
+}
+
 #[test]
 fn an_outage_is_survived_without_shouting_into_it() {
     let mut pair = Pair::new(&config(vec![channel()]));
@@ -491,7 +514,13 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 
 fn repairs() -> impl Strategy<Value = Option<Fec>> {
     let fec = |repairs| Some(Fec { repairs, ..FEC });
-    prop_oneof![Just(None), Just(fec(Repairs::Spare)), Just(fec(Repairs::Prompt)), Just(fec(Repairs::Idle))]
+    prop_oneof![
+        Just(None),
+        Just(fec(Repairs::Spare)),
+        Just(fec(Repairs::Prompt)),
+        Just(fec(Repairs::Idle)),
+        Just(fec(Repairs::Short))
+    ]
 }
 
 proptest! {

@@ -6,7 +6,7 @@ COUNT ?= 100
 SEED ?= 1
 FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair stp_parse stp_pair slacp_parse slacp_pair mux_parse tunnel_parse gateway_parse
 
-.PHONY: proof demo test check bench bench-gateway validate validate-ns2 validate-explore fuzz goldens docs clean
+.PHONY: proof demo test check bench bench-gateway bench-cost validate validate-ns2 validate-explore fuzz goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it, in a minute; pictures in $(OUT)/demo.
 demo:
@@ -35,6 +35,11 @@ bench:
 bench-gateway:
 	@scripts/setup rust ip nft ping
 	$(CARGO) bench --quiet -p bentpipe-io --bench gateway -- --out $(CURDIR)/bench-gateway.json
+
+# What gateways cost: CPU per byte and per connection, beside the kernel's forwarding and a plain relay; root, a minute.
+bench-cost:
+	@scripts/setup rust ip nft
+	$(CARGO) bench --quiet -p bentpipe-io --bench cost -- --out $(CURDIR)/bench-cost.json
 
 # Agreement with ns-2: the reference table, and the real `ns` again on a sample of it. Built as the tests are, so that CI
 # compiles once less.
@@ -75,4 +80,4 @@ docs:
 
 clean:
 	$(CARGO) clean
-	rm -rf $(OUT) bench.json
+	rm -rf $(OUT) bench.json bench-cost.json

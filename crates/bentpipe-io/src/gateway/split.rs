@@ -13,6 +13,7 @@
 
 mod buffer;
 mod conn;
+mod readings;
 mod sockets;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ use mio::event::Event as Ready;
 use mio::net::TcpListener;
 use mio::{Interest, Token};
 
+use super::readings::Readings;
 use super::shape::{FIRST_TOKEN, Shape, Turn};
 use crate::tunnel::Event;
 use conn::{Conn, Outcome};
@@ -353,6 +355,14 @@ impl SplitShape {
 }
 
 impl Shape for SplitShape {
+    fn name(&self) -> &'static str {
+        "split"
+    }
+
+    fn read(&self, readings: &mut Readings) {
+        self.say(readings);
+    }
+
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         self.reserve = Some(File::open("/dev/null")?);
         self.listen(turn)

@@ -79,7 +79,7 @@ fn run(args: &Run) -> Result<End, Failure> {
             serve(args, &file, tunnel, plan::satellite(&file).for_streams(), shape, plan::reload_split)
         }
         ShapeTable::Link(table) => plan::link(&file, table).and_then(|shape| {
-            serve(args, &file, tunnel, plan::satellite(&file).for_packets(), shape, |_, _| {})
+            serve(args, &file, tunnel, plan::satellite(&file).for_packets(), shape, plan::reload_link)
         }),
     };
     if !args.no_rules {
@@ -94,7 +94,7 @@ fn serve<S: Shape>(
     tunnel: bentpipe_io::tunnel::TunnelConfig,
     link: bentpipe_io::LinkPortConfig,
     shape: S,
-    reload: fn(&mut Box_<S>, &GatewayFile),
+    reload: fn(&mut Box_<S>, &GatewayFile) -> &'static str,
 ) -> Result<End, Failure> {
     let carrier = |now| bentpipe_io::gateway::Carrier::new(tunnel, link, now);
     let made = Box_::new(file.tunnel.listen, carrier, shape);
@@ -123,9 +123,12 @@ fn serve<S: Shape>(
     let ran = gateway.run(|gateway| {
         if wants_reload.swap(false, Ordering::SeqCst) {
             match GatewayFile::load(&args.file) {
-                Ok(file) => reload(gateway, &file),
-                // The old settings stay.
-                Err(errors) => eprintln!("{}", errors.render(false)),
+                Ok(read) => {
+                    let changed = reload(gateway, &read);
+                    let rest = if plan::waits(file, &read) { "; the rest waits for the next start" } else { "" };
+                    eprintln!("reload: {changed}{rest}");
+                }
+                Err(errors) => eprintln!("{}\nreload: the old settings stay", errors.render(false)),
             }
         }
         if let Ok(mut published) = published.lock() {

@@ -1,6 +1,7 @@
 //! `bentpipe gateway` and its files, between hosts in namespaces: what is printed, what goes through, what is left.
 #![cfg(target_os = "linux")]
 
+mod faults;
 mod metrics;
 #[path = "../../../bentpipe-io/tests/linux/namespace.rs"]
 #[allow(dead_code)]

@@ -108,6 +108,11 @@ impl Carrier {
         self.port.as_ref().map_or(0, |port| port.end().waiting(channel))
     }
 
+    /// Packets of which it is not known that they have arrived.
+    pub fn unconfirmed(&self) -> usize {
+        self.port.as_ref().map_or(0, LinkPort::unconfirmed)
+    }
+
     /// The rate that this end was told.
     pub fn rate_told(&self) -> Option<Rate> {
         self.config.layer.rate

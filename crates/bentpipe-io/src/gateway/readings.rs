@@ -2,13 +2,17 @@
 //!
 //! The loop makes the list and hands it over; who renders it does so in a thread of its own.
 
+mod split;
+
 use std::sync::{Arc, Mutex};
 
 use bentpipe_engine::units::Duration;
 
 use super::carrier::CarrierStats;
-use super::run::Gateway;
+use super::run::{Gateway, GatewayStats};
 use super::shape::Shape;
+
+pub(super) use split::Waiting;
 
 /// A value, and what it is in.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,6 +108,30 @@ impl Readings {
         }));
     }
 
+    /// Adds what any gateway's loop counted.
+    pub(super) fn add_loop(&mut self, stats: &GatewayStats) {
+        use Value::{Flag, Micros, Text, Total};
+        let version = Text(Some(env!("CARGO_PKG_VERSION").to_owned()));
+        self.add("", "version", "bentpipe_gateway_build_info", "Which bentpipe this is.", version);
+        let draining = Flag(stats.draining_since.is_some());
+        self.add("", "draining", "bentpipe_gateway_draining", "Whether it only waits for its work to end.", draining);
+        let late = &stats.lateness;
+        let help = "Times that the loop was woken by its timer.";
+        self.add("timers", "wakeups", "bentpipe_gateway_wakeups_total", help, Total(late.count()));
+        for (key, metric, help, span) in [
+            (
+                "median_late_us",
+                "bentpipe_gateway_late_median_seconds",
+                "Half of the timers were not later.",
+                late.median(),
+            ),
+            ("p99_late_us", "bentpipe_gateway_late_p99_seconds", "99 of 100 timers were not later.", late.p99()),
+            ("most_late_us", "bentpipe_gateway_late_most_seconds", "No timer was later.", late.max()),
+        ] {
+            self.add("timers", key, metric, help, Micros(span));
+        }
+    }
+
     /// Adds what the kernel knows of this process.
     ///
     /// # Errors
@@ -170,14 +198,11 @@ fn escaped(text: &str) -> String {
 impl<S: Shape> Gateway<S> {
     /// What there is to say at this moment.
     pub fn readings(&self, name: &str) -> Readings {
-        use Value::{Flag, Level, Micros, Millis, Text, Total};
+        use Value::{Flag, Level, Millis, Text, Total};
         let mut all = Readings::new(name, self.shape().name());
         let (carrier, tunnel, stats) = (self.carrier(), self.carrier().tunnel(), self.stats());
-        let version = Text(Some(env!("CARGO_PKG_VERSION").to_owned()));
-        all.add("", "version", "bentpipe_gateway_build_info", "Which bentpipe this is.", version);
+        all.add_loop(&stats);
         all.add("", "up", "bentpipe_gateway_link_up", "Whether there is a link to the peer.", Flag(carrier.is_up()));
-        let draining = Flag(stats.draining_since.is_some());
-        all.add("", "draining", "bentpipe_gateway_draining", "Whether it only waits for its work to end.", draining);
 
         let peer = Text(tunnel.endpoint().map(|at| at.to_string()));
         all.add("tunnel", "peer", "bentpipe_gateway_peer_info", "Where the peer is.", peer);
@@ -235,21 +260,6 @@ impl<S: Shape> Gateway<S> {
         let help = "The rate that the sender keeps to.";
         all.add("satellite", "used_bytes_per_second", "bentpipe_gateway_rate_used_bytes_per_second", help, used);
 
-        let late = &stats.lateness;
-        let help = "Times that the loop was woken by its timer.";
-        all.add("timers", "wakeups", "bentpipe_gateway_wakeups_total", help, Total(late.count()));
-        for (key, metric, help, span) in [
-            (
-                "median_late_us",
-                "bentpipe_gateway_late_median_seconds",
-                "Half of the timers were not later.",
-                late.median(),
-            ),
-            ("p99_late_us", "bentpipe_gateway_late_p99_seconds", "99 of 100 timers were not later.", late.p99()),
-            ("most_late_us", "bentpipe_gateway_late_most_seconds", "No timer was later.", late.max()),
-        ] {
-            all.add("timers", key, metric, help, Micros(span));
-        }
         self.shape().read(&mut all);
         all
     }

@@ -1,7 +1,7 @@
-//! What the shape says of itself.
+//! What the `split` shape says of itself.
 
-use super::{SplitShape, SplitStats};
-use crate::gateway::readings::{Readings, Value};
+use super::{Readings, Value};
+use crate::gateway::split::SplitStats;
 
 macro_rules! total {
     ($what:literal) => {
@@ -9,19 +9,27 @@ macro_rules! total {
     };
 }
 
-impl SplitShape {
-    pub(super) fn say(&self, readings: &mut Readings) {
+/// Bytes of connections, at this moment.
+pub(in crate::gateway) struct Waiting {
+    /// Of hosts, for the link.
+    pub(in crate::gateway) unsent: u64,
+    /// From the peer, for hosts; and what may.
+    pub(in crate::gateway) held: u64,
+    pub(in crate::gateway) memory: u64,
+}
+
+impl Readings {
+    pub(in crate::gateway) fn add_split(&mut self, stats: &SplitStats, waiting: &Waiting) {
         let SplitStats { accepted, connected, failed, refused, lost_with_link, other_port, malformed, open, mux } =
-            self.stats();
-        let held = self.mux.as_ref().map_or(0, |mux| mux.held());
-        let mut level = |key, metric, help, value| readings.add("split", key, metric, help, Value::Level(value));
+            *stats;
+        let mut level = |key, metric, help, value| self.add("split", key, metric, help, Value::Level(value));
         level("open", "bentpipe_gateway_streams_open", "Connections that are open.", open as u64);
         let help = "Bytes of hosts that wait for the link.";
-        level("unsent_bytes", "bentpipe_gateway_streams_unsent_bytes", help, self.unsent);
+        level("unsent_bytes", "bentpipe_gateway_streams_unsent_bytes", help, waiting.unsent);
         let help = "Bytes from the peer that wait for hosts.";
-        level("held_bytes", "bentpipe_gateway_streams_held_bytes", help, held);
+        level("held_bytes", "bentpipe_gateway_streams_held_bytes", help, waiting.held);
         let help = "Bytes that may wait for hosts.";
-        level("memory_bytes", "bentpipe_gateway_streams_memory_bytes", help, self.config.budget);
+        level("memory_bytes", "bentpipe_gateway_streams_memory_bytes", help, waiting.memory);
         for (key, metric, help, count) in [
             ("accepted", total!("accepted"), "Connections of hosts taken.", accepted),
             ("connected", total!("connected"), "Connections made for the peer.", connected),
@@ -48,7 +56,7 @@ impl SplitShape {
             ("bytes_sent", total!("sent_bytes"), "Bytes of hosts sent to the peer.", mux.bytes_sent),
             ("bytes_received", total!("received_bytes"), "Bytes from the peer for hosts.", mux.bytes_received),
         ] {
-            readings.add("split", key, metric, help, Value::Total(count));
+            self.add("split", key, metric, help, Value::Total(count));
         }
     }
 }

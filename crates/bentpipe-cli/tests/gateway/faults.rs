@@ -87,7 +87,7 @@ fn settings_are_read_again_while_bytes_move() {
     assert_eq!(from(), own, "the gateway's");
     reload(&old.replace("round_trip", "roundtrip"), "reload: the old settings stay");
     let said = pair.said("far");
-    assert!(said.contains("far.toml:10:1") && said.contains("did you mean `round_trip`?"), "{said}");
+    assert!(said.contains("far.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
     drop(pair.connect(at).expect("it connects"));
     assert_eq!(from(), own, "as before");
     reload(&old.replace("8 Mbit/s", "9 Mbit/s"), "the rest waits for the next start");
@@ -99,6 +99,32 @@ fn settings_are_read_again_while_bytes_move() {
     sender.join().expect("all is sent");
     assert!(got == sent, "{} of {} bytes", got.len(), sent.len());
     pair.end();
+}
+
+/// What becomes of new connections without a peer is a setting that holds at once, also while there is none.
+#[test]
+fn a_reload_while_the_peer_is_gone() {
+    let mut pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
+    let at = pair.serve(80, echo);
+    let asked = |pair: &Pair| pair.connect(at).and_then(|mut stream| asks(&mut stream));
+    asked(&pair).expect("through the gateways");
+    pair.gateways[1].0.kill().expect("it runs");
+    until("the peer is given up", || pair.status("near").is_some_and(|s| s["up"] == false));
+    asked(&pair).expect("directly");
+    let path = pair.folder.path().join("near.toml");
+    let old = std::fs::read_to_string(&path).expect("it is there");
+    let reload = |text: &str, count: usize| {
+        std::fs::write(&path, text).expect("a file");
+        pair.gateways[0].signal("HUP");
+        until("it says so", || pair.said("near").matches("reload: ").count() == count);
+    };
+    reload(&old.replace("[split]", "[split]\nwithout_peer = \"refuse\""), 1);
+    until("it refuses", || asked(&pair).is_err());
+    assert_eq!(asked(&pair).expect_err("it is refused").kind(), ErrorKind::ConnectionReset);
+    reload(&old, 2);
+    until("they pass by", || asked(&pair).is_ok());
+    pair.gateways[0].signal("TERM");
+    pair.gateways[0].ends();
 }
 
 /// SIGTERM to both in the middle of a transfer: it ends as it should, new connections are not taken, both exit with 0.

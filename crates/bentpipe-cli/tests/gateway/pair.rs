@@ -132,9 +132,10 @@ impl Pair {
         let metrics = format!("metrics = \"{METRICS}\"");
         let write =
             |name: &str, text| std::fs::write(folder.path().join(format!("{name}.toml")), text).expect("a file");
-        let peer = "peer = \"10.9.0.2:4500\"";
-        write("near", settings("near", &far_key, [&metrics, peer, "capture = [\"lan\"]"], wanted.rate));
-        write("far", settings("far", &near_key, [&metrics, "", ""], wanted.rate));
+        let patience = "keepalive = \"1 s\"\ndead_after = \"5 s\"";
+        let peer = format!("peer = \"10.9.0.2:4500\"\n{patience}");
+        write("near", settings("near", &far_key, [&metrics, &peer, "capture = [\"lan\"]"], wanted.rate));
+        write("far", settings("far", &near_key, [&metrics, patience, ""], wanted.rate));
         let gateways = [(&near, "near"), (&far, "far")]
             .map(|(host, name)| Running::start(host, folder.path(), name, wanted.descriptors));
         let pair = Pair { client, near, far, server, folder, gateways };

@@ -143,3 +143,19 @@ fn keys_are_single() {
         assert!(seen.insert((table, key, label)), "{table}.{key}");
     }
 }
+
+/// Channels are told apart by a label, and each metric's lines stand together.
+#[test]
+fn channels_have_labels() {
+    let channel = |resent| bentpipe_engine::slacp::ChannelStats { resent, ..Default::default() };
+    let stats = CarrierStats { channels: vec![channel(1), channel(20), channel(300)], ..CarrierStats::default() };
+    let mut readings = Readings::new("a", "link");
+    layer_readings(&mut readings, &stats);
+    let samples = strictly(&readings.exposition());
+    let resent: Vec<_> = samples
+        .iter()
+        .filter(|((name, _), _)| name == "bentpipe_gateway_packets_resent_total")
+        .map(|((_, labels), &value)| (labels["channel"].as_str(), value))
+        .collect();
+    assert_eq!(resent, [("0", 1.0), ("1", 20.0), ("2", 300.0)]);
+}

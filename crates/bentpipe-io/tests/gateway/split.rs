@@ -2,7 +2,8 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bentpipe_engine::units;
@@ -267,7 +268,7 @@ fn the_last_bytes_of_a_drained_gateway_arrive() {
     let [near, mut far] = world.split();
     let (asked, is_asked) = std::sync::mpsc::channel();
     let (go, may_go) = std::sync::mpsc::channel::<()>();
-    let may_go = std::sync::Arc::new(std::sync::Mutex::new(may_go));
+    let may_go = Arc::new(std::sync::Mutex::new(may_go));
     let (at, server) = serve(&world.server, SERVER, 1, move |mut stream, _| {
         stream.read_to_end(&mut Vec::new()).expect("no reset");
         asked.send(()).expect("the test waits");
@@ -292,7 +293,9 @@ fn the_last_bytes_of_a_drained_gateway_arrive() {
 /// A small request on an open connection takes a round trip and a few packets' times, also while others fill the link.
 #[test]
 fn requests_do_not_wait_behind_bulk() {
-    let world = World::new(Path { loss: 0.0, ..lossy() }, 12);
+    let mut world = World::new(Path { loss: 0.0, ..lossy() }, 12);
+    // A machine without time for the link in between lets packets pile up before it; so they drain in the end.
+    world.told = world.path.rate / 10 * 8;
     let gateways = world.split();
     let (bulk_at, bulk_server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
@@ -303,10 +306,16 @@ fn requests_do_not_wait_behind_bulk() {
     });
     let mut stream = connect(&world.client, at);
     let mut bulk = connect(&world.client, bulk_at);
-    let sender = std::thread::spawn(move || bulk.write_all(&vec![5; 12_000_000]).expect("the gateway takes it"));
+    let enough = Arc::new(AtomicBool::new(false));
+    let is_enough = enough.clone();
+    let sender = std::thread::spawn(move || {
+        while !is_enough.load(Ordering::Relaxed) {
+            bulk.write_all(&[5; 1 << 16]).expect("the gateway takes it");
+        }
+    });
     // Until slow starts of hosts are over and what may wait does.
     std::thread::sleep(Duration::from_secs(1));
-    let mut took: Vec<Duration> = (0..30)
+    let mut took: Vec<Duration> = (0..40)
         .map(|_| {
             let start = Instant::now();
             stream.write_all(&[7; 100]).expect("it is open");
@@ -314,12 +323,12 @@ fn requests_do_not_wait_behind_bulk() {
             start.elapsed()
         })
         .collect();
-    assert!(!sender.is_finished(), "bulk was there all the while");
+    enough.store(true, Ordering::Relaxed);
     took.sort_unstable();
-    println!("requests beside bulk: median {:?}, worst {:?}", took[15], took[29]);
-    // Two ways of 30 ms; in front of the request eight packets of 0.6 ms in the layer, its own packet and what the line's
-    // clock gives ahead, 5 ms; the rest is for a busy machine.
-    assert!(took[15] < Duration::from_millis(60 + 5 + 5 + 10), "{took:?}");
+    println!("requests beside bulk: a quarter within {:?}, half {:?}, all {:?}", took[10], took[20], took[39]);
+    // Two ways of 30 ms, and eight packets of 0.75 ms before it in the layer; a quarter of all, since a busy machine is
+    // late. Behind what a connection may have waiting, 128 KiB, it would be 65 ms more.
+    assert!(took[10] < Duration::from_millis(60 + 6 + 20), "{took:?}");
     stream.shutdown(Shutdown::Write).expect("it is open");
     server.join().expect("the server ends");
     sender.join().expect("no panic");

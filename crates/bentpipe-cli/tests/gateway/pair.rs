@@ -47,7 +47,7 @@ pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
     /// Starts it with so many descriptors at most; what it says goes into a file beside the settings.
-    fn start(host: &Namespace, folder: &Path, name: &str, descriptors: u32) -> Running {
+    pub(crate) fn start(host: &Namespace, folder: &Path, name: &str, descriptors: u32) -> Running {
         let said = std::fs::File::create(folder.join(format!("{name}.said"))).expect("a file");
         let line = format!("ulimit -n {descriptors} && exec \"$0\" gateway run {name}.toml");
         let child = Command::new("ip")

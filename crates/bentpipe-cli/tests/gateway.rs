@@ -1,11 +1,14 @@
 //! `bentpipe gateway` and its files, between hosts in namespaces: what is printed, what goes through, what is left.
 #![cfg(target_os = "linux")]
 
+#[path = "gateway/faults.rs"]
 mod faults;
+#[path = "gateway/metrics.rs"]
 mod metrics;
-#[path = "../../../bentpipe-io/tests/linux/namespace.rs"]
+#[path = "../../bentpipe-io/tests/linux/namespace.rs"]
 #[allow(dead_code)]
 mod namespace;
+#[path = "gateway/pair.rs"]
 mod pair;
 
 use std::io::{Read, Write};

@@ -37,7 +37,7 @@ Exit codes:
   0 done   1 a run or a file failed   2 wrong usage or scenario   130 interrupted
   `shell` and `emulate` with a command: the command's";
 
-/// Simulate data transfer over satellite links.
+/// Simulate, emulate and accelerate data transfer over satellite links.
 #[derive(Debug, Parser)]
 #[command(name = "bentpipe", version, styles = STYLES, after_help = MORE, disable_help_subcommand = true)]
 #[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]

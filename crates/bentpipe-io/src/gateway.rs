@@ -7,24 +7,29 @@
 //! One thread and one loop: sockets, the TUN device and a timer wake it, the machines say what is to be done.
 //!
 //! Reading order: [`Satellite`] what is known of the link; [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
-//! [`LinkShape`], [`SplitShape`]; [`Gateway`] the loop; `udp` and `timer` its doors; [`Rules`] what the kernel has to know.
+//! [`LinkShape`], [`SplitShape`]; [`Gateway`] the loop; `udp` and `timer` its doors; [`Rules`] what the kernel has to know;
+//! [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
 
 mod carrier;
 mod control;
 mod link;
+mod readings;
 mod rules;
 mod run;
 mod satellite;
+mod scrape;
 mod shape;
 mod split;
 mod timer;
 mod udp;
 
 pub use carrier::{Carried, Carrier, CarrierStats, line_overhead, most_packet};
-pub use control::{Control, Said, ask};
+pub use control::{Control, ask};
 pub use link::LinkShape;
+pub use readings::{Published, Reading, Readings, Value};
 pub use rules::Rules;
 pub use run::{Gateway, GatewayStats, Stop};
 pub use satellite::Satellite;
+pub use scrape::Scrape;
 pub use shape::{Shape, Turn};
 pub use split::{ClientAddress, Fallback, SplitConfig, SplitShape, SplitStats};

@@ -128,6 +128,11 @@ impl LinkPort {
         (self.most_packet + 1 + (DATA_HEADER + PROTECTED_HEADER) as usize).max(276)
     }
 
+    /// Packets of ours of which it is not known that they have arrived, or never will.
+    pub fn unconfirmed(&self) -> usize {
+        self.given.len()
+    }
+
     /// Packets and symbols that are held at this moment.
     pub fn held(&self) -> usize {
         let outgoing: usize = self.outgoing.iter().map(Outgoing::len).sum();

@@ -25,6 +25,8 @@ pub struct GatewayFile {
     pub shape: ShapeTable,
     /// Where status is asked for.
     pub control: PathBuf,
+    /// Where Prometheus scrapes.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// `[tunnel]`

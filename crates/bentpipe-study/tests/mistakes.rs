@@ -112,6 +112,8 @@ fn every_rule_refuses() {
         ("links.sat.delay", "0.5 ns"),
         ("links.sat.rate", "0 bit/s"),
         ("links.sat.rate", "fast"),
+        ("links.sat.rate_trace", "[5]"),
+        ("links.sat.rate_trace", "true"),
         ("links.sat.name", ""),
         ("links.sat.name", "a.b"),
         ("links.sat.between", "[\"A\", \"A\"]"),

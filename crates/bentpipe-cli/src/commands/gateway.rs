@@ -6,10 +6,10 @@ mod status;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use bentpipe_io::gateway::{Control, Gateway as Box_, Said, Shape, Stop, ask};
+use bentpipe_io::gateway::{Control, Gateway as Box_, Published, Readings, Scrape, Shape, Stop, ask};
 use bentpipe_io::tunnel::PrivateKey;
 use bentpipe_study::gateway::{GatewayFile, ShapeTable};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -76,10 +76,10 @@ fn run(args: &Run) -> Result<End, Failure> {
     let done = match &file.shape {
         ShapeTable::Split(table) => {
             let shape = plan::split(&file, table);
-            serve(args, &file, tunnel, plan::satellite(&file).for_streams(), shape, status::split, plan::reload_split)
+            serve(args, &file, tunnel, plan::satellite(&file).for_streams(), shape, plan::reload_split)
         }
         ShapeTable::Link(table) => plan::link(&file, table).and_then(|shape| {
-            serve(args, &file, tunnel, plan::satellite(&file).for_packets(), shape, status::link, |_, _| {})
+            serve(args, &file, tunnel, plan::satellite(&file).for_packets(), shape, plan::reload_link)
         }),
     };
     if !args.no_rules {
@@ -94,29 +94,45 @@ fn serve<S: Shape>(
     tunnel: bentpipe_io::tunnel::TunnelConfig,
     link: bentpipe_io::LinkPortConfig,
     shape: S,
-    status: fn(&str, &Box_<S>) -> String,
-    reload: fn(&mut Box_<S>, &GatewayFile),
+    reload: fn(&mut Box_<S>, &GatewayFile) -> &'static str,
 ) -> Result<End, Failure> {
     let carrier = |now| bentpipe_io::gateway::Carrier::new(tunnel, link, now);
     let made = Box_::new(file.tunnel.listen, carrier, shape);
     let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
+    let metrics =
+        file.metrics.map(|at| Scrape::bind(at).map_err(|error| Failure::broken(format!("metrics at {at}: {error}"))));
+    let metrics = metrics.transpose()?;
     // Privileges are a thread's own: those that are begun from here on have no more.
     give_up_privileges()?;
-    let said = Said::default();
-    let control = Control::serve(&file.control, said.clone());
+    let published = Published::new(Mutex::new(Arc::new(gateway.readings(&file.name))));
+    let now = move |published: &Published| {
+        let mut readings = published.lock().map(|readings| Readings::clone(&readings)).unwrap_or_default();
+        // Without /proc there is less to say.
+        let _ = readings.add_process();
+        readings
+    };
+    let source = published.clone();
+    let control = Control::serve(&file.control, move || status::json(&now(&source)));
     let control = control.map_err(|error| Failure::broken(format!("{}: {error}", file.control.display())))?;
+    if let Some(metrics) = metrics {
+        let source = published.clone();
+        metrics.serve(move || now(&source).exposition()).map_err(Failure::broken)?;
+    }
     let wants_reload = heed_signals(gateway.stop())?;
     let name = file.name.clone();
     let ran = gateway.run(|gateway| {
         if wants_reload.swap(false, Ordering::SeqCst) {
             match GatewayFile::load(&args.file) {
-                Ok(file) => reload(gateway, &file),
-                // The old settings stay.
-                Err(errors) => eprintln!("{}", errors.render(false)),
+                Ok(read) => {
+                    let changed = reload(gateway, &read);
+                    let rest = if plan::waits(file, &read) { "; the rest waits for the next start" } else { "" };
+                    eprintln!("reload: {changed}{rest}");
+                }
+                Err(errors) => eprintln!("{}\nreload: the old settings stay", errors.render(false)),
             }
         }
-        if let Ok(mut said) = said.lock() {
-            *said = status(&name, gateway);
+        if let Ok(mut published) = published.lock() {
+            *published = Arc::new(gateway.readings(&name));
         }
     });
     drop(control);

@@ -62,6 +62,35 @@ fn a_round_trip_takes_what_the_links_say() {
     assert_eq!(summary["kept_up"], true, "{summary}");
 }
 
+/// 1500 bytes each 50 ms, whenever that is on the emulator's clock: of ten datagrams two go at a time.
+#[test]
+fn a_trace_sets_the_pace() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link("forward.rate_trace = [50]"));
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let (near, far) = (a.inside(|| bound(a.v4.into())), b.inside(|| bound(b.v4.into())));
+    let to = far.local_addr().expect("bound");
+    for _ in 0..10 {
+        near.send_to(&[0; 722], to).expect("a route");
+    }
+    let mut came = Vec::new();
+    for _ in 0..10 {
+        far.recv(&mut [0; 1000]).expect("it comes");
+        came.push(Instant::now());
+    }
+    // 750 bytes with their headers. Wake-ups are late by less than 10 ms on a busy machine.
+    let millis = |from: usize, to: usize| (came[to] - came[from]).as_secs_f64() * 1e3;
+    for n in 0..8 {
+        assert!(millis(n, n + 2) > 40.0, "{n}: three within {} ms", millis(n, n + 2));
+    }
+    // Five opportunities, or six where one came while the first was sent.
+    assert!((190.0..260.0).contains(&millis(0, 9)), "{} ms", millis(0, 9));
+    emulation.stop();
+}
+
 #[test]
 fn listed_packets_are_lost_and_no_others() {
     if !possible() {

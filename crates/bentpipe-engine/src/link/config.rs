@@ -1,5 +1,8 @@
 //! What a link can be made of.
 
+use std::sync::Arc;
+
+use super::opportunities::RateTrace;
 use crate::units::{Bytes, Duration, Probability, Rate};
 
 /// How much may wait, the packet in transmission not counted.
@@ -174,8 +177,10 @@ impl CellConfig {
 /// A link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Line rate; `None` takes no time to transmit.
+    /// Line rate; `None` takes no time to transmit. Where there is a trace, its mean.
     pub rate: Option<Rate>,
+    /// What the line carries when, where that is recorded.
+    pub rate_trace: Option<Arc<RateTrace>>,
     /// Propagation delay.
     pub delay: Duration,
     /// Bytes that the link's own header adds to each packet on the line.
@@ -200,10 +205,16 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
+    /// A clean link with an unlimited queue whose line follows a trace.
+    pub fn following(trace: Arc<RateTrace>, delay: Duration) -> Self {
+        LinkConfig { rate_trace: Some(trace.clone()), ..LinkConfig::clean(Some(trace.mean()), delay) }
+    }
+
     /// A clean link with an unlimited queue.
     pub fn clean(rate: Option<Rate>, delay: Duration) -> Self {
         LinkConfig {
             rate,
+            rate_trace: None,
             delay,
             header: 0,
             queue: QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail },

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use super::channel::{Channel, ChannelState};
 use super::config::{Discipline, LinkConfig, LossConfig, QueueLimit};
+use super::opportunities::Opportunities;
 use super::queue::Red;
 use super::sequence::PacketSequence;
 use crate::machine::{Context, Machine, Step};
@@ -80,6 +81,24 @@ struct InFlight<P> {
     packet: P,
 }
 
+/// How long packets take. A trace lies behind a pointer: the others are what all packets of most runs pass.
+#[derive(Clone, Debug)]
+enum Line {
+    Instant,
+    Clock(TransmitClock),
+    Trace(Box<Opportunities>),
+}
+
+impl Line {
+    fn of(config: &LinkConfig) -> Line {
+        match (&config.rate_trace, config.rate) {
+            (Some(trace), _) => Line::Trace(Box::new(Opportunities::new(trace.clone()))),
+            (None, Some(rate)) => Line::Clock(TransmitClock::new(rate)),
+            (None, None) => Line::Instant,
+        }
+    }
+}
+
 /// What the sky does to packets, where it does anything.
 #[derive(Clone, Debug)]
 pub(super) struct Sky {
@@ -101,7 +120,7 @@ pub(super) struct Sky {
 /// A unidirectional link.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    clock: Option<TransmitClock>,
+    line: Line,
     delay: Duration,
     header: u32,
     limit: QueueLimit,
@@ -131,7 +150,7 @@ impl<P: Wire> Link<P> {
             Discipline::Red(red) => Some(Red::new(red, config.rate, Stream::named(seed, &format!("{name}/red")))),
         };
         Link {
-            clock: config.rate.map(TransmitClock::new),
+            line: Line::of(config),
             delay: config.delay,
             header: config.header,
             limit: config.queue.limit,
@@ -194,8 +213,12 @@ impl<P: Wire> Link<P> {
             cx.emit(|| Event::Dropped { reason });
             return false;
         }
-        let start = self.busy_until.max(cx.now);
-        let transmission = self.clock.as_mut().map_or(Duration::ZERO, |clock| clock.transmit(length + self.header));
+        let free = self.busy_until.max(cx.now);
+        let (start, transmission) = match &mut self.line {
+            Line::Clock(clock) => (free, clock.transmit(length + self.header)),
+            Line::Instant => (free, Duration::ZERO),
+            Line::Trace(trace) => trace.transmit(cx.now, length + self.header),
+        };
         self.busy_until = start + transmission;
         let mut arrives = self.busy_until + self.delay;
         let mut lost = false;

@@ -1,7 +1,8 @@
 //! A link: queue, serializer, propagation delay, channel.
 //!
 //! Reading order: [`config`](LinkConfig) says what can be built, [`queue`](Red) admits, [`channel`](Channel) is the
-//! state of the sky over time, `sequence` loses packets by their order, [`Link`] puts them in a row. Two kin:
+//! state of the sky over time, `sequence` loses packets by their order, [`RateTrace`] is a rate that a
+//! record gives, [`Link`] puts them in a row. Two kin:
 //! [`CellPort`] sends packets cell by cell, [`Server`] works on one after the other. Generic over the packet: all a
 //! link must know of one is its length on the line.
 
@@ -11,6 +12,7 @@ mod config;
 #[allow(clippy::module_inception)]
 mod link;
 pub mod modulation;
+mod opportunities;
 mod queue;
 mod sequence;
 mod server;
@@ -22,5 +24,6 @@ pub use config::{
     QueueLimit, RedConfig, Sharing,
 };
 pub use link::{Arrival, Link, LinkCounters, Outcome, Wire};
+pub use opportunities::{BadTrace, RateTrace};
 pub use queue::Red;
 pub use server::Server;

@@ -148,6 +148,7 @@ fn the_simulators_losses_packet_for_packet() {
         "forward.drop_list = [0, 3, 4, 117]",
         "forward.queue = { limit = \"20 packets\", discipline = \"red\" }",
         "framing = \"aal5\"",
+        "forward.rate_trace = [3, 10, 12, 12, 40]\nforward.queue = \"20 packets\"",
     ];
     for kind in kinds {
         // Twice the line's rate for the queue's sake, except where nothing waits in the link.

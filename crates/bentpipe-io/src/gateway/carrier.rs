@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::{ChannelStats, Stats};
-use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::EmitError;
 use bentpipe_engine::{Context, NoProbe, Step};
 
@@ -49,11 +49,11 @@ pub enum Carried {
 /// What an end counted over all links that it had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarrierStats {
-    /// The layer, channels added up.
-    pub layer: ChannelStats,
+    /// The layer, by channel.
+    pub channels: Vec<ChannelStats>,
     /// Frames sent, and their bytes.
     pub frames: u64,
-    /// Bytes of them, without what carries them.
+    /// Bytes of them, with what carries them.
     pub frame_bytes: u64,
     /// The round trip of the link that is there.
     pub srtt: Option<Duration>,
@@ -61,6 +61,8 @@ pub struct CarrierStats {
     pub no_link: u64,
     /// Frames refused on arrival.
     pub refused: u64,
+    /// Bytes of packets from the far end.
+    pub received_bytes: u64,
 }
 
 /// One end.
@@ -84,11 +86,14 @@ impl Carrier {
     pub fn new(tunnel: TunnelConfig, link: LinkPortConfig, now: Time) -> Self {
         Carrier {
             tunnel: Tunnel::new(tunnel, now),
+            past: CarrierStats {
+                channels: vec![ChannelStats::default(); link.layer.channels.len()],
+                ..CarrierStats::default()
+            },
             config: link,
             port: None,
             events: VecDeque::new(),
             frame: vec![0; 1 << 16].into(),
-            past: CarrierStats::default(),
         }
     }
 
@@ -105,6 +110,21 @@ impl Carrier {
     /// Packets of a channel that wait for their first transmission.
     pub fn waiting(&self, channel: u8) -> usize {
         self.port.as_ref().map_or(0, |port| port.end().waiting(channel))
+    }
+
+    /// Packets of which it is not known that they have arrived.
+    pub fn unconfirmed(&self) -> usize {
+        self.port.as_ref().map_or(0, LinkPort::unconfirmed)
+    }
+
+    /// The rate that this end was told.
+    pub fn rate_told(&self) -> Option<Rate> {
+        self.config.layer.rate
+    }
+
+    /// The rate that it keeps to; without a link, none.
+    pub fn rate_used(&self) -> Option<Rate> {
+        self.port.as_ref().and_then(|port| port.end().rate())
     }
 
     /// What has been counted so far.
@@ -185,6 +205,7 @@ impl Carrier {
                 Step::Wait(until) => return Step::Wait(Time::earliest(tunnel, until)),
                 Step::Do(Emitted::Packet(length)) => {
                     out[..length].copy_from_slice(&self.frame[..length]);
+                    self.past.received_bytes += length as u64;
                     return Step::Do(Carried::Packet(length));
                 }
                 Step::Do(Emitted::Frame(length)) => {
@@ -201,8 +222,7 @@ impl Carrier {
 
 fn add(sum: &mut CarrierStats, port: &LinkPort) {
     let stats: Stats = port.layer_stats();
-    for channel in &stats.channels {
-        let layer = &mut sum.layer;
+    for (layer, channel) in sum.channels.iter_mut().zip(&stats.channels) {
         for (sum, more) in [
             (&mut layer.packets, channel.packets),
             (&mut layer.dropped_full, channel.dropped_full),

@@ -4,10 +4,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
-/// What is said to whoever asks.
-pub type Said = Arc<Mutex<String>>;
+use super::scrape::PAUSE;
 
 /// The socket; gone when it is dropped.
 #[derive(Debug)]
@@ -16,12 +14,12 @@ pub struct Control {
 }
 
 impl Control {
-    /// Begins to answer at `path` with what `said` holds at the moment of each question. What an earlier gateway left
+    /// Begins to answer at `path` with what `say` says at the moment of each question. What an earlier gateway left
     /// there is replaced; one that answers is not.
     ///
     /// # Errors
     /// The system's; [`io::ErrorKind::AddrInUse`] where another gateway answers there.
-    pub fn serve(path: &Path, said: Said) -> io::Result<Control> {
+    pub fn serve(path: &Path, say: impl Fn() -> String + Send + 'static) -> io::Result<Control> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
@@ -36,12 +34,15 @@ impl Control {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
         std::thread::Builder::new().name("status".into()).spawn(move || {
             for stream in listener.incoming() {
-                let text = said.lock().map(|text| text.clone()).unwrap_or_default();
+                let Ok(mut stream) = stream else {
+                    // Without descriptors the question stays, and would be asked again at once.
+                    std::thread::sleep(PAUSE);
+                    continue;
+                };
                 // Whoever asks and does not listen gets nothing.
-                let _ = stream.and_then(|mut stream| {
-                    stream.set_write_timeout(Some(std::time::Duration::from_secs(1)))?;
-                    stream.write_all(text.as_bytes())
-                });
+                let _ = stream
+                    .set_write_timeout(Some(std::time::Duration::from_secs(1)))
+                    .and_then(|()| stream.write_all(say().as_bytes()));
             }
         })?;
         Ok(Control { path: path.to_owned() })

@@ -7,6 +7,7 @@ use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
 
+use super::readings::{Readings, Value};
 use super::shape::{FIRST_TOKEN, Shape, Turn};
 use crate::tun::Tun;
 use crate::tunnel::Event;
@@ -43,6 +44,18 @@ impl LinkShape {
 }
 
 impl Shape for LinkShape {
+    fn name(&self) -> &'static str {
+        "link"
+    }
+
+    fn read(&self, readings: &mut Readings) {
+        let help = "Packets from the peer for which the host had no room.";
+        let refused = Value::Total(self.refused_by_host);
+        readings.add("link", "refused_by_host", "bentpipe_gateway_packets_refused_by_host_total", help, refused);
+        let help = "Packets of the host that no frame has room for.";
+        readings.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(self.too_long));
+    }
+
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         let fd = self.tun.as_fd().as_raw_fd();
         turn.registry.register(&mut SourceFd(&fd), Token(FIRST_TOKEN), Interest::READABLE)

@@ -7,6 +7,7 @@ use mio::event::Event as Ready;
 use mio::{Registry, Token};
 
 use super::carrier::Carrier;
+use super::readings::Readings;
 use crate::tunnel::Event;
 
 /// The loop's own tokens lie below this one; a shape's from here on.
@@ -25,6 +26,12 @@ pub struct Turn<'a> {
 
 /// One of the shapes. Errors are those that the gateway cannot go on with.
 pub trait Shape {
+    /// Its name, in status and metrics.
+    fn name(&self) -> &'static str;
+
+    /// Says what it counted.
+    fn read(&self, readings: &mut Readings);
+
     /// Registers what is there from the start.
     ///
     /// # Errors

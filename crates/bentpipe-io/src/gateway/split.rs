@@ -22,12 +22,16 @@ use std::net::SocketAddr;
 
 use bentpipe_engine::mux::{Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
 use bentpipe_engine::probe::Who;
+use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::mux as wire;
 use bentpipe_engine::{Context, Machine, NoProbe, Step};
 use mio::event::Event as Ready;
 use mio::net::TcpListener;
 use mio::{Interest, Token};
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
 
+use super::readings::{Readings, Waiting};
 use super::shape::{FIRST_TOKEN, Shape, Turn};
 use crate::tunnel::Event;
 use conn::{Conn, Outcome};
@@ -98,6 +102,13 @@ const ROOM: usize = 8;
 /// Connections accepted before others have their turn.
 const ACCEPTS: usize = 64;
 
+/// Descriptors that connections leave to others: sockets, epoll, timers, and whoever asks how it is. The loop itself has
+/// some ten, scrapers eight.
+const KEPT: usize = 32;
+
+/// Besides some round trips, how long a gateway that drains waits for word that its last bytes have come.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// The shape.
 #[derive(Debug)]
 pub struct SplitShape {
@@ -110,6 +121,12 @@ pub struct SplitShape {
     /// Bytes that connections hold for the link.
     unsent: u64,
     draining: bool,
+    /// When the last connection was over, while draining.
+    done_at: Option<Time>,
+    /// Settings have changed that say whether to listen.
+    listens_otherwise: bool,
+    /// Connections for which there are descriptors.
+    most_conns: usize,
     /// A descriptor to be given up when there are none left, so that a connection can be taken and refused.
     reserve: Option<File>,
     scratch: Box<[u8]>,
@@ -129,6 +146,9 @@ impl SplitShape {
             conns: BTreeMap::new(),
             unsent: 0,
             draining: false,
+            done_at: None,
+            listens_otherwise: false,
+            most_conns: 0,
             reserve: None,
             scratch: vec![0; sockets::READ].into(),
             packet: vec![0; 1 << 16].into(),
@@ -150,6 +170,7 @@ impl SplitShape {
     pub fn reconfigure(&mut self, config: &SplitConfig) {
         self.config.client_address = config.client_address;
         self.config.fallback = config.fallback;
+        self.listens_otherwise = true;
     }
 
     /// Settings as they are.
@@ -225,7 +246,8 @@ impl SplitShape {
 
     fn take_in(&mut self, turn: &mut Turn<'_>, socket: mio::net::TcpStream, source: SocketAddr) {
         let destination = socket.local_addr().ok().filter(|&at| !self.is_own(at));
-        let stream = destination.filter(|_| turn.carrier.is_up()).and_then(|destination| {
+        let has_room = self.conns.len() < self.most_conns;
+        let stream = destination.filter(|_| has_room && turn.carrier.is_up()).and_then(|destination| {
             let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
             self.mux.as_mut()?.open(Route { source: canonical(source), destination: canonical(destination) })
         });
@@ -258,7 +280,10 @@ impl SplitShape {
 
     /// The other box has opened a stream.
     fn connect(&mut self, turn: &Turn<'_>, stream: StreamId, route: Route) {
-        let (made, other_port) = sockets::connect(route, self.config.client_address);
+        let (made, other_port) = match self.conns.len() < self.most_conns {
+            true => sockets::connect(route, self.config.client_address),
+            false => (Err(Errno::EMFILE.into()), false),
+        };
         self.stats.other_port += u64::from(other_port);
         let registered = made.and_then(|socket| {
             let mut conn = Conn::connecting(socket);
@@ -353,8 +378,20 @@ impl SplitShape {
 }
 
 impl Shape for SplitShape {
+    fn name(&self) -> &'static str {
+        "split"
+    }
+
+    fn read(&self, readings: &mut Readings) {
+        let held = self.mux.as_ref().map_or(0, Mux::held);
+        let waiting = Waiting { unsent: self.unsent, held, memory: self.config.budget };
+        readings.add_split(&self.stats(), &waiting);
+    }
+
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         self.reserve = Some(File::open("/dev/null")?);
+        let descriptors = getrlimit(Resource::RLIMIT_NOFILE)?.0;
+        self.most_conns = usize::try_from(descriptors).unwrap_or(usize::MAX).saturating_sub(KEPT).max(1);
         self.listen(turn)
     }
 
@@ -400,6 +437,9 @@ impl Shape for SplitShape {
     }
 
     fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {
+        if std::mem::take(&mut self.listens_otherwise) {
+            self.listen(turn)?;
+        }
         for n in 0..self.listeners.len() {
             if self.may_accept[n] {
                 self.accept(turn, n)?;
@@ -437,7 +477,16 @@ impl Shape for SplitShape {
             self.listen(turn)?;
             self.give(turn, Input::Drain);
         }
-        Ok(self.conns.is_empty())
+        if !self.conns.is_empty() {
+            self.done_at = None;
+            return Ok(false);
+        }
+        // The last bytes may have been lost on their way, and nobody else can repeat them; a peer that ends as well may
+        // not say any more that they have come.
+        let done_at = *self.done_at.get_or_insert(turn.now);
+        let round_trip = turn.carrier.stats().srtt.unwrap_or_default();
+        let patience = LAST_WORDS + round_trip.saturating_mul(4);
+        Ok(turn.carrier.unconfirmed() == 0 || turn.now.saturating_since(done_at) > patience)
     }
 }
 

@@ -129,14 +129,34 @@ pub struct Tunnel {
     is_up: bool,
     /// The greatest clock of a first message.
     clock: u64,
-    /// Handshakes that may be answered, and since when that is so.
-    tokens: (u32, Time),
+    /// Handshakes that may be answered: to where the peer was heard last, and to anywhere else.
+    tokens: [Bucket; 2],
     unknown_at: Time,
     /// Datagrams that wait to go: a response, an answer to unknown data.
     replies: Vec<(SocketAddr, Vec<u8>)>,
     heard_at: Time,
     sent_at: Time,
     stats: TunnelStats,
+}
+
+/// Handshakes that may be answered, and since when that is so.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    tokens: u32,
+    since: Time,
+}
+
+impl Bucket {
+    fn take(&mut self, now: Time) -> bool {
+        let fresh = now.saturating_since(self.since).as_nanos() / REFILL.as_nanos();
+        if fresh > 0 {
+            self.tokens = self.tokens.saturating_add(fresh.min(BURST.into()) as u32).min(BURST);
+            self.since = now;
+        }
+        let may = self.tokens > 0;
+        self.tokens -= u32::from(may);
+        may
+    }
 }
 
 fn draw() -> u64 {
@@ -165,7 +185,7 @@ impl Tunnel {
             bound: None,
             is_up: false,
             clock: 0,
-            tokens: (BURST, now),
+            tokens: [Bucket { tokens: BURST, since: now }; 2],
             unknown_at: now,
             replies: Vec::new(),
             heard_at: now,
@@ -312,7 +332,9 @@ impl Tunnel {
     }
 
     fn on_init(&mut self, now: Time, from: SocketAddr, sender: u32, datagram: &[u8]) -> Option<()> {
-        if !self.may_answer(now) {
+        // Whoever knows our public key can use up what strangers have, and not what the peer has at its old address.
+        let is_stranger = self.endpoint.is_none_or(|at| at.ip() != from.ip());
+        if !self.tokens[usize::from(is_stranger)].take(now) {
             self.stats.throttled += 1;
             return Some(());
         }
@@ -341,18 +363,6 @@ impl Tunnel {
         self.answered = Some(Answered { session, theirs, anew });
         self.replies.push((from, reply));
         Some(())
-    }
-
-    fn may_answer(&mut self, now: Time) -> bool {
-        let (tokens, since) = &mut self.tokens;
-        let fresh = now.saturating_since(*since).as_nanos() / REFILL.as_nanos();
-        if fresh > 0 {
-            *tokens = tokens.saturating_add(fresh.min(BURST.into()) as u32).min(BURST);
-            *since = now;
-        }
-        let may = *tokens > 0;
-        *tokens -= u32::from(may);
-        may
     }
 
     fn on_response(

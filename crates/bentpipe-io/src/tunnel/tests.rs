@@ -192,6 +192,37 @@ fn a_flood_of_handshakes_is_answered_so_often() {
     assert_eq!(world.ends[1].stats().refused, 1);
 }
 
+/// A peer that begins anew where it was is answered while others flood; what comes in its name is limited, too.
+#[test]
+fn a_flood_of_strangers_does_not_keep_the_peer_out() {
+    let mut world = World::new();
+    world.run(Duration::from_secs(1));
+    assert_eq!(world.ends[1].endpoint(), Some(address(1)));
+    let first = |world: &World, private: &PrivateKey, wall| {
+        let mut out = [0; 1500];
+        let mut end = Tunnel::new(config(private, &world.keys[1], Some(address(2))), world.now);
+        let Step::Do(Todo::Send(sealed)) = end.poll(world.now, wall, &mut out) else { panic!("it begins") };
+        out[..sealed.len].to_vec()
+    };
+    let stranger = PrivateKey::generate();
+    for wall in 1..=100 {
+        let datagram = first(&world, &stranger, wall);
+        world.bring(1, address(3), &datagram);
+    }
+    assert_eq!(world.ends[1].stats().throttled, 80);
+    let datagram = first(&world, &world.keys[0].clone(), u64::MAX);
+    world.bring(1, address(1), &datagram);
+    let mut out = [0; 1500];
+    let answered =
+        matches!(world.ends[1].poll(world.now, 1, &mut out), Step::Do(Todo::Send(to)) if to.to == address(1));
+    assert!(answered && world.ends[1].stats().throttled == 80);
+    for wall in 1..=100 {
+        let datagram = first(&world, &stranger, wall);
+        world.bring(1, address(1), &datagram);
+    }
+    assert_eq!(world.ends[1].stats().throttled, 80 + 81);
+}
+
 #[test]
 fn keys_are_renewed_and_the_link_goes_on() {
     let mut world = World::new();

@@ -11,6 +11,7 @@ pub(super) const FILE: &[Field] = &[
     field("split", Shape::Table(SPLIT), "TCP connections end here and go on from the peer."),
     field("link", Shape::Table(LINK), "IP packets, by a TUN device."),
     field("control", Shape::Text, "Where status is asked for; /run/bentpipe/NAME.sock if not given."),
+    field("metrics", Shape::Text, "Address and TCP port that Prometheus scrapes; nobody can if not given."),
 ];
 
 pub(super) const TUNNEL: &[Field] = &[

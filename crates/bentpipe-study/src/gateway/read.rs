@@ -60,7 +60,12 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
         Some(item) => Some(beside.join(item.text(problems)?)),
         None => name.as_ref().map(|name| PathBuf::from(format!("/run/bentpipe/{name}.sock"))),
     };
-    Some(GatewayFile { name: name?, tunnel: tunnel?, satellite: satellite?, shape: shape?, control: control? })
+    let metrics = match view.get("metrics") {
+        Some(item) => Some(parsed(&item, "an address and a port such as \"127.0.0.1:9179\"", problems)?),
+        None => None,
+    };
+    let (tunnel, satellite, shape) = (tunnel?, satellite?, shape?);
+    Some(GatewayFile { name: name?, tunnel, satellite, shape, control: control?, metrics })
 }
 
 /// A name that can be a file's and an interface's.

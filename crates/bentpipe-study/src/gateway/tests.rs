@@ -30,13 +30,15 @@ fn defaults_and_what_is_given() {
     assert_eq!(file.tunnel.listen, ([0, 0, 0, 0], 4500).into());
     assert_eq!((file.tunnel.mtu, file.tunnel.dead_after), (1500, Duration::from_secs(15)));
     assert_eq!(file.control, Path::new("/run/bentpipe/terminal.sock"));
-    assert_eq!(file.satellite.reordering, 3);
+    assert_eq!((file.satellite.reordering, file.metrics), (3, None));
     let ShapeTable::Split(split) = file.shape else { panic!("{file:?}") };
     assert_eq!((split.capture, split.ports, split.port), (vec!["lan0".to_owned()], vec![80, 443], 4000));
     assert!(split.keep_client_address && split.direct_without_peer);
     let link = SPLIT.split("[split]").next().expect("before it").to_owned()
         + "[link]\naddresses = [\"10.8.0.1/24\", \"fd08::1/64\"]\n";
+    let link = link.replace("[tunnel]", "metrics = \"127.0.0.1:9179\"\n[tunnel]");
     let file = GatewayFile::parse(&link, "gateway.toml").expect("it is right");
+    assert_eq!(file.metrics, Some(([127, 0, 0, 1], 9179).into()));
     let ShapeTable::Link(link) = file.shape else { panic!("{file:?}") };
     assert_eq!(link.addresses, [([10, 8, 0, 1].into(), 24), ([0xfd08, 0, 0, 0, 0, 0, 0, 1].into(), 64)]);
 }
@@ -73,6 +75,7 @@ fn mistakes_of_each_kind() {
         ("peer = ", "mtu = \"900 B\"\npeer = ", "an MTU cannot be 900 B"),
         ("ports = ", "memory = \"1 MB\"\nports = ", "less than one connection needs"),
         ("ports = ", "client_address = \"keeep\"\nports = ", "cannot be \"keeep\""),
+        ("[tunnel]", "metrics = \"localhost\"\n[tunnel]", "`metrics` cannot be \"localhost\""),
         ("[split]", "[slpit]", "has no key `slpit`"),
     ] {
         assert!(SPLIT.contains(from), "{from}");

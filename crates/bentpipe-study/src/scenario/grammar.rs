@@ -1,5 +1,7 @@
 //! The keys of the language.
 
+use bentpipe_engine::link::RateTrace;
+
 use super::quantity::{CELLS, DECIBELS};
 use super::shape::{Counted, Field, Shape};
 
@@ -60,6 +62,7 @@ pub(crate) const LINK: &[Field] = &[
     DIRECTION[9],
     DIRECTION[10],
     DIRECTION[11],
+    DIRECTION[12],
 ];
 
 /// A node.
@@ -103,6 +106,12 @@ pub(crate) const ATM: &[Field] = &[
 /// What one direction of a link is made of.
 pub(crate) const DIRECTION: &[Field] = &[
     field("rate", Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]), "Line rate."),
+    field(
+        "rate_trace",
+        RATE_TRACE,
+        "Instead of `rate`: a packet-delivery trace of mahimahi, a file beside the scenario whose lines are the milliseconds \
+         at which 1500 B pass, or these in a list. It repeats after its last line.",
+    ),
     field("delay", Shape::DURATION, "Propagation delay, one way."),
     field(
         "queue",
@@ -141,6 +150,10 @@ pub(crate) const DIRECTION: &[Field] = &[
     ),
     field("atm", Shape::Table(ATM), "AAL5: how virtual channels share the link cell by cell."),
 ];
+
+/// Instants of a trace, in milliseconds.
+pub(crate) const MILLIS: Counted = Counted::new("", 0, RateTrace::MOST_MILLIS);
+pub(crate) const RATE_TRACE: Shape = Shape::Any(&[Shape::Text, Shape::List(&Shape::Count(MILLIS))]);
 
 const QUEUE_LIMIT: Shape = Shape::Any(&[Shape::PACKETS, Shape::SIZE, Shape::DURATION, Shape::Choice(&["unlimited"])]);
 

@@ -1,6 +1,7 @@
 //! `[[links]]`: nodes, rates, delays, queues and losses.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bentpipe_engine::link::modulation::with_implementation_loss;
 use bentpipe_engine::link::{
@@ -19,7 +20,7 @@ use super::grammar::{
 use super::quantity::{self, BadQuantity, DECIBELS};
 use super::reader::{Item, View};
 use super::shape::{Counted, Shape};
-use super::{LinkSpec, quantity::split};
+use super::{LinkSpec, quantity::split, traces};
 
 /// The links and the nodes that they name.
 #[derive(Default)]
@@ -145,11 +146,17 @@ impl Network {
 }
 
 fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Option<LinkConfig> {
-    let rate = layers.require("rate", problems);
+    let trace = rate_trace(layers, problems);
+    let rate = if trace.is_some() { None } else { layers.require("rate", problems) };
     let delay = layers.require("delay", problems);
-    let rate = match rate?.as_text() {
-        Some("unlimited") => Some(None),
-        _ => layers.get("rate").and_then(|item| item.rate(problems)).map(Some),
+    let trace = match trace {
+        Some(item) => Some(traces::rate_trace(&item, beside, problems)?),
+        None => None,
+    };
+    let rate = match (&trace, rate) {
+        (Some(trace), _) => Some(Some(trace.mean())),
+        (None, Some(item)) if item.as_text() == Some("unlimited") => Some(None),
+        (None, item) => item?.rate(problems).map(Some),
     };
     let delay = delay.and_then(|item| item.duration(problems));
     let queue = match (layers.get("queue"), rate) {
@@ -160,6 +167,7 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     let in_cells = layers.get("framing").map_or(Some("packets"), |item| item.choice(FRAMINGS, problems))? == "aal5";
     let mut config = LinkConfig::clean(rate?, delay?);
     config.queue = queue?;
+    config.rate_trace = trace.map(Arc::new);
     losses(&mut config, layers, beside, problems)?;
     if let Some(item) = layers.get("packet_bursts") {
         config.packet_bursts = Some(packet_bursts(&item, problems)?);
@@ -178,6 +186,21 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
         config.drop_list = drop_list(&item, problems)?;
     }
     Some(config)
+}
+
+/// The trace that a direction follows, if it does: what it has of its own goes before what the link has for both.
+fn rate_trace<'a>(layers: &Layers<'_, 'a>, problems: &mut Problems) -> Option<Item<'a>> {
+    for view in [layers.own, Some(layers.common)].into_iter().flatten() {
+        let (rate, trace) = (view.get("rate"), view.get("rate_trace"));
+        if let (Some(_), Some(trace)) = (&rate, &trace) {
+            let expected = "one of the two".to_owned();
+            trace.refuse(problems, "`rate` and `rate_trace` exclude each other", Some(expected));
+        }
+        if trace.is_some() || rate.is_some() {
+            return trace;
+        }
+    }
+    None
 }
 
 /// Bytes of a header: less than the longest packet.
@@ -199,6 +222,10 @@ fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mu
     };
     let refused = [
         config.rate.is_none().then(|| refuse("rate", "cells need a line rate", "a rate such as \"149.76 Mbit/s\"")),
+        config
+            .rate_trace
+            .is_some()
+            .then(|| refuse("rate_trace", "cells follow no trace", "`rate`, or framing = \"packets\"")),
         Some(refuse("queue", "what waits in cells stands in `atm`", "atm.buffer = \"8192 cells\"")),
         Some(refuse("header", "cells have headers of their own", "no `header`")),
         (config.extra_delay.0 > Duration::ZERO)

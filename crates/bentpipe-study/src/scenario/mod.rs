@@ -30,6 +30,7 @@ mod spoof;
 mod stp;
 mod suggest;
 mod tcp;
+mod traces;
 mod variants;
 mod write;
 

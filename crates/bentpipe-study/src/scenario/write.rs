@@ -75,8 +75,20 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
 }
 
 fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
-    let LinkConfig { rate, delay, header, queue, channel, good, bad, extra_delay, packet_bursts, drop_list, cells } =
-        &spec.config;
+    let LinkConfig {
+        rate,
+        rate_trace,
+        delay,
+        header,
+        queue,
+        channel,
+        good,
+        bad,
+        extra_delay,
+        packet_bursts,
+        drop_list,
+        cells,
+    } = &spec.config;
     let mut link = Table::new();
     let mut put = |key: &str, value: Value| {
         link.insert(key.to_owned(), value);
@@ -84,7 +96,10 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     put("name", text(&spec.name));
     put("from", text(&scenario.nodes[spec.from]));
     put("to", text(&scenario.nodes[spec.to]));
-    put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate))));
+    match rate_trace {
+        Some(trace) => put("rate_trace", Value::Array(trace.millis().iter().copied().map(integer).collect())),
+        None => put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),
+    }
     put("delay", duration(*delay));
     match cells {
         None => put("queue", self::queue(limit(&queue.limit), &queue.discipline)),

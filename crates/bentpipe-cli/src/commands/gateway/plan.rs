@@ -61,17 +61,30 @@ pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
     SplitShape::new(split_config(file, table))
 }
 
-/// What can be changed without touching connections is; of the rest it is said that it waits.
-pub(super) fn reload_split(gateway: &mut Gateway<SplitShape>, file: &GatewayFile) {
-    let ShapeTable::Split(table) = &file.shape else {
-        eprintln!("reload: another shape needs a new start");
-        return;
+/// Changes what can be changed without touching connections; answers what that is.
+pub(super) fn reload_split(gateway: &mut Gateway<SplitShape>, file: &GatewayFile) -> &'static str {
+    let ShapeTable::Split(table) = &file.shape else { return NOTHING };
+    gateway.shape_mut().reconfigure(&split_config(file, table));
+    "client_address and without_peer hold as they stand now"
+}
+
+/// Of a packet link nothing can be changed while it runs.
+pub(super) fn reload_link(_: &mut Gateway<LinkShape>, _: &GatewayFile) -> &'static str {
+    NOTHING
+}
+
+const NOTHING: &str = "nothing of this shape changes while it runs";
+
+/// Whether something has changed that waits for the next start.
+pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
+    let without_what_is_changed = |file: &GatewayFile| {
+        let mut file = file.clone();
+        if let ShapeTable::Split(table) = &mut file.shape {
+            (table.keep_client_address, table.direct_without_peer) = (true, true);
+        }
+        file
     };
-    let config = split_config(file, table);
-    gateway.shape_mut().reconfigure(&config);
-    if *gateway.shape().config() != config {
-        eprintln!("reload: client_address and without_peer are changed; the rest waits for a new start");
-    }
+    without_what_is_changed(running) != without_what_is_changed(read)
 }
 
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {

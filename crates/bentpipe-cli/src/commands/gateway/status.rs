@@ -1,61 +1,30 @@
 //! How a gateway is, as JSON.
 
-use bentpipe_io::gateway::{CarrierStats, Gateway, LinkShape, Shape, SplitShape};
-use serde_json::{Value, json};
+use bentpipe_io::gateway::{Readings, Value};
+use serde_json::{Map, Value as Json, json};
 
-fn common<S: Shape>(name: &str, gateway: &Gateway<S>) -> Value {
-    let tunnel = gateway.carrier().tunnel();
-    let counted = tunnel.stats();
-    let CarrierStats { layer, frames, frame_bytes, srtt, no_link, refused } = gateway.carrier().stats();
-    let stats = gateway.stats();
-    json!({
-        "name": name,
-        "up": gateway.carrier().is_up(),
-        "draining": stats.draining_since.is_some(),
-        "tunnel": {
-            "peer": tunnel.endpoint().map(|at| at.to_string()),
-            "heard_ms_ago": gateway.now().saturating_since(tunnel.heard_at()).as_nanos() / 1_000_000,
-            "sent": counted.sent, "received": counted.received, "handshakes": counted.handshakes,
-            "garbage": counted.garbage, "refused": counted.refused, "unknown": counted.unknown,
-            "throttled": counted.throttled, "refused_by_kernel": stats.refused_by_kernel,
-        },
-        "satellite": {
-            "round_trip_ms": srtt.map(|srtt| srtt.as_nanos() / 1_000_000),
-            "frames": frames, "frame_bytes": frame_bytes,
-            "packets_sent": layer.sent, "packets_delivered": layer.delivered,
-            "lost": layer.lost, "resent": layer.resent, "repairs": layer.repairs, "repaired": layer.repaired,
-            "recovered": layer.recovered, "abandoned": layer.abandoned,
-            "dropped": layer.dropped_full + layer.dropped_early, "without_link": no_link, "refused": refused,
-        },
-        "timers": {
-            "wakeups": stats.lateness.count(),
-            "median_late_us": stats.lateness.median().as_nanos() / 1000,
-            "p99_late_us": stats.lateness.p99().as_nanos() / 1000,
-            "most_late_us": stats.lateness.max().as_nanos() / 1000,
-        },
-    })
-}
-
-fn with(mut status: Value, key: &str, more: Value) -> String {
-    status[key] = more;
-    format!("{status:#}\n")
-}
-
-pub(super) fn split(name: &str, gateway: &Gateway<SplitShape>) -> String {
-    let stats = gateway.shape().stats();
-    let more = json!({
-        "open": stats.open, "accepted": stats.accepted, "connected": stats.connected,
-        "failed": stats.failed, "refused": stats.refused, "lost_with_link": stats.lost_with_link,
-        "other_port": stats.other_port, "malformed": stats.malformed,
-        "closed": stats.mux.closed, "reset_by_peer": stats.mux.reset_by_peer, "reset_here": stats.mux.reset_here,
-        "out_of_memory": stats.mux.out_of_memory, "stray": stats.mux.stray,
-        "bytes_sent": stats.mux.bytes_sent, "bytes_received": stats.mux.bytes_received,
-    });
-    with(common(name, gateway), "split", more)
-}
-
-pub(super) fn link(name: &str, gateway: &Gateway<LinkShape>) -> String {
-    let shape = gateway.shape();
-    let more = json!({ "refused_by_host": shape.refused_by_host(), "too_long": shape.too_long() });
-    with(common(name, gateway), "link", more)
+pub(super) fn json(readings: &Readings) -> String {
+    let mut all = Map::new();
+    all.insert("name".into(), readings.name().into());
+    all.insert("shape".into(), readings.shape().into());
+    for reading in readings.list() {
+        let value = match &reading.value {
+            Value::Total(count) | Value::Level(count) => json!(count),
+            Value::Flag(flag) => json!(flag),
+            Value::Millis(span) => json!(span.map(|span| span.as_nanos() / 1_000_000)),
+            Value::Spent(span) => json!(span.as_nanos() / 1_000_000),
+            Value::Micros(span) => json!(span.as_nanos() / 1000),
+            Value::Text(text) => json!(text),
+        };
+        let table = match reading.table {
+            "" => &mut all,
+            table => all.entry(table).or_insert_with(|| json!({})).as_object_mut().expect("a table's name is no key"),
+        };
+        let sum = table.entry(reading.key).or_insert(Json::Null);
+        *sum = match (sum.as_u64(), value.as_u64()) {
+            (Some(sum), Some(more)) => json!(sum + more),
+            _ => value,
+        };
+    }
+    format!("{:#}\n", Json::Object(all))
 }

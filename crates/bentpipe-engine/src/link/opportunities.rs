@@ -1,0 +1,138 @@
+//! A line whose rate is a record: instants at which it carries up to 1500 bytes each.
+//!
+//! The form is mahimahi's packet-delivery trace (Netravali et al. 2015, "Mahimahi: Accurate Record-and-Replay for HTTP",
+//! USENIX ATC, and the manual page mm-link(1)): "each line gives a timestamp in milliseconds and represents an
+//! opportunity for one 1500-byte packet to be drained from the bottleneck queue"; "bytes", not packets, are counted, so
+//! small packets share an opportunity and a packet may take several; "opportunities are wasted if bytes are unavailable
+//! at the instant of the delivery opportunity"; the trace repeats when it is over, its last instant being its length.
+//!
+//! What comes at the very instant of an opportunity can use it. As the queue is FIFO, a packet's opportunities are known
+//! when it arrives: those that follow the last packet's, or, after a pause, the first one from now on.
+
+use std::sync::Arc;
+
+use crate::units::{Duration, Rate, Time};
+
+/// Bytes of an opportunity.
+const OPPORTUNITY: u64 = 1500;
+const NANOS: u64 = 1_000_000;
+
+/// Why instants are no trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadTrace {
+    /// There are none.
+    Empty,
+    /// This one, from 0, is earlier than the one before it.
+    Backwards(usize),
+    /// The last one is at zero: a trace without a length.
+    NoLength,
+    /// This one, from 0, is later than [`RateTrace::MOST_MILLIS`].
+    TooLate(usize),
+}
+
+/// Instants of delivery, in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateTrace {
+    millis: Vec<u64>,
+}
+
+impl RateTrace {
+    /// The longest trace: some eleven days.
+    pub const MOST_MILLIS: u64 = 1_000_000_000;
+
+    /// A trace of instants in order.
+    ///
+    /// # Errors
+    /// [`BadTrace`].
+    pub fn new(millis: Vec<u64>) -> Result<RateTrace, BadTrace> {
+        if let Some(at) = millis.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(BadTrace::Backwards(at + 1));
+        }
+        if let Some(at) = millis.iter().position(|&at| at > Self::MOST_MILLIS) {
+            return Err(BadTrace::TooLate(at));
+        }
+        match millis.last() {
+            None => Err(BadTrace::Empty),
+            Some(0) => Err(BadTrace::NoLength),
+            Some(_) => Ok(RateTrace { millis }),
+        }
+    }
+
+    /// The instants.
+    pub fn millis(&self) -> &[u64] {
+        &self.millis
+    }
+
+    /// What passes where no opportunity is lost, rounded down to bits per second; 1 bit/s at least.
+    pub fn mean(&self) -> Rate {
+        let bits = self.millis.len() as u128 * u128::from(OPPORTUNITY * 8 * 1000) / u128::from(self.length());
+        Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX).max(1)).expect("not zero")
+    }
+
+    fn length(&self) -> u64 {
+        self.millis[self.millis.len() - 1]
+    }
+
+    /// The instant of an opportunity, counted over all rounds.
+    fn at(&self, index: u64) -> Time {
+        let count = self.millis.len() as u64;
+        let millis = (index / count) * self.length() + self.millis[(index % count) as usize];
+        Time::from_nanos(millis.saturating_mul(NANOS))
+    }
+
+    /// The first opportunity that is not before `now`.
+    fn from(&self, now: Time) -> u64 {
+        let (length, count) = (self.length() * NANOS, self.millis.len() as u64);
+        let (mut round, mut within) = (now.as_nanos() / length, now.as_nanos() % length);
+        if within == 0 && round > 0 {
+            // The last instant of a round is the beginning of the next.
+            (round, within) = (round - 1, length);
+        }
+        round * count + self.millis.partition_point(|&millis| millis * NANOS < within) as u64
+    }
+}
+
+/// A line that follows a trace.
+#[derive(Clone, Debug)]
+pub(super) struct Opportunities {
+    trace: Arc<RateTrace>,
+    /// The opportunity that was used last, counted over all rounds, its instant, and what is left of it.
+    last: u64,
+    at: Time,
+    left: u64,
+}
+
+impl Opportunities {
+    pub(super) fn new(trace: Arc<RateTrace>) -> Self {
+        let at = trace.at(0);
+        Opportunities { trace, last: 0, at, left: OPPORTUNITY }
+    }
+
+    /// When a packet of so many bytes that comes now is begun, and how long it takes from then on.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn transmit(&mut self, now: Time, bytes: u32) -> (Time, Duration) {
+        let mut wanted = u64::from(bytes.max(1));
+        if self.at < now {
+            self.last = self.trace.from(now);
+            self.left = OPPORTUNITY;
+        } else if self.left == 0 {
+            self.last += 1;
+            self.left = OPPORTUNITY;
+        }
+        let begun = self.trace.at(self.last);
+        if wanted > self.left {
+            wanted -= self.left;
+            let more = wanted.div_ceil(OPPORTUNITY);
+            self.last += more;
+            self.left = more * OPPORTUNITY;
+        }
+        self.left -= wanted;
+        self.at = self.trace.at(self.last);
+        (begun, self.at - begun)
+    }
+}
+
+#[cfg(test)]
+#[path = "opportunities_tests.rs"]
+mod tests;

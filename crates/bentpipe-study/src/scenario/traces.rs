@@ -1,0 +1,100 @@
+//! The rate of a link from a packet-delivery trace of mahimahi: a file of instants in milliseconds, or a list of them.
+
+use std::path::Path;
+
+use bentpipe_engine::link::{BadTrace, RateTrace};
+
+use super::document::Value;
+use super::error::{Mistake, Problems, Span};
+use super::grammar::{MILLIS, RATE_TRACE};
+use super::reader::Item;
+
+const EXPECTED: &str = "milliseconds in ascending order, one per line, the last above 0";
+
+/// The trace that an item names or lists.
+pub(crate) fn rate_trace(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<RateTrace> {
+    if let Value::List(_) = item.node.value {
+        let entries = item.list(&RATE_TRACE, problems)?;
+        let millis: Option<Vec<u64>> = entries.iter().map(|entry| entry.count(MILLIS, problems)).collect();
+        return match RateTrace::new(millis?) {
+            Ok(trace) => Some(trace),
+            Err(bad) => {
+                let at = match bad {
+                    BadTrace::Backwards(index) | BadTrace::TooLate(index) => &entries[index],
+                    BadTrace::Empty | BadTrace::NoLength => item,
+                };
+                at.refuse(problems, message(bad), Some(EXPECTED.to_owned()));
+                None
+            }
+        };
+    }
+    let Some(name) = item.as_text() else {
+        item.mismatch(problems, &RATE_TRACE);
+        return None;
+    };
+    let path = beside.join(name);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => {
+            let message = format!("`{}` cannot be read: {error}", path.display());
+            item.refuse(problems, message, Some("a packet-delivery trace beside the scenario".to_owned()));
+            return None;
+        }
+    };
+    let source = problems.add_source(&path.display().to_string(), &text);
+    parse(&text, source, &item.path, problems)
+}
+
+fn message(bad: BadTrace) -> &'static str {
+    match bad {
+        BadTrace::Empty => "the trace has no instants",
+        BadTrace::Backwards(_) => "an instant is earlier than the one before it",
+        BadTrace::NoLength => "the trace ends at 0 ms, so it has no length",
+        BadTrace::TooLate(_) => "an instant is later than 1 000 000 000 ms",
+    }
+}
+
+fn parse(text: &str, source: usize, key: &str, problems: &mut Problems) -> Option<RateTrace> {
+    let (mut millis, mut spans, mut at) = (Vec::new(), Vec::new(), 0);
+    let mut sound = true;
+    for line in text.split_inclusive('\n') {
+        let span = Span::new(source, at..at + line.trim_end().len());
+        at += line.len();
+        let content = line.trim();
+        if content.is_empty() {
+            continue;
+        }
+        // Digits only: `parse` would take a plus sign as well.
+        let digits = content.bytes().all(|byte| byte.is_ascii_digit());
+        match content.parse() {
+            Ok(instant) if digits => {
+                millis.push(instant);
+                spans.push(span);
+            }
+            _ => {
+                let mistake = Mistake::new(key, format!("`{content}` is no instant in milliseconds"));
+                problems.add(span, mistake.expected(EXPECTED));
+                sound = false;
+            }
+        }
+        // A file of another kind has a mistake in every line.
+        if problems.count() > 20 {
+            return None;
+        }
+    }
+    if !sound {
+        return None;
+    }
+    match RateTrace::new(millis) {
+        Ok(trace) => Some(trace),
+        Err(bad) => {
+            let span = match bad {
+                BadTrace::Backwards(index) | BadTrace::TooLate(index) => spans[index],
+                BadTrace::Empty => Span::new(source, 0..0),
+                BadTrace::NoLength => spans[spans.len() - 1],
+            };
+            problems.add(span, Mistake::new(key, message(bad)).expected(EXPECTED));
+            None
+        }
+    }
+}

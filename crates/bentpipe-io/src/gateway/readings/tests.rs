@@ -84,6 +84,7 @@ fn gateway() -> Gateway<SplitShape> {
         rate: Rate::from_bits_per_second(8_000_000).expect("not zero"),
         round_trip: Duration::from_millis(600),
         path_mtu: 1500,
+        over_ipv6: false,
         reordering: 0,
     };
     let shape = SplitShape::new(SplitConfig {

@@ -9,22 +9,28 @@
 //! Reading order: [`Satellite`] what is known of the link; [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
 //! [`LinkShape`], [`SplitShape`]; [`Gateway`] the loop; `udp` and `timer` its doors; [`Rules`] what the kernel has to know.
 
+mod buffer;
 mod carrier;
+mod conn;
 mod control;
 mod link;
 mod rules;
 mod run;
 mod satellite;
 mod shape;
+mod sockets;
 mod split;
 mod timer;
+mod tunnelled;
 mod udp;
 
 pub use carrier::{Carried, Carrier, CarrierStats, LINE_OVERHEAD, most_packet};
 pub use control::{Control, Said, ask};
 pub use link::LinkShape;
 pub use rules::Rules;
-pub use run::{Gateway, GatewayStats, Stop};
+pub use run::{Gateway, GatewayStats, Loop, Stop, Work};
 pub use satellite::Satellite;
 pub use shape::{Shape, Turn};
-pub use split::{ClientAddress, Fallback, SplitConfig, SplitShape, SplitStats};
+pub use sockets::ClientAddress;
+pub use split::{Fallback, SplitConfig, SplitShape, SplitStats};
+pub use tunnelled::Tunnelled;

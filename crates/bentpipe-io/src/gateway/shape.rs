@@ -9,9 +9,6 @@ use mio::{Registry, Token};
 use super::carrier::Carrier;
 use crate::tunnel::Event;
 
-/// The loop's own tokens lie below this one; a shape's from here on.
-pub(super) const FIRST_TOKEN: usize = 16;
-
 /// The gateway in the hands of its shape, for one turn.
 #[derive(Debug)]
 pub struct Turn<'a> {

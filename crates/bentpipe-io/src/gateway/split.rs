@@ -11,10 +11,6 @@
 //! Memory is bounded: what a client sends ahead of the link by `sockets::MOST_UNSENT` a connection and less when many
 //! do, what a user does not take by the multiplexer's window and budget.
 
-mod buffer;
-mod conn;
-mod sockets;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -28,18 +24,11 @@ use mio::event::Event as Ready;
 use mio::net::TcpListener;
 use mio::{Interest, Token};
 
-use super::shape::{FIRST_TOKEN, Shape, Turn};
+use super::conn::{Conn, Outcome};
+use super::run::FIRST_TOKEN;
+use super::shape::{Shape, Turn};
+use super::sockets::{self, ClientAddress};
 use crate::tunnel::Event;
-use conn::{Conn, Outcome};
-
-/// In whose name the far box connects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientAddress {
-    /// The client's: the destination sees who it is.
-    Keep,
-    /// The box's own.
-    Replace,
-}
 
 /// What becomes of new connections while there is no link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

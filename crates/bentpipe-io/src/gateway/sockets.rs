@@ -9,7 +9,14 @@ use mio::net::{TcpListener, TcpStream};
 use nix::errno::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
-use super::ClientAddress;
+/// In whose name a box connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientAddress {
+    /// The client's: the destination sees who it is.
+    Keep,
+    /// The box's own.
+    Replace,
+}
 
 /// Bytes of one read.
 pub(super) const READ: usize = 128 << 10;

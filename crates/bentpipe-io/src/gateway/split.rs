@@ -247,7 +247,7 @@ impl SplitShape {
 
     /// The other box has opened a stream.
     fn connect(&mut self, turn: &Turn<'_>, stream: StreamId, route: Route) {
-        let (made, other_port) = sockets::connect(route, self.config.client_address);
+        let (made, other_port) = sockets::connect(route, self.config.client_address, None);
         self.stats.other_port += u64::from(other_port);
         let registered = made.and_then(|socket| {
             let mut conn = Conn::connecting(socket);

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bentpipe_io::gateway::{Control, Gateway as Box_, Said, Shape, Stop, ask};
-use bentpipe_io::tunnel::PrivateKey;
+use bentpipe_io::LinkPortConfig;
+use bentpipe_io::gateway::{Carrier, Control, Gateway as Box_, Loop, Said, Shape, Stop, Work, ask};
+use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_study::gateway::{GatewayFile, ShapeTable};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -64,7 +65,8 @@ fn keygen(args: &Keygen) -> Result<End, Failure> {
 
 fn run(args: &Run) -> Result<End, Failure> {
     let file = load(&args.file)?;
-    let tunnel = plan::tunnel(&file)?;
+    // A key that is wrong is said before anything is changed.
+    let tunnel = file.tunnel.is_some().then(|| plan::tunnel(&file)).transpose()?;
     let rules = plan::rules(&file);
     if args.dry_run {
         output::print(&rules.script())?;
@@ -73,33 +75,46 @@ fn run(args: &Run) -> Result<End, Failure> {
     if !args.no_rules {
         rules.install().map_err(Failure::broken)?;
     }
-    let done = match &file.shape {
-        ShapeTable::Split(table) => {
-            let shape = plan::split(&file, table);
-            serve(args, &file, tunnel, plan::satellite(&file).for_streams(), shape, status::split, plan::reload_split)
-        }
-        ShapeTable::Link(table) => plan::link(&file, table).and_then(|shape| {
-            serve(args, &file, tunnel, plan::satellite(&file).for_packets(), shape, status::link, |_, _| {})
-        }),
-    };
+    let done = start(args, &file, tunnel);
     if !args.no_rules {
         rules.remove().map_err(Failure::broken)?;
     }
     done
 }
 
-fn serve<S: Shape>(
+fn start(args: &Run, file: &GatewayFile, tunnel: Option<TunnelConfig>) -> Result<End, Failure> {
+    match &file.shape {
+        ShapeTable::Split(table) => {
+            let gateway = joined(file, tunnel, plan::satellite(file).for_streams(), plan::split(file, table))?;
+            serve(args, file, gateway, status::split, plan::reload_split)
+        }
+        ShapeTable::Link(table) => {
+            let gateway = joined(file, tunnel, plan::satellite(file).for_packets(), plan::link(file, table)?)?;
+            serve(args, file, gateway, status::link, |_, _| {})
+        }
+        ShapeTable::Uplink(table) => serve(args, file, plan::uplink(file, table)?, status::uplink, plan::reload_uplink),
+    }
+}
+
+/// A shape with its tunnel to the other box.
+fn joined<S: Shape>(
+    file: &GatewayFile,
+    tunnel: Option<TunnelConfig>,
+    link: LinkPortConfig,
+    shape: S,
+) -> Result<Box_<S>, Failure> {
+    let tunnel = tunnel.expect("shapes of two boxes are read with their tunnel");
+    let made = Box_::new(plan::table(file).listen, |now| Carrier::new(tunnel, link, now), shape);
+    made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))
+}
+
+fn serve<W: Work>(
     args: &Run,
     file: &GatewayFile,
-    tunnel: bentpipe_io::tunnel::TunnelConfig,
-    link: bentpipe_io::LinkPortConfig,
-    shape: S,
-    status: fn(&str, &Box_<S>) -> String,
-    reload: fn(&mut Box_<S>, &GatewayFile),
+    mut gateway: Loop<W>,
+    status: fn(&str, &Loop<W>) -> String,
+    reload: fn(&mut Loop<W>, &GatewayFile),
 ) -> Result<End, Failure> {
-    let carrier = |now| bentpipe_io::gateway::Carrier::new(tunnel, link, now);
-    let made = Box_::new(file.tunnel.listen, carrier, shape);
-    let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
     // Privileges are a thread's own: those that are begun from here on have no more.
     give_up_privileges()?;
     let said = Said::default();

@@ -30,7 +30,7 @@ mod spoof;
 mod stp;
 mod suggest;
 mod tcp;
-mod variants;
+pub(crate) mod variants;
 mod write;
 
 use std::path::Path;

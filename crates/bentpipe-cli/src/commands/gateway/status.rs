@@ -1,6 +1,7 @@
 //! How a gateway is, as JSON.
 
-use bentpipe_io::gateway::{CarrierStats, Gateway, LinkShape, Shape, SplitShape};
+use bentpipe_io::Lateness;
+use bentpipe_io::gateway::{CarrierStats, Gateway, LinkShape, Shape, SplitShape, UplinkGateway};
 use serde_json::{Value, json};
 
 fn common<S: Shape>(name: &str, gateway: &Gateway<S>) -> Value {
@@ -27,12 +28,16 @@ fn common<S: Shape>(name: &str, gateway: &Gateway<S>) -> Value {
             "recovered": layer.recovered, "abandoned": layer.abandoned,
             "dropped": layer.dropped_full + layer.dropped_early, "without_link": no_link, "refused": refused,
         },
-        "timers": {
-            "wakeups": stats.lateness.count(),
-            "median_late_us": stats.lateness.median().as_nanos() / 1000,
-            "p99_late_us": stats.lateness.p99().as_nanos() / 1000,
-            "most_late_us": stats.lateness.max().as_nanos() / 1000,
-        },
+        "timers": timers(&stats.lateness),
+    })
+}
+
+fn timers(lateness: &Lateness) -> Value {
+    json!({
+        "wakeups": lateness.count(),
+        "median_late_us": lateness.median().as_nanos() / 1000,
+        "p99_late_us": lateness.p99().as_nanos() / 1000,
+        "most_late_us": lateness.max().as_nanos() / 1000,
     })
 }
 
@@ -58,4 +63,27 @@ pub(super) fn link(name: &str, gateway: &Gateway<LinkShape>) -> String {
     let shape = gateway.shape();
     let more = json!({ "refused_by_host": shape.refused_by_host(), "too_long": shape.too_long() });
     with(common(name, gateway), "link", more)
+}
+
+pub(super) fn uplink(name: &str, gateway: &UplinkGateway) -> String {
+    let (stats, counted) = (gateway.stats(), gateway.counted());
+    let status = json!({
+        "name": name,
+        "up": true,
+        "draining": stats.draining_since.is_some(),
+        "satellite": {
+            "paced_to_bits_per_second": gateway.machine().config().rate.bits_per_second(),
+            "packets": counted.packets, "bytes": counted.bytes, "segments": counted.segments,
+            "retransmits": counted.retransmits, "timeouts": counted.timeouts,
+            "refused_by_kernel": stats.refused_by_kernel,
+        },
+        "timers": timers(&stats.lateness),
+        "uplink": {
+            "open": counted.open, "total": counted.total, "connected": counted.connected, "failed": counted.failed,
+            "refused": counted.refused, "reset": counted.reset, "silent": counted.silent,
+            "other_port": gateway.other_port(), "passed": counted.passed, "malformed": counted.malformed,
+            "no_room": counted.no_room, "memory": counted.memory,
+        },
+    });
+    format!("{status:#}\n")
 }

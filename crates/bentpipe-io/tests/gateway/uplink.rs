@@ -9,7 +9,7 @@ use bentpipe_engine::units;
 use bentpipe_io::gateway::{ClientAddress, UplinkConfig, UplinkStats};
 
 use crate::hosts::{connect, data, echo_after_end, hash, send_then_take, serve, take};
-use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World};
+use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World, run};
 
 fn lossy() -> Path {
     Path { rate: 20_000_000, delay: units::Duration::from_millis(30), loss: 0.01, outages: false }
@@ -66,9 +66,10 @@ fn downloads_arrive_whole() {
         }
         let stats = until(&seen, |stats| stats.total == 2 && stats.open == 0);
         assert_eq!((stats.connected, stats.failed, stats.refused, stats.reset), (2, 0, 0, 0), "{stats:?}");
-        // In segments of 1448 bytes; of 100 one is lost and sent again.
+        // In segments of 1448 bytes; of 100 one is lost and sent again, which a few hundred may be spared.
         let segments = 2 * size as u64 / 1448;
-        assert!(stats.segments > segments && stats.retransmits >= segments / 200, "{stats:?}");
+        assert!(stats.segments > segments, "{stats:?}");
+        assert!(size < 1_000_000 || stats.retransmits >= segments / 200, "{stats:?}");
         drop(gateway);
     }
 }
@@ -118,14 +119,16 @@ fn push_then_close_arrives_whole() {
 /// The client hears what the server says: its SYN is refused, not a connection that it thought it had.
 #[test]
 fn a_refused_port_is_refused() {
-    let world = World::new(quick(), 4);
+    let world = World::new(Path { loss: 0.0, ..quick() }, 4);
     let gateway = uplink(&world);
     for ip in [SERVER, SERVER6] {
         let at = SocketAddr::new(ip.parse().expect("an address"), 9);
         let error = world.client.inside(move || TcpStream::connect(at).expect_err("nobody listens there").kind());
         assert_eq!(error, ErrorKind::ConnectionRefused);
     }
-    until(&gateway.1, |stats| stats.failed == 2 && stats.open == 0);
+    // A host that has been up for a second may still lose an answer, and ask again.
+    let stats = until(&gateway.1, |stats| stats.failed >= 2 && stats.open == 0);
+    assert_eq!((stats.failed, stats.connected), (stats.total, 0), "{stats:?}");
     drop(gateway);
 }
 
@@ -206,6 +209,8 @@ fn it_comes_and_goes_and_connections_live() {
         stream.write_all(&[byte]).and_then(|()| stream.read_exact(&mut got)).map_err(|error| error.kind())?;
         Ok(got[0])
     };
+    // As strict as a host can be about where source addresses come from.
+    run(&world.far, "sysctl -qw net.ipv4.conf.all.rp_filter=1");
     let mut old = connect(&world.client, at);
     assert_eq!(talk(&mut old, 1), Ok(1));
     let (mut running, seen) = uplink(&world);
@@ -231,7 +236,7 @@ fn it_comes_and_goes_and_connections_live() {
 /// The box's own address towards the server; the client is answered before the server is asked.
 #[test]
 fn replaced_addresses_and_early_answers() {
-    let world = World::new(quick(), 8);
+    let world = World::new(Path { loss: 0.0, ..quick() }, 8);
     let config = UplinkConfig { early_accept: true, ..world.uplink_config("burst") };
     let gateway = world.uplink(config, ClientAddress::Replace);
     let bytes = data(300_003, 7);
@@ -242,9 +247,10 @@ fn replaced_addresses_and_early_answers() {
     assert_eq!(take(&mut stream), expected);
     let seen = server.join().expect("the server ends")[0].ip();
     assert_eq!(seen, "10.2.0.1".parse::<IpAddr>().expect("an address"));
-    // A port that is refused is now a connection that is reset.
-    let mut stream = connect(&world.client, SocketAddr::new(at.ip(), 9));
-    assert_eq!(stream.read(&mut [0]).map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
+    // A port that is refused is now a connection that is reset, at once or as soon as it is there.
+    let refused = SocketAddr::new(at.ip(), 9);
+    let said = world.client.inside(move || TcpStream::connect(refused).and_then(|mut stream| stream.read(&mut [0])));
+    assert_eq!(said.map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
     drop(gateway);
 }
 

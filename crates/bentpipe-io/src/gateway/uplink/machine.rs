@@ -53,6 +53,8 @@ pub enum Heard {
     Pass,
     /// It is damaged.
     Malformed,
+    /// It is no TCP, and not what the rules send here: what a host says to every new device.
+    Foreign,
 }
 
 /// What the driver has to do.
@@ -87,7 +89,7 @@ pub struct UplinkStats {
     pub reset: u64,
     /// Connections given up because nothing was heard of the client.
     pub silent: u64,
-    /// Packets of others, which passed.
+    /// Packets of connections that are none of ours, which passed.
     pub passed: u64,
     /// Packets that were damaged.
     pub malformed: u64,
@@ -226,7 +228,7 @@ impl Uplink {
     pub fn receive(&mut self, now: Time, packet: &[u8]) -> Heard {
         let heard = self.hear(now, packet);
         match heard {
-            Heard::Taken => {}
+            Heard::Taken | Heard::Foreign => {}
             Heard::Pass => self.stats.passed += 1,
             Heard::Malformed => self.stats.malformed += 1,
         }
@@ -236,7 +238,7 @@ impl Uplink {
     fn hear(&mut self, now: Time, packet: &[u8]) -> Heard {
         let Ok(ip) = ip::parse(packet) else { return Heard::Malformed };
         if ip.protocol != ip::TCP {
-            return Heard::Pass;
+            return Heard::Foreign;
         }
         let bytes = &packet[ip.payload.clone()];
         let (Ok(ports), Some(header)) = (Ports::peek(bytes), bytes.first_chunk::<{ wire::HEADER }>()) else {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use bentpipe_engine::Step;
@@ -52,6 +53,9 @@ pub type UplinkGateway = Loop<Uplinking>;
 /// The longest packet that a device can carry: connections that only pass through it keep their own segments.
 const DEVICE_MTU: u16 = 65_535;
 
+/// RFC 7600 §3: the address of who has none. Without any, the loose test of source addresses lets nothing in.
+const DUMMY: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 32);
+
 impl UplinkGateway {
     /// Makes the device `name` and begins to serve what is routed into it. Answers also what could not be done, for
     /// people: the rest works.
@@ -63,7 +67,7 @@ impl UplinkGateway {
         config: UplinkConfig,
         client_address: ClientAddress,
     ) -> io::Result<(UplinkGateway, Vec<String>)> {
-        let tun = Tun::with_addresses(name, &[], DEVICE_MTU)?;
+        let tun = Tun::with_addresses(name, &[DUMMY], DEVICE_MTU)?;
         let raw = Raw::open(rules::SENT)?;
         let lacks = rules::route_into(name);
         let gateway = Loop::begin(|_, registry| {

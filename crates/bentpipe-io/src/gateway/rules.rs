@@ -86,9 +86,7 @@ impl Rules {
                 let to = destinations(ports);
                 text += "\tchain prerouting {\n\t\ttype filter hook prerouting priority raw; policy accept;\n";
                 text += "\t\t# Answers of servers to connections that are ours, in clients' names.\n";
-                text += &format!(
-                    "\t\tiifname != {from} meta l4proto tcp socket transparent 1 meta mark set {MARK:#x} notrack accept\n"
-                );
+                text += &format!("\t\tmeta l4proto tcp socket transparent 1 meta mark set {MARK:#x} notrack accept\n");
                 text += "\t\t# What clients send: into the device. While there is none it passes.\n";
                 for family in ["ipv4", "ipv6"] {
                     text += &format!(
@@ -272,6 +270,37 @@ ip -6 rule add preference 17900 fwmark 0xb3 lookup 179
 ip -6 route add local default dev lo table 179
 ";
         assert_eq!(split.script(), expected);
+        let uplink = Rules::Uplink { satellite: vec!["sat0".into()], device: "bentpipe0".into(), ports: vec![443] };
+        let expected = "nft -f - <<'END'
+add table inet bentpipe
+delete table inet bentpipe
+table inet bentpipe {
+\tchain prerouting {
+\t\ttype filter hook prerouting priority raw; policy accept;
+\t\t# Answers of servers to connections that are ours, in clients' names.
+\t\tmeta l4proto tcp socket transparent 1 meta mark set 0xb3 notrack accept
+\t\t# What clients send: into the device. While there is none it passes.
+\t\tiifname { \"sat0\" } meta nfproto ipv4 meta l4proto tcp tcp dport { 443 } fib daddr type != local meta mark set 0xb4 notrack accept
+\t\tiifname { \"sat0\" } meta nfproto ipv6 meta l4proto tcp tcp dport { 443 } fib daddr type != local meta mark set 0xb4 notrack accept
+\t}
+\tchain output {
+\t\ttype filter hook output priority raw; policy accept;
+\t\tmeta mark 0xb5 notrack
+\t}
+}
+END
+ip -4 rule add preference 17900 fwmark 0xb3 lookup 179
+ip -4 rule add preference 17901 fwmark 0xb4 lookup 180
+ip -4 route add local default dev lo table 179
+ip -6 rule add preference 17900 fwmark 0xb3 lookup 179
+ip -6 rule add preference 17901 fwmark 0xb4 lookup 180
+ip -6 route add local default dev lo table 179
+# As soon as the gateway has made its device:
+ip -4 route replace default dev bentpipe0 table 180
+ip -6 route replace default dev bentpipe0 table 180
+sysctl -w net.ipv4.conf.bentpipe0.rp_filter=2
+";
+        assert_eq!(uplink.script(), expected);
         let link = Rules::Link { device: "bentpipe0".into() };
         assert!(link.script().contains("oifname \"bentpipe0\" tcp flags syn tcp option maxseg size set rt mtu"));
         assert_eq!(link.routes(), Vec::<Vec<String>>::new());

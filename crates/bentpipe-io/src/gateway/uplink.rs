@@ -8,12 +8,15 @@
 //! Reading order: [`Uplink`] the connections, without I/O; `pacer` when they may send; `raw` their way out; [`Uplinking`]
 //! the doors. Left out: the path's MTU towards clients, which is told (`mtu`); congestion beyond the link.
 
+mod config;
 mod machine;
+mod opening;
 mod pacer;
 mod raw;
 mod work;
 
-pub use machine::{ConnectionId, Heard, Uplink, UplinkConfig, UplinkStats, Uplinked};
+pub use config::{UplinkConfig, UplinkStats};
+pub use machine::{ConnectionId, Heard, Uplink, Uplinked};
 pub use work::{UplinkGateway, Uplinking};
 
 #[cfg(test)]

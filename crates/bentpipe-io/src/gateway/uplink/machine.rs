@@ -3,42 +3,23 @@
 //! No clock and no I/O. A connection begins with a client's SYN, which waits until the server has accepted; from then on
 //! it is an [`Endpoint`]. What can carry data goes out in turns as the pacer has room; what cannot goes at once.
 
+mod turns;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use bentpipe_engine::mux::{Reason, Route};
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::tcp::variant::Startup;
-use bentpipe_engine::tcp::{FIRST_BYTE, Flags, Segment, State, TcpConfig, TcpStats};
-use bentpipe_engine::units::{Duration, Rate, Time};
+use bentpipe_engine::tcp::{Flags, State};
+use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
-use bentpipe_engine::wire::tcp::{self as wire, Near, Translation};
+use bentpipe_engine::wire::tcp as wire;
 use bentpipe_engine::{Context, NoProbe, Step};
 
+use super::config::{UplinkConfig, UplinkStats};
+use super::opening::{reset_for, syn_of};
 use super::pacer::Pacer;
 use crate::endpoint::{Endpoint, Peer};
-
-/// What the machine is made of.
-#[derive(Clone, Debug, PartialEq)]
-pub struct UplinkConfig {
-    /// The row of the sender, and all other settings; segment size and buffers follow from what stands below.
-    pub tcp: TcpConfig,
-    /// A connection's window in bytes: of rows whose window is fixed instead of theirs, of others as a clamp. `None`
-    /// leaves the row as it is.
-    pub window: Option<u64>,
-    /// What goes to the clients keeps to this, headers of IP included.
-    pub rate: Rate,
-    /// There and back.
-    pub round_trip: Duration,
-    /// The longest IP packet that the way to the clients takes.
-    pub mtu: u16,
-    /// Whether clients are answered before the server has accepted.
-    pub early_accept: bool,
-    /// Connections that may be open at a time.
-    pub most_streams: u32,
-    /// Bytes that all buffers together may take.
-    pub memory: u64,
-}
 
 /// One of the connections, for good: no other one is ever called so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,49 +53,10 @@ pub enum Uplinked {
     Reset(ConnectionId),
 }
 
-/// What was counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UplinkStats {
-    /// Connections that are open or being opened.
-    pub open: u64,
-    /// Connections begun by a SYN that was taken.
-    pub total: u64,
-    /// Connections that the server accepted.
-    pub connected: u64,
-    /// Connections that it did not.
-    pub failed: u64,
-    /// Connections refused for want of descriptors, of memory, or because there were too many.
-    pub refused: u64,
-    /// Connections that were reset, by the client, or because it was gone.
-    pub reset: u64,
-    /// Connections given up because nothing was heard of the client.
-    pub silent: u64,
-    /// Packets of connections that are none of ours, which passed.
-    pub passed: u64,
-    /// Packets that were damaged.
-    pub malformed: u64,
-    /// Packets sent, and their bytes.
-    pub packets: u64,
-    /// Bytes of them, headers included.
-    pub bytes: u64,
-    /// Segments that take sequence space, and those of them that were sent before.
-    pub segments: u64,
-    /// Repetitions.
-    pub retransmits: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Packets of clients that found no memory.
-    pub no_room: u64,
-    /// Bytes that buffers take.
-    pub memory: u64,
-}
-
 /// Least bytes of each of a connection's buffers.
 pub(super) const LEAST_BUFFER: usize = 16 << 10;
 /// What is left of them while a connection only waits for stray segments.
 const NO_BUFFER: usize = 1;
-/// Stray segments and repetitions of the last FIN come within a few round trips; nobody else shares the client's port.
-const LEAST_TIME_WAIT: Duration = Duration::from_secs(5);
 /// A client that is gone without a word: RFC 5382 §5 REQ-5, "a value of 2 hours 4 minutes or more".
 const SILENCE: Duration = Duration::from_secs((2 * 60 + 4) * 60);
 const SWEEP: Duration = Duration::from_secs(60);
@@ -173,12 +115,6 @@ fn cx(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
     Context { now, who: Who(0), probe }
 }
 
-/// Whether polling it may bring a segment that has to wait for its turn.
-fn takes_turns(endpoint: &Endpoint) -> bool {
-    let state = endpoint.connection().state();
-    endpoint.unacknowledged() > 0 && !matches!(state, State::Closed | State::Listen | State::SynReceived)
-}
-
 impl Uplink {
     /// A machine without connections.
     pub fn new(config: UplinkConfig) -> Self {
@@ -212,7 +148,7 @@ impl Uplink {
         let mut stats = UplinkStats { open: self.live, memory: self.memory, ..self.stats };
         for entry in self.entries.values() {
             if let Stage::Open(endpoint) = &entry.stage {
-                add(&mut stats, endpoint);
+                stats.add(endpoint);
             }
         }
         stats
@@ -328,36 +264,6 @@ impl Uplink {
         Heard::Taken
     }
 
-    /// The settings of a connection whose client takes segments of `peer_mss`.
-    fn settings(&self, is_v6: bool, peer_mss: Option<u16>) -> TcpConfig {
-        let UplinkConfig { mut tcp, window, rate, round_trip, mtu, .. } = self.config;
-        let headers = if is_v6 { 60 } else { 40 };
-        tcp.mss = tcp.mss.min(mtu.saturating_sub(headers)).max(1);
-        if let Some(window) = window {
-            // Windows are told in segments: of the length that this client will get.
-            let options = if tcp.timestamps { 12 } else { 0 };
-            let mss = tcp.mss.min(peer_mss.unwrap_or(536)).saturating_sub(options).max(1);
-            let segments = u32::try_from(window.div_ceil(u64::from(mss))).unwrap_or(u32::MAX).max(1);
-            match &mut tcp.variant.startup {
-                Startup::FixedWindow(fixed) => *fixed = segments,
-                Startup::SlowStart => tcp.window_clamp = Some(segments),
-            }
-        }
-        // What a client may send ahead: two bandwidth-delay products, should its link be as fast as ours.
-        let buffer = (2 * rate.bytes_in_floor(round_trip)).max(256 << 10);
-        tcp.receive_buffer = u32::try_from(buffer).unwrap_or(u32::MAX).min(1 << 30);
-        tcp.rto.initial = tcp.rto.initial.max(round_trip.saturating_mul(2)).min(tcp.rto.max);
-        tcp.time_wait = LEAST_TIME_WAIT.max(round_trip.saturating_mul(4));
-        tcp
-    }
-
-    /// What a connection may hold for its client: two windows, so that the second is there when the first is
-    /// acknowledged.
-    fn send_buffer(&self) -> usize {
-        let bdp = self.config.rate.bytes_in_floor(self.config.round_trip);
-        (2 * self.config.window.unwrap_or(bdp).max(bdp)).max(128 << 10) as usize
-    }
-
     /// The client is answered.
     fn open(&mut self, now: Time, id: ConnectionId) {
         let Some(entry) = self.entries.get(&id) else { return };
@@ -367,7 +273,7 @@ impl Uplink {
             let bytes = &syn[ip.payload];
             syn_of(&ip.addresses, Ports::peek(bytes).ok()?, bytes)?.syn.mss
         });
-        let config = self.settings(local.is_ipv6(), mss);
+        let config = self.config.settings(local.is_ipv6(), mss);
         let mut probe = NoProbe;
         let mut cx = cx(now, &mut probe);
         let mut endpoint = Endpoint::open(&mut cx, config, local, Peer::Accept, LEAST_BUFFER);
@@ -410,7 +316,7 @@ impl Uplink {
 
     /// How many bytes the connection takes now; its buffer grows for it where there is memory.
     pub fn room(&mut self, id: ConnectionId) -> usize {
-        let (most, budget) = (self.send_buffer(), self.config.memory.saturating_sub(self.memory));
+        let (most, budget) = (self.config.send_buffer(), self.config.memory.saturating_sub(self.memory));
         let Some(Entry { stage: Stage::Open(endpoint), is_over: false, .. }) = self.entries.get_mut(&id) else {
             return 0;
         };
@@ -487,20 +393,6 @@ impl Uplink {
             Some(Entry { stage: Stage::Open(endpoint), .. }) => Some(endpoint),
             _ => None,
         }
-    }
-
-    /// Puts a connection where it is polled.
-    fn enqueue(&mut self, id: ConnectionId) {
-        let Some(entry) = self.entries.get_mut(&id) else { return };
-        let Stage::Open(endpoint) = &entry.stage else { return };
-        let waits = takes_turns(endpoint);
-        if entry.ticket.is_some() && waits {
-            return;
-        }
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
-        entry.ticket = Some(ticket);
-        if waits { &mut self.in_turns } else { &mut self.at_once }.push_back((id, ticket));
     }
 
     /// Counts its memory anew.
@@ -583,44 +475,7 @@ impl Uplink {
             self.timers.remove(&(at, id));
         }
         if let Stage::Open(endpoint) = &entry.stage {
-            add(&mut self.stats, endpoint);
-        }
-    }
-
-    fn set_timer(&mut self, id: ConnectionId, at: Option<Time>) {
-        let Some(entry) = self.entries.get_mut(&id) else { return };
-        let before = std::mem::replace(&mut entry.timer, at);
-        if before != at {
-            before.map(|at| self.timers.remove(&(at, id)));
-            at.map(|at| self.timers.insert((at, id)));
-        }
-    }
-
-    /// Whether a place in a queue is still good; it is used up then.
-    fn redeem(&mut self, (id, ticket): (ConnectionId, u64)) -> bool {
-        let entry = self.entries.get_mut(&id).filter(|entry| entry.ticket == Some(ticket));
-        entry.map(|entry| entry.ticket = None).is_some()
-    }
-
-    /// Lets one connection do one thing.
-    fn poll_one(&mut self, now: Time, id: ConnectionId, out: &mut [u8]) -> Option<usize> {
-        let endpoint = self.endpoint(id)?;
-        match endpoint.poll(&mut cx(now, &mut NoProbe), out) {
-            Ok(Step::Do(length)) => {
-                self.look(id);
-                self.enqueue(id);
-                Some(length)
-            }
-            Ok(Step::Wait(until)) => {
-                self.set_timer(id, until);
-                self.look(id);
-                None
-            }
-            // A packet that finds no room is lost; the timer goes on.
-            Err(_) => {
-                self.enqueue(id);
-                None
-            }
+            self.stats.add(endpoint);
         }
     }
 
@@ -636,96 +491,4 @@ impl Uplink {
             self.abort(now, id);
         }
     }
-
-    fn count(&mut self, now: Time, length: usize) -> Step<Uplinked> {
-        self.pacer.sent(now, length);
-        self.stats.packets += 1;
-        self.stats.bytes += length as u64;
-        Step::Do(Uplinked::Send(length))
-    }
-
-    /// What is to be done at `now`; a packet lies in `out`, of at least 64 KiB.
-    pub fn poll(&mut self, now: Time, out: &mut [u8]) -> Step<Uplinked> {
-        if self.sweep_at <= now {
-            self.sweep(now);
-        }
-        loop {
-            if let Some(told) = self.told.pop_front() {
-                if let Uplinked::Ready(id) = told
-                    && let Some(entry) = self.entries.get_mut(&id)
-                {
-                    entry.is_told = false;
-                }
-                return Step::Do(told);
-            }
-            if let Some(packet) = self.resets.pop_front() {
-                out[..packet.len()].copy_from_slice(&packet);
-                return self.count(now, packet.len());
-            }
-            while let Some(&(at, id)) = self.timers.first().filter(|(at, _)| *at <= now) {
-                self.timers.remove(&(at, id));
-                if let Some(entry) = self.entries.get_mut(&id) {
-                    entry.timer = None;
-                }
-                self.enqueue(id);
-            }
-            if let Some(place) = self.at_once.pop_front() {
-                if !self.redeem(place) {
-                    continue;
-                }
-                // What was written since may have made it one that waits.
-                if self.endpoint(place.0).is_some_and(|endpoint| takes_turns(endpoint)) {
-                    self.enqueue(place.0);
-                } else if let Some(length) = self.poll_one(now, place.0, out) {
-                    return self.count(now, length);
-                }
-                continue;
-            }
-            if self.pacer.has_room(now)
-                && let Some(place) = self.in_turns.pop_front()
-            {
-                if self.redeem(place)
-                    && let Some(length) = self.poll_one(now, place.0, out)
-                {
-                    return self.count(now, length);
-                }
-                continue;
-            }
-            let line = (!self.in_turns.is_empty()).then(|| self.pacer.next());
-            let sweep = (!self.entries.is_empty()).then_some(self.sweep_at);
-            let timer = self.timers.first().map(|&(at, _)| at);
-            return Step::Wait(Time::earliest(Time::earliest(line, timer), sweep));
-        }
-    }
-}
-
-/// A segment on its way to a server, read as one that opens a connection; `None` where it is damaged.
-fn syn_of(addresses: &Addresses, ports: Ports, bytes: &[u8]) -> Option<Segment> {
-    let mut translation = Translation::new(addresses.reversed(), ports.reversed(), 0);
-    translation.parse(bytes, Near::default()).ok().map(|(segment, _)| segment)
-}
-
-/// The answer to a SYN for which there is no connection.
-fn reset_for(syn: &[u8]) -> Option<Vec<u8>> {
-    let ip = ip::parse(syn).ok()?;
-    let bytes = &syn[ip.payload];
-    let ports = Ports::peek(bytes).ok()?;
-    let mut translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
-    translation.parse(bytes, Near::default()).ok()?;
-    //= RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used, <SEQ=0><ACK=SEG.SEQ+SEG.LEN>"
-    let mut reset = Segment::new(Flags::RST | Flags::ACK);
-    reset.ack = FIRST_BYTE;
-    let header = translation.addresses.header_len();
-    let mut packet = vec![0; header + wire::HEADER];
-    let length = translation.emit(&reset, &[], &mut packet[header..]).ok()?;
-    ip::emit(&translation.addresses, ip::TCP, length, &mut packet).ok()?;
-    Some(packet)
-}
-
-fn add(sum: &mut UplinkStats, endpoint: &Endpoint) {
-    let TcpStats { data_segments, retransmits, timeouts, .. } = endpoint.connection().stats();
-    sum.segments += data_segments;
-    sum.retransmits += retransmits;
-    sum.timeouts += timeouts;
-    sum.no_room += endpoint.no_room();
 }

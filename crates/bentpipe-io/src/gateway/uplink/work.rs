@@ -12,7 +12,8 @@ use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 
-use super::machine::{ConnectionId, Heard, Uplink, UplinkConfig, UplinkStats, Uplinked};
+use super::config::{UplinkConfig, UplinkStats};
+use super::machine::{ConnectionId, Heard, Uplink, Uplinked};
 use super::raw::Raw;
 use crate::gateway::conn::{Conn, Outcome};
 use crate::gateway::rules;

@@ -29,8 +29,17 @@ enum Act<'a> {
     Drain,
 }
 
+/// A segment's header as it may be: numbers, flags, window.
+struct Header {
+    seq: u32,
+    ack: u32,
+    flags: u8,
+    window: u16,
+}
+
 /// A segment from 10.1.0.2 (or fd01::2) to the server, around the sequence numbers 0.
-fn packet(v6: bool, port: u8, seq: u32, ack: u32, flags: u8, window: u16, options: &[u8], payload: usize) -> Vec<u8> {
+fn packet(v6: bool, port: u8, header: &Header, options: &[u8], payload: usize) -> Vec<u8> {
+    let Header { seq, ack, flags, window } = *header;
     let addresses = match v6 {
         false => ip::Addresses::new([10, 1, 0, 2].into(), [10, 2, 0, 2].into()),
         true => ip::Addresses::new([0xfd01, 0, 0, 0, 0, 0, 0, 2].into(), [0xfd02, 0, 0, 0, 0, 0, 0, 2].into()),
@@ -91,13 +100,15 @@ impl World {
             }
             Act::Segment { v6, port, seq, ack, flags, window, options, len, payload } => {
                 let options = &options[..usize::from(len % 4) * 4];
-                let (seq, ack) = (*seq as u32, self.iss.wrapping_add(*ack as u32));
-                machine.receive(now, &packet(*v6, *port, seq, ack, *flags, *window, options, usize::from(*payload)));
+                let ack = self.iss.wrapping_add(*ack as u32);
+                let header = Header { seq: *seq as u32, ack, flags: *flags, window: *window };
+                machine.receive(now, &packet(*v6, *port, &header, options, usize::from(*payload)));
             }
             Act::Syn { v6, port, mss } => {
                 let mss = mss.to_be_bytes();
                 let options = [2, 4, mss[0], mss[1], 1, 3, 3, 7];
-                let heard = machine.receive(now, &packet(*v6, *port, 0, 0, 2, 60_000, &options, 0));
+                let header = Header { seq: 0, ack: 0, flags: 2, window: 60_000 };
+                let heard = machine.receive(now, &packet(*v6, *port, &header, &options, 0));
                 assert_ne!(heard, Heard::Malformed);
             }
             Act::Connected(n) => machine.connected(now, id(n)),

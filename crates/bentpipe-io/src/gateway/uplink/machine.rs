@@ -232,7 +232,9 @@ impl Uplink {
         let most = u64::from(self.config.most_streams);
         // Those that wait for stray segments take little, but not nothing.
         let is_full = self.live >= most || self.entries.len() as u64 >= 2 * most;
-        if is_full || self.memory + 2 * LEAST_BUFFER as u64 > self.config.memory {
+        // What it will need when it is open.
+        let memory = 2 * LEAST_BUFFER as u64;
+        if is_full || self.memory + memory > self.config.memory {
             self.stats.refused += 1;
             self.resets.extend(reset_for(packet));
             return Heard::Taken;
@@ -250,9 +252,10 @@ impl Uplink {
             is_told: false,
             seen: (0, 0, false),
             is_over: false,
-            memory: 0,
+            memory,
             heard: now,
         };
+        self.memory += memory;
         self.entries.insert(id, entry);
         self.ids.insert(key, id);
         self.live += 1;

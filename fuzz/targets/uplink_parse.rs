@@ -15,8 +15,8 @@ const MEMORY: u64 = 400_000;
 const STEPS: usize = 20_000;
 
 #[derive(Debug, Arbitrary)]
-enum Act<'a> {
-    Bytes(&'a [u8]),
+enum Act {
+    Bytes([u8; 64], u8),
     Segment { v6: bool, port: u8, seq: i16, ack: i16, flags: u8, window: u16, options: [u8; 12], len: u8, payload: u8 },
     Syn { v6: bool, port: u8, mss: u16 },
     Connected(u8),
@@ -91,12 +91,12 @@ impl World {
         panic!("no end at {:?}: {:?}", self.now, self.machine.stats());
     }
 
-    fn act(&mut self, act: &Act<'_>) {
+    fn act(&mut self, act: &Act) {
         let (now, machine) = (self.now, &mut self.machine);
         let id = |n: &u8| self.ids.get(usize::from(*n) % self.ids.len().max(1)).copied().unwrap_or(ConnectionId(9));
         match act {
-            Act::Bytes(bytes) => {
-                machine.receive(now, bytes);
+            Act::Bytes(bytes, length) => {
+                machine.receive(now, &bytes[..usize::from(length % 65)]);
             }
             Act::Segment { v6, port, seq, ack, flags, window, options, len, payload } => {
                 let options = &options[..usize::from(len % 4) * 4];
@@ -132,9 +132,10 @@ impl World {
     }
 }
 
-pub(crate) fn run(data: &[u8]) {
+/// Answers how many connections were opened.
+pub(crate) fn run(data: &[u8]) -> u64 {
     let mut input = Unstructured::new(data);
-    let Ok((row, early_accept)) = <(u8, bool)>::arbitrary(&mut input) else { return };
+    let Ok((row, early_accept)) = <(u8, bool)>::arbitrary(&mut input) else { return 0 };
     let (.., row) = VARIANTS[usize::from(row) % VARIANTS.len()];
     let config = UplinkConfig {
         tcp: TcpConfig { timestamps: true, variant: Variant { sack: true, ..row }, ..TcpConfig::default() },
@@ -165,4 +166,5 @@ pub(crate) fn run(data: &[u8]) {
     }
     let stats = world.machine.stats();
     assert_eq!((stats.open, stats.memory), (0, 0), "{stats:?}");
+    stats.total
 }

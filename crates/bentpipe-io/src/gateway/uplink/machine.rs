@@ -183,7 +183,8 @@ impl Uplink {
         let source = SocketAddr::new(ip.addresses.source(), ports.source);
         let destination = SocketAddr::new(ip.addresses.destination(), ports.destination);
         let flags = Flags::from_bits_truncate(header[13]);
-        let is_syn = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
+        // As a listener of ours wants it: what else may stand beside it opens nothing.
+        let is_syn = flags == Flags::SYN;
         let Some(&id) = self.ids.get(&(source, destination)) else {
             if !is_syn || self.draining {
                 return Heard::Pass;

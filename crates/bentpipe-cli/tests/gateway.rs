@@ -10,6 +10,8 @@ mod metrics;
 mod namespace;
 #[path = "gateway/pair.rs"]
 mod pair;
+#[path = "gateway/uplink.rs"]
+mod uplink;
 
 use std::io::{Read, Write};
 

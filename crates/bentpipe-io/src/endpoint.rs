@@ -5,6 +5,7 @@
 //! by what it does.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use bentpipe_engine::tcp::{Abort, Connection, FIRST_BYTE, Flags, Input, Output, Role, Segment, TcpConfig};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
@@ -33,6 +34,9 @@ pub struct Endpoint {
     translation: Option<Translation>,
     outgoing: Ring,
     incoming: Ring,
+    /// Bytes by which the rings may grow, and a packet for which they may not.
+    spare: u64,
+    no_room: u64,
     /// Bytes so far: written by the user, acknowledged by the peer, readable in order, taken by the user.
     written: u64,
     acknowledged: u64,
@@ -72,6 +76,8 @@ impl Endpoint {
             translation,
             outgoing: Ring::new(send_buffer),
             incoming: Ring::new(config.receive_buffer as usize),
+            spare: 0,
+            no_room: 0,
             written: 0,
             acknowledged: 0,
             readable: 0,
@@ -112,9 +118,74 @@ impl Endpoint {
         self.outgoing.capacity() as u64 - (self.written - self.acknowledged)
     }
 
+    /// Bytes written that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.written - self.acknowledged
+    }
+
     /// Bytes written that the peer has acknowledged, from the start.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
+    }
+
+    /// Gives back the memory that the buffers do not need, down to `least` bytes in each. They grow again as
+    /// [`Endpoint::spare`] allows; the windows stay.
+    ///
+    /// # Panics
+    /// If `least` is 0.
+    pub fn shrink(&mut self, least: usize) {
+        let held = self.written - self.acknowledged;
+        if self.outgoing.capacity() > least.max(held as usize) {
+            self.outgoing.resize(least.max(held as usize), self.acknowledged..self.written);
+        }
+        // What lies beyond a gap is not worth a search.
+        let held = if self.connection.beyond_gaps() == 0 { self.readable() as usize } else { usize::MAX };
+        if self.incoming.capacity() > least.max(held) {
+            self.incoming.resize(least.max(held), self.taken..self.readable);
+        }
+    }
+
+    /// Bytes that the buffers take.
+    pub fn memory(&self) -> u64 {
+        (self.outgoing.capacity() + self.incoming.capacity()) as u64
+    }
+
+    /// By how many bytes buffers that were shrunk may grow from now on. A packet that does not fit then is as good as
+    /// lost.
+    pub fn spare(&mut self, bytes: u64) {
+        self.spare = bytes;
+    }
+
+    /// Packets dropped because no buffer had room for what the window had let in.
+    pub fn no_room(&self) -> u64 {
+        self.no_room
+    }
+
+    /// Lets the send buffer grow to `capacity`, as far as [`Endpoint::spare`] allows.
+    pub fn grow_outgoing(&mut self, capacity: usize) {
+        let more = capacity.saturating_sub(self.outgoing.capacity()) as u64;
+        if more > 0 && more <= self.spare {
+            self.spare -= more;
+            self.outgoing.resize(capacity, self.acknowledged..self.written);
+        }
+    }
+
+    /// Whether the receive buffer has room for the payload at `span`, or can be given it.
+    fn has_room(&mut self, span: Range<u64>) -> bool {
+        let have = self.incoming.capacity() as u64;
+        let most = u64::from(self.connection.config().receive_buffer);
+        // Beyond the whole buffer is beyond the window: the engine takes nothing of it.
+        let needed = span.end.saturating_sub(self.taken).min(most);
+        if needed <= have || span.start >= self.taken + most {
+            return true;
+        }
+        let capacity = needed.max(2 * have).min(most);
+        if capacity - have > self.spare {
+            return false;
+        }
+        self.spare -= capacity - have;
+        self.incoming.resize(capacity as usize, self.taken..self.taken + have);
+        true
     }
 
     /// Takes as much of `data` as there is room for; how much that is.
@@ -169,8 +240,16 @@ impl Endpoint {
         match &mut self.translation {
             Some(translation) if translation.is_for_us(&ip.addresses, ports) => {
                 let (segment, payload) = translation.parse(bytes, near)?;
+                let start = segment.seq.saturating_sub(FIRST_BYTE);
+                if !payload.is_empty() && !self.has_room(start..start + payload.len() as u64) {
+                    self.no_room += 1;
+                    return Ok(true);
+                }
                 self.store(&segment, &bytes[payload]);
                 self.connection.handle(cx, Input::Segment(segment));
+                // The connection says the same when it is polled next, which may be later.
+                self.readable = self.connection.received();
+                self.acknowledged = self.connection.acknowledged();
             }
             Some(_) => return Ok(false),
             None => {

@@ -1,16 +1,19 @@
-//! The gateway in real time: two boxes with a tunnel between them.
+//! The gateway in real time: two boxes with a tunnel between them, or one at the uplink.
 //!
 //! - `link` ([`LinkShape`]): IP packets from a TUN device, carried by S-LACP. Nothing is terminated.
 //! - `split` ([`SplitShape`]): TCP connections end here in the destination's name and go on from the other box in the
 //!   client's; between the two their bytes are streams of the engine's [`mux`](bentpipe_engine::mux).
+//! - `uplink` ([`UplinkGateway`]): one box. The engine's TCP speaks to clients through a TUN device, the kernel's to servers.
 //!
 //! One thread and one loop: sockets, the TUN device and a timer wake it, the machines say what is to be done.
 //!
 //! Reading order: [`Satellite`] what is known of the link; [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
-//! [`LinkShape`], [`SplitShape`]; [`Gateway`] the loop; `udp` and `timer` its doors; [`Rules`] what the kernel has to know;
-//! [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
+//! [`LinkShape`], [`SplitShape`]; [`Uplink`]; [`Loop`], and [`Gateway`] what it turns for two boxes; `udp` and `timer` its
+//! doors; [`Rules`] what the kernel has to know; [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
 
+mod buffer;
 mod carrier;
+mod conn;
 mod control;
 mod link;
 mod readings;
@@ -19,17 +22,23 @@ mod run;
 mod satellite;
 mod scrape;
 mod shape;
+mod sockets;
 mod split;
 mod timer;
+mod tunnelled;
 mod udp;
+mod uplink;
 
 pub use carrier::{Carried, Carrier, CarrierStats, line_overhead, most_packet};
 pub use control::{Control, ask};
 pub use link::LinkShape;
 pub use readings::{Published, Reading, Readings, Value};
 pub use rules::Rules;
-pub use run::{Gateway, GatewayStats, Stop};
+pub use run::{Gateway, GatewayStats, Loop, Stop, Work};
 pub use satellite::Satellite;
 pub use scrape::Scrape;
 pub use shape::{Shape, Turn};
-pub use split::{ClientAddress, Fallback, SplitConfig, SplitShape, SplitStats};
+pub use sockets::ClientAddress;
+pub use split::{Fallback, SplitConfig, SplitShape, SplitStats};
+pub use tunnelled::Tunnelled;
+pub use uplink::{ConnectionId, Heard, Uplink, UplinkConfig, UplinkGateway, UplinkStats, Uplinked, Uplinking};

@@ -23,6 +23,21 @@ impl Ring {
         self.bytes.len()
     }
 
+    /// Room for `capacity` bytes from now on; what lies at `kept`, which fits the old and the new room, stays.
+    ///
+    /// # Panics
+    /// If `capacity` is 0 or `kept` longer.
+    pub fn resize(&mut self, capacity: usize, kept: Range<u64>) {
+        assert!((kept.end - kept.start) as usize <= capacity, "what is kept fits");
+        let mut other = Ring::new(capacity);
+        let mut at = kept.start;
+        for piece in self.slices(kept) {
+            other.store(at, piece);
+            at += piece.len() as u64;
+        }
+        *self = other;
+    }
+
     /// Stores `data` at the stream's offset `at`. It must not be longer than the ring.
     pub fn store(&mut self, at: u64, data: &[u8]) {
         let (place, first) = self.place(at, data.len());
@@ -59,6 +74,16 @@ mod tests {
             let at = u64::from(at);
             ring.store(at, data);
             prop_assert_eq!(ring.slices(at..at + data.len() as u64).concat(), data);
+        }
+
+        #[test]
+        fn what_is_kept_stays(capacity in 1usize..50, more in 0usize..50, at: u32, data in proptest::collection::vec(any::<u8>(), 0..50)) {
+            let data = &data[..data.len().min(capacity)];
+            let span = u64::from(at)..u64::from(at) + data.len() as u64;
+            let mut ring = Ring::new(capacity);
+            ring.store(span.start, data);
+            ring.resize(data.len().max(1) + more, span.clone());
+            prop_assert_eq!(ring.slices(span).concat(), data);
         }
     }
 }

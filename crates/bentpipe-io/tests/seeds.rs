@@ -10,6 +10,8 @@ mod play;
 mod slacp_pair;
 #[path = "../../../fuzz/targets/tunnel_parse.rs"]
 mod tunnel_parse;
+#[path = "../../../fuzz/targets/uplink_parse.rs"]
+mod uplink_parse;
 
 use play::play;
 
@@ -43,4 +45,22 @@ fn bytes_from_outside() {
         mux_parse::run(&input);
         tunnel_parse::run(&input);
     }
+}
+
+#[test]
+fn uplink_parse_by_chance() {
+    let mut x = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut opened = 0;
+    for _ in 0..2000 {
+        let mut input = Vec::new();
+        while input.len() < 600 {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            // Numbers and places are small more often than not.
+            input.extend(x.to_le_bytes().map(|byte| if byte % 2 == 0 { byte % 16 } else { byte }));
+        }
+        opened += uplink_parse::run(&input);
+    }
+    assert!(opened > 500, "what is tested is more than refusals: {opened}");
 }

@@ -8,6 +8,7 @@ mod read;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use crate::scenario::ScenarioErrors;
@@ -17,8 +18,8 @@ use crate::scenario::ScenarioErrors;
 pub struct GatewayFile {
     /// Its name, in status.
     pub name: String,
-    /// The tunnel.
-    pub tunnel: TunnelTable,
+    /// The tunnel, where there is another box.
+    pub tunnel: Option<TunnelTable>,
     /// What is known of the link.
     pub satellite: SatelliteTable,
     /// What goes through it.
@@ -59,13 +60,15 @@ pub struct SatelliteTable {
     pub reordering: u64,
 }
 
-/// `[split]` or `[link]`.
+/// `[split]`, `[link]` or `[uplink]`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShapeTable {
     /// TCP connections end here and go on from the peer.
     Split(SplitTable),
     /// IP packets, by a TUN device.
     Link(LinkTable),
+    /// TCP connections of clients behind the satellite end here, and the engine's TCP answers them.
+    Uplink(Box<UplinkTable>),
 }
 
 /// `[split]`
@@ -94,6 +97,33 @@ pub struct LinkTable {
     pub device: String,
     /// Its addresses, each in a network of so many bits.
     pub addresses: Vec<(IpAddr, u8)>,
+}
+
+/// `[uplink]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct UplinkTable {
+    /// Interfaces towards the clients.
+    pub satellite: Vec<String>,
+    /// Destination ports that are taken; none: all.
+    pub ports: Vec<u16>,
+    /// Name of the row in the engine's table of variants.
+    pub variant: String,
+    /// That row, and what `[uplink.tcp]` changes.
+    pub tcp: TcpConfig,
+    /// A connection's window; `None` leaves the row as it is.
+    pub window: Option<Bytes>,
+    /// The TUN device.
+    pub device: String,
+    /// The longest IP packet that the way to the clients takes.
+    pub mtu: u16,
+    /// Whether clients are answered before servers have accepted.
+    pub early_accept: bool,
+    /// Whether servers see the client's address.
+    pub keep_client_address: bool,
+    /// Connections that may be open at a time.
+    pub most_streams: u32,
+    /// Bytes that the buffers of all connections may take.
+    pub memory: Bytes,
 }
 
 impl GatewayFile {

@@ -18,7 +18,8 @@ struct Finding {
 }
 
 pub(crate) fn doctor() -> Result<End, Failure> {
-    let findings = [tun(), admin(), program("nft", "nftables"), program("ip", "iproute2"), tproxy(), userns()];
+    let findings =
+        [tun(), admin(), program("nft", "nftables"), program("ip", "iproute2"), tproxy(), uplink(), userns()];
     let settings = [
         setting("net/ipv4/ip_forward", "forwarding, IPv4", |value| value == "1", "sysctl -w net.ipv4.ip_forward=1"),
         setting(
@@ -84,6 +85,14 @@ fn tproxy() -> Finding {
     let rules = Rules::Split { capture: vec!["lo".into()], port: 4000, ports: Vec::new() };
     let result = rules.check().map(|()| "nft takes the rules".to_owned()).map_err(|error| (error.to_string(), help));
     Finding { what: "TPROXY", is_needed: true, result }
+}
+
+/// The same for `uplink`.
+fn uplink() -> Finding {
+    let help = "a kernel with CONFIG_NFT_SOCKET and CONFIG_NFT_CT (modprobe nft_socket nft_ct), for `uplink`";
+    let rules = Rules::Uplink { satellite: vec!["lo".into()], device: "bentpipe0".into(), ports: Vec::new() };
+    let result = rules.check().map(|()| "nft takes the rules".to_owned()).map_err(|error| (error.to_string(), help));
+    Finding { what: "rules of uplink", is_needed: false, result }
 }
 
 fn userns() -> Finding {

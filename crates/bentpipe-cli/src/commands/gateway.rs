@@ -9,8 +9,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bentpipe_io::gateway::{Control, Gateway as Box_, Published, Readings, Scrape, Shape, Stop, ask};
-use bentpipe_io::tunnel::PrivateKey;
+use bentpipe_io::LinkPortConfig;
+use bentpipe_io::gateway::{
+    Carrier, Control, Gateway as Box_, Loop, Published, Readings, Scrape, Shape, Stop, Work, ask,
+};
+use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_study::gateway::{GatewayFile, ShapeTable};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -64,7 +67,8 @@ fn keygen(args: &Keygen) -> Result<End, Failure> {
 
 fn run(args: &Run) -> Result<End, Failure> {
     let file = load(&args.file)?;
-    let tunnel = plan::tunnel(&file)?;
+    // A key that is wrong is said before anything is changed.
+    let tunnel = file.tunnel.is_some().then(|| plan::tunnel(&file)).transpose()?;
     let rules = plan::rules(&file);
     if args.dry_run {
         output::print(&rules.script())?;
@@ -73,32 +77,45 @@ fn run(args: &Run) -> Result<End, Failure> {
     if !args.no_rules {
         rules.install().map_err(Failure::broken)?;
     }
-    let done = match &file.shape {
-        ShapeTable::Split(table) => {
-            let shape = plan::split(&file, table);
-            serve(args, &file, tunnel, plan::satellite(&file).for_streams(), shape, plan::reload_split)
-        }
-        ShapeTable::Link(table) => plan::link(&file, table).and_then(|shape| {
-            serve(args, &file, tunnel, plan::satellite(&file).for_packets(), shape, plan::reload_link)
-        }),
-    };
+    let done = start(args, &file, tunnel);
     if !args.no_rules {
         rules.remove().map_err(Failure::broken)?;
     }
     done
 }
 
-fn serve<S: Shape>(
+fn start(args: &Run, file: &GatewayFile, tunnel: Option<TunnelConfig>) -> Result<End, Failure> {
+    match &file.shape {
+        ShapeTable::Split(table) => {
+            let gateway = joined(file, tunnel, plan::satellite(file).for_streams(), plan::split(file, table))?;
+            serve(args, file, gateway, plan::reload_split)
+        }
+        ShapeTable::Link(table) => {
+            let gateway = joined(file, tunnel, plan::satellite(file).for_packets(), plan::link(file, table)?)?;
+            serve(args, file, gateway, plan::reload_link)
+        }
+        ShapeTable::Uplink(table) => serve(args, file, plan::uplink(file, table)?, plan::reload_uplink),
+    }
+}
+
+/// A shape with its tunnel to the other box.
+fn joined<S: Shape>(
+    file: &GatewayFile,
+    tunnel: Option<TunnelConfig>,
+    link: LinkPortConfig,
+    shape: S,
+) -> Result<Box_<S>, Failure> {
+    let tunnel = tunnel.expect("shapes of two boxes are read with their tunnel");
+    let made = Box_::new(plan::table(file).listen, |now| Carrier::new(tunnel, link, now), shape);
+    made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))
+}
+
+fn serve<W: Work>(
     args: &Run,
     file: &GatewayFile,
-    tunnel: bentpipe_io::tunnel::TunnelConfig,
-    link: bentpipe_io::LinkPortConfig,
-    shape: S,
-    reload: fn(&mut Box_<S>, &GatewayFile) -> &'static str,
+    mut gateway: Loop<W>,
+    reload: fn(&mut Loop<W>, &GatewayFile) -> &'static str,
 ) -> Result<End, Failure> {
-    let carrier = |now| bentpipe_io::gateway::Carrier::new(tunnel, link, now);
-    let made = Box_::new(file.tunnel.listen, carrier, shape);
-    let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
     let metrics =
         file.metrics.map(|at| Scrape::bind(at).map_err(|error| Failure::broken(format!("metrics at {at}: {error}"))));
     let metrics = metrics.transpose()?;

@@ -46,9 +46,9 @@ pub enum Repairs {
     /// known to be lost, which is then sent again at once. A transfer that fills the line pays nothing for them, and its
     /// end, where the line falls idle, is protected for a whole round trip. Only with retransmission.
     Idle,
-    /// As with [`Repairs::Prompt`] while the channel's queue takes less than a round trip, else as with [`Repairs::Idle`]:
-    /// a flow of which so much waits keeps the line busy while a lost packet holds it up, and repair frames would only
-    /// take its place. Only with retransmission.
+    /// As with [`Repairs::Prompt`] while the channel's queue takes less than a quarter of a round trip, else as with
+    /// [`Repairs::Idle`]: flows of which so much waits keep the line busy while a lost packet holds one of them up, and
+    /// repair frames would only take their place. Only with retransmission.
     Short,
 }
 

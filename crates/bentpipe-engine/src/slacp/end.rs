@@ -525,7 +525,7 @@ impl End {
         let round_trip = self.flight.srtt();
         let is_prompt = |outgoing: &Outgoing, repairs| match repairs {
             Repairs::Prompt => true,
-            Repairs::Short => round_trip.is_none_or(|span| outgoing.backlog.wait(now) < span),
+            Repairs::Short => round_trip.is_none_or(|span| outgoing.backlog.wait(now) < span.div_floor(4)),
             Repairs::Spare | Repairs::Idle => false,
         };
         if let Some(repair) = self.next_repair(now, class, is_prompt) {

@@ -1,8 +1,12 @@
-//! What a gateway gains: kernel cubic at both hosts, with and without gateways on the same path. `make bench-gateway`.
+//! What a gateway gains: kernel TCP at both hosts, with and without gateways on the same path. `make bench-gateway`.
 //!
-//! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk upload with a ping beside it, and objects on new
-//! connections. Options: `--seeds N`, `--bulk BYTES`, `--modes direct,split,link`, `--losses 0,0.01,outages`,
-//! `--out FILE` for JSON.
+//! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk transfer with a ping beside it, and objects on new
+//! connections. Options: `--seeds N`, `--bulk BYTES`, `--modes direct,split,link,uplink`, `--losses 0,0.01,outages`,
+//! `--direction up|down` of the bulk, `--kernel cubic|reno` at the hosts, `--objects no`, `--out FILE` for JSON.
+//!
+//! `uplink` is the box with the burst-loss sender; `uplink-ROW` takes another row of the table of variants, and
+//! `uplink-ROW-fixed` that row with a window of one bandwidth-delay product from the first segment on. It serves
+//! downloads: compare it with `direct` under `--direction down`.
 #![allow(dead_code)] // What the tests use and this does not.
 
 #[path = "../../tests/gateway/hosts.rs"]
@@ -21,7 +25,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units;
+use bentpipe_io::gateway::ClientAddress;
 use world::{Path, SERVER, World, run};
 
 struct Options {
@@ -29,6 +35,9 @@ struct Options {
     bulk: usize,
     modes: Vec<String>,
     losses: Vec<String>,
+    down: bool,
+    kernel: String,
+    objects: bool,
     out: Option<String>,
 }
 
@@ -38,6 +47,9 @@ fn options() -> Options {
         bulk: 30_000_000,
         modes: ["direct", "split", "link"].map(str::to_owned).into(),
         losses: ["0", "0.001", "0.01", "0.05", "outages"].map(str::to_owned).into(),
+        down: false,
+        kernel: "cubic".to_owned(),
+        objects: true,
         out: None,
     };
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
@@ -49,6 +61,9 @@ fn options() -> Options {
             "--bulk" => options.bulk = value.parse().expect("a number of bytes"),
             "--modes" => options.modes = list(),
             "--losses" => options.losses = list(),
+            "--direction" => options.down = value == "down",
+            "--kernel" => options.kernel = value,
+            "--objects" => options.objects = value != "no",
             "--out" => options.out = Some(value),
             other => panic!("unknown option {other}"),
         }
@@ -69,45 +84,72 @@ struct Sample {
 /// A transfer is given up after so long: kernel cubic at 5 % would take half an hour.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// The kernel's default nearly everywhere.
-fn cubic(stream: &TcpStream) {
-    socket2::SockRef::from(stream).set_tcp_congestion(b"cubic").expect("the kernel has cubic");
+/// Cubic is the kernel's default nearly everywhere; every kernel has reno.
+fn congestion(stream: &TcpStream, kernel: &str) {
+    socket2::SockRef::from(stream).set_tcp_congestion(kernel.as_bytes()).expect("the kernel has it");
 }
 
-/// Client to server; bits per second of what arrived, bytes offered to the sky per useful byte, median ping.
-fn bulk(world: &World, bytes: usize) -> (f64, f64, f64) {
-    let (at, server) = hosts::serve(&world.server, SERVER, 1, |mut stream, _| {
-        let (mut count, mut buffer, start) = (0, vec![0; 1 << 16], Instant::now());
-        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("not zero");
-        while start.elapsed() < PATIENCE {
-            match stream.read(&mut buffer) {
-                Ok(0) | Err(_) => break,
-                Ok(got) => count += got,
-            }
+/// Reads until the end, or until patience does; how much, and when.
+fn take(mut stream: &TcpStream) -> (usize, Instant) {
+    let (mut count, mut buffer, start) = (0, vec![0; 1 << 16], Instant::now());
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("not zero");
+    while start.elapsed() < PATIENCE {
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => break,
+            Ok(got) => count += got,
         }
-        (count, Instant::now())
+    }
+    (count, Instant::now())
+}
+
+/// Writes so many bytes and waits for the other side's end.
+fn give(mut stream: &TcpStream, bytes: usize) {
+    // The other side may give up before all is sent.
+    let _ = stream.write_all(&vec![7; bytes]).and_then(|()| stream.shutdown(Shutdown::Write));
+    let _ = stream.read(&mut [0]);
+}
+
+/// Between client and server; bits per second of what arrived, bytes offered to the sky per useful byte, median ping.
+fn bulk(world: &World, options: &Options) -> (f64, f64, f64) {
+    let (bytes, down, kernel) = (options.bulk, options.down, options.kernel.clone());
+    let (at, server) = hosts::serve(&world.server, SERVER, 1, move |mut stream, _| {
+        if !down {
+            return Some(take(&stream));
+        }
+        congestion(&stream, &kernel);
+        stream.read_exact(&mut [0]).expect("a request");
+        give(&stream, bytes);
+        None
     });
     let mut ping = Command::new("ip")
         .args(["netns", "exec", world.client.name(), "ping", "-i", "0.2", "-w", "60", SERVER])
         .stdout(Stdio::piped())
         .spawn()
         .expect("iproute2 is there");
-    let offered = world.sky.offered[0].load(Ordering::Relaxed);
+    let way = usize::from(down);
+    let offered = world.sky.offered[way].load(Ordering::Relaxed);
     let start = Instant::now();
     let mut stream = hosts::connect(&world.client, at);
-    cubic(&stream);
-    let sender = std::thread::spawn(move || {
-        // The server may give up before all is sent.
-        let _ = stream.write_all(&vec![7; bytes]).and_then(|()| stream.shutdown(Shutdown::Write));
-        let _ = stream.read(&mut [0]);
-    });
-    let (count, end) = server.join().expect("the server ends")[0];
-    let offered = world.sky.offered[0].load(Ordering::Relaxed) - offered;
+    congestion(&stream, &options.kernel);
+    let (count, end) = if down {
+        stream.write_all(&[1]).expect("it is open");
+        let taken = take(&stream);
+        // Aloud, where it was given up: the server writes no more then.
+        socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a setting");
+        drop(stream);
+        server.join().expect("the server ends");
+        taken
+    } else {
+        let sender = std::thread::spawn(move || give(&stream, bytes));
+        let taken = server.join().expect("the server ends")[0].expect("it took");
+        let _ = sender.join();
+        taken
+    };
+    let offered = world.sky.offered[way].load(Ordering::Relaxed) - offered;
     let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(ping.id() as i32), nix::sys::signal::Signal::SIGINT);
     let mut text = String::new();
     ping.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
     let _ = ping.wait();
-    let _ = sender.join();
     let times: Vec<f64> =
         text.lines().filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok()).collect();
     let seconds = (end - start).as_secs_f64();
@@ -115,9 +157,10 @@ fn bulk(world: &World, bytes: usize) -> (f64, f64, f64) {
 }
 
 /// Server to client on a new connection: from the client's SYN to the last byte.
-fn object(world: &World, bytes: usize) -> f64 {
+fn object(world: &World, bytes: usize, kernel: &str) -> f64 {
+    let kernel = kernel.to_owned();
     let (at, server) = hosts::serve(&world.server, SERVER, 1, move |mut stream: TcpStream, _| {
-        cubic(&stream);
+        congestion(&stream, &kernel);
         stream.read_exact(&mut [0; 100]).expect("a request");
         stream.write_all(&vec![7; bytes]).expect("the client listens");
     });
@@ -135,7 +178,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn sample(mode: &str, loss: &str, seed: u64, bytes: usize) -> Sample {
+fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
     let path = Path {
         rate: 10_000_000,
         delay: units::Duration::from_millis(300),
@@ -148,23 +191,35 @@ fn sample(mode: &str, loss: &str, seed: u64, bytes: usize) -> Sample {
         run(host, "sysctl -qw net.ipv4.tcp_no_metrics_save=1");
     }
     let (split, link) = ((mode == "split").then(|| world.split()), (mode == "link").then(|| world.link()));
-    let objects: Vec<f64> = (0..3).map(|_| object(&world, 100_000)).collect();
-    let large: Vec<f64> = (0..3).map(|_| object(&world, 1_000_000)).collect();
-    let (mbits, offered, ping) = bulk(&world, bytes);
-    drop((split, link));
-    Sample { mbits, offered, ping, object_100k: median(objects), object_1m: median(large) }
+    let uplink = mode.strip_prefix("uplink").map(|row| {
+        let row = row.strip_prefix('-').unwrap_or("burst");
+        let mut config = world.uplink_config(row.strip_suffix("-fixed").unwrap_or(row));
+        if row.ends_with("-fixed") {
+            config.tcp.variant.startup = Startup::FixedWindow(1);
+            config.window = Some(config.rate.bytes_in_floor(config.round_trip));
+        }
+        world.uplink(config, ClientAddress::Keep)
+    });
+    let objects = |bytes| {
+        let count = if options.objects { 3 } else { 0 };
+        median((0..count).map(|_| object(&world, bytes, &options.kernel)).collect())
+    };
+    let (object_100k, object_1m) = (objects(100_000), objects(1_000_000));
+    let (mbits, offered, ping) = bulk(&world, options);
+    drop((split, link, uplink));
+    Sample { mbits, offered, ping, object_100k, object_1m }
 }
 
 fn main() {
     let options = options();
     let mut json = String::from("[\n");
     println!(
-        "{:7} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "{:20} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8}",
         "", "loss", "Mbit/s", "offered", "ping ms", "100 kB s", "1 MB s"
     );
     for loss in &options.losses {
         for mode in &options.modes {
-            let samples: Vec<_> = (1..=options.seeds).map(|seed| sample(mode, loss, seed, options.bulk)).collect();
+            let samples: Vec<_> = (1..=options.seeds).map(|seed| sample(mode, loss, seed, &options)).collect();
             let of = |get: fn(&Sample) -> f64| median(samples.iter().map(get).collect());
             let middle = [
                 of(|sample| sample.mbits),
@@ -174,7 +229,7 @@ fn main() {
                 of(|sample| sample.object_1m),
             ];
             let [mbits, offered, ping, small, large] = middle;
-            println!("{mode:7} {loss:>8}  {mbits:8.2} {offered:8.3} {ping:8.0} {small:8.2} {large:8.2}");
+            println!("{mode:20} {loss:>8}  {mbits:8.2} {offered:8.3} {ping:8.0} {small:8.2} {large:8.2}");
             writeln!(
                 json,
                 "  {{\"mode\": \"{mode}\", \"loss\": \"{loss}\", \"seeds\": {}, \"mbits\": {mbits:.3}, \"offered\": \

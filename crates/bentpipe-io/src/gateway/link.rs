@@ -8,7 +8,8 @@ use mio::unix::SourceFd;
 use mio::{Interest, Token};
 
 use super::readings::{Readings, Value};
-use super::shape::{FIRST_TOKEN, Shape, Turn};
+use super::run::FIRST_TOKEN;
+use super::shape::{Shape, Turn};
 use crate::tun::Tun;
 use crate::tunnel::Event;
 

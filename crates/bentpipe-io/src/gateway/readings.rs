@@ -3,14 +3,14 @@
 //! The loop makes the list and hands it over; who renders it does so in a thread of its own.
 
 mod split;
+mod uplink;
 
 use std::sync::{Arc, Mutex};
 
-use bentpipe_engine::units::Duration;
+use bentpipe_engine::units::{Duration, Time};
 
-use super::carrier::CarrierStats;
-use super::run::{Gateway, GatewayStats};
-use super::shape::Shape;
+use super::carrier::{Carrier, CarrierStats};
+use super::run::GatewayStats;
 
 pub(super) use split::Waiting;
 
@@ -195,18 +195,16 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-impl<S: Shape> Gateway<S> {
-    /// What there is to say at this moment.
-    pub fn readings(&self, name: &str) -> Readings {
+impl Readings {
+    /// Adds what the way to the other box counted.
+    pub(super) fn add_carrier(&mut self, now: Time, carrier: &Carrier, refused_by_kernel: u64) {
         use Value::{Flag, Level, Millis, Text, Total};
-        let mut all = Readings::new(name, self.shape().name());
-        let (carrier, tunnel, stats) = (self.carrier(), self.carrier().tunnel(), self.stats());
-        all.add_loop(&stats);
+        let (all, tunnel) = (self, carrier.tunnel());
         all.add("", "up", "bentpipe_gateway_link_up", "Whether there is a link to the peer.", Flag(carrier.is_up()));
 
         let peer = Text(tunnel.endpoint().map(|at| at.to_string()));
         all.add("tunnel", "peer", "bentpipe_gateway_peer_info", "Where the peer is.", peer);
-        let silence = Millis(Some(self.now().saturating_since(tunnel.heard_at())));
+        let silence = Millis(Some(now.saturating_since(tunnel.heard_at())));
         let help = "Time since the peer was heard.";
         all.add("tunnel", "heard_ms_ago", "bentpipe_gateway_peer_silence_seconds", help, silence);
         let counted = tunnel.stats();
@@ -242,14 +240,14 @@ impl<S: Shape> Gateway<S> {
                 "refused_by_kernel",
                 "bentpipe_gateway_datagrams_unsent_total",
                 "Datagrams for which the kernel had no room.",
-                stats.refused_by_kernel,
+                refused_by_kernel,
             ),
         ] {
             all.add("tunnel", key, metric, help, Total(count));
         }
 
         let layer = carrier.stats();
-        layer_readings(&mut all, &layer);
+        layer_readings(all, &layer);
         let waiting = (0..layer.channels.len()).map(|channel| Level(carrier.waiting(channel as u8) as u64));
         let help = "Packets that wait for their first transmission.";
         all.add_by_channel("waiting", "bentpipe_gateway_packets_waiting", help, waiting);
@@ -259,9 +257,6 @@ impl<S: Shape> Gateway<S> {
         all.add("satellite", "told_bytes_per_second", "bentpipe_gateway_rate_told_bytes_per_second", help, told);
         let help = "The rate that the sender keeps to.";
         all.add("satellite", "used_bytes_per_second", "bentpipe_gateway_rate_used_bytes_per_second", help, used);
-
-        self.shape().read(&mut all);
-        all
     }
 }
 

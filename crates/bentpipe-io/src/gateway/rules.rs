@@ -12,6 +12,13 @@ const MARK: u32 = 0xb3;
 const ROUTES: u32 = 179;
 /// The rule's place among the host's: before the main table's, 32766.
 const PREFERENCE: u32 = 17_900;
+/// The mark of clients' packets that go into the uplink's device.
+const INTO: u32 = 0xb4;
+/// The routing table for them: its only route is the device's, and goes with it.
+const INTO_ROUTES: u32 = 180;
+const INTO_PREFERENCE: u32 = 17_901;
+/// The mark of packets that the uplink sends in others' names.
+pub(super) const SENT: u32 = 0xb5;
 
 /// Which packets are the gateway's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,11 +32,25 @@ pub enum Rules {
         /// Destination ports to capture; none: all.
         ports: Vec<u16>,
     },
+    /// TCP connections of clients behind these interfaces, for other hosts: into a TUN device.
+    Uplink {
+        /// The interfaces towards the clients.
+        satellite: Vec<String>,
+        /// The device.
+        device: String,
+        /// Destination ports; none: all.
+        ports: Vec<u16>,
+    },
     /// The TUN device: TCP's segments must fit it, since not every path tells its hosts what does.
     Link {
         /// The device.
         device: String,
     },
+}
+
+/// What a rule says of destination ports.
+fn destinations(ports: &[u16]) -> String {
+    if ports.is_empty() { String::new() } else { format!(" tcp dport {}", set(ports.iter().map(u16::to_string))) }
 }
 
 fn set(names: impl Iterator<Item = String>) -> String {
@@ -49,10 +70,7 @@ impl Rules {
                 if !capture.is_empty() {
                     text += "\t\t# New ones, to be ended here. While nobody listens they pass.\n";
                     let from = set(capture.iter().map(|name| format!("\"{name}\"")));
-                    let to = match ports.is_empty() {
-                        true => String::new(),
-                        false => format!(" tcp dport {}", set(ports.iter().map(u16::to_string))),
-                    };
+                    let to = destinations(ports);
                     for (family, name) in [("ipv4", "ip"), ("ipv6", "ip6")] {
                         text += &format!(
                             "\t\tiifname {from} meta nfproto {family} meta l4proto tcp{to} fib daddr type != local \
@@ -61,6 +79,23 @@ impl Rules {
                     }
                 }
                 text += "\t}\n";
+            }
+            Rules::Uplink { satellite, ports, .. } => {
+                // Connection tracking would see two connections of one name, a client's and ours to its server.
+                let from = set(satellite.iter().map(|name| format!("\"{name}\"")));
+                let to = destinations(ports);
+                text += "\tchain prerouting {\n\t\ttype filter hook prerouting priority raw; policy accept;\n";
+                text += "\t\t# Answers of servers to connections that are ours, in clients' names.\n";
+                text += &format!("\t\tmeta l4proto tcp socket transparent 1 meta mark set {MARK:#x} notrack accept\n");
+                text += "\t\t# What clients send: into the device. While there is none it passes.\n";
+                for family in ["ipv4", "ipv6"] {
+                    text += &format!(
+                        "\t\tiifname {from} meta nfproto {family} meta l4proto tcp{to} fib daddr type != local \
+                         meta mark set {INTO:#x} notrack accept\n"
+                    );
+                }
+                text += "\t}\n\tchain output {\n\t\ttype filter hook output priority raw; policy accept;\n";
+                text += &format!("\t\tmeta mark {SENT:#x} notrack\n\t}}\n");
             }
             Rules::Link { device } => {
                 text += "\tchain forward {\n\t\ttype filter hook forward priority mangle; policy accept;\n";
@@ -79,17 +114,22 @@ impl Rules {
     }
 
     fn ip(&self, verb: &str) -> Vec<Vec<String>> {
-        let Rules::Split { .. } = self else { return Vec::new() };
-        let words = |text: String| text.split(' ').map(str::to_owned).collect();
-        ["-4", "-6"]
-            .into_iter()
-            .flat_map(|family| {
-                [
-                    words(format!("{family} rule {verb} preference {PREFERENCE} fwmark {MARK:#x} lookup {ROUTES}")),
-                    words(format!("{family} route {verb} local default dev lo table {ROUTES}")),
-                ]
-            })
-            .collect()
+        let marks: &[(u32, u32, u32)] = match self {
+            Rules::Split { .. } => &[(PREFERENCE, MARK, ROUTES)],
+            Rules::Uplink { .. } => &[(PREFERENCE, MARK, ROUTES), (INTO_PREFERENCE, INTO, INTO_ROUTES)],
+            Rules::Link { .. } => &[],
+        };
+        let mut commands = Vec::new();
+        for family in VERSIONS {
+            for (preference, mark, table) in marks {
+                let rule = format!("{family} rule {verb} preference {preference} fwmark {mark:#x} lookup {table}");
+                commands.push(words(&rule));
+            }
+            if !marks.is_empty() {
+                commands.push(words(&format!("{family} route {verb} local default dev lo table {ROUTES}")));
+            }
+        }
+        commands
     }
 
     /// All of it as a person would type it.
@@ -97,6 +137,13 @@ impl Rules {
         let mut text = format!("nft -f - <<'END'\n{}END\n", self.nft());
         for words in self.routes() {
             text += &format!("ip {}\n", words.join(" "));
+        }
+        if let Rules::Uplink { device, .. } = self {
+            text += "# As soon as the gateway has made its device:\n";
+            for (_, words) in into(device) {
+                text += &format!("ip {}\n", words.join(" "));
+            }
+            text += &format!("sysctl -w net.ipv4.conf.{device}.rp_filter={LOOSE}\n");
         }
         text
     }
@@ -136,6 +183,38 @@ impl Rules {
         }
         nft(&[], "add table inet bentpipe\ndelete table inet bentpipe\n")
     }
+}
+
+const VERSIONS: [&str; 2] = ["-4", "-6"];
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// Packets that come out of the device have clients' addresses, which are routed elsewhere. The greater of the device's
+/// setting and of the host's counts: strict (1) is less than loose (2), which is content with any route.
+const LOOSE: u8 = 2;
+
+/// The routes into the uplink's device, by the IP version.
+fn into(device: &str) -> [(&'static str, Vec<String>); 2] {
+    VERSIONS.map(|family| (family, words(&format!("{family} route replace default dev {device} table {INTO_ROUTES}"))))
+}
+
+/// Gives the uplink's device its routes and settings, and says what cannot be done.
+pub(super) fn route_into(device: &str) -> Vec<String> {
+    let mut lacks = Vec::new();
+    for (family, words) in into(device) {
+        if let Err(error) = ip(&words) {
+            lacks.push(format!("IPv{} passes directly: {error}", &family[1..]));
+        }
+    }
+    let setting = format!("/proc/sys/net/ipv4/conf/{device}/rp_filter");
+    if let Err(error) = std::fs::write(&setting, LOOSE.to_string()) {
+        lacks.push(format!(
+            "connections older than the gateway may break off, where net.ipv4.conf.all.rp_filter is 1: {setting}: {error}"
+        ));
+    }
+    lacks
 }
 
 fn nft(options: &[&str], script: &str) -> io::Result<()> {
@@ -191,6 +270,37 @@ ip -6 rule add preference 17900 fwmark 0xb3 lookup 179
 ip -6 route add local default dev lo table 179
 ";
         assert_eq!(split.script(), expected);
+        let uplink = Rules::Uplink { satellite: vec!["sat0".into()], device: "bentpipe0".into(), ports: vec![443] };
+        let expected = "nft -f - <<'END'
+add table inet bentpipe
+delete table inet bentpipe
+table inet bentpipe {
+\tchain prerouting {
+\t\ttype filter hook prerouting priority raw; policy accept;
+\t\t# Answers of servers to connections that are ours, in clients' names.
+\t\tmeta l4proto tcp socket transparent 1 meta mark set 0xb3 notrack accept
+\t\t# What clients send: into the device. While there is none it passes.
+\t\tiifname { \"sat0\" } meta nfproto ipv4 meta l4proto tcp tcp dport { 443 } fib daddr type != local meta mark set 0xb4 notrack accept
+\t\tiifname { \"sat0\" } meta nfproto ipv6 meta l4proto tcp tcp dport { 443 } fib daddr type != local meta mark set 0xb4 notrack accept
+\t}
+\tchain output {
+\t\ttype filter hook output priority raw; policy accept;
+\t\tmeta mark 0xb5 notrack
+\t}
+}
+END
+ip -4 rule add preference 17900 fwmark 0xb3 lookup 179
+ip -4 rule add preference 17901 fwmark 0xb4 lookup 180
+ip -4 route add local default dev lo table 179
+ip -6 rule add preference 17900 fwmark 0xb3 lookup 179
+ip -6 rule add preference 17901 fwmark 0xb4 lookup 180
+ip -6 route add local default dev lo table 179
+# As soon as the gateway has made its device:
+ip -4 route replace default dev bentpipe0 table 180
+ip -6 route replace default dev bentpipe0 table 180
+sysctl -w net.ipv4.conf.bentpipe0.rp_filter=2
+";
+        assert_eq!(uplink.script(), expected);
         let link = Rules::Link { device: "bentpipe0".into() };
         assert!(link.script().contains("oifname \"bentpipe0\" tcp flags syn tcp option maxseg size set rt mtu"));
         assert_eq!(link.routes(), Vec::<Vec<String>>::new());

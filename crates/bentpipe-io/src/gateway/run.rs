@@ -4,20 +4,20 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::SystemTime;
 
-use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
-use mio::{Events, Poll, Token, Waker};
+use mio::event::Event as Ready;
+use mio::{Events, Poll, Registry, Token, Waker};
 
-use super::carrier::{Carried, Carrier};
-use super::shape::{FIRST_TOKEN, Shape, Turn};
+use super::readings::Readings;
 use super::timer::Timer;
-use super::udp::Udp;
+use super::tunnelled::Tunnelled;
 use crate::clock::Clock;
 use crate::lateness::Lateness;
 
-const UDP: Token = Token(0);
+/// The loop's and the tunnel's own tokens lie below this one; a shape's from here on.
+pub(super) const FIRST_TOKEN: usize = 16;
+
 const TIMER: Token = Token(1);
 const WAKER: Token = Token(2);
 
@@ -55,7 +55,7 @@ impl Stop {
 /// What the loop counted.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayStats {
-    /// Datagrams for which the kernel had no room.
+    /// Packets for which the kernel had no room.
     pub refused_by_kernel: u64,
     /// How late timers were.
     pub lateness: Lateness,
@@ -63,62 +63,84 @@ pub struct GatewayStats {
     pub draining_since: Option<Time>,
 }
 
-/// One box.
-#[derive(Debug)]
-pub struct Gateway<S> {
-    clock: Clock,
-    poll: Poll,
-    timer: Timer,
-    udp: Udp,
-    udp_is_readable: bool,
-    carrier: Carrier,
-    shape: S,
-    stop: Stop,
-    stats: GatewayStats,
-    out: Box<[u8]>,
-}
-
-/// The loop looks up at least so often.
-const MOST_SLEEP: Duration = Duration::from_secs(1);
-
-impl<S: Shape> Gateway<S> {
-    /// A box whose tunnel speaks from `local`; `carrier` is told the time that its clocks begin at.
+/// What the loop turns: a shape with its doors. Errors are those that the gateway cannot go on with.
+pub trait Work {
+    /// Something that was registered is ready.
     ///
     /// # Errors
     /// The system's.
-    pub fn new(local: std::net::SocketAddr, carrier: impl FnOnce(Time) -> Carrier, shape: S) -> io::Result<Self> {
+    fn ready(&mut self, now: Time, registry: &Registry, token: Token, ready: &Ready) -> io::Result<()>;
+
+    /// Does what there is to do at this instant; whether there is more, and when else there will be.
+    ///
+    /// # Errors
+    /// The system's.
+    fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)>;
+
+    /// Takes no more work; answers whether all that there was is done.
+    ///
+    /// # Errors
+    /// The system's.
+    fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool>;
+
+    /// The loop ends: whoever has to hear of it is told.
+    ///
+    /// # Errors
+    /// The system's.
+    fn end(&mut self, now: Time) -> io::Result<()>;
+
+    /// Packets for which the kernel had no room.
+    fn refused_by_kernel(&self) -> u64;
+
+    /// The name of the shape, as settings have it.
+    fn name(&self) -> &'static str;
+
+    /// Adds what there is to say of it at `now`.
+    fn read(&self, now: Time, readings: &mut Readings);
+}
+
+/// One box: the loop and its work.
+#[derive(Debug)]
+pub struct Loop<W> {
+    clock: Clock,
+    poll: Poll,
+    timer: Timer,
+    work: W,
+    stop: Stop,
+    stats: GatewayStats,
+}
+
+/// One of two boxes.
+pub type Gateway<S> = Loop<Tunnelled<S>>;
+
+/// The loop looks up at least so often.
+const MOST_SLEEP: Duration = Duration::from_secs(1);
+/// And by itself no more often: a line that is free again within a microsecond is worth no system call. What it could
+/// have sent meanwhile goes out in one batch.
+const GRAIN: Duration = Duration::from_micros(50);
+
+impl<W: Work> Loop<W> {
+    /// A loop whose work `make` begins: at which instant, and where it registers what is to wake it.
+    pub(super) fn begin(make: impl FnOnce(Time, &Registry) -> io::Result<W>) -> io::Result<Self> {
         // Timers of ordinary threads may run out 50 µs late; where the system refuses more, they are that late.
         let _ = nix::sys::prctl::set_timerslack(1);
         let clock = Clock::start();
         let poll = Poll::new()?;
         let timer = Timer::new(poll.registry(), TIMER)?;
-        let udp = Udp::bind(local)?;
-        udp.register(poll.registry(), UDP)?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        let mut gateway = Gateway {
-            carrier: carrier(clock.now()),
-            clock,
-            timer,
-            udp,
-            udp_is_readable: true,
-            shape,
-            stop: Stop { wish: Arc::new(AtomicU8::new(RUN)), waker },
-            stats: GatewayStats::default(),
-            out: vec![0; 1 << 16].into(),
-            poll,
-        };
-        let now = gateway.clock.now();
-        let Gateway { poll, carrier, shape, .. } = &mut gateway;
-        shape.start(&mut Turn { now, carrier, registry: poll.registry() })?;
-        Ok(gateway)
+        let work = make(clock.now(), poll.registry())?;
+        let stop = Stop { wish: Arc::new(AtomicU8::new(RUN)), waker };
+        Ok(Loop { clock, poll, timer, work, stop, stats: GatewayStats::default() })
     }
 
-    /// Where the tunnel listens.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn local(&self) -> io::Result<std::net::SocketAddr> {
-        self.udp.local()
+    /// The work.
+    pub(super) fn work(&self) -> &W {
+        &self.work
+    }
+
+    /// The work, to change its settings.
+    pub(super) fn work_mut(&mut self) -> &mut W {
+        &mut self.work
     }
 
     /// How another thread ends the loop.
@@ -126,24 +148,17 @@ impl<S: Shape> Gateway<S> {
         self.stop.clone()
     }
 
-    /// The way to the other box.
-    pub fn carrier(&self) -> &Carrier {
-        &self.carrier
-    }
-
-    /// The shape.
-    pub fn shape(&self) -> &S {
-        &self.shape
-    }
-
-    /// The shape, to change its settings.
-    pub fn shape_mut(&mut self) -> &mut S {
-        &mut self.shape
-    }
-
     /// What the loop counted.
     pub fn stats(&self) -> GatewayStats {
-        GatewayStats { refused_by_kernel: self.udp.refused, ..self.stats.clone() }
+        GatewayStats { refused_by_kernel: self.work.refused_by_kernel(), ..self.stats.clone() }
+    }
+
+    /// What there is to say at this moment, of the gateway of that name.
+    pub fn readings(&self, name: &str) -> Readings {
+        let mut readings = Readings::new(name, self.work.name());
+        readings.add_loop(&self.stats());
+        self.work.read(self.now(), &mut readings);
+        readings
     }
 
     /// The present, on the gateway's clock.
@@ -170,20 +185,19 @@ impl<S: Shape> Gateway<S> {
                 look_at = now + MOST_SLEEP;
                 user(self);
             }
-            let (more, until) = self.turn(now)?;
+            let (more, until) = self.work.turn(now, self.poll.registry())?;
             match self.stop.wish.load(Ordering::SeqCst) {
                 RUN => {}
                 DRAIN => {
                     self.stats.draining_since.get_or_insert(now);
-                    let Gateway { poll, carrier, shape, .. } = self;
-                    if shape.drain(&mut Turn { now, carrier, registry: poll.registry() })? {
-                        return Ok(());
+                    if self.work.drain(now, self.poll.registry())? {
+                        return self.work.end(now);
                     }
                 }
-                _ => return Ok(()),
+                _ => return self.work.end(now),
             }
-            let due = until.map_or(look_at, |until| until.min(look_at));
-            let slept = !more && due > now;
+            let due = until.map_or(look_at, |until| until.min(look_at)).max(now + GRAIN);
+            let slept = !more;
             if slept {
                 self.timer.arm(self.clock.now(), Some(due))?;
             }
@@ -198,50 +212,14 @@ impl<S: Shape> Gateway<S> {
             for ready in &events {
                 only_timer &= ready.token() == TIMER;
                 match ready.token() {
-                    UDP => self.udp_is_readable = true,
                     TIMER => {}
                     WAKER => look_at = Time::ZERO,
-                    token => {
-                        debug_assert!(token.0 >= FIRST_TOKEN);
-                        let Gateway { poll, carrier, shape, .. } = self;
-                        shape.ready(&mut Turn { now, carrier, registry: poll.registry() }, token, ready)?;
-                    }
+                    token => self.work.ready(now, self.poll.registry(), token, ready)?,
                 }
             }
             if only_timer && now >= due {
                 self.stats.lateness.record(due, now);
             }
         }
-    }
-
-    /// Does what there is to do at this instant; whether there is more, and when else there will be.
-    fn turn(&mut self, now: Time) -> io::Result<(bool, Option<Time>)> {
-        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let Gateway { poll, udp, carrier, shape, out, .. } = self;
-        if self.udp_is_readable {
-            self.udp_is_readable = udp.receive(|from, datagram| carrier.receive(now, from, datagram))?;
-        }
-        let mut turn = Turn { now, carrier, registry: poll.registry() };
-        let mut more = shape.fill(&mut turn)?;
-        let until = loop {
-            match turn.carrier.poll(now, wall, out) {
-                Step::Do(Carried::Send(sealed)) => {
-                    udp.send(sealed.to, &out[..sealed.len]);
-                    more |= shape.fill(&mut turn)?;
-                }
-                Step::Do(Carried::Packet(length)) => shape.on_packet(&mut turn, &out[..length])?,
-                Step::Do(Carried::Event(event)) => shape.on_event(&mut turn, event)?,
-                Step::Wait(until) => {
-                    // What has come may have called for an answer.
-                    let before = turn.carrier.waiting(0);
-                    more |= shape.fill(&mut turn)?;
-                    if turn.carrier.waiting(0) == before {
-                        break until;
-                    }
-                }
-            }
-        };
-        udp.flush();
-        Ok((more || self.udp_is_readable, until))
     }
 }

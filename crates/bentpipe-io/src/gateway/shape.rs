@@ -10,9 +10,6 @@ use super::carrier::Carrier;
 use super::readings::Readings;
 use crate::tunnel::Event;
 
-/// The loop's own tokens lie below this one; a shape's from here on.
-pub(super) const FIRST_TOKEN: usize = 16;
-
 /// The gateway in the hands of its shape, for one turn.
 #[derive(Debug)]
 pub struct Turn<'a> {

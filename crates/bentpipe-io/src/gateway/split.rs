@@ -11,10 +11,6 @@
 //! Memory is bounded: what a client sends ahead of the link by `sockets::MOST_UNSENT` a connection and less when many
 //! do, what a user does not take by the multiplexer's window and budget.
 
-mod buffer;
-mod conn;
-mod sockets;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -31,19 +27,12 @@ use mio::{Interest, Token};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 
+use super::conn::{Conn, Outcome};
 use super::readings::{Readings, Waiting};
-use super::shape::{FIRST_TOKEN, Shape, Turn};
+use super::run::FIRST_TOKEN;
+use super::shape::{Shape, Turn};
+use super::sockets::{self, ClientAddress};
 use crate::tunnel::Event;
-use conn::{Conn, Outcome};
-
-/// In whose name the far box connects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientAddress {
-    /// The client's: the destination sees who it is.
-    Keep,
-    /// The box's own.
-    Replace,
-}
 
 /// What becomes of new connections while there is no link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +107,8 @@ pub struct SplitShape {
     may_accept: Vec<bool>,
     mux: Option<Mux>,
     conns: BTreeMap<StreamId, Conn>,
+    /// Connections for whose hosts something has come in this turn.
+    brought: Vec<StreamId>,
     /// Bytes that connections hold for the link.
     unsent: u64,
     draining: bool,
@@ -144,6 +135,7 @@ impl SplitShape {
             may_accept: Vec::new(),
             mux: None,
             conns: BTreeMap::new(),
+            brought: Vec::new(),
             unsent: 0,
             draining: false,
             done_at: None,
@@ -281,7 +273,7 @@ impl SplitShape {
     /// The other box has opened a stream.
     fn connect(&mut self, turn: &Turn<'_>, stream: StreamId, route: Route) {
         let (made, other_port) = match self.conns.len() < self.most_conns {
-            true => sockets::connect(route, self.config.client_address),
+            true => sockets::connect(route, self.config.client_address, None),
             false => (Err(Errno::EMFILE.into()), false),
         };
         self.stats.other_port += u64::from(other_port);
@@ -328,6 +320,13 @@ impl SplitShape {
         }
     }
 
+    /// Hands over to hosts what the last packets brought.
+    fn serve_brought(&mut self, turn: &Turn<'_>) {
+        let mut brought = std::mem::take(&mut self.brought);
+        brought.drain(..).for_each(|stream| self.serve(turn, stream));
+        self.brought = brought;
+    }
+
     fn forget(&mut self, stream: StreamId, by_reset: bool) {
         if let Some(conn) = self.conns.remove(&stream) {
             self.unsent -= conn.unsent();
@@ -343,7 +342,10 @@ impl SplitShape {
             Output::Received { stream, .. } => {
                 if let Some(conn) = self.conns.get_mut(&stream) {
                     conn.bring(payload);
-                    self.serve(turn, stream);
+                    // Once for all that has come in this turn, not once a message.
+                    if self.brought.last() != Some(&stream) {
+                        self.brought.push(stream);
+                    }
                 }
             }
             Output::Ended { stream } => {
@@ -445,6 +447,7 @@ impl Shape for SplitShape {
                 self.accept(turn, n)?;
             }
         }
+        self.serve_brought(turn);
         self.follow_all(turn, &[]);
         let room = ROOM.saturating_sub(turn.carrier.waiting(0));
         if room > 0 && turn.carrier.is_up() {

@@ -12,4 +12,5 @@ mod link;
 mod namespace;
 mod sky;
 mod split;
+mod uplink;
 mod world;

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use bentpipe_engine::link::{ChannelConfig as Channel, Distribution, LinkConfig, LossConfig, QueueLimit};
+use bentpipe_engine::tcp::variant::Startup;
+use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Probability, Rate, Time};
 use bentpipe_io::Tun;
 use bentpipe_io::gateway::{
     Carrier, ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats,
-    Stop, most_packet,
+    Stop, UplinkConfig, UplinkGateway, UplinkStats, most_packet,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
 
@@ -233,6 +235,41 @@ impl World {
         self.wait_for_listener(true);
         let [far, near] = both;
         [near, far]
+    }
+
+    pub(crate) fn uplink_config(&self, variant: &str) -> UplinkConfig {
+        let satellite = self.satellite();
+        let mut row = Variant::named(variant).expect("a row of the table");
+        // For what clients send.
+        row.sack = true;
+        let fixed = matches!(row.startup, Startup::FixedWindow(_));
+        UplinkConfig {
+            tcp: TcpConfig { variant: row, timestamps: true, ..TcpConfig::default() },
+            window: fixed.then(|| satellite.rate.bytes_in_floor(satellite.round_trip)),
+            rate: satellite.rate,
+            round_trip: satellite.round_trip,
+            mtu: 1500,
+            early_accept: false,
+            most_streams: 10_000,
+            memory: 256 << 20,
+        }
+    }
+
+    /// The `uplink` shape on the far box, and where its counters can be seen.
+    pub(crate) fn uplink(&self, config: UplinkConfig, address: ClientAddress) -> (Running, Arc<Mutex<UplinkStats>>) {
+        let seen = Arc::new(Mutex::new(UplinkStats::default()));
+        let show = seen.clone();
+        let (send, receive) = std::sync::mpsc::channel();
+        let thread = self.far.spawn(move || {
+            let (mut gateway, lacks) = UplinkGateway::uplink("bentpipe0", config, address).expect("root may");
+            assert_eq!(lacks, Vec::<String>::new());
+            send.send(gateway.stop()).expect("somebody waits");
+            gateway.run(|gateway| *show.lock().expect("nobody panics") = gateway.counted()).expect("the system works");
+        });
+        let mut running = Running { stop: receive.recv().expect("it starts"), thread: Some(thread), rules: None };
+        let rules = Rules::Uplink { satellite: vec!["sat".into()], device: "bentpipe0".into(), ports: vec![] };
+        running.install(self.far.clone(), rules);
+        (running, seen)
     }
 
     /// Waits until the near gateway listens, or does not any more.

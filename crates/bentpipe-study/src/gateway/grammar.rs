@@ -6,10 +6,11 @@ use crate::scenario::shape::{Counted, Field, Shape};
 /// The file.
 pub(super) const FILE: &[Field] = &[
     field("name", Shape::Text, "Name of this gateway, in status."),
-    field("tunnel", Shape::Table(TUNNEL), "The way to the peer."),
+    field("tunnel", Shape::Table(TUNNEL), "The way to the peer; `uplink` has none."),
     field("satellite", Shape::Table(SATELLITE), "What is known of the link."),
     field("split", Shape::Table(SPLIT), "TCP connections end here and go on from the peer."),
     field("link", Shape::Table(LINK), "IP packets, by a TUN device."),
+    field("uplink", Shape::Table(UPLINK), "One box at the uplink: TCP of clients behind the satellite ends here."),
     field("control", Shape::Text, "Where status is asked for; /run/bentpipe/NAME.sock if not given."),
     field("metrics", Shape::Text, "Address and TCP port that Prometheus scrapes; nobody can if not given."),
 ];
@@ -76,4 +77,35 @@ pub(super) const SPLIT: &[Field] = &[
 pub(super) const LINK: &[Field] = &[
     field("device", Shape::Text, "Name of the TUN device; bentpipe0 if not given."),
     field("addresses", Shape::List(&Shape::Text), "Addresses of the device, such as \"10.8.0.1/24\"."),
+];
+
+pub(super) const UPLINK: &[Field] = &[
+    field("satellite", INTERFACES, "Interfaces towards the clients: whose hosts' connections are taken."),
+    field("ports", PORTS, "Destination ports that are taken; all if not given."),
+    field("variant", Shape::Text, "Row of `bentpipe variants` that sends to the clients; burst if not given."),
+    field(
+        "window",
+        Shape::SIZE,
+        "A connection's window; if not given, one bandwidth-delay product for rows whose window is fixed, and no bound for others.",
+    ),
+    field("device", Shape::Text, "Name of the TUN device; bentpipe0 if not given."),
+    field("mtu", Shape::SIZE, "The longest IP packet that the way to the clients takes; 1500 B if not given."),
+    field(
+        "early_accept",
+        Shape::Flag,
+        "Clients are answered before servers have accepted: a round trip of theirs less, and a server that refuses is a \
+         connection that is reset. False if not given.",
+    ),
+    field(
+        "client_address",
+        Shape::Choice(ADDRESS),
+        "\"keep\": servers see the client's; \"replace\": the gateway's. Keep if not given.",
+    ),
+    field("most_streams", Shape::Count(STREAMS), "Connections that may be open at a time; 16384 if not given."),
+    field("memory", Shape::SIZE, "What the buffers of all connections may take; 256 MiB if not given."),
+    field(
+        "tcp",
+        Shape::TcpSettings { head: false, base: false },
+        "Cells of the row, and other settings of TCP, as in a scenario's [tcp].",
+    ),
 ];

@@ -3,17 +3,20 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use bentpipe_engine::tcp::variant::Startup;
+use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use super::grammar::{
-    ADDRESS, FILE, INTERFACES, LINK, PORT, PORTS, REORDERING, SATELLITE, SPLIT, STREAMS, TUNNEL, WITHOUT_PEER,
+    ADDRESS, FILE, INTERFACES, LINK, PORT, PORTS, REORDERING, SATELLITE, SPLIT, STREAMS, TUNNEL, UPLINK, WITHOUT_PEER,
 };
-use super::{GatewayFile, LinkTable, SatelliteTable, ShapeTable, SplitTable, TunnelTable};
-use crate::scenario::ScenarioErrors;
+use super::{GatewayFile, LinkTable, SatelliteTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
 use crate::scenario::document::{self, Value};
 use crate::scenario::error::{Problems, ScenarioError};
 use crate::scenario::reader::{Item, View};
 use crate::scenario::shape::Shape;
+use crate::scenario::variants::{self, TcpTable};
+use crate::scenario::{Cell, ScenarioErrors, TcpOverrides, Variants};
 
 const LISTEN: &str = "0.0.0.0:4500";
 const KEEPALIVE: Duration = Duration::from_secs(5);
@@ -26,6 +29,10 @@ const MEMORY_DEFAULT: Bytes = Bytes::new(256 << 20);
 const MTU: std::ops::RangeInclusive<u64> = 1280..=65_535;
 /// What a stream's window needs at least, with room for some.
 const LEAST_MEMORY: u64 = 4 << 20;
+/// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
+const WINDOW: std::ops::RangeInclusive<u64> = 1460..=1 << 30;
+/// The sender of Minei and Cohen, of constant window.
+const VARIANT_DEFAULT: &str = "burst";
 /// Names of interfaces (IFNAMSIZ with its zero).
 const MOST_NAME: usize = 15;
 
@@ -53,9 +60,16 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
     let Value::Table(table) = &root.value else { return None };
     let view = View::open(table, String::new(), root.span, FILE, problems);
     let name = view.require("name", problems).and_then(|item| plain_name(&item, 64, problems)).map(str::to_owned);
-    let tunnel = view.require("tunnel", problems).and_then(|item| tunnel(&item, beside, problems));
+    let tunnel = match (view.get("tunnel"), view.get("uplink")) {
+        (Some(item), Some(_)) => {
+            item.refuse(problems, "`uplink` is one box: there is no tunnel", Some("no `[tunnel]`".to_owned()));
+            None
+        }
+        (None, Some(_)) => Some(None),
+        _ => view.require("tunnel", problems).and_then(|item| tunnel(&item, beside, problems)).map(Some),
+    };
     let satellite = view.require("satellite", problems).and_then(|item| satellite(&item, problems));
-    let shape = shape(&view, problems);
+    let shape = shape(&view, satellite.as_ref(), problems);
     let control = match view.get("control") {
         Some(item) => Some(beside.join(item.text(problems)?)),
         None => name.as_ref().map(|name| PathBuf::from(format!("/run/bentpipe/{name}.sock"))),
@@ -110,17 +124,7 @@ fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Tun
         Some(item) => Some(parsed(&item, address, problems)?),
         None => None,
     };
-    let mtu = match view.get("mtu") {
-        Some(item) => {
-            let mtu = item.size(problems)?.get();
-            if !MTU.contains(&mtu) {
-                let expected = format!("{} B to {} B", MTU.start(), MTU.end());
-                item.refuse(problems, format!("an MTU cannot be {mtu} B"), Some(expected));
-            }
-            u16::try_from(mtu).ok()
-        }
-        None => Some(1500),
-    };
+    let mtu = mtu(&view, problems);
     let duration = |key, default, problems: &mut Problems| match view.get(key) {
         Some(item) => positive(&item, problems),
         None => Some(default),
@@ -166,59 +170,193 @@ fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable>
     Some(SatelliteTable { rate: rate?, round_trip: round_trip?, reordering: reordering? })
 }
 
-fn shape(view: &View<'_>, problems: &mut Problems) -> Option<ShapeTable> {
-    match (view.get("split"), view.get("link")) {
-        (Some(item), None) => split(&item, problems).map(ShapeTable::Split),
-        (None, Some(item)) => link(&item, problems).map(ShapeTable::Link),
-        (Some(_), Some(link)) => {
-            link.refuse(problems, "a gateway is `split` or `link`, not both", Some("one of the two tables".to_owned()));
-            None
+fn shape(view: &View<'_>, satellite: Option<&SatelliteTable>, problems: &mut Problems) -> Option<ShapeTable> {
+    let tables = ["split", "link", "uplink"].map(|key| view.get(key));
+    if let [_, rest @ ..] = &tables.iter().flatten().collect::<Vec<_>>()[..] {
+        for item in rest {
+            let expected = Some("one of the three tables".to_owned());
+            item.refuse(problems, "a gateway is `split`, `link` or `uplink`, not more of them", expected);
         }
-        (None, None) => {
+        if !rest.is_empty() {
+            return None;
+        }
+    }
+    match tables {
+        [Some(item), ..] => split(&item, problems).map(ShapeTable::Split),
+        [_, Some(item), _] => link(&item, problems).map(ShapeTable::Link),
+        [.., Some(item)] => uplink(&item, satellite, problems).map(Box::new).map(ShapeTable::Uplink),
+        [None, None, None] => {
             view.missing("split", problems);
             None
         }
     }
 }
 
+fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
+    let Some(item) = view.get(key) else { return Some(Vec::new()) };
+    let names = item.list(&INTERFACES, problems)?;
+    names.iter().map(|item| plain_name(item, MOST_NAME, problems).map(str::to_owned)).collect()
+}
+
+fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
+    let Some(item) = view.get("ports") else { return Some(Vec::new()) };
+    let ports = item.list(&PORTS, problems)?;
+    ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect()
+}
+
+fn streams(view: &View<'_>, problems: &mut Problems) -> Option<u32> {
+    match view.get("most_streams") {
+        Some(item) => item.count(STREAMS, problems).map(|count| count as u32),
+        None => Some(STREAMS_DEFAULT),
+    }
+}
+
+/// Whether the client's address is kept.
+fn keeps_address(view: &View<'_>, problems: &mut Problems) -> Option<bool> {
+    match view.get("client_address") {
+        Some(item) => item.choice(ADDRESS, problems).map(|word| word == ADDRESS[0]),
+        None => Some(true),
+    }
+}
+
+fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
+    let Some(item) = view.get("memory") else { return Some(MEMORY_DEFAULT) };
+    let memory = item.size(problems)?;
+    if memory.get() < LEAST_MEMORY {
+        item.refuse(problems, "this is less than one connection needs", Some("4 MiB or more".to_owned()));
+    }
+    Some(memory)
+}
+
+fn device(view: &View<'_>, problems: &mut Problems) -> Option<String> {
+    match view.get("device") {
+        Some(item) => plain_name(&item, MOST_NAME, problems).map(str::to_owned),
+        None => Some("bentpipe0".to_owned()),
+    }
+}
+
+fn mtu(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
+    let Some(item) = view.get("mtu") else { return Some(1500) };
+    let mtu = item.size(problems)?.get();
+    if !MTU.contains(&mtu) {
+        let expected = format!("{} B to {} B", MTU.start(), MTU.end());
+        item.refuse(problems, format!("an MTU cannot be {mtu} B"), Some(expected));
+    }
+    u16::try_from(mtu).ok()
+}
+
+fn uplink(item: &Item<'_>, link: Option<&SatelliteTable>, problems: &mut Problems) -> Option<UplinkTable> {
+    let view = item.table(UPLINK, problems)?;
+    let satellite = view.require("satellite", problems).and_then(|_| interfaces(&view, "satellite", problems));
+    let ports = ports(&view, problems);
+    let device = device(&view, problems);
+    let mtu = mtu(&view, problems);
+    let sender = uplink_tcp(&view, item, mtu, problems);
+    let given = match view.get("window") {
+        Some(item) => {
+            let window = item.size(problems)?;
+            if !WINDOW.contains(&window.get()) {
+                let expected = format!("{} B to 1 GiB", WINDOW.start());
+                item.refuse(problems, format!("a window cannot be {} B", window.get()), Some(expected));
+            }
+            Some(window)
+        }
+        None => None,
+    };
+    let early_accept = match view.get("early_accept") {
+        Some(item) => item.flag(problems),
+        None => Some(false),
+    };
+    let keep_client_address = keeps_address(&view, problems);
+    let most_streams = streams(&view, problems);
+    let memory = memory(&view, problems);
+    let (satellite, device) = (satellite?, device?);
+    if let Some(item) = view.get("satellite") {
+        if satellite.is_empty() {
+            item.refuse(problems, "no interface: nobody's connections would be taken", Some(INTERFACES.expected()));
+        }
+        if satellite.contains(&device) {
+            let message =
+                format!("`{device}` is the gateway's own device: what comes out of it would go into it again");
+            item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
+        }
+    }
+    let (variant, tcp, has_window) = sender?;
+    if let (true, Some(_), Some(item)) = (has_window, given, view.get("window")) {
+        let message = "`window` and `tcp.fixed_window` say the same thing twice";
+        item.refuse(problems, message, Some("one of the two".to_owned()));
+    }
+    let bdp = link.map_or(0, |link| link.rate.bytes_in_floor(link.round_trip));
+    let is_fixed = matches!(tcp.variant.startup, Startup::FixedWindow(_)) && !has_window;
+    let window = given.or(is_fixed.then(|| Bytes::new(bdp.max(*WINDOW.start()))));
+    Some(UplinkTable {
+        satellite,
+        ports: ports?,
+        variant,
+        tcp,
+        window,
+        device,
+        mtu: mtu?,
+        early_accept: early_accept?,
+        keep_client_address: keep_client_address?,
+        most_streams: most_streams?,
+        memory: memory?,
+    })
+}
+
+/// The name of the sender's row, its settings, and whether they say its window.
+fn uplink_tcp(
+    view: &View<'_>,
+    item: &Item<'_>,
+    mtu: Option<u16>,
+    problems: &mut Problems,
+) -> Option<(String, TcpConfig, bool)> {
+    // Segments as long as the way takes, all options, and SACK for what clients send: what is given goes over it.
+    let mss = u64::from(mtu.unwrap_or(1500).saturating_sub(40));
+    let both = [("mss", Cell::Size(mss)), ("timestamps", Cell::Flag(true)), ("sack", Cell::Flag(true))];
+    let base = TcpOverrides { both: both.into(), ..TcpOverrides::default() };
+    let mut table = TcpTable::of(base);
+    if let Some(item) = view.get("tcp") {
+        table = table.overlaid(&variants::settings(&item, problems));
+    }
+    let name = match view.get("variant") {
+        Some(item) => {
+            let name = item.text(problems)?;
+            table.variant = Some((name.to_owned(), item.node.span, item.path.clone()));
+            name
+        }
+        None => VARIANT_DEFAULT,
+    };
+    table.variant.get_or_insert_with(|| (name.to_owned(), item.node.span, item.path.clone()));
+    let (tcp, _) = table.resolve(&Variants::new(), (item.node.span, &item.path), problems)?;
+    let is_wire_true = tcp.shortcuts == Shortcuts::NONE;
+    if let (false, Some(item)) = (is_wire_true, view.get("tcp")) {
+        let message = "a client's kernel does not take what simulators shorten";
+        item.refuse(problems, message, Some("no handshake, units or shortcuts of ns-2".to_owned()));
+    }
+    Some((name.to_owned(), tcp, table.gives("fixed_window")))
+}
+
 fn split(item: &Item<'_>, problems: &mut Problems) -> Option<SplitTable> {
     let view = item.table(SPLIT, problems)?;
-    let list = |key, shape: &Shape, problems: &mut Problems| match view.get(key) {
-        Some(item) => item.list(shape, problems),
-        None => Some(Vec::new()),
+    let capture = interfaces(&view, "capture", problems)?;
+    let ports = ports(&view, problems);
+    let port = match view.get("port") {
+        Some(item) => item.count(PORT, problems)? as u16,
+        None => PORT_DEFAULT,
     };
-    let capture = list("capture", &INTERFACES, problems)?;
-    let capture = capture.iter().map(|item| plain_name(item, MOST_NAME, problems).map(str::to_owned));
-    let capture: Option<Vec<String>> = capture.collect();
-    let ports = list("ports", &PORTS, problems)?;
-    let ports: Option<Vec<u16>> = ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect();
-    let count = |key, counted, default: u64, problems: &mut Problems| match view.get(key) {
-        Some(item) => item.count(counted, problems),
-        None => Some(default),
+    let most_streams = streams(&view, problems)?;
+    let keep_client_address = keeps_address(&view, problems)?;
+    let without_peer = match view.get("without_peer") {
+        Some(item) => item.choice(WITHOUT_PEER, problems)?,
+        None => WITHOUT_PEER[0],
     };
-    let port = count("port", PORT, PORT_DEFAULT.into(), problems)? as u16;
-    let most_streams = count("most_streams", STREAMS, STREAMS_DEFAULT.into(), problems)? as u32;
-    let choice = |key, words, problems: &mut Problems| match view.get(key) {
-        Some(item) => item.choice(words, problems),
-        None => Some(words[0]),
-    };
-    let client_address = choice("client_address", ADDRESS, problems)?;
-    let without_peer = choice("without_peer", WITHOUT_PEER, problems)?;
-    let memory = match view.get("memory") {
-        Some(item) => {
-            let memory = item.size(problems)?;
-            if memory.get() < LEAST_MEMORY {
-                item.refuse(problems, "this is less than one connection needs", Some("4 MiB or more".to_owned()));
-            }
-            memory
-        }
-        None => MEMORY_DEFAULT,
-    };
+    let memory = memory(&view, problems)?;
     Some(SplitTable {
-        capture: capture?,
+        capture,
         ports: ports?,
         port,
-        keep_client_address: client_address == ADDRESS[0],
+        keep_client_address,
         direct_without_peer: without_peer == WITHOUT_PEER[0],
         most_streams,
         memory,
@@ -227,10 +365,7 @@ fn split(item: &Item<'_>, problems: &mut Problems) -> Option<SplitTable> {
 
 fn link(item: &Item<'_>, problems: &mut Problems) -> Option<LinkTable> {
     let view = item.table(LINK, problems)?;
-    let device = match view.get("device") {
-        Some(item) => plain_name(&item, MOST_NAME, problems)?.to_owned(),
-        None => "bentpipe0".to_owned(),
-    };
+    let device = device(&view, problems)?;
     let addresses = view.require("addresses", problems)?.list(&INTERFACES, problems)?;
     let addresses: Option<Vec<_>> = addresses.iter().map(|item| network(item, problems)).collect();
     Some(LinkTable { device, addresses: addresses? })

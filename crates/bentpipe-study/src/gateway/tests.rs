@@ -26,9 +26,10 @@ fn errors(text: &str) -> Vec<(usize, String, String, String)> {
 #[test]
 fn defaults_and_what_is_given() {
     let file = GatewayFile::parse(SPLIT, "dir/gateway.toml").expect("it is right");
-    assert_eq!(file.tunnel.private_key, Path::new("dir/private.key"));
-    assert_eq!(file.tunnel.listen, ([0, 0, 0, 0], 4500).into());
-    assert_eq!((file.tunnel.mtu, file.tunnel.dead_after), (1500, Duration::from_secs(15)));
+    let tunnel = file.tunnel.as_ref().expect("it is given");
+    assert_eq!(tunnel.private_key, Path::new("dir/private.key"));
+    assert_eq!(tunnel.listen, ([0, 0, 0, 0], 4500).into());
+    assert_eq!((tunnel.mtu, tunnel.dead_after), (1500, Duration::from_secs(15)));
     assert_eq!(file.control, Path::new("/run/bentpipe/terminal.sock"));
     assert_eq!((file.satellite.reordering, file.metrics), (3, None));
     let ShapeTable::Split(split) = file.shape else { panic!("{file:?}") };
@@ -70,7 +71,7 @@ fn mistakes_of_each_kind() {
         ("[80, 443]", "[80, 0]", "it must be at least 1"),
         ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be a name here"),
         ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot have"),
-        ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not both"),
+        ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not more of them"),
         ("peer = ", "dead_after = \"6 s\"\npeer = ", "a peer that is idle would be given up"),
         ("peer = ", "mtu = \"900 B\"\npeer = ", "an MTU cannot be 900 B"),
         ("ports = ", "memory = \"1 MB\"\nports = ", "less than one connection needs"),
@@ -83,4 +84,72 @@ fn mistakes_of_each_kind() {
         assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
         assert!(found.iter().all(|&(line, ..)| line > 0));
     }
+}
+
+const UPLINK: &str = r#"
+name = "hub"
+
+[satellite]
+rate = "10 Mbit/s"
+round_trip = "600 ms"
+
+[uplink]
+satellite = ["sat0"]
+"#;
+
+fn uplink(text: &str) -> UplinkTable {
+    let file = GatewayFile::parse(text, "gateway.toml").expect("it is right");
+    assert_eq!(file.tunnel, None);
+    let ShapeTable::Uplink(table) = file.shape else { panic!("{file:?}") };
+    *table
+}
+
+#[test]
+fn an_uplink_needs_little() {
+    let table = uplink(UPLINK);
+    assert_eq!((&table.variant[..], &table.device[..], table.mtu), ("burst", "bentpipe0", 1500));
+    assert_eq!(table.satellite, ["sat0"]);
+    assert!(table.keep_client_address && !table.early_accept && table.ports.is_empty());
+    // 10 Mbit/s for 600 ms.
+    assert_eq!(table.window, Some(Bytes::new(750_000)));
+    let row = bentpipe_engine::tcp::Variant::named("burst").expect("a row");
+    assert_eq!(table.tcp.variant, bentpipe_engine::tcp::Variant { sack: true, ..row });
+    assert_eq!((table.tcp.mss, table.tcp.timestamps, table.tcp.window_scaling), (1460, true, true));
+}
+
+#[test]
+fn any_cell_of_an_uplink_can_be_set() {
+    let table = uplink(&format!("{UPLINK}variant = \"sack\"\nmtu = \"1400 B\"\n"));
+    assert_eq!((table.window, table.tcp.mss), (None, 1360), "slow start finds its window");
+    let table = uplink(&format!("{UPLINK}variant = \"sack\"\nwindow = \"1 MB\"\n"));
+    assert_eq!(table.window, Some(Bytes::new(1_000_000)));
+    let table = uplink(&format!("{UPLINK}variant = \"sack\"\n[uplink.tcp]\nfixed_window = 400\nmss = \"536 B\"\n"));
+    assert_eq!((table.window, table.tcp.mss), (None, 536));
+    assert_eq!(table.tcp.variant.startup, bentpipe_engine::tcp::variant::Startup::FixedWindow(400));
+}
+
+#[test]
+fn mistakes_of_an_uplink() {
+    let tunnel = "[tunnel]\nprivate_key = \"private.key\"\npeer_key = \"\"\n[uplink]";
+    for (from, to, expected) in [
+        ("[uplink]", tunnel, "`uplink` is one box: there is no tunnel"),
+        ("[uplink]", "[link]\n[uplink]", "not more of them"),
+        ("[\"sat0\"]", "[]", "nobody's connections would be taken"),
+        ("[\"sat0\"]", "[\"bentpipe0\"]", "what comes out of it would go into it again"),
+        ("satellite = [", "variant = \"brust\"\nsatellite = [", "there is no variant `brust`"),
+        ("satellite = [", "window = \"100 B\"\nsatellite = [", "a window cannot be 100 B"),
+        ("satellite = [", "tcp.fixed_window = 9\nwindow = \"1 MB\"\nsatellite = [", "say the same thing twice"),
+        ("satellite = [", "tcp.shortcuts.ns2_recovery = true\nsatellite = [", "what simulators shorten"),
+        ("satellite = [", "early_accept = \"yes\"\nsatellite = [", "cannot be text"),
+        ("satellite = [\"sat0\"]", "", "`uplink` needs `satellite`"),
+        ("[uplink]", "[uplnk]", "has no key `uplnk`"),
+    ] {
+        assert!(UPLINK.contains(from), "{from}");
+        let found = errors(&UPLINK.replace(from, to));
+        assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
+        assert!(found.iter().all(|&(line, ..)| line > 0));
+    }
+    // The other shapes cannot do without one.
+    let found = errors(&UPLINK.replace("[uplink]\nsatellite = [\"sat0\"]", "[link]\naddresses = []"));
+    assert_eq!(found[0].2, "the scenario needs `tunnel`");
 }

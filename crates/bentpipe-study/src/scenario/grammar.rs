@@ -341,8 +341,8 @@ pub(crate) const CHANNEL_FEC: &[Field] = &[
         "repairs",
         Shape::Choice(REPAIRS),
         "\"prompt\": as soon as their block is complete; \"spare\": only when data leaves the line idle; \"idle\": the same, \
-         until a loss is known, which is then sent again; \"short\": prompt while less than a round trip's worth waits, \
-         else idle. Prompt if not given.",
+         until a loss is known, which is then sent again; \"short\": prompt while the queue takes less than a quarter of \
+         a round trip, else idle. Prompt if not given.",
     ),
 ];
 

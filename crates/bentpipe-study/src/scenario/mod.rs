@@ -31,7 +31,7 @@ mod stp;
 mod suggest;
 mod tcp;
 mod traces;
-mod variants;
+pub(crate) mod variants;
 mod write;
 
 use std::path::Path;

@@ -34,6 +34,17 @@ pub(crate) struct TcpTable {
 }
 
 impl TcpTable {
+    /// Settings that stand nowhere.
+    pub(crate) fn of(overrides: TcpOverrides) -> TcpTable {
+        TcpTable { settings: Placed { overrides, places: BTreeMap::new() }, ..TcpTable::default() }
+    }
+
+    /// Whether the sender's end is given this setting.
+    pub(crate) fn gives(&self, key: &str) -> bool {
+        let TcpOverrides { both, sender, .. } = &self.settings.overrides;
+        both.contains_key(key) || sender.contains_key(key)
+    }
+
     /// This table with `upper` laid over it.
     pub(crate) fn overlaid(&self, upper: &TcpTable) -> TcpTable {
         let mut places = self.settings.places.clone();
@@ -269,6 +280,16 @@ pub(crate) fn tcp_table(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
         && let Some(name) = item.text(problems)
     {
         read.variant = Some((name.to_owned(), item.node.span, item.path.clone()));
+    }
+    read
+}
+
+/// Settings alone, of one connection whose variant is named elsewhere.
+pub(crate) fn settings(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
+    let mut read = TcpTable::default();
+    match &item.node.value {
+        Value::Table(table) => read.settings.read(table, &item.path, &[], problems),
+        _ => item.mismatch(problems, &Shape::TcpSettings { head: false, base: false }),
     }
     read
 }

@@ -2,15 +2,23 @@
 
 use std::net::SocketAddr;
 
+use bentpipe_engine::units::Bytes;
 use bentpipe_io::Tun;
-use bentpipe_io::gateway::{ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, SplitConfig, SplitShape};
+use bentpipe_io::gateway::{
+    ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway,
+};
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
-use bentpipe_study::gateway::{GatewayFile, LinkTable, ShapeTable, SplitTable};
+use bentpipe_study::gateway::{GatewayFile, LinkTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
 
 use crate::failure::Failure;
 
+/// The tunnel's table: only `uplink` has none, and asks for none.
+pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
+    file.tunnel.as_ref().expect("shapes of two boxes are read with their tunnel")
+}
+
 pub(super) fn tunnel(file: &GatewayFile) -> Result<TunnelConfig, Failure> {
-    let table = &file.tunnel;
+    let table = table(file);
     let path = table.private_key.display();
     let text = std::fs::read_to_string(&table.private_key).map_err(|error| {
         Failure::usage(format!("{path}: {error}"), Some("bentpipe gateway keygen writes one".into()))
@@ -28,8 +36,8 @@ pub(super) fn satellite(file: &GatewayFile) -> Satellite {
     Satellite {
         rate: file.satellite.rate,
         round_trip: file.satellite.round_trip,
-        path_mtu: file.tunnel.mtu,
-        over_ipv6: file.tunnel.listen.is_ipv6(),
+        path_mtu: table(file).mtu,
+        over_ipv6: table(file).listen.is_ipv6(),
         reordering: file.satellite.reordering,
     }
 }
@@ -40,7 +48,16 @@ pub(super) fn rules(file: &GatewayFile) -> Rules {
             Rules::Split { capture: table.capture.clone(), port: table.port, ports: table.ports.clone() }
         }
         ShapeTable::Link(table) => Rules::Link { device: table.device.clone() },
+        ShapeTable::Uplink(table) => Rules::Uplink {
+            satellite: table.satellite.clone(),
+            device: table.device.clone(),
+            ports: table.ports.clone(),
+        },
     }
+}
+
+fn client_address(keep: bool) -> ClientAddress {
+    if keep { ClientAddress::Keep } else { ClientAddress::Replace }
 }
 
 fn split_config(file: &GatewayFile, table: &SplitTable) -> SplitConfig {
@@ -48,7 +65,7 @@ fn split_config(file: &GatewayFile, table: &SplitTable) -> SplitConfig {
     let everywhere = [SocketAddr::from(([0; 4], table.port)), SocketAddr::from(([0; 16], table.port))];
     SplitConfig {
         listen: if table.capture.is_empty() { Vec::new() } else { everywhere.into() },
-        client_address: if table.keep_client_address { ClientAddress::Keep } else { ClientAddress::Replace },
+        client_address: client_address(table.keep_client_address),
         fallback: if table.direct_without_peer { Fallback::Direct } else { Fallback::Refuse },
         window: satellite.window(),
         most_packet: satellite.most_packet(),
@@ -79,12 +96,44 @@ const NOTHING: &str = "nothing of this shape changes while it runs";
 pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
     let without_what_is_changed = |file: &GatewayFile| {
         let mut file = file.clone();
-        if let ShapeTable::Split(table) = &mut file.shape {
-            (table.keep_client_address, table.direct_without_peer) = (true, true);
+        match &mut file.shape {
+            ShapeTable::Split(table) => (table.keep_client_address, table.direct_without_peer) = (true, true),
+            ShapeTable::Uplink(table) => table.keep_client_address = true,
+            ShapeTable::Link(_) => {}
         }
         file
     };
     without_what_is_changed(running) != without_what_is_changed(read)
+}
+
+fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
+    UplinkConfig {
+        tcp: table.tcp,
+        window: table.window.map(Bytes::get),
+        rate: file.satellite.rate,
+        round_trip: file.satellite.round_trip,
+        mtu: table.mtu,
+        early_accept: table.early_accept,
+        most_streams: table.most_streams,
+        memory: table.memory.get(),
+    }
+}
+
+/// The gateway with its device. What cannot be done is said, and the rest works.
+pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGateway, Failure> {
+    let address = client_address(table.keep_client_address);
+    let made = UplinkGateway::uplink(&table.device, uplink_config(file, table), address);
+    let (gateway, lacks) =
+        made.map_err(|error| Failure::broken(format!("the gateway cannot start with {}: {error}", table.device)))?;
+    lacks.iter().for_each(|lack| eprintln!("warning: {lack}"));
+    Ok(gateway)
+}
+
+/// As [`reload_split`].
+pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> &'static str {
+    let ShapeTable::Uplink(table) = &file.shape else { return NOTHING };
+    gateway.set_client_address(client_address(table.keep_client_address));
+    "client_address holds as it stands now"
 }
 
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {

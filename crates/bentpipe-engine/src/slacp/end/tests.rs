@@ -387,8 +387,8 @@ fn prompt_repairs_shorten_the_hold() {
     assert!(repairs <= 80 * 5, "{repairs}");
 }
 
-/// A queue of more than a round trip keeps the line busy during a repetition, so repair frames wait for the queue's end;
-/// a shorter one gets them at once.
+/// A long queue keeps the line busy during a repetition, so repair frames wait for its end; a shorter one gets them at
+/// once.
 #[test]
 fn repairs_of_a_long_queue_wait_and_those_of_a_short_one_do_not() {
     let repairs_before = |packets: &[(Time, u8, u32, u64)], repairs, until| {
@@ -398,8 +398,8 @@ fn repairs_of_a_long_queue_wait_and_those_of_a_short_one_do_not() {
         assert_eq!(pair.delivered.len(), packets.len());
         pair.line.iter().filter(|(time, frame)| *time < until && matches!(frame, Frame::Repair { .. })).count()
     };
-    // Two seconds of the line at once: the round trip is known after 500 ms, and the queue is a round trip long until
-    // 1500 ms. Blocks end every 50 ms.
+    // Two seconds of the line at once: the round trip is known after 500 ms, and the queue is a quarter of one long until
+    // 1875 ms. Blocks end every 50 ms.
     let long = bulk(2000);
     let between = |repairs| repairs_before(&long, repairs, at(1450)) - repairs_before(&long, repairs, at(700));
     assert_eq!(between(Repairs::Short), 0);

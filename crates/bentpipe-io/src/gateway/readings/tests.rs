@@ -1,6 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::gateway::Gateway;
+use crate::gateway::uplink::UplinkStats;
 use crate::gateway::{Carrier, ClientAddress, Fallback, Satellite, SplitConfig, SplitShape};
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_engine::units::Rate;
@@ -159,4 +161,26 @@ fn channels_have_labels() {
         .map(|((_, labels), &value)| (labels["channel"].as_str(), value))
         .collect();
     assert_eq!(resent, [("0", 1.0), ("1", 20.0), ("2", 300.0)]);
+}
+
+/// The readings of one box: none stands twice, none says what another shape's does in other words.
+#[test]
+fn an_uplink_has_the_same_names_for_the_same_things() {
+    let counted = UplinkStats { open: 3, retransmits: 7, ..UplinkStats::default() };
+    let mut readings = Readings::new("hub", "uplink");
+    readings.add_loop(&GatewayStats::default());
+    readings.add_uplink(Rate::from_bits_per_second(8_000_000).expect("not zero"), &counted, 1, 2);
+    let samples = strictly(&readings.exposition());
+    let of = |readings: &Readings| -> BTreeMap<&str, &str> {
+        readings.list().iter().map(|reading| (reading.metric, reading.help)).collect()
+    };
+    let value = |name: &str| samples.iter().find(|((metric, _), _)| metric == name).map(|(_, value)| *value);
+    assert_eq!(value("bentpipe_gateway_rate_told_bytes_per_second"), Some(1e6));
+    assert_eq!(value("bentpipe_gateway_streams_open"), Some(3.0));
+    assert_eq!(value("bentpipe_gateway_segments_resent_total"), Some(7.0));
+    assert_eq!(samples.len(), readings.list().len());
+    let (gateway, mut keys) = (gateway(), BTreeSet::new());
+    let split = gateway.readings("a");
+    assert_eq!(of(&split).get("bentpipe_gateway_streams_open"), of(&readings).get("bentpipe_gateway_streams_open"));
+    assert!(readings.list().iter().all(|reading| keys.insert((reading.table, reading.key))));
 }

@@ -9,7 +9,14 @@ use mio::net::{TcpListener, TcpStream};
 use nix::errno::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
-use super::ClientAddress;
+/// In whose name a box connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientAddress {
+    /// The client's: the destination sees who it is.
+    Keep,
+    /// The box's own.
+    Replace,
+}
 
 /// Bytes of one read.
 pub(super) const READ: usize = 128 << 10;
@@ -42,14 +49,16 @@ fn transparent(socket: &Socket, at: SocketAddr) -> io::Result<()> {
 }
 
 /// Begins a connection to a route's destination. Where the client's port is taken, by one of its connections that is
-/// not quite over, another one serves: the second answer says so.
-pub(super) fn connect(route: Route, address: ClientAddress) -> (io::Result<TcpStream>, bool) {
+/// not quite over, another one serves: the second answer says so. Packets in the client's name carry `mark`.
+pub(super) fn connect(route: Route, address: ClientAddress, mark: Option<u32>) -> (io::Result<TcpStream>, bool) {
     let Route { source, destination } = route;
     let any: IpAddr = if destination.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     match address {
-        ClientAddress::Replace => (connect_from(SocketAddr::new(any, 0), destination, false), false),
-        ClientAddress::Keep => match connect_from(source, destination, true) {
-            Err(error) if is_taken(&error) => (connect_from(SocketAddr::new(source.ip(), 0), destination, true), true),
+        ClientAddress::Replace => (connect_from(SocketAddr::new(any, 0), destination, None), false),
+        ClientAddress::Keep => match connect_from(source, destination, Some(mark)) {
+            Err(error) if is_taken(&error) => {
+                (connect_from(SocketAddr::new(source.ip(), 0), destination, Some(mark)), true)
+            }
             other => (other, false),
         },
     }
@@ -60,10 +69,14 @@ fn is_taken(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied)
 }
 
-fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: bool) -> io::Result<TcpStream> {
+/// `foreign`: in somebody else's name, and with which mark.
+fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: Option<Option<u32>>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(destination), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-    if foreign {
+    if let Some(mark) = foreign {
         socket.set_reuse_address(true)?;
+        if let Some(mark) = mark {
+            socket.set_mark(mark)?;
+        }
         transparent(&socket, destination)?;
         socket.bind(&source.into())?;
     }

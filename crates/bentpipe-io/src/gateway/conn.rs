@@ -79,6 +79,16 @@ impl Conn {
         self.held_back && self.to_link.len() < sockets::MOST_UNSENT / 2
     }
 
+    /// Bytes that the user's kernel has not taken.
+    pub(super) fn waiting(&self) -> usize {
+        self.to_user.len()
+    }
+
+    /// Whether the user's kernel has been given all there was, the end included.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.told_end
+    }
+
     pub(super) fn note(&mut self, ready: &Ready) {
         self.readable |= ready.is_readable() || ready.is_read_closed() || ready.is_error();
         self.writable |= ready.is_writable() || ready.is_write_closed() || ready.is_error();

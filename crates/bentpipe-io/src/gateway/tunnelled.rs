@@ -1,0 +1,133 @@
+//! What two boxes have in common for the loop: a UDP socket, the carrier behind it, and the shape.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+use bentpipe_engine::Step;
+use bentpipe_engine::units::Time;
+use mio::event::Event as Ready;
+use mio::{Registry, Token};
+
+use super::carrier::{Carried, Carrier};
+use super::readings::Readings;
+use super::run::{FIRST_TOKEN, Gateway, Loop, Work};
+use super::shape::{Shape, Turn};
+use super::udp::Udp;
+
+const UDP: Token = Token(0);
+
+/// A shape of two boxes and its way to the other one.
+#[derive(Debug)]
+pub struct Tunnelled<S> {
+    udp: Udp,
+    udp_is_readable: bool,
+    carrier: Carrier,
+    shape: S,
+    out: Box<[u8]>,
+}
+
+impl<S: Shape> Gateway<S> {
+    /// A box whose tunnel speaks from `local`; `carrier` is told the time that its clocks begin at.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new(local: SocketAddr, carrier: impl FnOnce(Time) -> Carrier, shape: S) -> io::Result<Self> {
+        Loop::begin(|now, registry| {
+            let udp = Udp::bind(local)?;
+            udp.register(registry, UDP)?;
+            let mut work =
+                Tunnelled { udp, udp_is_readable: true, carrier: carrier(now), shape, out: vec![0; 1 << 16].into() };
+            let Tunnelled { carrier, shape, .. } = &mut work;
+            shape.start(&mut Turn { now, carrier, registry })?;
+            Ok(work)
+        })
+    }
+
+    /// Where the tunnel listens.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn local(&self) -> io::Result<SocketAddr> {
+        self.work().udp.local()
+    }
+
+    /// The way to the other box.
+    pub fn carrier(&self) -> &Carrier {
+        &self.work().carrier
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> &S {
+        &self.work().shape
+    }
+
+    /// The shape, to change its settings.
+    pub fn shape_mut(&mut self) -> &mut S {
+        &mut self.work_mut().shape
+    }
+}
+
+impl<S: Shape> Work for Tunnelled<S> {
+    fn ready(&mut self, now: Time, registry: &Registry, token: Token, ready: &Ready) -> io::Result<()> {
+        if token == UDP {
+            self.udp_is_readable = true;
+            return Ok(());
+        }
+        debug_assert!(token.0 >= FIRST_TOKEN);
+        let Tunnelled { carrier, shape, .. } = self;
+        shape.ready(&mut Turn { now, carrier, registry }, token, ready)
+    }
+
+    fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let Tunnelled { udp, carrier, shape, out, .. } = self;
+        if self.udp_is_readable {
+            self.udp_is_readable = udp.receive(|from, datagram| carrier.receive(now, from, datagram))?;
+        }
+        let mut turn = Turn { now, carrier, registry };
+        let mut more = shape.fill(&mut turn)?;
+        let until = loop {
+            match turn.carrier.poll(now, wall, out) {
+                Step::Do(Carried::Send(sealed)) => {
+                    udp.send(sealed.to, &out[..sealed.len]);
+                    more |= shape.fill(&mut turn)?;
+                }
+                Step::Do(Carried::Packet(length)) => shape.on_packet(&mut turn, &out[..length])?,
+                Step::Do(Carried::Event(event)) => shape.on_event(&mut turn, event)?,
+                Step::Wait(until) => {
+                    // What has come may have called for an answer.
+                    let before = turn.carrier.waiting(0);
+                    more |= shape.fill(&mut turn)?;
+                    if turn.carrier.waiting(0) == before {
+                        break until;
+                    }
+                }
+            }
+        };
+        udp.flush();
+        Ok((more || self.udp_is_readable, until))
+    }
+
+    fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool> {
+        let Tunnelled { carrier, shape, .. } = self;
+        shape.drain(&mut Turn { now, carrier, registry })
+    }
+
+    fn end(&mut self, _: Time) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn refused_by_kernel(&self) -> u64 {
+        self.udp.refused
+    }
+
+    fn name(&self) -> &'static str {
+        self.shape.name()
+    }
+
+    fn read(&self, now: Time, readings: &mut Readings) {
+        readings.add_carrier(now, &self.carrier, self.udp.refused);
+        self.shape.read(readings);
+    }
+}

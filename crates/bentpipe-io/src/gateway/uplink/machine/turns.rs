@@ -1,0 +1,124 @@
+//! Whose turn it is: what can carry data goes out as the pacer has room, one packet of each connection in turn; all else
+//! goes at once.
+
+use super::*;
+
+/// Whether polling it may bring a segment that has to wait for its turn.
+fn takes_turns(endpoint: &Endpoint) -> bool {
+    let state = endpoint.connection().state();
+    endpoint.unacknowledged() > 0 && !matches!(state, State::Closed | State::Listen | State::SynReceived)
+}
+
+impl Uplink {
+    /// Puts a connection where it is polled.
+    pub(super) fn enqueue(&mut self, id: ConnectionId) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Stage::Open(endpoint) = &entry.stage else { return };
+        let waits = takes_turns(endpoint);
+        if entry.ticket.is_some() && waits {
+            return;
+        }
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        entry.ticket = Some(ticket);
+        if waits { &mut self.in_turns } else { &mut self.at_once }.push_back((id, ticket));
+    }
+
+    fn set_timer(&mut self, id: ConnectionId, at: Option<Time>) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut entry.timer, at);
+        if before != at {
+            before.map(|at| self.timers.remove(&(at, id)));
+            at.map(|at| self.timers.insert((at, id)));
+        }
+    }
+
+    /// Whether a place in a queue is still good; it is used up then.
+    fn redeem(&mut self, (id, ticket): (ConnectionId, u64)) -> bool {
+        let entry = self.entries.get_mut(&id).filter(|entry| entry.ticket == Some(ticket));
+        entry.map(|entry| entry.ticket = None).is_some()
+    }
+
+    /// Lets one connection do one thing.
+    fn poll_one(&mut self, now: Time, id: ConnectionId, out: &mut [u8]) -> Option<usize> {
+        let endpoint = self.endpoint(id)?;
+        match endpoint.poll(&mut cx(now, &mut NoProbe), out) {
+            Ok(Step::Do(length)) => {
+                self.look(id);
+                self.enqueue(id);
+                Some(length)
+            }
+            Ok(Step::Wait(until)) => {
+                self.set_timer(id, until);
+                self.look(id);
+                None
+            }
+            // A packet that finds no room is lost; the timer goes on.
+            Err(_) => {
+                self.enqueue(id);
+                None
+            }
+        }
+    }
+
+    fn count(&mut self, now: Time, length: usize) -> Step<Uplinked> {
+        self.pacer.sent(now, length);
+        self.stats.packets += 1;
+        self.stats.bytes += length as u64;
+        Step::Do(Uplinked::Send(length))
+    }
+
+    /// What is to be done at `now`; a packet lies in `out`, of at least 64 KiB.
+    pub fn poll(&mut self, now: Time, out: &mut [u8]) -> Step<Uplinked> {
+        if self.sweep_at <= now {
+            self.sweep(now);
+        }
+        loop {
+            if let Some(told) = self.told.pop_front() {
+                if let Uplinked::Ready(id) = told
+                    && let Some(entry) = self.entries.get_mut(&id)
+                {
+                    entry.is_told = false;
+                }
+                return Step::Do(told);
+            }
+            if let Some(packet) = self.resets.pop_front() {
+                out[..packet.len()].copy_from_slice(&packet);
+                return self.count(now, packet.len());
+            }
+            while let Some(&(at, id)) = self.timers.first().filter(|(at, _)| *at <= now) {
+                self.timers.remove(&(at, id));
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.timer = None;
+                }
+                self.enqueue(id);
+            }
+            if let Some(place) = self.at_once.pop_front() {
+                if !self.redeem(place) {
+                    continue;
+                }
+                // What was written since may have made it one that waits.
+                if self.endpoint(place.0).is_some_and(|endpoint| takes_turns(endpoint)) {
+                    self.enqueue(place.0);
+                } else if let Some(length) = self.poll_one(now, place.0, out) {
+                    return self.count(now, length);
+                }
+                continue;
+            }
+            if self.pacer.has_room(now)
+                && let Some(place) = self.in_turns.pop_front()
+            {
+                if self.redeem(place)
+                    && let Some(length) = self.poll_one(now, place.0, out)
+                {
+                    return self.count(now, length);
+                }
+                continue;
+            }
+            let line = (!self.in_turns.is_empty()).then(|| self.pacer.next());
+            let sweep = (!self.entries.is_empty()).then_some(self.sweep_at);
+            let timer = self.timers.first().map(|&(at, _)| at);
+            return Step::Wait(Time::earliest(Time::earliest(line, timer), sweep));
+        }
+    }
+}

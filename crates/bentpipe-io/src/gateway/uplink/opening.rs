@@ -1,0 +1,28 @@
+//! Segments of connections that are not there yet: a SYN, and the reset that answers it.
+
+use bentpipe_engine::tcp::{FIRST_BYTE, Flags, Segment};
+use bentpipe_engine::wire::ip::{self, Addresses, Ports};
+use bentpipe_engine::wire::tcp::{self as wire, Near, Translation};
+
+/// A segment on its way to a server, read as one that opens a connection; `None` where it is damaged.
+pub(super) fn syn_of(addresses: &Addresses, ports: Ports, bytes: &[u8]) -> Option<Segment> {
+    let mut translation = Translation::new(addresses.reversed(), ports.reversed(), 0);
+    translation.parse(bytes, Near::default()).ok().map(|(segment, _)| segment)
+}
+
+/// The answer to a SYN for which there is no connection.
+pub(super) fn reset_for(syn: &[u8]) -> Option<Vec<u8>> {
+    let ip = ip::parse(syn).ok()?;
+    let bytes = &syn[ip.payload];
+    let ports = Ports::peek(bytes).ok()?;
+    let mut translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
+    translation.parse(bytes, Near::default()).ok()?;
+    //= RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used, <SEQ=0><ACK=SEG.SEQ+SEG.LEN>"
+    let mut reset = Segment::new(Flags::RST | Flags::ACK);
+    reset.ack = FIRST_BYTE;
+    let header = translation.addresses.header_len();
+    let mut packet = vec![0; header + wire::HEADER];
+    let length = translation.emit(&reset, &[], &mut packet[header..]).ok()?;
+    ip::emit(&translation.addresses, ip::TCP, length, &mut packet).ok()?;
+    Some(packet)
+}

@@ -1,0 +1,58 @@
+//! All connections' packets together keep to one rate.
+
+use bentpipe_engine::units::{Duration, Rate, Time, TransmitClock};
+
+/// What a loop is late by at most, as a rule: so much time that was not used is made up for.
+const CREDIT: Duration = Duration::from_millis(5);
+
+/// When the line has room for the next packet.
+#[derive(Clone, Debug)]
+pub(super) struct Pacer {
+    line: TransmitClock,
+    next: Time,
+}
+
+impl Pacer {
+    pub(super) fn new(rate: Rate) -> Self {
+        Pacer { line: TransmitClock::new(rate), next: Time::ZERO }
+    }
+
+    /// The instant from which on the line has room.
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
+    pub(super) fn has_room(&self, now: Time) -> bool {
+        self.next <= now
+    }
+
+    /// A packet of so many bytes goes out, whether there was room or not.
+    pub(super) fn sent(&mut self, now: Time, bytes: usize) {
+        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CREDIT.as_nanos()));
+        self.next = self.next.max(earliest) + self.line.transmit(bytes as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_their_time_apart_and_little_is_made_up_for() {
+        // 1250 B at 10 Mbit/s take 1 ms.
+        let mut pacer = Pacer::new(Rate::from_bits_per_second(10_000_000).expect("not zero"));
+        let mut at = |millis: u64| {
+            let now = Time::ZERO + Duration::from_millis(millis);
+            let mut count = 0;
+            while pacer.has_room(now) {
+                pacer.sent(now, 1250);
+                count += 1;
+            }
+            count
+        };
+        assert_eq!([at(0), at(1), at(1), at(2), at(5)], [1, 1, 0, 1, 3]);
+        // After a pause: what 5 ms would have taken, and the one that is due.
+        assert_eq!(at(1000), 6);
+        assert_eq!(at(1001), 1);
+    }
+}

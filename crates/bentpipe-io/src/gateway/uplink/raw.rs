@@ -1,0 +1,58 @@
+//! The way of our segments to the clients: raw sockets, IP header included.
+//!
+//! Not the TUN device: a packet that comes in there with a server's address as its source and a client's as its
+//! destination belongs, for the kernel, to our own connection to the server in that client's name. Early demultiplexing
+//! finds it, and what has found a socket is not forwarded any more. What a raw socket sends is never looked up.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use nix::errno::Errno;
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// IPPROTO_RAW: the header is ours.
+const RAW: i32 = 255;
+/// The kernel's queue: as long as the longest that pacing leaves, with room for what is not paced.
+const KERNEL_BUFFER: usize = 1 << 20;
+
+/// A socket of each IP version.
+#[derive(Debug)]
+pub(super) struct Raw {
+    v4: Socket,
+    /// Missing where the host has no IPv6.
+    v6: Option<Socket>,
+    /// Packets for which the kernel had no room, no way, or no permission: as lost on the line.
+    pub(super) refused: u64,
+}
+
+fn open(domain: Domain, mark: u32) -> io::Result<Socket> {
+    let socket = Socket::new(domain, Type::RAW.nonblocking(), Some(Protocol::from(RAW)))?;
+    socket.set_send_buffer_size(KERNEL_BUFFER)?;
+    socket.set_mark(mark)?;
+    Ok(socket)
+}
+
+impl Raw {
+    /// Sockets whose packets carry `mark`.
+    pub(super) fn open(mark: u32) -> io::Result<Self> {
+        Ok(Raw { v4: open(Domain::IPV4, mark)?, v6: open(Domain::IPV6, mark).ok(), refused: 0 })
+    }
+
+    /// Sends an IP packet that we have written.
+    pub(super) fn send(&mut self, packet: &[u8]) {
+        let sent = match packet.first().map(|first| first >> 4) {
+            Some(4) => packet[16..].first_chunk::<4>().map(|to| (Some(&self.v4), (Ipv4Addr::from(*to), 0).into())),
+            Some(6) => packet[24..].first_chunk::<16>().map(|to| (self.v6.as_ref(), (Ipv6Addr::from(*to), 0).into())),
+            _ => None,
+        };
+        let sent = match sent {
+            Some((Some(socket), to)) => send_to(socket, packet, to),
+            _ => Err(Errno::EAFNOSUPPORT.into()),
+        };
+        self.refused += u64::from(sent.is_err());
+    }
+}
+
+fn send_to(socket: &Socket, packet: &[u8], to: SocketAddr) -> io::Result<usize> {
+    socket.send_to(packet, &to.into())
+}

@@ -5,11 +5,12 @@
 //! as a network card does on receive (GRO): a receiver then acknowledges a train at once.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tun_rs::{GROTable, SyncDevice, VIRTIO_NET_HDR_LEN};
 
-use crate::tun::TunConfig;
+use crate::tun::{self, TunConfig};
 
 /// Room before each packet for what the kernel wants to know of a train.
 const HEAD: usize = VIRTIO_NET_HDR_LEN;
@@ -61,6 +62,14 @@ impl Pool {
         }
     }
 
+    /// A packet of these bytes.
+    pub fn copy(&mut self, packet: &[u8]) -> Buffer {
+        let mut bytes = self.take(0);
+        bytes.resize(HEAD, 0);
+        bytes.extend_from_slice(packet);
+        Buffer(bytes)
+    }
+
     fn take(&mut self, length: usize) -> Vec<u8> {
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.resize(length, 0);
@@ -89,9 +98,20 @@ impl OffloadTun {
     /// # Errors
     /// The system's: without CAP_NET_ADMIN or `/dev/net/tun`, or where the name is taken.
     pub fn create(config: &TunConfig) -> io::Result<Self> {
-        let device = config.build(true)?;
-        let slot = HEAD + usize::from(config.mtu);
-        Ok(OffloadTun {
+        Ok(Self::over(config.build(true)?, config.mtu))
+    }
+
+    /// As [`OffloadTun::create`], with addresses of either version, each in a network of so many bits.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16) -> io::Result<Self> {
+        Ok(Self::over(tun::with_addresses(name, addresses, mtu, true)?, mtu))
+    }
+
+    fn over(device: SyncDevice, mtu: u16) -> Self {
+        let slot = HEAD + usize::from(mtu);
+        OffloadTun {
             device,
             slot,
             train: vec![0; HEAD + MAX_PACKET],
@@ -101,7 +121,7 @@ impl OffloadTun {
             long: Vec::new(),
             table: GROTable::new(),
             refused: 0,
-        })
+        }
     }
 
     /// Packets for which the host had no use or room.

@@ -35,6 +35,23 @@ impl TunConfig {
     }
 }
 
+/// Makes the device `name`, up, in the network namespace of the calling thread.
+pub(crate) fn with_addresses(
+    name: &str,
+    addresses: &[(IpAddr, u8)],
+    mtu: u16,
+    offload: bool,
+) -> io::Result<SyncDevice> {
+    let builder = DeviceBuilder::new().name(name).mtu(mtu).offload(offload);
+    let builder = addresses.iter().fold(builder, |builder, &(address, prefix)| match address {
+        IpAddr::V4(address) => builder.ipv4(address, prefix, None),
+        IpAddr::V6(address) => builder.ipv6(address, prefix),
+    });
+    let device = builder.build_sync()?;
+    device.set_nonblocking(true)?;
+    Ok(device)
+}
+
 /// A TUN device, gone when it is dropped. It is made in the network namespace of the calling thread, and stays there.
 pub struct Tun {
     device: SyncDevice,
@@ -57,14 +74,7 @@ impl Tun {
     /// # Errors
     /// As [`Tun::create`].
     pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16) -> io::Result<Self> {
-        let builder = DeviceBuilder::new().name(name).mtu(mtu);
-        let builder = addresses.iter().fold(builder, |builder, &(address, prefix)| match address {
-            IpAddr::V4(address) => builder.ipv4(address, prefix, None),
-            IpAddr::V6(address) => builder.ipv6(address, prefix),
-        });
-        let device = builder.build_sync()?;
-        device.set_nonblocking(true)?;
-        Ok(Tun { device })
+        Ok(Tun { device: with_addresses(name, addresses, mtu, false)? })
     }
 
     /// The next packet from the host, if there is one; its length.

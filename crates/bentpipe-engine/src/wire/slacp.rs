@@ -14,8 +14,6 @@
 use core::fmt;
 use core::ops::Range;
 
-use crc::{CRC_32_ISO_HDLC, Crc, Table};
-
 use super::seq::{Numbering, SeqNumber};
 use super::{EmitError, WireError, append, bytes, u16_at, u32_at};
 use crate::arq::Report;
@@ -35,9 +33,6 @@ const WORD: usize = 8;
 const MOST_WORDS: usize = Report::MOST_WORDS;
 /// Bits of a repair frame's distance from its first packet to the floor, which may lie on either side.
 const FLOOR_BITS: u32 = 18;
-
-/// The CRC-32 of Ethernet and PNG.
-static CRC: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 
 /// There is no handshake: both ends count from 0.
 const COUNT: Numbering = Numbering::from_isn(0);
@@ -188,7 +183,7 @@ pub fn emit(frame: &Frame, time: u32, body: &[&[u8]], out: &mut [u8]) -> Result<
             REPORT + report.bits.len() * WORD
         }
     };
-    let sum = CRC.checksum(&out[..end]);
+    let sum = crc32fast::hash(&out[..end]);
     put(out, end, &sum.to_be_bytes());
     Ok(end + CRC_LEN)
 }
@@ -232,7 +227,7 @@ pub fn parse(frame: &[u8], near: &impl Near) -> Result<Parsed, SlacpError> {
         return Err(WireError::Truncated { needed: SYNC, have: frame.len() }.into());
     }
     let (text, sum) = frame.split_at(frame.len() - CRC_LEN);
-    if CRC.checksum(text).to_be_bytes() != sum {
+    if crc32fast::hash(text).to_be_bytes() != sum {
         return Err(WireError::Checksum.into());
     }
     match kind & 0x0f {

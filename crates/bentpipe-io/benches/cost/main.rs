@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use bentpipe_engine::units;
 use bentpipe_engine::units::{Rate, Time};
-use bentpipe_io::Tun;
+use bentpipe_io::OffloadTun;
 use bentpipe_io::gateway::{
     Carrier, ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, Shape, SplitConfig, SplitShape, Stop,
 };
@@ -139,7 +139,9 @@ impl Row {
             let n = side as u8 + 1;
             let shape = move || {
                 let address: (IpAddr, u8) = ([10, 8, 0, n].into(), 24);
-                LinkShape::new(Tun::with_addresses("bentpipe0", &[address], satellite().most_packet()).expect("root"))
+                LinkShape::new(
+                    OffloadTun::with_addresses("bentpipe0", &[address], satellite().most_packet()).expect("root"),
+                )
             };
             self.gateway(side, false, shape, Rules::Link { device: "bentpipe0".into() })
         });
@@ -250,7 +252,7 @@ fn relay(row: &Row, to: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
 
 /// Connections that carry a byte there and one back, one after the other on a few threads; per second by the clock.
 fn connections(row: &Row, count: usize) -> f64 {
-    const THREADS: usize = 4;
+    const THREADS: usize = 32;
     let at: SocketAddr = format!("{SERVER}:7002").parse().expect("an address");
     let listener = row.server.inside(move || {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("the kernel's");

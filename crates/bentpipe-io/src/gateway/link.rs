@@ -10,32 +10,31 @@ use mio::{Interest, Token};
 use super::readings::{Readings, Value};
 use super::run::FIRST_TOKEN;
 use super::shape::{Shape, Turn};
-use crate::tun::Tun;
+use crate::offload::{OffloadTun, Pool};
 use crate::tunnel::Event;
 
-/// Packets taken from the device before others have their turn.
-const BATCH: usize = 64;
+/// Packets or trains of them taken from the device before others have their turn.
+const BATCH: usize = 16;
 
 /// IP packets in, IP packets out; the host routes into the device what is to go this way.
 #[derive(Debug)]
 pub struct LinkShape {
-    tun: Tun,
+    tun: OffloadTun,
     is_readable: bool,
-    buffer: Box<[u8]>,
-    /// Packets for which the host had no room, and those that are too long for a frame.
-    refused_by_host: u64,
+    pool: Pool,
+    /// Packets that are too long for a frame.
     too_long: u64,
 }
 
 impl LinkShape {
     /// The shape over a device whose MTU is at most [`super::most_packet`] of the path.
-    pub fn new(tun: Tun) -> Self {
-        LinkShape { tun, is_readable: true, buffer: vec![0; 1 << 16].into(), refused_by_host: 0, too_long: 0 }
+    pub fn new(tun: OffloadTun) -> Self {
+        LinkShape { tun, is_readable: true, pool: Pool::default(), too_long: 0 }
     }
 
     /// Packets from the other box for which the host had no room.
     pub fn refused_by_host(&self) -> u64 {
-        self.refused_by_host
+        self.tun.refused()
     }
 
     /// Packets of the host that no frame has room for.
@@ -51,7 +50,7 @@ impl Shape for LinkShape {
 
     fn read(&self, readings: &mut Readings) {
         let help = "Packets from the peer for which the host had no room.";
-        let refused = Value::Total(self.refused_by_host);
+        let refused = Value::Total(self.tun.refused());
         readings.add("link", "refused_by_host", "bentpipe_gateway_packets_refused_by_host_total", help, refused);
         let help = "Packets of the host that no frame has room for.";
         readings.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(self.too_long));
@@ -72,22 +71,23 @@ impl Shape for LinkShape {
     }
 
     fn on_packet(&mut self, _: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {
-        self.refused_by_host += u64::from(!self.tun.write(packet)?);
+        let buffer = self.pool.copy(packet);
+        self.tun.put(buffer);
         Ok(())
     }
 
     fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {
+        // What has come goes to the host in trains.
+        self.tun.flush(&mut self.pool)?;
         for _ in 0..BATCH {
             if !self.is_readable {
                 return Ok(false);
             }
-            match self.tun.read(&mut self.buffer)? {
-                None => self.is_readable = false,
-                Some(length) => {
-                    let sent = turn.carrier.send(turn.now, &self.buffer[..length]);
-                    self.too_long += u64::from(sent.is_err());
-                }
-            }
+            let (carrier, too_long) = (&mut *turn.carrier, &mut self.too_long);
+            self.is_readable = self.tun.read(&mut self.pool, |pool, buffer| {
+                *too_long += u64::from(carrier.send(turn.now, buffer.packet()).is_err());
+                pool.give(buffer);
+            })?;
         }
         Ok(true)
     }

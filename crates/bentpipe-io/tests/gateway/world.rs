@@ -9,12 +9,12 @@ use bentpipe_engine::link::{ChannelConfig as Channel, Distribution, LinkConfig, 
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Probability, Rate, Time};
-use bentpipe_io::Tun;
 use bentpipe_io::gateway::{
     Carrier, ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats,
     Stop, UplinkConfig, UplinkGateway, UplinkStats, most_packet,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
+use bentpipe_io::{OffloadTun, Tun};
 
 use crate::namespace::Namespace;
 use crate::sky::Sky;
@@ -181,7 +181,7 @@ impl World {
                 let mtu = most_packet(1500, false);
                 let addresses: [(IpAddr, u8); 2] =
                     [([10, 8, 0, n].into(), 24), ([0xfd08, 0, 0, 0, 0, 0, 0, u16::from(n)].into(), 64)];
-                LinkShape::new(Tun::with_addresses("bentpipe0", &addresses, mtu).expect("root may"))
+                LinkShape::new(OffloadTun::with_addresses("bentpipe0", &addresses, mtu).expect("root may"))
             };
             let mut running = self.gateway(side, false, shape, move |gateway| {
                 if gateway.carrier().is_up() {

@@ -5,6 +5,7 @@
 //! ```
 #![cfg(target_os = "linux")]
 
+mod gigabyte;
 mod hosts;
 mod link;
 #[path = "../linux/namespace.rs"]

@@ -69,7 +69,7 @@ pub(crate) enum Command {
     Shell(Shell),
     /// Hold virtual time against real time, with the engine's and the kernel's TCP
     Verify(Verify),
-    /// Carry other hosts' traffic over a satellite link, between two boxes
+    /// Carry other hosts' traffic over a satellite link, between two boxes or from one at the uplink
     #[command(subcommand)]
     Gateway(Gateway),
     /// Say what this machine lacks for gateways and emulation, and how to give it

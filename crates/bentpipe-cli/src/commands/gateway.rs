@@ -31,12 +31,15 @@ pub(crate) fn gateway(command: &Gateway) -> Result<End, Failure> {
             if args.dry_run {
                 output::print(&rules.script())?;
             } else {
+                needs_privilege()?;
                 rules.install().map_err(Failure::broken)?;
             }
             Ok(End::Done)
         }
         Gateway::Down(args) => {
-            plan::rules(&load(&args.file)?).remove().map_err(Failure::broken)?;
+            let rules = plan::rules(&load(&args.file)?);
+            needs_privilege()?;
+            rules.remove().map_err(Failure::broken)?;
             Ok(End::Done)
         }
         Gateway::Status(args) => {
@@ -74,6 +77,7 @@ fn run(args: &Run) -> Result<End, Failure> {
         output::print(&rules.script())?;
         return Ok(End::Done);
     }
+    needs_privilege()?;
     if !args.no_rules {
         rules.install().map_err(Failure::broken)?;
     }
@@ -173,6 +177,21 @@ fn heed_signals(stop: Stop) -> Result<Arc<AtomicBool>, Failure> {
         }
     });
     Ok(wants_reload)
+}
+
+/// Without it nothing here works, and what the system says of that leads nowhere.
+fn needs_privilege() -> Result<(), Failure> {
+    use caps::{CapSet, Capability};
+    match caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN) {
+        Ok(true) => Ok(()),
+        _ => Err(Failure::usage(
+            "gateways change what the kernel does with packets, for which this user has no right",
+            Some(
+                "as root, or with CAP_NET_ADMIN (`uplink`: CAP_NET_RAW too); `bentpipe doctor` shows what is missing"
+                    .into(),
+            ),
+        )),
+    }
 }
 
 /// What is left: CAP_NET_ADMIN, for listeners and connections in others' names and for the rules at the end.

@@ -1,8 +1,9 @@
 //! What a gateway gains: kernel TCP at both hosts, with and without gateways on the same path. `make bench-gateway`.
 //!
 //! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk transfer with a ping beside it, and objects on new
-//! connections. Options: `--seeds N`, `--bulk BYTES`, `--modes direct,split,link,uplink`, `--losses 0,0.01,outages`,
-//! `--direction up|down` of the bulk, `--kernel cubic|reno` at the hosts, `--objects no`, `--out FILE` for JSON.
+//! connections. Options: `--seeds N`, `--rate "20 Mbit/s"` of the link, `--told "20 Mbit/s"` to the gateways (99.5 % of the rate
+//! if not given), `--bulk BYTES`, `--modes direct,split,link,uplink`, `--losses 0,0.01,outages`, `--direction up|down` of the
+//! bulk, `--kernel cubic|reno` at the hosts, `--objects no`, `--out FILE` for JSON.
 //!
 //! `uplink` is the box with the burst-loss sender; `uplink-ROW` takes another row of the table of variants, and
 //! `uplink-ROW-fixed` that row with a window of one bandwidth-delay product from the first segment on. It serves
@@ -32,6 +33,8 @@ use world::{Path, SERVER, World, run};
 
 struct Options {
     seeds: u64,
+    rate: u64,
+    told: Option<u64>,
     bulk: usize,
     modes: Vec<String>,
     losses: Vec<String>,
@@ -41,9 +44,16 @@ struct Options {
     out: Option<String>,
 }
 
+fn rate(text: &str) -> u64 {
+    let number = text.strip_suffix(" Mbit/s").and_then(|number| number.parse::<u64>().ok());
+    1_000_000 * number.unwrap_or_else(|| panic!("{text} is no rate such as \"20 Mbit/s\""))
+}
+
 fn options() -> Options {
     let mut options = Options {
         seeds: 5,
+        rate: 10_000_000,
+        told: None,
         bulk: 30_000_000,
         modes: ["direct", "split", "link"].map(str::to_owned).into(),
         losses: ["0", "0.001", "0.01", "0.05", "outages"].map(str::to_owned).into(),
@@ -58,6 +68,8 @@ fn options() -> Options {
         let list = || value.split(',').map(str::to_owned).collect();
         match word.as_str() {
             "--seeds" => options.seeds = value.parse().expect("a number"),
+            "--rate" => options.rate = rate(&value),
+            "--told" => options.told = Some(rate(&value)),
             "--bulk" => options.bulk = value.parse().expect("a number of bytes"),
             "--modes" => options.modes = list(),
             "--losses" => options.losses = list(),
@@ -180,12 +192,15 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
     let path = Path {
-        rate: 10_000_000,
+        rate: options.rate,
         delay: units::Duration::from_millis(300),
         loss: loss.parse().unwrap_or(0.0),
         outages: loss == "outages",
     };
-    let world = World::new(path, seed);
+    let mut world = World::new(path, seed);
+    if let Some(told) = options.told {
+        world.told = told;
+    }
     for host in [&world.client, &world.server] {
         // Connections of one run teach the next ones nothing.
         run(host, "sysctl -qw net.ipv4.tcp_no_metrics_save=1");

@@ -487,7 +487,9 @@ impl End {
                 return found;
             }
         }
-        if may_ask { self.next_copy(now) } else { None }
+        // A line that carries less than was said is not known to be idle.
+        let is_as_told = self.control.as_ref().is_none_or(Control::is_as_told);
+        if may_ask && is_as_told { self.next_copy(now) } else { None }
     }
 
     /// The line is idle: a packet without an answer goes out again, the most urgent channel's first.

@@ -24,6 +24,8 @@ const CALM: u32 = 8;
 const PAUSE: u32 = 50;
 /// The shortest round trip is that of the last one or two such spans.
 const MEMORY: Duration = Duration::from_secs(15);
+/// A sender of less than this part of what it was told is not why there is a queue.
+const LEAST_WEIGHT: u64 = 8;
 /// Never below this part of what was told: something must go through, or nothing is learnt.
 const LEAST_PART: u64 = 100;
 
@@ -82,6 +84,11 @@ impl Control {
         }
     }
 
+    /// Whether the line has not been found to carry less than was told.
+    pub(super) fn is_as_told(&self) -> bool {
+        self.now == self.told
+    }
+
     /// A report came: what it judged, in bytes on the line, and the round trip that it showed. Answers a new rate.
     pub(super) fn on_report(&mut self, now: Time, arrived: u64, lost: u64, rtt: Option<Duration>) -> Option<Rate> {
         self.sum.arrived += arrived;
@@ -131,9 +138,11 @@ impl Control {
             self.finish_trial(share, is_busy);
             return;
         }
+        // A round trip has two ways: who sends little has not filled the queue, which may be the other way's.
+        let weighs = all as f64 * 8.0 * LEAST_WEIGHT as f64 >= self.told.bits_per_second() as f64 * span.as_secs_f64();
         let threshold = LEAST_QUEUE.max(base.div_floor(8));
         let queue = sum.shortest.map_or(Duration::ZERO, |shortest| shortest - base);
-        self.queues = if queue > threshold { self.queues + 1 } else { 0 };
+        self.queues = if weighs && queue > threshold { self.queues + 1 } else { 0 };
         self.losses = if is_busy && share > MUCH_LOSS { self.losses + 1 } else { 0 };
         if self.queues >= QUEUES {
             self.calm = 0;

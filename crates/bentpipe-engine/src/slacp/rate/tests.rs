@@ -157,3 +157,19 @@ fn outages_change_nothing() {
     let offered = mean(&seen[5..], |s| s.offered);
     assert!(offered > 9.8, "{offered}: {seen:?}");
 }
+
+/// The queue may be that of the other way: ACKs must not crawl because data fills the line that their reports come by.
+#[test]
+fn who_sends_little_does_not_come_down() {
+    let judged = |bytes_per_report| {
+        let mut control = super::Control::new(Rate::from_bits_per_second(20_000_000).expect("not zero"));
+        let lowered = (0..500).any(|n| {
+            let rtt = Duration::from_millis(if n < 50 { 600 } else { 1200 });
+            control.on_report(Time::ZERO + Duration::from_millis(20 * n), bytes_per_report, 0, Some(rtt)).is_some()
+        });
+        (lowered, control.is_as_told())
+    };
+    // 160 kbit/s, and half of what was told.
+    assert_eq!(judged(400), (false, true));
+    assert!(judged(25_000).0);
+}

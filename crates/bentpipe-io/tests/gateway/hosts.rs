@@ -103,3 +103,22 @@ pub(crate) fn send_then_take(mut stream: TcpStream, bytes: &[u8]) -> (usize, Has
     stream.shutdown(Shutdown::Write).expect("it is open");
     take(&mut stream)
 }
+
+/// So many connections at once, each with bytes of its own, `step` more than the one before; all come back whole.
+pub(crate) fn many_at_once(client: &Namespace, server: &Namespace, ip: &str, count: usize, step: usize) {
+    let (at, server) = serve(server, ip, count, echo_after_end);
+    let streams =
+        client.inside(move || (0..count).map(|_| TcpStream::connect(at).expect("it connects")).collect::<Vec<_>>());
+    let threads: Vec<_> = streams
+        .into_iter()
+        .enumerate()
+        .map(|(n, stream)| {
+            std::thread::spawn(move || {
+                let bytes = data(5_000 + n * step, n as u64);
+                assert_eq!(send_then_take(stream, &bytes), (bytes.len(), hash(&bytes)), "{n}");
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("whole"));
+    server.join().expect("the server ends");
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bentpipe_engine::units;
 
-use crate::hosts::{connect, data, echo_after_end, hash, send_then_take, serve, take};
+use crate::hosts::{connect, data, echo_after_end, hash, many_at_once, send_then_take, serve, take};
 use crate::world::{CLIENT, CLIENT6, Path, SERVER, SERVER6, World};
 
 fn lossy() -> Path {
@@ -172,26 +172,7 @@ fn a_thousand_connections_at_once() {
         .expect("root may");
     let world = World::new(quick(), 8);
     let gateways = world.split();
-    let (at, server) = serve(&world.server, SERVER, 1000, |mut stream: TcpStream, _| {
-        let mut request = Vec::new();
-        stream.read_to_end(&mut request).expect("no reset");
-        stream.write_all(&request).expect("the client listens");
-    });
-    let client = world.client.clone();
-    let streams =
-        client.inside(move || (0..1000).map(|_| TcpStream::connect(at).expect("it connects")).collect::<Vec<_>>());
-    let threads: Vec<_> = streams
-        .into_iter()
-        .enumerate()
-        .map(|(n, stream)| {
-            std::thread::spawn(move || {
-                let bytes = data(5_000 + n * 13, n as u64);
-                assert_eq!(send_then_take(stream, &bytes), (bytes.len(), hash(&bytes)), "{n}");
-            })
-        })
-        .collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("whole"));
-    server.join().expect("the server ends");
+    many_at_once(&world.client, &world.server, SERVER, 1000, 13);
     std::thread::sleep(Duration::from_millis(1500));
     for (_, stats) in &gateways {
         let stats = *stats.lock().expect("nobody panics");

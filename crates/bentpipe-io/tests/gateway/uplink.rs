@@ -8,7 +8,7 @@ use std::time::Duration;
 use bentpipe_engine::units;
 use bentpipe_io::gateway::{ClientAddress, UplinkConfig, UplinkStats};
 
-use crate::hosts::{connect, data, echo_after_end, hash, send_then_take, serve, take};
+use crate::hosts::{connect, data, echo_after_end, hash, many_at_once, send_then_take, serve, take};
 use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World, run};
 
 fn lossy() -> Path {
@@ -163,26 +163,7 @@ fn resets_are_carried_across() {
 fn two_hundred_connections_at_once() {
     let world = World::new(quick(), 6);
     let gateway = uplink(&world);
-    let (at, server) = serve(&world.server, SERVER, 200, |mut stream: TcpStream, _| {
-        let mut request = Vec::new();
-        stream.read_to_end(&mut request).expect("no reset");
-        stream.write_all(&request).expect("the client listens");
-    });
-    let client = world.client.clone();
-    let streams =
-        client.inside(move || (0..200).map(|_| TcpStream::connect(at).expect("it connects")).collect::<Vec<_>>());
-    let threads: Vec<_> = streams
-        .into_iter()
-        .enumerate()
-        .map(|(n, stream)| {
-            std::thread::spawn(move || {
-                let bytes = data(5_000 + n * 113, n as u64);
-                assert_eq!(send_then_take(stream, &bytes), (bytes.len(), hash(&bytes)), "{n}");
-            })
-        })
-        .collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("whole"));
-    server.join().expect("the server ends");
+    many_at_once(&world.client, &world.server, SERVER, 200, 113);
     let stats = until(&gateway.1, |stats| stats.total == 200 && stats.open == 0);
     assert_eq!((stats.connected, stats.failed, stats.refused, stats.reset), (200, 0, 0, 0), "{stats:?}");
     drop(gateway);

@@ -332,28 +332,25 @@ impl TcpEnd {
     /// The next packet of an end of TCP to send at `cx.now`, or when to ask again.
     #[inline(always)]
     pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
-        if !self.opened || self.next_action.is_some() {
-            self.act(cx);
-        }
-        while let Transport::Tcp(connection) = &mut self.connection {
-            match connection.poll(cx) {
-                Step::Do(output) => {
-                    if let Some(parcel) = self.take(cx, &output, packets) {
-                        return Step::Do(parcel);
-                    }
-                }
-                Step::Wait(timer) => return self.wait(timer),
-            }
-        }
-        Step::Wait(None)
+        self.poll_as(cx, packets, Transport::tcp)
     }
 
-    /// As [`TcpEnd::poll`], of an end of STP.
+    /// As [`TcpEnd::poll`], of an end of STP: apart, so that TCP's segments stay in registers.
     pub(crate) fn poll_stp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        self.poll_as(cx, packets, Transport::stp)
+    }
+
+    #[inline(always)]
+    fn poll_as<P: Probe, M: Machine<Output = Output>>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        packets: &mut Store,
+        of: impl Fn(&mut Transport) -> Option<&mut M>,
+    ) -> Step<Parcel> {
         if !self.opened || self.next_action.is_some() {
             self.act(cx);
         }
-        while let Transport::Stp(connection) = &mut self.connection {
+        while let Some(connection) = of(&mut self.connection) {
             match connection.poll(cx) {
                 Step::Do(output) => {
                     if let Some(parcel) = self.take(cx, &output, packets) {

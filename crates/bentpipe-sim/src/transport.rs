@@ -13,6 +13,23 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
+    /// That of TCP, if it is one.
+    #[inline(always)]
+    pub(crate) fn tcp(&mut self) -> Option<&mut Connection> {
+        match self {
+            Transport::Tcp(connection) => Some(connection),
+            Transport::Stp(_) => None,
+        }
+    }
+
+    /// That of STP, if it is one.
+    pub(crate) fn stp(&mut self) -> Option<&mut stp::Connection> {
+        match self {
+            Transport::Tcp(_) => None,
+            Transport::Stp(connection) => Some(connection),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
         match self {

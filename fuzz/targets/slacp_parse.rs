@@ -1,6 +1,6 @@
 //! Bytes from the line: each string is a frame of S-LACP or an error, and a frame is written again to the bit.
 
-use bentpipe_engine::wire::slacp::{Near, emit, parse};
+use bentpipe_engine::wire::slacp::{Integrity, Near, emit, parse};
 
 /// An end with these numbers, and as many channels as the input says.
 struct Expects {
@@ -45,16 +45,20 @@ pub(crate) fn run(data: &[u8]) {
     };
     let near = Expects { numbers: [number(0), number(4), number(8)], channels };
     let mut frame = frame.to_vec();
-    if setting & 1 == 0 {
+    let integrity = if setting & 0x40 == 0 { Integrity::Crc } else { Integrity::Below };
+    if setting & 1 == 0 && integrity == Integrity::Crc {
         mend(&mut frame);
     }
-    let Ok(parsed) = parse(&frame, &near) else { return };
+    let Ok(parsed) = parse(&frame, &near, integrity) else { return };
     let mut again = vec![0; frame.len()];
-    let length = emit(&parsed.frame, parsed.time, &[&frame[parsed.body.clone()]], &mut again);
+    let length = emit(&parsed.frame, parsed.time, &[&frame[parsed.body.clone()]], integrity, &mut again);
     assert_eq!((length, &again), (Ok(frame.len()), &frame), "{parsed:?}");
-    assert_eq!(parse(&again, &near).as_ref(), Ok(&parsed));
+    assert_eq!(parse(&again, &near, integrity).as_ref(), Ok(&parsed));
+    if integrity == Integrity::Below {
+        return;
+    }
     // A bit that the input chooses is flipped: that is found.
     let bit = usize::from(channels) * 31 % (8 * frame.len());
     frame[bit / 8] ^= 1 << (bit % 8);
-    assert!(parse(&frame, &near).is_err(), "bit {bit} of {parsed:?}");
+    assert!(parse(&frame, &near, integrity).is_err(), "bit {bit} of {parsed:?}");
 }

@@ -4,12 +4,14 @@
 //! `bentpipe-io` real time. The protocol that was simulated is the one that moves real bytes.
 //!
 //! Reading order: [`units`], [`Machine`] and [`Context`], [`probe`], [`link`], [`tcp`], [`stp`]; [`splice`] two
-//! connections back to back, [`spoof`] one that ends; [`arq`] and [`slacp`] below IP, [`mux`] many streams over one link;
+//! connections back to back, [`spoof`] one that ends; [`arq`] and [`slacp`] below IP, [`mux`] many streams over one link,
+//! [`compression`] of headers;
 //! [`atm`] where packets travel in cells.
 #![forbid(unsafe_code)]
 
 pub mod arq;
 pub mod atm;
+pub mod compression;
 pub mod link;
 mod machine;
 pub mod mux;

@@ -5,18 +5,21 @@
 //! dropped: an end holds what waits in its queues, a window of what is on its way, and what unfinished blocks need.
 
 mod erasure;
+mod headers;
 mod incoming;
 mod outgoing;
 
 use std::sync::Arc;
 
+use bentpipe_engine::compression::Announcement;
 use bentpipe_engine::slacp::classify::{self, Rule};
 use bentpipe_engine::slacp::{DATA_HEADER, End, Frame, Input, Output, PROTECTED_HEADER, SlacpConfig, Stats};
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_engine::wire::slacp::{self, SlacpError};
+use bentpipe_engine::wire::slacp::{self, Integrity, SlacpError};
 use bentpipe_engine::wire::{EmitError, WireError};
 use bentpipe_engine::{Context, Machine, Probe, Step};
 
+use headers::Headers;
 use incoming::Incoming;
 use outgoing::{Given, Outgoing};
 
@@ -40,6 +43,10 @@ pub struct LinkPortConfig {
     pub default_channel: u8,
     /// Bytes of the longest packet.
     pub most_packet: u16,
+    /// Whether headers of packets are compressed; the default channel then repeats what is lost.
+    pub compresses: bool,
+    /// What tells damaged frames.
+    pub integrity: Integrity,
 }
 
 /// What a [`LinkPort`] has put into the buffer that [`LinkPort::poll`] was given.
@@ -60,6 +67,10 @@ pub struct LinkPortStats {
     pub unsaid: u64,
     /// Packets that could not be computed from symbols that were not made of packets.
     pub undecodable: u64,
+    /// Packets whose headers could not be expanded.
+    pub unexpanded: u64,
+    /// Bytes of headers that were not sent, of packets each counted once.
+    pub headers_saved: u64,
 }
 
 /// One end of a link.
@@ -69,6 +80,8 @@ pub struct LinkPort {
     rules: Vec<(Rule, u8)>,
     default_channel: u8,
     most_packet: usize,
+    integrity: Integrity,
+    headers: Option<Headers>,
     given: Given,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
@@ -83,18 +96,22 @@ impl LinkPort {
     /// An end that has sent and heard nothing.
     ///
     /// # Panics
-    /// If the layer is weightless, which frames of bytes are not, has no channels, or packets may be longer than
-    /// [`LinkPort::MOST_PACKET`].
+    /// If the layer is weightless, which frames of bytes are not, has no channels, packets may be longer than
+    /// [`LinkPort::MOST_PACKET`], or headers are to be compressed and the default channel does not repeat.
     pub fn new(config: &LinkPortConfig) -> Self {
-        let LinkPortConfig { layer, rules, default_channel, most_packet } = config;
+        let LinkPortConfig { layer, rules, default_channel, most_packet, compresses, integrity } = config;
         assert!(!layer.weightless, "frames of bytes have a weight");
         assert!(!layer.channels.is_empty(), "a packet needs a channel");
         assert!(*most_packet <= Self::MOST_PACKET, "packets of {most_packet} bytes have no place in a symbol");
+        let repeats = layer.channels.get(usize::from(*default_channel)).is_some_and(|channel| channel.arq.is_some());
+        assert!(!compresses || repeats, "what headers are relative to has to arrive");
         LinkPort {
             end: End::new(layer),
             rules: rules.clone(),
             default_channel: *default_channel,
             most_packet: usize::from(*most_packet),
+            integrity: *integrity,
+            headers: compresses.then(Headers::default),
             given: Given::default(),
             outgoing: layer.channels.iter().map(|channel| Outgoing::new(channel.fec)).collect(),
             incoming: layer.channels.iter().map(|channel| Incoming::new(channel.fec.is_some())).collect(),
@@ -149,7 +166,19 @@ impl LinkPort {
         }
         let (headers, flow) = classify::read(packet);
         let channel = classify::classify(&self.rules, self.default_channel, &headers, packet.len() as u32);
-        self.send_on(cx, channel, flow, packet)
+        let Some(headers) = &mut self.headers else {
+            self.give(cx, channel, flow, packet.into());
+            return Ok(());
+        };
+        let (form, announcement) = headers.compress(flow, packet)?;
+        self.stats.headers_saved += (packet.len() - form.len()) as u64;
+        self.give(cx, channel, flow, form);
+        if let Some(Announcement { base, message }) = announcement {
+            // In a flow of its own: nothing is held up by it.
+            let handle = self.give(cx, self.default_channel, !flow, message.into());
+            self.headers.as_mut().expect("just used").announced(handle, base);
+        }
+        Ok(())
     }
 
     /// Takes a packet for the far end whose channel and flow are not those of IP headers.
@@ -166,9 +195,15 @@ impl LinkPort {
         if packet.len() > self.most_packet {
             return Err(EmitError::TooLong(packet.len()));
         }
-        let handle = self.given.keep(packet.into());
-        self.end.handle(cx, Input::Packet { channel, handle, len: packet.len() as u32, flow });
+        self.give(cx, channel, flow, packet.into());
         Ok(())
+    }
+
+    fn give<P: Probe>(&mut self, cx: &mut Context<'_, P>, channel: u8, flow: u64, bytes: Bytes) -> u32 {
+        let len = bytes.len() as u32;
+        let handle = self.given.keep(bytes);
+        self.end.handle(cx, Input::Packet { channel, handle, len, flow });
+        handle
     }
 
     /// Takes a frame of the far end.
@@ -176,7 +211,7 @@ impl LinkPort {
     /// # Errors
     /// What is wrong with it; it is then as good as lost.
     pub fn receive<P: Probe>(&mut self, cx: &mut Context<'_, P>, bytes: &[u8]) -> Result<(), SlacpError> {
-        let parsed = slacp::parse(bytes, &self.end).and_then(|parsed| self.judge(parsed));
+        let parsed = slacp::parse(bytes, &self.end, self.integrity).and_then(|parsed| self.judge(parsed));
         let slacp::Parsed { frame, time, body } = parsed.inspect_err(|_| self.stats.refused += 1)?;
         self.variation.note(cx.now, time);
         match frame {
@@ -185,7 +220,9 @@ impl LinkPort {
                 let had = self.end.has(channel, seq);
                 self.end.handle(cx, Input::Frame(frame));
                 if !had && self.end.has(channel, seq) {
-                    self.incoming[usize::from(channel)].keep(seq, packet(&bytes[body]));
+                    let held = packet(&bytes[body]);
+                    self.learn(&held.bytes);
+                    self.incoming[usize::from(channel)].keep(seq, held);
                 }
             }
             Frame::Repair { channel, first, count, index, .. } => {
@@ -233,14 +270,26 @@ impl LinkPort {
                 },
                 Step::Do(Output::Deliver { channel, seq }) => {
                     let packet = self.incoming[usize::from(channel)].take(seq).bytes;
-                    out[..packet.len()].copy_from_slice(&packet);
-                    return Ok(Step::Do(Emitted::Packet(packet.len())));
+                    let Some(headers) = &self.headers else {
+                        out[..packet.len()].copy_from_slice(&packet);
+                        return Ok(Step::Do(Emitted::Packet(packet.len())));
+                    };
+                    match headers.expand(&packet, &mut out[..self.most_packet]) {
+                        Ok(Some(length)) => return Ok(Step::Do(Emitted::Packet(length))),
+                        Ok(None) => {}
+                        Err(_) => self.stats.unexpanded += 1,
+                    }
                 }
                 Step::Do(Output::Recover { channel, seq, first, count }) => {
                     self.recover(cx, channel, seq, first, count);
                 }
                 Step::Do(Output::Skip { .. }) => {}
-                Step::Do(Output::Release { handle, .. }) => self.given.release(handle),
+                Step::Do(Output::Release { handle, how }) => {
+                    self.given.release(handle);
+                    if let Some(headers) = &mut self.headers {
+                        headers.released(handle, how);
+                    }
+                }
             }
         }
     }
@@ -252,13 +301,13 @@ impl LinkPort {
             (&Frame::Data { channel, seq, behind, .. }, Some(handle)) => {
                 let packet = self.given.get(handle);
                 self.outgoing[usize::from(channel)].on_sent(seq, behind, packet);
-                slacp::emit(frame, time, &[packet], out).ok()
+                slacp::emit(frame, time, &[packet], self.integrity, out).ok()
             }
             (&Frame::Repair { channel, first, count, index, len, .. }, _) => {
                 let symbol = self.outgoing[usize::from(channel)].symbol(first, count, index, len)?;
-                slacp::emit(frame, time, &[symbol], out).ok()
+                slacp::emit(frame, time, &[symbol], self.integrity, out).ok()
             }
-            _ => slacp::emit(frame, time, &[], out).ok(),
+            _ => slacp::emit(frame, time, &[], self.integrity, out).ok(),
         }
     }
 
@@ -275,7 +324,17 @@ impl LinkPort {
         let (behind, len) = (packet.behind.into(), packet.bytes.len() as u32);
         self.end.handle(cx, Input::Recovered { channel, seq, behind, len });
         if self.end.has(channel, seq) {
-            incoming.keep(seq, packet);
+            self.learn(&packet.bytes);
+            self.incoming[usize::from(channel)].keep(seq, packet);
+        }
+    }
+
+    /// What headers are relative to counts as soon as it arrives: what comes after it may be passed on before it.
+    fn learn(&mut self, bytes: &[u8]) {
+        if let Some(headers) = &mut self.headers
+            && !headers.learn(bytes)
+        {
+            self.stats.unexpanded += 1;
         }
     }
 

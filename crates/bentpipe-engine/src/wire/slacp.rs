@@ -25,7 +25,7 @@ const VERSION: u8 = 1;
 /// Bytes before those of a packet, a symbol or a bitmap, and of the CRC behind them.
 const HEADER: usize = 20;
 const REPORT: usize = 16;
-const CRC_LEN: usize = 4;
+const CRC_LEN: usize = Integrity::Crc.len();
 /// Bytes of a sync frame.
 const SYNC: usize = SYNC_LEN as usize;
 /// Bytes of a bitmap's word, and most words: as far as a receiver's record goes back.
@@ -87,6 +87,25 @@ impl fmt::Display for SlacpError {
 
 impl core::error::Error for SlacpError {}
 
+/// What tells a damaged frame from a sound one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Integrity {
+    /// The CRC that each frame ends with.
+    Crc,
+    /// What carries the frames: they end without it.
+    Below,
+}
+
+impl Integrity {
+    /// Bytes that a frame ends with.
+    pub const fn len(self) -> usize {
+        match self {
+            Integrity::Crc => 4,
+            Integrity::Below => 0,
+        }
+    }
+}
+
 /// What 32-bit numbers are completed by.
 pub trait Near {
     /// A transmission of the peer near which the next one will be.
@@ -122,15 +141,21 @@ pub struct Parsed {
     pub body: Range<usize>,
 }
 
-/// Writes a frame with the bytes of its packet or symbol, in pieces; returns its length, [`Frame::wire_len`]. Of a
-/// report's delay the microseconds are written, at most 2^32 - 1 of them.
+/// Writes a frame with the bytes of its packet or symbol, in pieces; returns its length, [`Frame::wire_len`] less what
+/// [`Integrity`] saves. Of a report's delay the microseconds are written, at most 2^32 - 1 of them.
 ///
 /// # Errors
 /// [`EmitError::NoRoom`]; [`EmitError::PayloadLength`] where the pieces are not as long as the frame says;
 /// [`EmitError::TooLong`] above 65535 bytes; [`EmitError::NotInProtocol`] where a distance does not fit its field. A
 /// driver may treat such a frame as lost on the line.
-pub fn emit(frame: &Frame, time: u32, body: &[&[u8]], out: &mut [u8]) -> Result<usize, EmitError> {
-    let (needed, have) = (frame.wire_len() as usize, out.len());
+pub fn emit(
+    frame: &Frame,
+    time: u32,
+    body: &[&[u8]],
+    integrity: Integrity,
+    out: &mut [u8],
+) -> Result<usize, EmitError> {
+    let (needed, have) = (frame.wire_len() as usize - CRC_LEN + integrity.len(), out.len());
     let out = out.get_mut(..needed).ok_or(EmitError::NoRoom { needed, have })?;
     let end = match frame {
         Frame::Data { channel, number, seq, behind, floor, len } => {
@@ -183,9 +208,11 @@ pub fn emit(frame: &Frame, time: u32, body: &[&[u8]], out: &mut [u8]) -> Result<
             REPORT + report.bits.len() * WORD
         }
     };
-    let sum = crc32fast::hash(&out[..end]);
-    put(out, end, &sum.to_be_bytes());
-    Ok(end + CRC_LEN)
+    if integrity == Integrity::Crc {
+        let sum = crc32fast::hash(&out[..end]);
+        put(out, end, &sum.to_be_bytes());
+    }
+    Ok(end + integrity.len())
 }
 
 fn put(out: &mut [u8], at: usize, bytes: &[u8]) {
@@ -218,16 +245,17 @@ fn fits(floor: i64) -> bool {
 ///
 /// # Errors
 /// What is wrong with it; the first three tell nothing but that it is damaged or not ours.
-pub fn parse(frame: &[u8], near: &impl Near) -> Result<Parsed, SlacpError> {
+pub fn parse(frame: &[u8], near: &impl Near, integrity: Integrity) -> Result<Parsed, SlacpError> {
     let [kind, channel]: [u8; 2] = bytes(frame, 0)?;
     if kind >> 4 != VERSION {
         return Err(SlacpError::Version(kind >> 4));
     }
-    if frame.len() < SYNC {
-        return Err(WireError::Truncated { needed: SYNC, have: frame.len() }.into());
+    let needed = SYNC - CRC_LEN + integrity.len();
+    if frame.len() < needed {
+        return Err(WireError::Truncated { needed, have: frame.len() }.into());
     }
-    let (text, sum) = frame.split_at(frame.len() - CRC_LEN);
-    if crc32fast::hash(text).to_be_bytes() != sum {
+    let (text, sum) = frame.split_at(frame.len() - integrity.len());
+    if integrity == Integrity::Crc && crc32fast::hash(text).to_be_bytes() != sum {
         return Err(WireError::Checksum.into());
     }
     match kind & 0x0f {

@@ -10,14 +10,17 @@ use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::{ChannelStats, Stats};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::EmitError;
+use bentpipe_engine::wire::slacp::Integrity;
 use bentpipe_engine::{Context, NoProbe, Step};
 
 use crate::slacp::{Emitted, LinkPort, LinkPortConfig};
 use crate::tunnel::{DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
 
+/// The tunnel's tag proves frames: they need no CRC.
+pub(super) const INTEGRITY: Integrity = Integrity::Below;
 /// Bytes that an S-LACP frame adds to the longest packet: a repair frame's header and what its symbol protects besides,
 /// rounded to even.
-const FRAME_OVERHEAD: u16 = 24 + 4 + 1;
+const FRAME_OVERHEAD: u16 = (20 + INTEGRITY.len() + 4 + 1) as u16;
 /// IP and UDP headers around a datagram (RFC 791, RFC 8200, RFC 768).
 const fn udp_overhead(over_ipv6: bool) -> u16 {
     if over_ipv6 { 48 } else { 28 }
@@ -28,11 +31,12 @@ pub const fn most_packet(path_mtu: u16, over_ipv6: bool) -> u16 {
     path_mtu - udp_overhead(over_ipv6) - DATA_OVERHEAD as u16 - FRAME_OVERHEAD
 }
 
-/// Bytes that a frame takes on the line besides its own, as [`SlacpConfig::overhead`] counts them.
+/// Bytes that a frame takes on the line besides its own, as [`SlacpConfig::overhead`] counts them; the CRC that the
+/// machine reckons with is not there.
 ///
 /// [`SlacpConfig::overhead`]: bentpipe_engine::slacp::SlacpConfig::overhead
 pub const fn line_overhead(over_ipv6: bool) -> u32 {
-    udp_overhead(over_ipv6) as u32 + DATA_OVERHEAD as u32
+    udp_overhead(over_ipv6) as u32 + DATA_OVERHEAD as u32 - (Integrity::Crc.len() - INTEGRITY.len()) as u32
 }
 
 /// What a [`Carrier`] asks its driver for.
@@ -63,6 +67,10 @@ pub struct CarrierStats {
     pub refused: u64,
     /// Bytes of packets from the far end.
     pub received_bytes: u64,
+    /// Bytes of headers that were not sent, of packets each counted once.
+    pub headers_saved: u64,
+    /// Packets from the far end whose headers could not be expanded.
+    pub unexpanded: u64,
 }
 
 /// One end.
@@ -245,5 +253,8 @@ fn add(sum: &mut CarrierStats, port: &LinkPort) {
     sum.frames += stats.frames;
     sum.frame_bytes += stats.bytes;
     sum.srtt = stats.srtt;
-    sum.refused += port.stats().refused;
+    let port = port.stats();
+    sum.refused += port.refused;
+    sum.headers_saved += port.headers_saved;
+    sum.unexpanded += port.unexpanded;
 }

@@ -262,7 +262,17 @@ impl Readings {
 
 fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
     use Value::{Millis, Total};
-    let CarrierStats { channels, frames, frame_bytes, srtt, no_link, refused, received_bytes } = stats;
+    let CarrierStats {
+        channels,
+        frames,
+        frame_bytes,
+        srtt,
+        no_link,
+        refused,
+        received_bytes,
+        headers_saved,
+        unexpanded,
+    } = stats;
     let help = "The smoothed round trip of the link.";
     all.add("satellite", "round_trip_ms", "bentpipe_gateway_round_trip_seconds", help, Millis(*srtt));
     for (key, metric, help, count) in [
@@ -286,6 +296,18 @@ fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
             no_link,
         ),
         ("refused", "bentpipe_gateway_frames_refused_total", "Frames that could not be read.", refused),
+        (
+            "headers_saved_bytes",
+            "bentpipe_gateway_header_saved_bytes_total",
+            "Bytes of headers that compression left out, of packets each counted once.",
+            headers_saved,
+        ),
+        (
+            "unexpanded",
+            "bentpipe_gateway_packets_unexpanded_total",
+            "Packets from the peer whose headers could not be expanded.",
+            unexpanded,
+        ),
     ] {
         all.add("satellite", key, metric, help, Total(*count));
     }
@@ -297,7 +319,7 @@ fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
         (
             "sent_bytes",
             "bentpipe_gateway_packet_sent_bytes_total",
-            "Bytes of packets sent, each counted once.",
+            "Bytes of packets sent, their headers compressed, each counted once.",
             |channel| channel.sent_bytes,
         ),
         (

@@ -5,7 +5,7 @@ use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use super::carrier::{line_overhead, most_packet};
+use super::carrier::{INTEGRITY, line_overhead, most_packet};
 use crate::slacp::LinkPortConfig;
 
 /// The link, as this end sends on it.
@@ -77,11 +77,22 @@ impl Satellite {
         }
     }
 
+    fn port(
+        &self,
+        layer: SlacpConfig,
+        rules: Vec<(Rule, u8)>,
+        default_channel: u8,
+        compresses: bool,
+    ) -> LinkPortConfig {
+        let most_packet = self.most_packet();
+        LinkPortConfig { layer, rules, default_channel, most_packet, compresses, integrity: INTEGRITY }
+    }
+
     /// The layer for messages of streams: all arrive, those of a stream in order. It keeps no queue: the multiplexer
     /// does.
     pub fn for_streams(&self) -> LinkPortConfig {
         let layer = self.layer(vec![CHANNEL]);
-        LinkPortConfig { layer, rules: Vec::new(), default_channel: 0, most_packet: self.most_packet() }
+        self.port(layer, Vec::new(), 0, false)
     }
 
     /// The layer for IP packets: what is small and urgent in a channel of its own, before the rest.
@@ -119,6 +130,6 @@ impl Satellite {
         // At twice the line's rate, so that TCP's round trip is back to what it was after as long as the hold took.
         let release = Rate::from_bits_per_second(2 * self.rate.bits_per_second());
         let layer = SlacpConfig { release_rate: release, ..self.layer(vec![urgent, acks, bulk]) };
-        LinkPortConfig { layer, rules, default_channel: 2, most_packet: self.most_packet() }
+        self.port(layer, rules, 2, true)
     }
 }

@@ -13,7 +13,7 @@ use super::packet::{
 use super::session::Session;
 
 /// What both ends hash into their handshake.
-const PROLOGUE: &[u8] = b"bentpipe tunnel 1";
+const PROLOGUE: &[u8] = b"bentpipe tunnel 2";
 /// Between two first messages of a handshake: a round trip over two satellites, and room.
 const RETRY: Duration = Duration::from_secs(2);
 /// Handshakes that are answered at once, and the time in which one more may be.
@@ -275,7 +275,7 @@ impl Tunnel {
         now: Time,
         from: SocketAddr,
         receiver: u32,
-        number: u64,
+        number: u32,
         datagram: &[u8],
         out: &mut [u8],
     ) -> Heard {
@@ -400,7 +400,7 @@ impl Tunnel {
     }
 
     /// The peer knows nothing of a session, or somebody says so: a handshake is cheap, and will tell.
-    fn on_unknown(&mut self, now: Time, receiver: u32, number: u64) -> Option<()> {
+    fn on_unknown(&mut self, now: Time, receiver: u32, number: u32) -> Option<()> {
         self.current.as_ref().filter(|session| session.theirs == receiver && session.has_sent(number))?;
         if self.is_initiator() && !self.wants_keys {
             self.wants_keys = true;

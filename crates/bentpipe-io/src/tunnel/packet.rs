@@ -3,11 +3,11 @@
 //! ```text
 //! init      1  sender(4)               noise message 1, payload of 24 bytes (120)  mac(16)
 //! response  2  sender(4)  receiver(4)  noise message 2, payload of 9 bytes (57)    mac(16)
-//! data      3  receiver(4)  number(8)  sealed payload, 16 bytes longer than it
-//! unknown   4  receiver(4)  number(8)  mac(16): no session has that number here
+//! data      3  receiver(4)  number(4)  sealed payload, 16 bytes longer than it
+//! unknown   4  receiver(4)  number(4)  mac(16): no session has that number here
 //! ```
 //!
-//! Numbers are little-endian, as Noise's nonces are. The mac is BLAKE2s of 16 bytes under the hash of a label and the
+//! Numbers are little-endian, as Noise's nonces are; of a datagram's number the lower half is said. The mac is BLAKE2s of 16 bytes under the hash of a label and the
 //! hearer's public key, over all before it: whoever does not even know whom he talks to is refused by it.
 
 use blake2::digest::consts::U16;
@@ -19,7 +19,7 @@ use super::keys::PublicKey;
 /// Bytes that a data datagram has besides its payload.
 pub const DATA_OVERHEAD: usize = DATA_HEADER + TAG;
 
-pub(super) const DATA_HEADER: usize = 1 + 4 + 8;
+pub(super) const DATA_HEADER: usize = 1 + 4 + 4;
 pub(super) const TAG: usize = 16;
 pub(super) const MAC: usize = 16;
 /// Payloads of the handshake: clock, number of our memory, number of the peer's that we remember; number of our memory,
@@ -31,7 +31,7 @@ pub(super) const INIT_NOISE: usize = 32 + 32 + TAG + INIT_PAYLOAD + TAG;
 pub(super) const RESPONSE_NOISE: usize = 32 + RESPONSE_PAYLOAD + TAG;
 pub(super) const INIT: usize = 5 + INIT_NOISE + MAC;
 pub(super) const RESPONSE: usize = 9 + RESPONSE_NOISE + MAC;
-pub(super) const UNKNOWN: usize = 13 + MAC;
+pub(super) const UNKNOWN: usize = DATA_HEADER + MAC;
 
 /// What a datagram says it is; the rest is to be proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,27 +52,26 @@ pub enum Kind {
     Data {
         /// The hearer's number for the session.
         receiver: u32,
-        /// Number of the datagram.
-        number: u64,
+        /// Number of the datagram, its lower half.
+        number: u32,
     },
     /// The answer to data of a session that is not there.
     Unknown {
         /// The number that is not known.
         receiver: u32,
-        /// Number of the datagram that it stood on.
-        number: u64,
+        /// Number of the datagram that it stood on, its lower half.
+        number: u32,
     },
 }
 
 /// What a datagram says it is; `None` if it cannot be any of the tunnel's.
 pub fn classify(datagram: &[u8]) -> Option<Kind> {
     let u32_at = |at: usize| Some(u32::from_le_bytes(*datagram.get(at..)?.first_chunk()?));
-    let u64_at = |at: usize| Some(u64::from_le_bytes(*datagram.get(at..)?.first_chunk()?));
     let kind = match (datagram.first()?, datagram.len()) {
         (1, INIT) => Kind::Init { sender: u32_at(1)? },
         (2, RESPONSE) => Kind::Response { sender: u32_at(1)?, receiver: u32_at(5)? },
-        (3, DATA_OVERHEAD..) => Kind::Data { receiver: u32_at(1)?, number: u64_at(5)? },
-        (4, UNKNOWN) => Kind::Unknown { receiver: u32_at(1)?, number: u64_at(5)? },
+        (3, DATA_OVERHEAD..) => Kind::Data { receiver: u32_at(1)?, number: u32_at(5)? },
+        (4, UNKNOWN) => Kind::Unknown { receiver: u32_at(1)?, number: u32_at(5)? },
         _ => return None,
     };
     Some(kind)

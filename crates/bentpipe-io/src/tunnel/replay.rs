@@ -16,6 +16,11 @@ impl Replay {
         Replay { bits: [0; (SPAN / 64) as usize], end: 0 }
     }
 
+    /// The number after the highest that was noted.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
     fn place(number: u64) -> (usize, u64) {
         ((number % SPAN / 64) as usize, 1 << (number % 64))
     }

@@ -1,6 +1,7 @@
 //! One set of keys, from the handshake that made it to the next one.
 
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::wire::seq::{Numbering, SeqNumber};
 use snow::StatelessTransportState;
 
 use super::packet::{DATA_HEADER, DATA_OVERHEAD, Kind, start};
@@ -10,6 +11,8 @@ use super::replay::Replay;
 /// datagrams is taken any more.
 pub(super) const REKEY_AFTER: Duration = Duration::from_secs(120);
 pub(super) const REJECT_AFTER: Duration = Duration::from_secs(240);
+/// How numbers are said: by their lower half, of which the nearest to the highest so far is meant.
+const COUNT: Numbering = Numbering::from_isn(0);
 /// Datagrams of one session, at most: far below where Noise ends, 2^64 - 1.
 pub(super) const MOST_NUMBER: u64 = 1 << 60;
 
@@ -34,14 +37,15 @@ impl Session {
             return None;
         }
         let number = self.next;
-        let at = start(Kind::Data { receiver: self.theirs, number }, out);
+        let at = start(Kind::Data { receiver: self.theirs, number: COUNT.wrap(number).0 }, out);
         let sealed = self.keys.write_message(number, payload, &mut out[at..]).ok()?;
         self.next += 1;
         Some(at + sealed)
     }
 
     /// Opens a datagram into `out`: its payload's length, and whether its number is the highest so far.
-    pub(super) fn open(&mut self, number: u64, datagram: &[u8], out: &mut [u8]) -> Option<(usize, bool)> {
+    pub(super) fn open(&mut self, number: u32, datagram: &[u8], out: &mut [u8]) -> Option<(usize, bool)> {
+        let number = COUNT.unwrap(SeqNumber(number), self.replay.end());
         if number >= MOST_NUMBER || !self.replay.may_be_new(number) {
             return None;
         }
@@ -49,9 +53,9 @@ impl Session {
         Some((length, self.replay.note(number)))
     }
 
-    /// Whether a datagram of that number has gone out.
-    pub(super) fn has_sent(&self, number: u64) -> bool {
-        number < self.next
+    /// Whether a datagram of that number has gone out, of the last 2^31.
+    pub(super) fn has_sent(&self, number: u32) -> bool {
+        COUNT.unwrap(SeqNumber(number), self.next) < self.next
     }
 
     pub(super) fn is_old(&self, now: Time) -> bool {

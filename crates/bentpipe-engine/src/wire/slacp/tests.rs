@@ -32,7 +32,7 @@ const LATER: Expects = Expects { heard: 0x5_0000_0010, sent: 0x6_0000_0000, pack
 
 fn written(frame: &Frame, time: u32, body: &[u8]) -> Vec<u8> {
     let mut out = vec![0xaa; frame.wire_len() as usize + 3];
-    let length = emit(frame, time, &[body], &mut out).expect("it fits");
+    let length = emit(frame, time, &[body], Integrity::Crc, &mut out).expect("it fits");
     assert_eq!(length, frame.wire_len() as usize);
     assert_eq!(out.split_off(length), [0xaa; 3], "no byte more");
     out
@@ -101,7 +101,7 @@ fn frames_byte_by_byte() {
     assert_eq!(written(&report, 0x0102_0304, b""), sealed(expected));
     for (frame, body) in [(data, &b"abc"[..]), (repair, b"ab"), (sync, b""), (report, b"")] {
         let bytes = written(&frame, 77, body);
-        let parsed = parse(&bytes, &LATER).expect("it was written");
+        let parsed = parse(&bytes, &LATER, Integrity::Crc).expect("it was written");
         assert_eq!((&parsed.frame, parsed.time, &bytes[parsed.body]), (&frame, 77, body));
     }
 }
@@ -109,11 +109,11 @@ fn frames_byte_by_byte() {
 #[test]
 fn each_lie_is_named() {
     let data = sealed(vec![0x10, 2, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 3, 0, 4, b'a']);
-    assert!(parse(&data, &START).is_ok());
+    assert!(parse(&data, &START, Integrity::Crc).is_ok());
     let with = |at: usize, byte: u8| {
         let mut text = data[..data.len() - CRC_LEN].to_vec();
         text[at] = byte;
-        parse(&sealed(text), &START).map(|parsed| parsed.frame)
+        parse(&sealed(text), &START, Integrity::Crc).map(|parsed| parsed.frame)
     };
     assert_eq!(with(0, 0x20), Err(SlacpError::Version(2)));
     assert_eq!(with(0, 0x14), Err(SlacpError::Type(4)));
@@ -128,9 +128,9 @@ fn each_lie_is_named() {
     assert_eq!(with(19, 5), Err(SlacpError::BelowFirst), "the floor");
     let mut damaged = data.clone();
     damaged[20] = b'b';
-    assert_eq!(parse(&damaged, &START), Err(WireError::Checksum.into()));
-    assert_eq!(parse(&data[..17], &START), Err(WireError::Truncated { needed: 18, have: 17 }.into()));
-    assert_eq!(parse(&data[..1], &START), Err(WireError::Truncated { needed: 2, have: 1 }.into()));
+    assert_eq!(parse(&damaged, &START, Integrity::Crc), Err(WireError::Checksum.into()));
+    assert_eq!(parse(&data[..17], &START, Integrity::Crc), Err(WireError::Truncated { needed: 18, have: 17 }.into()));
+    assert_eq!(parse(&data[..1], &START, Integrity::Crc), Err(WireError::Truncated { needed: 2, have: 1 }.into()));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn reports_reach_no_further_than_the_first_transmission() {
     let report = |newest: u8, words: &[u64]| {
         let mut text = vec![0x13, 0, 0, words.len() as u8 * 8, 0, 0, 0, newest, 0, 0, 0, 0, 0, 0, 0, 0];
         words.iter().for_each(|word| text.extend(word.to_be_bytes()));
-        parse(&sealed(text), &START).map(|parsed| parsed.frame)
+        parse(&sealed(text), &START, Integrity::Crc).map(|parsed| parsed.frame)
     };
     assert!(report(5, &[0b11_1111]).is_ok());
     assert_eq!(report(5, &[0b100_0000]), Err(SlacpError::BelowFirst));
@@ -147,7 +147,7 @@ fn reports_reach_no_further_than_the_first_transmission() {
     assert_eq!(report(63, &[0, 0]), Err(SlacpError::BelowFirst));
     assert_eq!(report(63, &[]), Err(SlacpError::Length { said: 0, have: 0 }));
     let none = Frame::Report(Report { newest: 5, delay: Duration::ZERO, bits: Vec::new() });
-    assert!(matches!(emit(&none, 0, &[], &mut [0; 64]), Err(EmitError::NotInProtocol(_))));
+    assert!(matches!(emit(&none, 0, &[], Integrity::Crc, &mut [0; 64]), Err(EmitError::NotInProtocol(_))));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn what_has_no_place_is_not_written() {
     let repair =
         |first, floor, count, index| Frame::Repair { channel: 0, number: 0, first, count, index, floor, len: 1 };
     let mut out = [0; 64];
-    let mut emit = |frame: &Frame, body: &[u8]| emit(frame, 0, &[body], &mut out);
+    let mut emit = |frame: &Frame, body: &[u8]| emit(frame, 0, &[body], Integrity::Crc, &mut out);
     assert!(emit(&data(70_000, 65_535, 70_000 - 65_535), b"a").is_ok());
     for frame in [data(70_000, 65_536, 70_000), data(70_000, 0, 70_000 - 65_536), data(5, 0, 6)] {
         assert!(matches!(emit(&frame, b"a"), Err(EmitError::NotInProtocol(_))), "{frame:?}");
@@ -168,9 +168,15 @@ fn what_has_no_place_is_not_written() {
         assert!(matches!(emit(frame, b"a"), Err(EmitError::NotInProtocol(_))), "{frame:?}");
     }
     assert_eq!(emit(&data(0, 0, 0), b"ab"), Err(EmitError::PayloadLength { expected: 1, have: 2 }));
-    assert_eq!(super::emit(&data(0, 0, 0), 0, &[b"a"], &mut [0; 24]), Err(EmitError::NoRoom { needed: 25, have: 24 }));
+    assert_eq!(
+        super::emit(&data(0, 0, 0), 0, &[b"a"], Integrity::Crc, &mut [0; 24]),
+        Err(EmitError::NoRoom { needed: 25, have: 24 })
+    );
     let long = Frame::Data { channel: 0, number: 0, seq: 0, behind: 0, floor: 0, len: 65_536 };
-    assert_eq!(super::emit(&long, 0, &[&[0; 65_536]], &mut [0; 66_000]), Err(EmitError::TooLong(65_536)));
+    assert_eq!(
+        super::emit(&long, 0, &[&[0; 65_536]], Integrity::Crc, &mut [0; 66_000]),
+        Err(EmitError::TooLong(65_536))
+    );
 }
 
 prop_compose! {
@@ -208,7 +214,7 @@ proptest! {
             _ => Vec::new(),
         };
         let bytes = written(&frame, time, &body);
-        let parsed = parse(&bytes, &near).expect("it was written");
+        let parsed = parse(&bytes, &near, Integrity::Crc).expect("it was written");
         prop_assert_eq!(&parsed.frame, &frame);
         prop_assert_eq!(parsed.time, time);
         prop_assert_eq!(&bytes[parsed.body], &body[..]);
@@ -223,18 +229,18 @@ proptest! {
         let mut bytes = written(&frame, 1, &body);
         let at = at.index(bytes.len());
         bytes[at] ^= 1u8 << bit;
-        let error = parse(&bytes, &near).expect_err("it is damaged");
+        let error = parse(&bytes, &near, Integrity::Crc).expect_err("it is damaged");
         prop_assert!(matches!(error, SlacpError::Version(_) | SlacpError::Wire(WireError::Checksum)), "{}", error);
         bytes[at] ^= 1u8 << bit;
         bytes.truncate(at);
-        prop_assert!(parse(&bytes, &near).is_err(), "it is cut short");
+        prop_assert!(parse(&bytes, &near, Integrity::Crc).is_err(), "it is cut short");
     }
 
     /// Each string is a frame, which is written again to the bit, or an error; with the CRC made right too.
     #[test]
     fn there_is_one_form(mut text in prop::collection::vec(any::<u8>(), 0..400), kind in 0u8..5, fits: bool, heard: u32) {
         let near = Expects { heard: heard.into(), sent: heard.into(), packet: heard.into() };
-        let _ = parse(&text, &near);
+        let _ = parse(&text, &near, Integrity::Crc);
         if text.len() > REPORT {
             text[0] = 0x10 | kind;
             if fits {
@@ -248,7 +254,7 @@ proptest! {
             }
         }
         let bytes = sealed(text);
-        if let Ok(parsed) = parse(&bytes, &near) {
+        if let Ok(parsed) = parse(&bytes, &near, Integrity::Crc) {
             prop_assert_eq!(written(&parsed.frame, parsed.time, &bytes[parsed.body.clone()]), bytes);
         }
     }

@@ -1,0 +1,99 @@
+//! The receiving end.
+
+use core::fmt;
+
+use super::fields::{Header, Shape};
+use super::{GENERATIONS, NAME, REMEMBERED, form, is_base, kind, named};
+use crate::wire::EmitError;
+
+/// Why a form is no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpandError {
+    /// It is neither an IP packet nor a form, or what it says makes no packet.
+    Malformed,
+    /// It names a base that is not here.
+    UnknownBase,
+    /// The packet does not fit the buffer.
+    Room(EmitError),
+}
+
+impl fmt::Display for ExpandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExpandError::Malformed => f.write_str("no compressed packet"),
+            ExpandError::UnknownBase => f.write_str("compressed relative to headers that are not known here"),
+            ExpandError::Room(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ExpandError {}
+
+type Bases = [Option<(u8, Header)>; REMEMBERED as usize];
+
+/// The receiving end: makes packets of forms.
+#[derive(Debug, Default)]
+pub struct Decompressor {
+    contexts: Vec<Option<Box<Bases>>>,
+}
+
+impl Decompressor {
+    /// Takes a base, as soon as it arrives, however often; anything else is no business of this.
+    ///
+    /// # Errors
+    /// [`ExpandError::Malformed`].
+    pub fn learn(&mut self, message: &[u8]) -> Result<(), ExpandError> {
+        let (name, bytes) = message.split_first_chunk::<NAME>().ok_or(ExpandError::Malformed)?;
+        let (bits, slot, generation) = named(*name);
+        let shape = Shape::of(bytes).filter(|shape| shape.end == bytes.len());
+        let Some(shape) = shape.filter(|_| is_base(message) && bits == 0) else { return Err(ExpandError::Malformed) };
+        let slot = usize::from(slot);
+        if self.contexts.len() <= slot {
+            self.contexts.resize_with(slot + 1, || None);
+        }
+        let bases = self.contexts[slot].get_or_insert_default();
+        let place = &mut bases[usize::from(generation % REMEMBERED)];
+        // Of those that share a place the later one stays: an earlier one may come after it.
+        let is_later = |known: u8| (1..GENERATIONS / 2).contains(&((generation + GENERATIONS - known) % GENERATIONS));
+        if place.as_ref().is_none_or(|(known, _)| is_later(*known)) {
+            *place = Some((generation, Header::of(bytes, shape)));
+        }
+        Ok(())
+    }
+
+    /// The packet that a message stands for is written into `out`: its length, or `None` for a base, which stands for
+    /// none.
+    ///
+    /// # Errors
+    /// [`ExpandError`]: it is then as good as lost.
+    pub fn expand(&self, message: &[u8], out: &mut [u8]) -> Result<Option<usize>, ExpandError> {
+        let kind = message.first().ok_or(ExpandError::Malformed)? >> 4;
+        let (header, payload) = match kind {
+            4 | 6 => return write(&[], message, out).map(Some),
+            kind::BASE => return Ok(None),
+            kind::TCP | kind::UDP => self.read(kind, message)?,
+            _ => return Err(ExpandError::Malformed),
+        };
+        write(header.bytes(), payload, out).map(Some)
+    }
+
+    fn read<'a>(&self, kind: u8, message: &'a [u8]) -> Result<(Header, &'a [u8]), ExpandError> {
+        let name = message.first_chunk::<NAME>().ok_or(ExpandError::Malformed)?;
+        let (bits, slot, generation) = named(*name);
+        let bases = self.contexts.get(usize::from(slot)).and_then(Option::as_ref).ok_or(ExpandError::UnknownBase)?;
+        let base = bases[usize::from(generation % REMEMBERED)].as_ref().filter(|(known, _)| *known == generation);
+        let (_, base) = base.ok_or(ExpandError::UnknownBase)?;
+        if base.shape.is_tcp != (kind == kind::TCP) {
+            return Err(ExpandError::Malformed);
+        }
+        form::read(bits, message, base).ok_or(ExpandError::Malformed)
+    }
+}
+
+fn write(header: &[u8], payload: &[u8], out: &mut [u8]) -> Result<usize, ExpandError> {
+    let (needed, have) = (header.len() + payload.len(), out.len());
+    let out = out.get_mut(..needed).ok_or(ExpandError::Room(EmitError::NoRoom { needed, have }))?;
+    out[..header.len()].copy_from_slice(header);
+    out[header.len()..].copy_from_slice(payload);
+    Ok(needed)
+}

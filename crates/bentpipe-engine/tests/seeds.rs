@@ -1,6 +1,8 @@
 //! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
 #![expect(clippy::duplicate_mod, reason = "each target is a file of its own, with the pair that it plays")]
 
+#[path = "../../../fuzz/targets/compression.rs"]
+mod compression;
 #[path = "../../../fuzz/targets/play.rs"]
 mod play;
 #[path = "../../../fuzz/targets/slacp_parse.rs"]
@@ -39,4 +41,36 @@ fn stp_pair_seeds() {
 #[test]
 fn slacp_parse_seeds() {
     play(include_str!("../../../fuzz/seeds/slacp_parse.hex"), slacp_parse::run);
+}
+
+#[test]
+fn compression_by_chance() {
+    let mut x = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move || {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        x >> 8
+    };
+    let mut shorter = 0;
+    for _ in 0..3000 {
+        let mut input = Vec::new();
+        for _ in 0..next() % 20 {
+            // A new packet, or changes of the last one.
+            if next() % 5 == 0 {
+                let length = 28 + next() as u8 % 100;
+                input.extend([next() as u8 & !3, length]);
+                let mut packet: Vec<u8> = (0..length).map(|_| next() as u8).collect();
+                packet[0] = [0x45, 0x60][next() as usize % 2];
+                (packet[6], packet[9]) = ([6, 17][next() as usize % 2], [6, 17][next() as usize % 2]);
+                input.extend(packet);
+            } else {
+                let length = 2 * (next() as u8 % 6);
+                input.extend([next() as u8, length]);
+                input.extend((0..length).map(|_| if next() % 2 == 0 { next() as u8 % 64 } else { next() as u8 }));
+            }
+        }
+        shorter += compression::run(&input);
+    }
+    assert!(shorter > 1000, "what is tested is more than packets as they are: {shorter}");
 }

@@ -13,7 +13,8 @@
 //!
 //! The same machine is `hybrid`'s link layer: one channel, no bytes added, a report for each frame.
 //!
-//! Not modelled: fragmentation across frames but for `hybrid`'s S; header compression; encryption (the gateway's).
+//! Not here: fragmentation across frames but for `hybrid`'s S; header compression ([`crate::compression`]); encryption (the
+//! gateway's).
 //!
 //! Reading order: [`config`], [`Frame`], [`classify`], `backlog` what waits, `outgoing` a channel's sender and
 //! `incoming` its receiver, `fec`, [`End`] the machine.

@@ -8,6 +8,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration as StdDuration;
 
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::units::{Duration, Time};
@@ -22,6 +23,11 @@ use crate::waiter::Waiter;
 
 /// Trains taken from a device before the links have their turn.
 const BATCH: usize = 64;
+
+/// Where one turn hands over so many packets, links are so fast that trains would be cut short by looking too often:
+/// the next turn comes after a rest, as cards moderate their interrupts.
+const DENSE: u64 = 16;
+const REST: Duration = Duration::from_micros(20);
 
 /// Packets that have no host to go to, and such.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +99,9 @@ pub struct Emulator {
     ready: Vec<u64>,
     /// Devices that have more than one turn takes.
     unread: bool,
+    /// Packets that the last turn handed over.
+    handed_over: u64,
+    turns: u64,
 }
 
 impl Emulator {
@@ -120,6 +129,8 @@ impl Emulator {
             tap: None,
             ready: Vec::new(),
             unread: false,
+            handed_over: 0,
+            turns: 0,
         })
     }
 
@@ -156,6 +167,11 @@ impl Emulator {
         Traffic { writes: self.devices.iter().map(TrainTun::written).sum(), ..self.traffic }
     }
 
+    /// How often [`Emulator::turn`] was called.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
     /// Packets that hosts' stacks did not take.
     pub fn refused(&self) -> u64 {
         self.devices.iter().map(TrainTun::refused).sum()
@@ -177,7 +193,11 @@ impl Emulator {
     /// # Errors
     /// The system's: a device is gone.
     pub fn turn(&mut self, until: Option<Time>) -> io::Result<Vec<u32>> {
+        let arrived = self.traffic.arrived;
         let deadline = if self.unread { Some(Time::ZERO) } else { Time::earliest(self.network.next(), until) };
+        if self.handed_over >= DENSE && self.may_rest(until) {
+            std::thread::sleep(StdDuration::from_nanos(REST.as_nanos()));
+        }
         let mut ready = std::mem::take(&mut self.ready);
         self.waiter.wait(deadline, &mut ready)?;
         let now = self.clock.now();
@@ -194,10 +214,19 @@ impl Emulator {
         self.ready = ready;
         // What takes no time has come through already.
         self.advance(self.clock.now());
+        self.handed_over = self.traffic.arrived - arrived;
+        self.turns += 1;
         for device in &mut self.devices {
             device.flush(&mut self.buffers)?;
         }
         Ok(marks)
+    }
+
+    /// Whether something would wake us sooner than a rest is over that can wait so long.
+    fn may_rest(&self, until: Option<Time>) -> bool {
+        let rested = self.clock.now() + REST;
+        let is_soon = self.network.next().is_some_and(|next| next < rested);
+        is_soon && !self.unread && until.is_none_or(|until| rested <= until)
     }
 
     /// What a host sends goes into the links; whether there is more.

@@ -30,7 +30,7 @@ const LONGEST: usize = 65_535;
 
 /// Packets as they were read: a train, or one packet alone.
 #[derive(Debug)]
-pub struct Train {
+pub(crate) struct Train {
     /// From `ROOM` on, the IP packet that it was; what lies behind `end` is room for longer ones.
     bytes: Vec<u8>,
     end: usize,

@@ -15,13 +15,13 @@ const SPARE: usize = 512;
 
 /// Buffers for whole trains, to be filled again.
 #[derive(Debug, Default)]
-pub struct Buffers {
+pub(crate) struct Buffers {
     spare: Vec<Vec<u8>>,
 }
 
 impl Buffers {
     /// Takes back what a packet lay in, if no other lies there.
-    pub fn give(&mut self, packet: Packet) {
+    pub(crate) fn give(&mut self, packet: Packet) {
         self.give_train(packet.train);
     }
 
@@ -75,7 +75,7 @@ impl TrainTun {
     ///
     /// # Errors
     /// The system's.
-    pub fn read(&mut self, buffers: &mut Buffers, each: impl FnOnce(&mut Buffers, Train)) -> io::Result<bool> {
+    pub(crate) fn read(&mut self, buffers: &mut Buffers, each: impl FnOnce(&mut Buffers, Train)) -> io::Result<bool> {
         let mut bytes = buffers.take();
         let end = match self.device.recv(&mut bytes) {
             Ok(end) => end,
@@ -88,8 +88,8 @@ impl TrainTun {
                 };
             }
         };
-        // What is short does not keep a long buffer for as long as it is on its way.
-        if end < bytes.len() / 2 {
+        // What is short does not keep a long buffer for as long as it is on its way; what is not is not copied.
+        if end < bytes.len() / 4 {
             let short = bytes[..end].to_vec();
             buffers.give_bytes(bytes);
             bytes = short;
@@ -105,7 +105,7 @@ impl TrainTun {
     }
 
     /// Puts a packet into the next train.
-    pub fn put(&mut self, packet: Packet) {
+    pub(crate) fn put(&mut self, packet: Packet) {
         self.join.put(packet);
     }
 
@@ -113,7 +113,7 @@ impl TrainTun {
     ///
     /// # Errors
     /// The system's, where the device is gone.
-    pub fn flush(&mut self, buffers: &mut Buffers) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, buffers: &mut Buffers) -> io::Result<()> {
         if self.join.is_empty() {
             return Ok(());
         }

@@ -183,14 +183,14 @@ fn assert_right(packet: &[u8]) {
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
-    let shape = (any::<bool>(), any::<bool>(), 0..4_u8, 1..1461_u16, 1..45_u16, any::<prop::sample::Index>());
+    let shape = (any::<bool>(), any::<bool>(), 0..4_u8, 1..1461_u16, 1..45_u16, any::<(bool, prop::sample::Index)>());
     let numbers = (any::<u16>(), any::<bool>(), any::<u32>(), any::<u32>(), any::<Option<u32>>());
     let flags = prop::sample::select(vec![ACK, ACK | PSH, ACK | PSH | 1, ACK | 0x40]);
     let classes = prop::sample::select(vec![0, 1, 3, 0xb8]);
     (shape, numbers, flags, classes).prop_map(|(shape, numbers, flags, traffic_class)| {
-        let (is_v6, is_udp, flow, size, packets, last) = shape;
+        let (is_v6, is_udp, flow, size, packets, (is_full, last)) = shape;
         let (id, may_fragment, seq, ack, timestamp) = numbers;
-        let last = 1 + last.index(size.into()) as u16;
+        let last = if is_full { size } else { 1 + last.index(size.into()) as u16 };
         Sent { is_v6, is_udp, flow, size, last, packets, id, may_fragment, traffic_class, seq, ack, flags, timestamp }
     })
 }

@@ -2,9 +2,8 @@
 //!
 //! What TCP or UDP sends at once comes from a device with offloads as one long packet, a virtio-net header before it
 //! that says how it is to be cut (TSO, USO). A train stays in the buffer that it was read into. A [`Packet`] is one of its
-//! packets by number, and goes its own way through the links: what is lost, waits or overtakes is a packet. Packets
-//! that come out together and follow on each other leave as one train again; payloads are neither copied nor summed
-//! on the way.
+//! packets by number, and goes its own way through the links: what waits or is lost is a packet. Packets that come out together and follow on each
+//! other leave as one train again; no payload is summed on the way, and no long one copied.
 //!
 //! Reading order: `headers` is what stands before payloads and how it differs from packet to packet; here is a train
 //! and its packets; `join` makes trains of packets; `device` reads and writes them.

@@ -4,7 +4,7 @@
 //! kernel. On these are built: [`Endpoint`] is a connection of the engine with its bytes and [`Driver`] its
 //! loop: the endpoint's address lies on the far side of the TUN device, so the host is an ordinary remote peer and its
 //! kernel leaves our connections alone. [`emulator`] puts the engine's links between network stacks: namespaces, each
-//! with an [`OffloadTun`]; [`Session`] remembers what was made on the machine until it is removed. [`LinkPort`] is one
+//! with a [`TrainTun`]; [`Session`] remembers what was made on the machine until it is removed. [`LinkPort`] is one
 //! end of an S-LACP link with its bytes. [`tunnel`] and [`gateway`]: two boxes that carry other hosts' traffic. Linux only.
 #![forbid(unsafe_code)]
 
@@ -24,6 +24,7 @@ pub mod rootless;
 mod session;
 mod signals;
 mod slacp;
+mod train;
 mod tun;
 pub mod tunnel;
 mod waiter;
@@ -40,5 +41,6 @@ pub use ring::Ring;
 pub use session::{Made, Session};
 pub use signals::{Caught, Signals};
 pub use slacp::{Emitted, LinkPort, LinkPortConfig, LinkPortStats};
+pub use train::{Packet, TrainTun};
 pub use tun::{Tun, TunConfig};
 pub use waiter::Waiter;

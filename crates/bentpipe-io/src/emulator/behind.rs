@@ -19,9 +19,9 @@ use super::running::Emulator;
 use super::{EmulateError, Unsupported};
 use crate::namespace::Namespace;
 use crate::nat::{self, Outside};
-use crate::offload::OffloadTun;
 use crate::session::Session;
 use crate::signals::Signals;
+use crate::train::TrainTun;
 use crate::tun::TunConfig;
 
 /// The device behind the link.
@@ -69,7 +69,7 @@ impl Behind {
         let namespace = Namespace::fresh().map_err(EmulateError::system("a network namespace"))?;
         let inner = namespace.inside(|| {
             settle(false)?;
-            let device = OffloadTun::create(&config(INSIDE, &plan, addressing, 1))?;
+            let device = TrainTun::create(&config(INSIDE, &plan, addressing, 1))?;
             routes(INSIDE, plan.has_v6())?;
             Ok(device)
         });
@@ -144,7 +144,7 @@ fn config(name: &str, plan: &Plan, addressing: Addressing, host: usize) -> TunCo
 }
 
 /// Networks that no device here is in, and the device that has one of them now.
-fn free(plan: &Plan) -> Result<(Addressing, OffloadTun), EmulateError> {
+fn free(plan: &Plan) -> Result<(Addressing, TrainTun), EmulateError> {
     let doing = "the device before the link";
     let _turn = Session::turn().map_err(EmulateError::system(doing))?;
     let taken = crate::namespace::addresses().map_err(EmulateError::system(doing))?;
@@ -159,7 +159,7 @@ fn free(plan: &Plan) -> Result<(Addressing, OffloadTun), EmulateError> {
         });
     };
     let addressing = Addressing { network };
-    let device = OffloadTun::create(&config(&outer_name(), plan, addressing, 0));
+    let device = TrainTun::create(&config(&outer_name(), plan, addressing, 0));
     let device = device.map_err(EmulateError::system(doing))?;
     tune(&outer_name()).map_err(EmulateError::system(doing))?;
     Ok((addressing, device))

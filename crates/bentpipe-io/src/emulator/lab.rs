@@ -11,8 +11,8 @@ use super::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
 use super::running::Emulator;
 use super::{EmulateError, Unsupported};
 use crate::namespace::{Namespace, ip};
-use crate::offload::OffloadTun;
 use crate::session::{Made, Session};
+use crate::train::TrainTun;
 use crate::tun::TunConfig;
 
 /// The device of each host.
@@ -102,7 +102,7 @@ impl Lab {
 }
 
 /// A namespace with loopback, device, addresses and routes.
-fn make(session: &mut Session, host: &Host, mtu: u16, forwards: bool) -> io::Result<OffloadTun> {
+fn make(session: &mut Session, host: &Host, mtu: u16, forwards: bool) -> io::Result<TrainTun> {
     session.note(Made::Namespace(host.namespace.clone()))?;
     ip(&["netns", "add", &host.namespace])?;
     let namespace = Namespace::named(&host.namespace)?;
@@ -114,7 +114,7 @@ fn make(session: &mut Session, host: &Host, mtu: u16, forwards: bool) -> io::Res
     };
     namespace.inside(|| {
         settle(forwards)?;
-        let device = OffloadTun::create(&config)?;
+        let device = TrainTun::create(&config)?;
         routes(DEVICE, config.v6.is_some())?;
         Ok(device)
     })

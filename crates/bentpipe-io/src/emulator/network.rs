@@ -14,12 +14,12 @@ use bentpipe_study::scenario::Scenario;
 use bentpipe_study::topology::{self, Path};
 
 use super::Unsupported;
-use crate::offload::Buffer;
+use crate::train::Packet;
 
 /// A packet on its way.
 #[derive(Debug)]
 struct Parcel {
-    buffer: Buffer,
+    packet: Packet,
     way: u32,
     /// Stages that are behind it, the one that it is in included.
     hop: u32,
@@ -27,7 +27,7 @@ struct Parcel {
 
 impl Wire for Parcel {
     fn wire_len(&self) -> u32 {
-        self.buffer.packet().len() as u32
+        self.packet.len() as u32
     }
 }
 
@@ -52,9 +52,9 @@ struct Way {
 #[derive(Debug)]
 pub enum Exit {
     /// At this host.
-    Arrived(usize, Buffer),
+    Arrived(usize, Packet),
     /// Nowhere: a channel lost it.
-    Lost(Buffer),
+    Lost(Packet),
 }
 
 /// Links, and the ways of packets over them. Hosts are known by their place in the list that the network was made with.
@@ -142,9 +142,9 @@ impl Network {
     ///
     /// # Errors
     /// The packet, where no way leads.
-    pub fn offer(&mut self, now: Time, from: usize, to: usize, buffer: Buffer) -> Result<(), Buffer> {
-        let Some(way) = self.way(from, to) else { return Err(buffer) };
-        self.enter(now, Parcel { buffer, way, hop: 0 });
+    pub fn offer(&mut self, now: Time, from: usize, to: usize, packet: Packet) -> Result<(), Packet> {
+        let Some(way) = self.way(from, to) else { return Err(packet) };
+        self.enter(now, Parcel { packet, way, hop: 0 });
         Ok(())
     }
 
@@ -164,11 +164,11 @@ impl Network {
             };
             match out {
                 None => {}
-                Some((parcel, Outcome::Lost)) => exit(at, Exit::Lost(parcel.buffer)),
+                Some((parcel, Outcome::Lost)) => exit(at, Exit::Lost(parcel.packet)),
                 Some((parcel, Outcome::Delivered)) => {
                     let way = &self.ways[parcel.way as usize];
                     if parcel.hop as usize == way.stages.len() {
-                        exit(at, Exit::Arrived(way.to, parcel.buffer));
+                        exit(at, Exit::Arrived(way.to, parcel.packet));
                     } else {
                         self.enter(at, parcel);
                     }

@@ -1,5 +1,5 @@
 use bentpipe_engine::probe::{Event, Probe};
-use bentpipe_sim::{Observer, Packet, Passage, Timers, run_with};
+use bentpipe_sim::{Observer, Packet as Simulated, Passage, Timers, run_with};
 
 use super::*;
 
@@ -40,15 +40,15 @@ fn at(micros: u64) -> Time {
 fn out(network: &mut Network, now: Time) -> Vec<(Time, usize, u8)> {
     let mut all = Vec::new();
     network.advance(now, |at, exit| {
-        if let Exit::Arrived(host, buffer) = exit {
-            all.push((at, host, buffer.packet()[0]));
+        if let Exit::Arrived(host, packet) = exit {
+            all.push((at, host, packet.to_bytes()[0]));
         }
     });
     all
 }
 
-fn packet(mark: u8) -> Buffer {
-    Buffer::new(&[mark; 1000])
+fn packet(mark: u8) -> Packet {
+    Packet::new(&[mark; 1000])
 }
 
 #[test]
@@ -126,7 +126,7 @@ impl Probe for Seen {
 }
 
 impl Observer for Seen {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, _: &Packet) {
+    fn packet(&mut self, now: Time, link: usize, passage: Passage, _: &Simulated) {
         match passage {
             Passage::Offered if link == 0 => self.offered.push(now),
             Passage::Delivered if link == self.last => self.delivered.push(now),

@@ -5,9 +5,10 @@
 //! left.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration as StdDuration;
 
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::units::{Duration, Time};
@@ -17,11 +18,16 @@ use super::network::{Exit, Network};
 use super::plan::Addressing;
 use crate::clock::Clock;
 use crate::lateness::Lateness;
-use crate::offload::{Buffer, OffloadTun, Pool};
+use crate::train::{Buffers, Packet, TrainTun};
 use crate::waiter::Waiter;
 
 /// Trains taken from a device before the links have their turn.
 const BATCH: usize = 64;
+
+/// Where one turn hands over so many packets, links are so fast that trains would be cut short by looking too often:
+/// the next turn comes after a rest, as cards moderate their interrupts.
+const DENSE: u64 = 16;
+const REST: Duration = Duration::from_micros(20);
 
 /// Packets that have no host to go to, and such.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +40,10 @@ pub struct Traffic {
     pub arrived_bytes: u64,
     /// Packets for nobody here: multicast, unknown addresses.
     pub foreign: u64,
+    /// Reads from hosts' devices: trains, and packets alone.
+    pub reads: u64,
+    /// Writes to them.
+    pub writes: u64,
 }
 
 /// Packets of hosts as a capture: what each sends and what comes to it.
@@ -53,10 +63,10 @@ impl Tap {
     }
 
     /// A full disk ends the capture, not the emulation; [`Tap::finish`] tells.
-    fn write(&mut self, host: usize, at: Time, buffer: &Buffer) {
+    fn write(&mut self, host: usize, at: Time, packet: &Packet) {
         if self.error.is_none() {
-            let packet = buffer.packet();
-            self.error = self.writer.packet(host as u32, at, packet, packet.len() as u32).err();
+            let packet = packet.to_bytes();
+            self.error = self.writer.packet(host as u32, at, &packet, packet.len() as u32).err();
         }
     }
 
@@ -79,16 +89,19 @@ pub struct Emulator {
     waiter: Waiter,
     network: Network,
     addressing: Addressing,
-    devices: Vec<OffloadTun>,
+    devices: Vec<TrainTun>,
     /// Where packets for unknown addresses go, by source.
     default: Vec<Option<usize>>,
-    pool: Pool,
+    buffers: Buffers,
     lateness: Lateness,
     traffic: Traffic,
     tap: Option<Tap>,
     ready: Vec<u64>,
     /// Devices that have more than one turn takes.
     unread: bool,
+    /// Packets that the last turn handed over.
+    handed_over: u64,
+    turns: u64,
 }
 
 impl Emulator {
@@ -96,7 +109,7 @@ impl Emulator {
     ///
     /// # Errors
     /// The system's, where descriptors run out.
-    pub fn new(network: Network, addressing: Addressing, devices: Vec<OffloadTun>) -> io::Result<Self> {
+    pub fn new(network: Network, addressing: Addressing, devices: Vec<TrainTun>) -> io::Result<Self> {
         let clock = Clock::start();
         let waiter = Waiter::new(clock)?;
         for (mark, device) in devices.iter().enumerate() {
@@ -110,12 +123,14 @@ impl Emulator {
             addressing,
             devices,
             default,
-            pool: Pool::default(),
+            buffers: Buffers::default(),
             lateness: Lateness::default(),
             traffic: Traffic::default(),
             tap: None,
             ready: Vec::new(),
             unread: false,
+            handed_over: 0,
+            turns: 0,
         })
     }
 
@@ -149,12 +164,17 @@ impl Emulator {
 
     /// What went in and came out.
     pub fn traffic(&self) -> Traffic {
-        self.traffic
+        Traffic { writes: self.devices.iter().map(TrainTun::written).sum(), ..self.traffic }
+    }
+
+    /// How often [`Emulator::turn`] was called.
+    pub fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// Packets that hosts' stacks did not take.
     pub fn refused(&self) -> u64 {
-        self.devices.iter().map(OffloadTun::refused).sum()
+        self.devices.iter().map(TrainTun::refused).sum()
     }
 
     /// What the links counted, in the scenario's order.
@@ -173,7 +193,11 @@ impl Emulator {
     /// # Errors
     /// The system's: a device is gone.
     pub fn turn(&mut self, until: Option<Time>) -> io::Result<Vec<u32>> {
+        let arrived = self.traffic.arrived;
         let deadline = if self.unread { Some(Time::ZERO) } else { Time::earliest(self.network.next(), until) };
+        if self.handed_over >= DENSE && self.may_rest(until) {
+            std::thread::sleep(StdDuration::from_nanos(REST.as_nanos()));
+        }
         let mut ready = std::mem::take(&mut self.ready);
         self.waiter.wait(deadline, &mut ready)?;
         let now = self.clock.now();
@@ -190,10 +214,19 @@ impl Emulator {
         self.ready = ready;
         // What takes no time has come through already.
         self.advance(self.clock.now());
+        self.handed_over = self.traffic.arrived - arrived;
+        self.turns += 1;
         for device in &mut self.devices {
-            device.flush(&mut self.pool)?;
+            device.flush(&mut self.buffers)?;
         }
         Ok(marks)
+    }
+
+    /// Whether something would wake us sooner than a rest is over that can wait so long.
+    fn may_rest(&self, until: Option<Time>) -> bool {
+        let rested = self.clock.now() + REST;
+        let is_soon = self.network.next().is_some_and(|next| next < rested);
+        is_soon && !self.unread && until.is_none_or(|until| rested <= until)
     }
 
     /// What a host sends goes into the links; whether there is more.
@@ -201,24 +234,29 @@ impl Emulator {
         for _ in 0..BATCH {
             let now = self.clock.now();
             self.advance(now);
-            let Emulator { devices, network, pool, traffic, tap, addressing, default, .. } = self;
-            let more = devices[host].read(pool, |pool, buffer| {
-                let to = destination(buffer.packet());
-                let to = to.and_then(|address| match addressing.host(address) {
+            let Emulator { devices, network, buffers, traffic, tap, addressing, default, .. } = self;
+            let more = devices[host].read(buffers, |buffers, train| {
+                traffic.reads += 1;
+                // All packets of a train are for the same.
+                let to = train.destination().and_then(|address| match addressing.host(address) {
                     Some(known) if known < default.len() => Some(known),
                     _ => default[host].filter(|_| !is_local(address)),
                 });
-                let Some(to) = to.filter(|to| *to != host) else {
-                    traffic.foreign += 1;
-                    return pool.give(buffer);
-                };
-                traffic.sent += 1;
-                if let Some(tap) = tap {
-                    tap.write(host, now, &buffer);
-                }
-                if let Err(buffer) = network.offer(now, host, to, buffer) {
-                    traffic.foreign += 1;
-                    pool.give(buffer);
+                let to = to.filter(|to| *to != host);
+                for packet in train.packets() {
+                    let Some(to) = to else {
+                        traffic.foreign += 1;
+                        buffers.give(packet);
+                        continue;
+                    };
+                    traffic.sent += 1;
+                    if let Some(tap) = tap {
+                        tap.write(host, now, &packet);
+                    }
+                    if let Err(packet) = network.offer(now, host, to, packet) {
+                        traffic.foreign += 1;
+                        buffers.give(packet);
+                    }
                 }
             })?;
             if !more {
@@ -229,16 +267,16 @@ impl Emulator {
     }
 
     fn advance(&mut self, now: Time) {
-        let Emulator { devices, network, pool, traffic, tap, .. } = self;
+        let Emulator { devices, network, buffers, traffic, tap, .. } = self;
         network.advance(now, |at, exit| match exit {
-            Exit::Lost(buffer) => pool.give(buffer),
-            Exit::Arrived(host, buffer) => {
+            Exit::Lost(packet) => buffers.give(packet),
+            Exit::Arrived(host, packet) => {
                 traffic.arrived += 1;
-                traffic.arrived_bytes += buffer.packet().len() as u64;
+                traffic.arrived_bytes += packet.len() as u64;
                 if let Some(tap) = tap {
-                    tap.write(host, at, &buffer);
+                    tap.write(host, at, &packet);
                 }
-                devices[host].put(buffer);
+                devices[host].put(packet);
             }
         });
     }
@@ -246,15 +284,6 @@ impl Emulator {
     /// How long the line of a link of the scenario is busy with what it holds.
     pub fn backlog(&self, link: usize) -> Option<Duration> {
         self.network.backlog(link, self.clock.now())
-    }
-}
-
-/// Whom a packet is for.
-fn destination(packet: &[u8]) -> Option<IpAddr> {
-    match packet.first()? >> 4 {
-        4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?).into()),
-        6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(packet.get(24..40)?).ok()?).into()),
-        _ => None,
     }
 }
 

@@ -20,8 +20,8 @@ use super::{EmulateError, Unsupported};
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, Peer};
 use crate::lateness::Lateness;
-use crate::offload::Buffer;
 use crate::priority::hurry;
+use crate::train::Packet;
 use crate::waiter::Waiter;
 
 /// The ports of the first flow's ends; the others follow.
@@ -192,15 +192,15 @@ fn settle(network: &mut Network, transfers: &mut [Transfer<'_>], now: Time) {
     loop {
         let mut arrived = Vec::new();
         network.advance(now, |_, exit| {
-            if let Exit::Arrived(_, buffer) = exit {
-                arrived.push(buffer);
+            if let Exit::Arrived(_, packet) = exit {
+                arrived.push(packet.to_bytes());
             }
         });
         let mut sent = 0;
-        for buffer in &arrived {
-            if let Some(transfer) = addressee(transfers, buffer.packet()) {
+        for packet in &arrived {
+            if let Some(transfer) = addressee(transfers, packet) {
                 // Each packet is answered by itself, as in virtual time, also where several were late together.
-                sent += transfer.receive(buffer.packet(), network, now);
+                sent += transfer.receive(packet, network, now);
             }
         }
         sent += transfers.iter_mut().enumerate().map(|(n, transfer)| transfer.turn(n, network, now)).sum::<usize>();
@@ -344,7 +344,7 @@ impl End {
                 }
                 Step::Do(length) => {
                     // Where no way leads, nothing arrives.
-                    let _ = network.offer(now, self.here, self.there, Buffer::new(&packet[..length]));
+                    let _ = network.offer(now, self.here, self.there, Packet::new(&packet[..length]));
                     sent += 1;
                 }
             }

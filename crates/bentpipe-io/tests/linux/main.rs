@@ -3,6 +3,7 @@
 //! Needs root, `/dev/net/tun` and iproute2; skips with a word where they are missing, and fails there if `CI=true`.
 //! All traffic stays in network namespaces that the tests make and remove.
 
+mod emulator;
 mod namespace;
 mod talk;
 

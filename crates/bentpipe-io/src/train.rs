@@ -1,0 +1,162 @@
+//! Trains: packets that the kernel hands over, and takes, as one.
+//!
+//! What TCP or UDP sends at once comes from a device with offloads as one long packet, a virtio-net header before it
+//! that says how it is to be cut (TSO, USO). A train stays in the buffer that it was read into. A [`Packet`] is one of its
+//! packets by number, and goes its own way through the links: what waits or is lost is a packet. Packets that come out together and follow on each
+//! other leave as one train again; no payload is summed on the way, and no long one copied.
+//!
+//! Reading order: `headers` is what stands before payloads and how it differs from packet to packet; here is a train
+//! and its packets; `join` makes trains of packets; `device` reads and writes them.
+
+mod device;
+mod headers;
+mod join;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr};
+
+pub(crate) use device::Buffers;
+pub use device::TrainTun;
+use headers::{Headers, Part};
+
+/// Room before a train for the kernel's header.
+const ROOM: usize = VIRTIO_NET_HDR_LEN;
+
+/// The longest IP packet, and so the longest train.
+const LONGEST: usize = 65_535;
+
+/// Packets as they were read: a train, or one packet alone.
+#[derive(Debug)]
+pub(crate) struct Train {
+    /// From `ROOM` on, the IP packet that it was; what lies behind `end` is room for longer ones.
+    bytes: Vec<u8>,
+    end: usize,
+    headers: Headers,
+    /// Packets.
+    count: u16,
+}
+
+impl Train {
+    /// What the kernel put into `bytes` until `end`. What nobody can cut is given back.
+    fn read(bytes: Vec<u8>, end: usize) -> Result<Train, Vec<u8>> {
+        let headers = VirtioNetHdr::decode(&bytes).ok().and_then(|kernel| {
+            let packet = bytes.get(ROOM..end)?;
+            Headers::read(kernel, packet)
+        });
+        match headers {
+            Some(headers) => {
+                let payload = end - ROOM - usize::from(headers.length);
+                let count = if headers.part == Part::Alone { 1 } else { payload.div_ceil(headers.size.into()) as u16 };
+                Ok(Train { bytes, end, headers, count })
+            }
+            None => Err(bytes),
+        }
+    }
+
+    fn whole(&self) -> &[u8] {
+        &self.bytes[ROOM..self.end]
+    }
+
+    fn payload(&self) -> &[u8] {
+        &self.whole()[self.headers.length.into()..]
+    }
+
+    /// The payload of `count` packets from the one with this index.
+    fn payload_of(&self, index: u16, count: u16) -> &[u8] {
+        let payload = self.payload();
+        let size = usize::from(self.headers.size);
+        let [from, to] = [index, index + count].map(|n| (usize::from(n) * size).min(payload.len()));
+        &payload[from..to]
+    }
+
+    /// Whom it is for.
+    pub(crate) fn destination(&self) -> Option<IpAddr> {
+        let packet = self.whole();
+        match packet.first()? >> 4 {
+            4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?).into()),
+            6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(packet.get(24..40)?).ok()?).into()),
+            _ => None,
+        }
+    }
+
+    /// Its packets, in order.
+    pub(crate) fn packets(self) -> impl Iterator<Item = Packet> {
+        let train = Arc::new(self);
+        (0..train.count).map(move |index| Packet {
+            length: match train.headers.part {
+                Part::Alone => train.whole().len(),
+                Part::Tcp | Part::Udp => usize::from(train.headers.length) + train.payload_of(index, 1).len(),
+            } as u16,
+            train: Arc::clone(&train),
+            index,
+        })
+    }
+}
+
+/// An IP packet, of a train or alone.
+#[derive(Clone)]
+pub struct Packet {
+    train: Arc<Train>,
+    index: u16,
+    length: u16,
+}
+
+impl Packet {
+    /// A packet of these bytes, with all its checksums.
+    ///
+    /// # Panics
+    /// For more bytes than an IP packet has.
+    pub fn new(packet: &[u8]) -> Self {
+        assert!(packet.len() <= LONGEST, "an IP packet");
+        let bytes = [&[0; ROOM], packet].concat();
+        let (end, length) = (bytes.len(), packet.len() as u16);
+        Packet { train: Arc::new(Train { bytes, end, headers: Headers::ALONE, count: 1 }), index: 0, length }
+    }
+
+    /// Bytes of it, IP header included.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.length.into()
+    }
+
+    /// TCP's flags, of one that can be part of a train.
+    fn flags(&self) -> u8 {
+        self.train.headers.flags(self.train.whole(), self.index)
+    }
+
+    /// As it would stand on a wire, checksums included.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let train = &*self.train;
+        let mut bytes = match train.headers.part {
+            Part::Alone => train.whole().to_vec(),
+            Part::Tcp | Part::Udp => {
+                let payload = train.payload_of(self.index, 1);
+                let mut bytes = Vec::with_capacity(self.len());
+                train.headers.write(train.whole(), self.index, payload.len(), self.flags(), &mut bytes);
+                bytes.extend_from_slice(payload);
+                bytes
+            }
+        };
+        train.headers.finish_checksum(&mut bytes);
+        bytes
+    }
+}
+
+impl PartialEq for Packet {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_bytes() == other.to_bytes()
+    }
+}
+
+impl Eq for Packet {}
+
+impl std::fmt::Debug for Packet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Packet({} of {}, {} B)", self.index, self.train.count, self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! What stands before payloads: the kernel's word on how a train is cut, and the headers of IP, TCP and UDP.
+//!
+//! Packets of a train have its headers but for lengths and checksums, the IPv4 identification and TCP's sequence
+//! number, which count up, and flags: CWR is the first one's, PSH and FIN are the last one's. The transport checksum is
+//! partial where the kernel left it to the card (NEEDS_CSUM): the field has the sum of the pseudo header, which
+//! differs between packets by their length alone.
+
+use bentpipe_engine::wire::checksum::Checksum;
+use tun_rs::{VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_GSO_UDP_L4, VirtioNetHdr};
+
+/// The values of virtio-net's header that `tun-rs` keeps for itself (virtio 1.2 §5.1.6).
+pub(super) const VIRTIO_NET_HDR_F_NEEDS_CSUM: u8 = 1;
+pub(super) const VIRTIO_NET_HDR_GSO_NONE: u8 = 0;
+const VIRTIO_NET_HDR_GSO_ECN: u8 = 0x80;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// The checksum's place in TCP's header and in UDP's.
+const TCP_CHECKSUM: u16 = 16;
+const UDP_CHECKSUM: u16 = 6;
+
+const TCP_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const PSH: u8 = 0x08;
+const URG: u8 = 0x20;
+const CWR: u8 = 0x80;
+
+/// Flags that only the last packet of a train has.
+pub(super) const LAST: u8 = FIN | PSH;
+
+/// Flags that no packet of a train has that we make. (A train of the kernel may have CWR on its first packet.)
+pub(super) const SPECIAL: u8 = SYN | RST | URG | CWR;
+
+/// Of what trains a packet can be a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Of none.
+    Alone,
+    Tcp,
+    Udp,
+}
+
+/// What is known of a train's headers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Headers {
+    pub(super) part: Part,
+    /// Where the transport's header begins and its checksum lies, if that is partial.
+    checksum: Option<(u16, u16)>,
+    /// Bytes before the payload.
+    pub(super) length: u16,
+    /// Payload of each packet but the last, which may have less.
+    pub(super) size: u16,
+    /// The same for packets of one flow, rarely so for others; `None` where it is not known.
+    pub(super) flow: Option<u64>,
+}
+
+impl Headers {
+    /// A packet whose checksums are all there.
+    pub(super) const ALONE: Headers = Headers { part: Part::Alone, checksum: None, length: 0, size: 0, flow: None };
+
+    /// What the kernel and the packet say; `None` where they contradict each other.
+    pub(super) fn read(kernel: VirtioNetHdr, packet: &[u8]) -> Option<Headers> {
+        let flow = flow(packet);
+        let is_partial = kernel.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM != 0;
+        if !is_partial {
+            let is_one = kernel.gso_type == VIRTIO_NET_HDR_GSO_NONE;
+            return is_one.then_some(Headers { flow, ..Headers::ALONE });
+        }
+        let (start, offset) = (kernel.csum_start, kernel.csum_offset);
+        let at = start.checked_add(offset)?;
+        packet.get(usize::from(at)..usize::from(at) + 2)?;
+        let alone = Headers { checksum: Some((start, at)), flow, ..Headers::ALONE };
+        let transport = &packet[start.into()..];
+        let is_v6 = packet[0] >> 4 == 6;
+        let part = match (kernel.gso_type & !VIRTIO_NET_HDR_GSO_ECN, offset) {
+            (VIRTIO_NET_HDR_GSO_NONE, _) => return Some(alone.single(packet, start, offset).unwrap_or(alone)),
+            (VIRTIO_NET_HDR_GSO_TCPV4, TCP_CHECKSUM) if !is_v6 => Part::Tcp,
+            (VIRTIO_NET_HDR_GSO_TCPV6, TCP_CHECKSUM) if is_v6 => Part::Tcp,
+            (VIRTIO_NET_HDR_GSO_UDP_L4, UDP_CHECKSUM) => Part::Udp,
+            _ => return None,
+        };
+        let ip = if is_v6 { 40 } else { 20 };
+        let length = start + header_length(part, transport)?;
+        let is_whole = start >= ip && usize::from(length) < packet.len() && kernel.gso_size > 0;
+        is_whole.then_some(Headers { part, length, size: kernel.gso_size, ..alone })
+    }
+
+    /// One packet with payload that others may follow: its IP header has no options, its flags say nothing special.
+    fn single(self, packet: &[u8], start: u16, offset: u16) -> Option<Headers> {
+        let (protocol, is_plain) = match packet.first()? >> 4 {
+            // No fragment: the flag for more of them and the offset are 0.
+            4 => (*packet.get(9)?, start == 20 && packet[0] == 0x45 && packet[6] & 0x3f == 0 && packet[7] == 0),
+            6 => (*packet.get(6)?, start == 40),
+            _ => return None,
+        };
+        let part = match (protocol, offset) {
+            (TCP, TCP_CHECKSUM) => Part::Tcp,
+            (UDP, UDP_CHECKSUM) => Part::Udp,
+            _ => return None,
+        };
+        let length = start + header_length(part, &packet[start.into()..])?;
+        let size = packet.len().checked_sub(length.into()).filter(|size| *size > 0)? as u16;
+        is_plain.then_some(Headers { part, length, size, ..self })
+    }
+
+    /// Appends the headers of a train that begins with the packet `index` of this one, `whole`, has so much payload and
+    /// ends with a packet of these flags. The transport's checksum is partial.
+    pub(super) fn write(&self, whole: &[u8], index: u16, payload: usize, last: u8, to: &mut Vec<u8>) {
+        let (start, at) = self.checksum.expect("what is cut has a partial checksum");
+        let (start, at) = (usize::from(start), usize::from(at));
+        let first = to.len();
+        to.extend_from_slice(&whole[..self.length.into()]);
+        let header = &mut to[first..];
+        let length = header.len() + payload;
+        if header[0] >> 4 == 6 {
+            put(header, 4, (length - 40) as u16);
+        } else {
+            put(header, 2, length as u16);
+            let id = get(header, 4).wrapping_add(index);
+            put(header, 4, id);
+            put(header, 10, 0);
+            let sum = Checksum::new().bytes(&header[..start]).finish();
+            put(header, 10, sum);
+        }
+        // RFC 1624: the old length out, the new one in.
+        let (old, new) = ((whole.len() - start) as u16, (length - start) as u16);
+        let sum = Checksum::new().word(get(header, at)).word(!old).word(new).finish();
+        put(header, at, !sum);
+        match self.part {
+            Part::Tcp => {
+                let seq = sequence(header, start).wrapping_add(u32::from(index) * u32::from(self.size));
+                header[start + 4..start + 8].copy_from_slice(&seq.to_be_bytes());
+                header[start + 13] = self.flags(whole, index) & !LAST | last & LAST;
+            }
+            Part::Udp => put(header, start + 4, new),
+            Part::Alone => {}
+        }
+    }
+
+    /// Puts the whole checksum of a packet in place of the partial one.
+    pub(super) fn finish_checksum(&self, packet: &mut [u8]) {
+        let Some((start, at)) = self.checksum else { return };
+        // The field has the pseudo header's sum: it is summed with the rest.
+        let sum = Checksum::new().bytes(&packet[start.into()..]).finish();
+        // RFC 768: UDP's zero would mean that there is no checksum.
+        let is_udp = at - start == UDP_CHECKSUM;
+        put(packet, at.into(), if is_udp && sum == 0 { u16::MAX } else { sum });
+    }
+
+    /// The kernel's word on a train with these headers, or on a packet.
+    pub(super) fn for_kernel(&self, count: u16, is_v6: bool) -> VirtioNetHdr {
+        let Some((start, at)) = self.checksum else { return VirtioNetHdr::default() };
+        let flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
+        let (csum_start, csum_offset) = (start, at - start);
+        let gso_type = match self.part {
+            Part::Tcp if is_v6 => VIRTIO_NET_HDR_GSO_TCPV6,
+            Part::Tcp => VIRTIO_NET_HDR_GSO_TCPV4,
+            Part::Udp => VIRTIO_NET_HDR_GSO_UDP_L4,
+            Part::Alone => VIRTIO_NET_HDR_GSO_NONE,
+        };
+        if count > 1 {
+            VirtioNetHdr { flags, gso_type, hdr_len: self.length, gso_size: self.size, csum_start, csum_offset }
+        } else {
+            VirtioNetHdr { flags, hdr_len: self.length, csum_start, csum_offset, ..VirtioNetHdr::default() }
+        }
+    }
+
+    /// TCP's flags of one packet.
+    pub(super) fn flags(&self, whole: &[u8], index: u16) -> u8 {
+        let (Part::Tcp, Some((start, _))) = (self.part, self.checksum) else { return 0 };
+        let mut flags = whole[usize::from(start) + 13];
+        if index > 0 {
+            flags &= !CWR;
+        }
+        let behind = (usize::from(index) + 1) * usize::from(self.size);
+        if usize::from(self.length) + behind < whole.len() {
+            flags &= !LAST;
+        }
+        flags
+    }
+
+    /// Whether a packet at `to` in the train `follower` follows in one flow where `from` is in this one, `whole`: its
+    /// headers are the same but for lengths, checksums and a last packet's flags, and what counts up has counted up.
+    pub(super) fn go_on(&self, whole: &[u8], from: Place, other: &Headers, follower: &[u8], to: Place) -> bool {
+        if (self.part, self.checksum, self.length) != (other.part, other.checksum, other.length) {
+            return false;
+        }
+        let Some((start, _)) = self.checksum else { return false };
+        let start = usize::from(start);
+        let same = |from: usize, to: usize| whole[from..to] == follower[from..to];
+        let same_ip = if whole[0] >> 4 == 6 {
+            same(0, 4) && same(6, start)
+        } else {
+            //= RFC 6864 §4.1: "All devices that examine IPv4 headers MUST ignore the IPv4 ID field of atomic datagrams."
+            let is_atomic = whole[6] & 0x40 != 0;
+            let id = |packet: &[u8], place: Place| get(packet, 4).wrapping_add(place.index);
+            let counts_up = is_atomic || id(whole, from) == id(follower, to);
+            same(0, 2) && same(6, 10) && same(12, start) && counts_up
+        };
+        let same_ports = || same(start, start + 4);
+        match self.part {
+            Part::Tcp => {
+                let seq = |packet, place: Place| sequence(packet, start).wrapping_add(place.payload);
+                same_ip
+                    && same_ports()
+                    && seq(whole, from) == seq(follower, to)
+                    && same(start + 8, start + 13)
+                    && (whole[start + 13] ^ follower[start + 13]) & !LAST == 0
+                    && same(start + 14, start + 16)
+                    && same(start + 18, self.length.into())
+            }
+            Part::Udp => same_ip && same_ports(),
+            Part::Alone => false,
+        }
+    }
+}
+
+/// A place in a train, as its first packet's numbers count up to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Packets before it.
+    pub(super) index: u16,
+    /// Payload before it.
+    pub(super) payload: u32,
+}
+
+fn header_length(part: Part, transport: &[u8]) -> Option<u16> {
+    match part {
+        Part::Tcp => {
+            let length = usize::from(*transport.get(12)? >> 4) * 4;
+            (length >= TCP_HEADER && length <= transport.len()).then_some(length as u16)
+        }
+        Part::Udp => (transport.len() >= UDP_HEADER).then_some(UDP_HEADER as u16),
+        Part::Alone => None,
+    }
+}
+
+/// Addresses, protocol and ports as one number, of packets without fragments or options.
+fn flow(packet: &[u8]) -> Option<u64> {
+    let (addresses, protocol, ports) = match packet.first()? >> 4 {
+        4 if packet[0] == 0x45 && packet.get(6)? & 0x3f == 0 && *packet.get(7)? == 0 => {
+            (12..20, packet.get(9)?, 20..24)
+        }
+        6 => (8..40, packet.get(6)?, 40..44),
+        _ => return None,
+    };
+    if !matches!(*protocol, TCP | UDP) {
+        return None;
+    }
+    // FNV-1a over words: no security hangs on it.
+    let mut hash = 0xcbf2_9ce4_8422_2325 ^ u64::from(*protocol);
+    for word in packet.get(addresses)?.chunks(4).chain(packet.get(ports)?.chunks(4)) {
+        let word = u32::from_be_bytes(word.try_into().ok()?);
+        hash = (hash ^ u64::from(word)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    Some(hash)
+}
+
+fn sequence(packet: &[u8], start: usize) -> u32 {
+    u32::from_be_bytes([packet[start + 4], packet[start + 5], packet[start + 6], packet[start + 7]])
+}
+
+fn get(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}

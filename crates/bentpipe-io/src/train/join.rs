@@ -1,0 +1,188 @@
+//! Packets that leave together, as trains.
+//!
+//! A packet joins the last train of its flow where the kernel, cutting that train again, would give the same packets: it
+//! follows without a hole, its headers are those that count up from the first one's, and the packet before it was full
+//! and without PSH or FIN. Trains leave in the order of their first packets, so that those of one flow keep theirs.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use super::headers::{LAST, Part, Place, SPECIAL};
+use super::{LONGEST, Packet, ROOM, Train};
+
+/// Trains, of the last ones begun, that a packet may join: as many flows can take turns.
+const OPEN: usize = 16;
+
+/// Most pieces of read trains in a train.
+const PIECES: u32 = 62;
+
+/// Most packets of a train of UDP (UDP_MAX_SEGMENTS before Linux 6.9).
+const DATAGRAMS: u16 = 64;
+
+/// Packets of one read train that follow on each other.
+#[derive(Debug)]
+struct Piece {
+    train: Arc<Train>,
+    index: u16,
+    count: u16,
+    /// The next piece of the same new train.
+    next: Option<u32>,
+}
+
+/// A train in the making.
+#[derive(Debug)]
+struct Joined {
+    first: u32,
+    last: u32,
+    pieces: u32,
+    packets: u16,
+    payload: u32,
+    /// The flags of the last packet.
+    flags: u8,
+    /// Whether anything can follow.
+    is_open: bool,
+}
+
+/// Trains in the making.
+#[derive(Debug, Default)]
+pub(super) struct Join {
+    joined: Vec<Joined>,
+    pieces: Vec<Piece>,
+    /// The train that the last packet went into.
+    recent: usize,
+    /// Whether the host takes trains of UDP.
+    takes_udp: bool,
+    head: Vec<u8>,
+}
+
+impl Join {
+    pub(super) fn new(takes_udp: bool) -> Self {
+        Join { takes_udp, ..Join::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.joined.is_empty()
+    }
+
+    pub(super) fn put(&mut self, packet: Packet) {
+        if let Some(joined) = self.joined.get_mut(self.recent) {
+            let piece = &mut self.pieces[joined.last as usize];
+            let is_next = Arc::ptr_eq(&piece.train, &packet.train) && packet.index == piece.index + piece.count;
+            if is_next && joined.has_room(&packet) {
+                piece.count += 1;
+                return joined.add(&packet);
+            }
+        }
+        let number = self.pieces.len() as u32;
+        match self.last_of(&packet).filter(|at| self.goes_on(*at, &packet)) {
+            Some(at) => {
+                let joined = &mut self.joined[at];
+                joined.add(&packet);
+                self.pieces[joined.last as usize].next = Some(number);
+                joined.last = number;
+                joined.pieces += 1;
+                self.recent = at;
+            }
+            None => {
+                let mut joined = Joined::at(number);
+                joined.add(&packet);
+                joined.is_open &= match packet.train.headers.part {
+                    Part::Tcp => packet.flags() & SPECIAL == 0,
+                    Part::Udp => self.takes_udp,
+                    Part::Alone => false,
+                };
+                self.recent = self.joined.len();
+                self.joined.push(joined);
+            }
+        }
+        self.pieces.push(Piece { train: packet.train, index: packet.index, count: 1, next: None });
+    }
+
+    /// The last train of the packet's flow, if that is among the open ones. Behind what is of no known flow nothing
+    /// joins what was before it.
+    fn last_of(&self, packet: &Packet) -> Option<usize> {
+        let flow = packet.train.headers.flow?;
+        let first = self.joined.len().saturating_sub(OPEN);
+        for at in (first..self.joined.len()).rev() {
+            if self.first_of(at).train.headers.flow? == flow {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn first_of(&self, at: usize) -> &Piece {
+        &self.pieces[self.joined[at].first as usize]
+    }
+
+    fn goes_on(&self, at: usize, packet: &Packet) -> bool {
+        let joined = &self.joined[at];
+        let (ours, theirs) = (&*self.first_of(at).train, &*packet.train);
+        if !joined.has_room(packet) || joined.pieces == PIECES || packet.flags() & SPECIAL != 0 {
+            return false;
+        }
+        let size = u32::from(ours.headers.size);
+        let index = self.first_of(at).index;
+        let has_size =
+            theirs.headers.size == ours.headers.size || theirs.count == 1 && theirs.headers.size < ours.headers.size;
+        let from =
+            Place { index: index.wrapping_add(joined.packets), payload: u32::from(index) * size + joined.payload };
+        let to = Place { index: packet.index, payload: u32::from(packet.index) * u32::from(theirs.headers.size) };
+        has_size && ours.headers.go_on(ours.whole(), from, &theirs.headers, theirs.whole(), to)
+    }
+
+    /// Each train as the kernel takes it, with its number of packets; what is left of what was read goes to `spare`.
+    pub(super) fn drain(&mut self, mut each: impl FnMut(&[IoSlice<'_>], u16), mut spare: impl FnMut(Arc<Train>)) {
+        for joined in self.joined.drain(..) {
+            let first = &self.pieces[joined.first as usize];
+            let (train, headers) = (&*first.train, &first.train.headers);
+            let head = &mut self.head;
+            head.clear();
+            head.resize(ROOM, 0);
+            let is_v6 = train.whole().first().is_some_and(|byte| byte >> 4 == 6);
+            let kernel = headers.for_kernel(joined.packets, is_v6);
+            kernel.encode(head).expect("there is room");
+            let mut slices = [IoSlice::new(&[]); PIECES as usize + 1];
+            let mut used = 1;
+            if headers.part == Part::Alone {
+                slices[1] = IoSlice::new(train.whole());
+                used = 2;
+            } else {
+                headers.write(train.whole(), first.index, joined.payload as usize, joined.flags, head);
+                let mut piece = Some(joined.first);
+                while let Some(Piece { train, index, count, next }) = piece.map(|n| &self.pieces[n as usize]) {
+                    slices[used] = IoSlice::new(train.payload_of(*index, *count));
+                    used += 1;
+                    piece = *next;
+                }
+            }
+            slices[0] = IoSlice::new(head);
+            each(&slices[..used], joined.packets);
+        }
+        self.pieces.drain(..).for_each(|piece| spare(piece.train));
+        self.recent = 0;
+    }
+}
+
+impl Joined {
+    /// A train without packets whose first piece will be this one.
+    fn at(piece: u32) -> Self {
+        Joined { first: piece, last: piece, pieces: 1, packets: 0, payload: 0, flags: 0, is_open: true }
+    }
+
+    /// Whether a packet of the same flow fits in behind the others.
+    fn has_room(&self, packet: &Packet) -> bool {
+        let most = if packet.train.headers.part == Part::Udp { DATAGRAMS } else { u16::MAX };
+        self.is_open && self.payload as usize + packet.len() <= LONGEST && self.packets < most
+    }
+
+    fn add(&mut self, packet: &Packet) {
+        let headers = &packet.train.headers;
+        let payload = packet.length - headers.length;
+        self.packets += 1;
+        self.payload += u32::from(payload);
+        let is_last = packet.index + 1 == packet.train.count;
+        self.flags = if is_last { packet.flags() } else { 0 };
+        self.is_open &= payload == headers.size && self.flags & LAST == 0;
+    }
+}

@@ -25,7 +25,7 @@ const VERSION: u8 = 1;
 /// Bytes before those of a packet, a symbol or a bitmap, and of the CRC behind them.
 const HEADER: usize = 20;
 const REPORT: usize = 16;
-const CRC_LEN: usize = Integrity::Crc.len();
+const CRC_LEN: usize = Integrity::Crc.trailer();
 /// Bytes of a sync frame.
 const SYNC: usize = SYNC_LEN as usize;
 /// Bytes of a bitmap's word, and most words: as far as a receiver's record goes back.
@@ -98,7 +98,7 @@ pub enum Integrity {
 
 impl Integrity {
     /// Bytes that a frame ends with.
-    pub const fn len(self) -> usize {
+    pub const fn trailer(self) -> usize {
         match self {
             Integrity::Crc => 4,
             Integrity::Below => 0,
@@ -155,7 +155,7 @@ pub fn emit(
     integrity: Integrity,
     out: &mut [u8],
 ) -> Result<usize, EmitError> {
-    let (needed, have) = (frame.wire_len() as usize - CRC_LEN + integrity.len(), out.len());
+    let (needed, have) = (frame.wire_len() as usize - CRC_LEN + integrity.trailer(), out.len());
     let out = out.get_mut(..needed).ok_or(EmitError::NoRoom { needed, have })?;
     let end = match frame {
         Frame::Data { channel, number, seq, behind, floor, len } => {
@@ -212,7 +212,7 @@ pub fn emit(
         let sum = crc32fast::hash(&out[..end]);
         put(out, end, &sum.to_be_bytes());
     }
-    Ok(end + integrity.len())
+    Ok(end + integrity.trailer())
 }
 
 fn put(out: &mut [u8], at: usize, bytes: &[u8]) {
@@ -250,11 +250,11 @@ pub fn parse(frame: &[u8], near: &impl Near, integrity: Integrity) -> Result<Par
     if kind >> 4 != VERSION {
         return Err(SlacpError::Version(kind >> 4));
     }
-    let needed = SYNC - CRC_LEN + integrity.len();
+    let needed = SYNC - CRC_LEN + integrity.trailer();
     if frame.len() < needed {
         return Err(WireError::Truncated { needed, have: frame.len() }.into());
     }
-    let (text, sum) = frame.split_at(frame.len() - integrity.len());
+    let (text, sum) = frame.split_at(frame.len() - integrity.trailer());
     if integrity == Integrity::Crc && crc32fast::hash(text).to_be_bytes() != sum {
         return Err(WireError::Checksum.into());
     }

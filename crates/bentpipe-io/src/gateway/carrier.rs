@@ -20,7 +20,7 @@ use crate::tunnel::{DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelCon
 pub(super) const INTEGRITY: Integrity = Integrity::Below;
 /// Bytes that an S-LACP frame adds to the longest packet: a repair frame's header and what its symbol protects besides,
 /// rounded to even.
-const FRAME_OVERHEAD: u16 = (20 + INTEGRITY.len() + 4 + 1) as u16;
+const FRAME_OVERHEAD: u16 = (20 + INTEGRITY.trailer() + 4 + 1) as u16;
 /// IP and UDP headers around a datagram (RFC 791, RFC 8200, RFC 768).
 const fn udp_overhead(over_ipv6: bool) -> u16 {
     if over_ipv6 { 48 } else { 28 }
@@ -36,7 +36,7 @@ pub const fn most_packet(path_mtu: u16, over_ipv6: bool) -> u16 {
 ///
 /// [`SlacpConfig::overhead`]: bentpipe_engine::slacp::SlacpConfig::overhead
 pub const fn line_overhead(over_ipv6: bool) -> u32 {
-    udp_overhead(over_ipv6) as u32 + DATA_OVERHEAD as u32 - (Integrity::Crc.len() - INTEGRITY.len()) as u32
+    udp_overhead(over_ipv6) as u32 + DATA_OVERHEAD as u32 - (Integrity::Crc.trailer() - INTEGRITY.trailer()) as u32
 }
 
 /// What a [`Carrier`] asks its driver for.

@@ -97,7 +97,8 @@ fn uplink() -> Finding {
 
 /// What `sender = "kernel"` sends by if it is not told otherwise.
 fn congestion() -> Finding {
-    let help = "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";
+    let help =
+        "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";
     let list = congestion_controls().join(", ");
     let result = match has_congestion("bbr") {
         Ok(true) => Ok(format!("bbr is there, of {list}")),

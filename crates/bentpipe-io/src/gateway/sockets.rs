@@ -27,8 +27,8 @@ pub(super) const READ: usize = 128 << 10;
 /// Bytes of a connection that may wait for the link; above half of the budget in all, less.
 pub(super) const MOST_UNSENT: usize = 128 << 10;
 pub(super) const LEAST_UNSENT: usize = 4 << 10;
-/// Connections that wait to be accepted: the kernel's own limit (net.core.somaxconn) is the same.
-const BACKLOG: i32 = 4096;
+/// Connections that wait to be accepted: as many as net.core.somaxconn lets.
+const BACKLOG: i32 = 1 << 16;
 
 /// Bytes of a connection that may wait when all have so many.
 pub(super) fn most_unsent(all: u64, budget: u64) -> usize {

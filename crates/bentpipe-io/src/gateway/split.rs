@@ -20,8 +20,8 @@ use bentpipe_engine::probe::Who;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::mux as wire;
 use bentpipe_engine::{Context, Machine, NoProbe, Step};
-use mio::event::Event as Ready;
 use mio::Token;
+use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use nix::errno::Errno;
 

@@ -10,8 +10,9 @@ use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Probability, Rate, Time};
 use bentpipe_io::gateway::{
-    Carrier, ClientAddress, Fallback, Gateway, LinkShape, Loop, RelayConfig, RelayGateway, RelayStats, Rules, Satellite,
-    Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway, UplinkStats, Work, most_packet,
+    Carrier, ClientAddress, Fallback, Gateway, LinkShape, Loop, RelayConfig, RelayGateway, RelayStats, Rules,
+    Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway, UplinkStats, Work,
+    most_packet,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_io::{OffloadTun, Tun};

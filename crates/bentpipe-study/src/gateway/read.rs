@@ -8,8 +8,8 @@ use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use super::grammar::{
-    ADDRESS, ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, PORTS, REORDERING, SATELLITE, SENDER, SPLIT, STREAMS, TUNNEL,
-    UPLINK, WITHOUT_PEER,
+    ADDRESS, ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, PORTS, REORDERING, SATELLITE, SENDER, SPLIT, STREAMS,
+    TUNNEL, UPLINK, WITHOUT_PEER,
 };
 use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
 use crate::scenario::document::{self, Value};

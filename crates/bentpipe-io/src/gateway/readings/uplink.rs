@@ -66,8 +66,8 @@ impl Readings {
         let help = "Bytes set aside for connections.";
         self.add("uplink", "memory", "bentpipe_gateway_streams_held_bytes", help, Level(counted.memory));
     }
-    /// The kernel's sender.
-    pub(in crate::gateway) fn add_relay(&mut self, rate: Rate, counted: &RelayStats) {
+    /// The kernel's sender; `memory`: bytes that may wait.
+    pub(in crate::gateway) fn add_relay(&mut self, rate: Rate, memory: u64, counted: &RelayStats) {
         use Value::{Level, Total};
         let RelayStats { open, total, connected, failed, refused, reset, other_port, to_clients, to_servers, held } =
             *counted;
@@ -81,6 +81,8 @@ impl Readings {
         }
         let help = "Bytes that wait for hosts.";
         self.add("uplink", "held_bytes", "bentpipe_gateway_streams_held_bytes", help, Level(held));
+        let help = "Bytes that may wait for hosts.";
+        self.add("uplink", "memory_bytes", "bentpipe_gateway_streams_memory_bytes", help, Level(memory));
     }
 
     fn add_one_box(&mut self, rate: Rate) {

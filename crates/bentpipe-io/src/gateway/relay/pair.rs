@@ -49,6 +49,8 @@ struct End {
     socket: TcpStream,
     readable: bool,
     writable: bool,
+    /// Its end has arrived, behind what is to be read.
+    closing: bool,
     /// The kernel may have an error to tell.
     suspect: bool,
 }
@@ -67,7 +69,8 @@ struct Way {
 impl Pair {
     /// A client's connection, and one to its server that has been begun.
     pub(super) fn new(client: TcpStream, server: TcpStream) -> Pair {
-        let end = |socket, is_open| End { socket, readable: is_open, writable: is_open, suspect: false };
+        let end =
+            |socket, is_open| End { socket, readable: is_open, writable: is_open, closing: false, suspect: false };
         let way = || Way { held: Buffer::default(), most: FIRST, ended: false, told: false };
         Pair { ends: [end(client, true), end(server, false)], ways: [way(), way()], connecting: true }
     }
@@ -92,6 +95,7 @@ impl Pair {
         let end = &mut self.ends[end];
         end.readable |= ready.is_readable() || ready.is_read_closed();
         end.writable |= ready.is_writable() || ready.is_write_closed();
+        end.closing |= ready.is_read_closed();
         end.suspect |= ready.is_error();
     }
 
@@ -161,7 +165,8 @@ impl Pair {
                 None => {}
                 Some(0) => way.ended = true,
                 Some(count) => {
-                    let left = to.give(pipe, count)?;
+                    // The end goes with the last bytes, not in a segment of its own.
+                    let left = to.give(pipe, count, from.closing)?;
                     *moved += (count - left) as u64;
                     if left > 0 {
                         way.held = pipe.empty(left)?.into();
@@ -185,11 +190,11 @@ impl Pair {
 }
 
 impl End {
-    /// Takes `count` bytes out of the pipe; answers how many are left in it.
-    fn give(&mut self, pipe: &mut Pipe, count: usize) -> io::Result<usize> {
+    /// Takes `count` bytes out of the pipe; answers how many are left in it. `more`: others follow at once, or the end.
+    fn give(&mut self, pipe: &mut Pipe, count: usize, more: bool) -> io::Result<usize> {
         let mut left = count;
         while left > 0 && self.writable {
-            match unless_busy(&mut self.writable, pipe.give(&self.socket, left)) {
+            match unless_busy(&mut self.writable, pipe.give(&self.socket, left, more)) {
                 Ok(given) => left -= given.unwrap_or(0),
                 Err(error) => {
                     // The next user finds it empty.

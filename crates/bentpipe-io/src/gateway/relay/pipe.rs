@@ -29,9 +29,11 @@ impl Pipe {
         Ok(splice(from.as_fd(), None, self.into.as_fd(), None, most, SpliceFFlags::SPLICE_F_NONBLOCK)?)
     }
 
-    /// Gives a socket some of its `length` bytes.
-    pub(super) fn give(&self, to: &TcpStream, length: usize) -> io::Result<usize> {
-        Ok(splice(self.out.as_fd(), None, to.as_fd(), None, length, SpliceFFlags::SPLICE_F_NONBLOCK)?)
+    /// Gives a socket some of its `length` bytes; `more`: a last segment that is not full waits for what follows.
+    pub(super) fn give(&self, to: &TcpStream, length: usize, more: bool) -> io::Result<usize> {
+        let mut flags = SpliceFFlags::SPLICE_F_NONBLOCK;
+        flags.set(SpliceFFlags::SPLICE_F_MORE, more);
+        Ok(splice(self.out.as_fd(), None, to.as_fd(), None, length, flags)?)
     }
 
     /// Takes out the `length` bytes that are left.

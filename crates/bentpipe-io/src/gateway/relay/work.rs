@@ -205,6 +205,6 @@ impl Work for Relaying {
     }
 
     fn read(&self, _: Time, readings: &mut Readings) {
-        readings.add_relay(self.config.rate, &self.counted());
+        readings.add_relay(self.config.rate, self.config.memory, &self.counted());
     }
 }

@@ -81,7 +81,8 @@ fn program(name: &'static str, package: &'static str) -> Finding {
 
 /// Asks nft to check the rules without installing them.
 fn tproxy() -> Finding {
-    let help = "a kernel with CONFIG_NFT_TPROXY and CONFIG_NFT_SOCKET (modprobe nft_tproxy nft_socket), for `split`";
+    let help = "a kernel with CONFIG_NFT_TPROXY and CONFIG_NFT_SOCKET (modprobe nft_tproxy nft_socket), for `split` and \
+                `sender = \"kernel\"`";
     let rules = Rules::Split { capture: vec!["lo".into()], port: 4000, ports: Vec::new() };
     let result = rules.check().map(|()| "nft takes the rules".to_owned()).map_err(|error| (error.to_string(), help));
     Finding { what: "TPROXY", is_needed: true, result }

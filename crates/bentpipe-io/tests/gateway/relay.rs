@@ -1,8 +1,9 @@
 //! The `uplink` shape with the kernel's sender.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bentpipe_engine::units;
 use bentpipe_io::gateway::{ClientAddress, RelayConfig, RelayGateway, RelayStats};
@@ -91,6 +92,47 @@ fn resets_are_carried_across() {
     let gateway = relay(&world);
     resets_go_through(&world.client, &world.server, SERVER);
     until(&gateway.1, |stats| stats.reset == 2 && stats.open == 0);
+    drop(gateway);
+}
+
+/// Also where nothing moves that would come upon it: behind the client's end, and while the server is held up.
+#[test]
+fn resets_of_quiet_connections() {
+    let world = World::new(quick(), 11);
+    let gateway = relay(&world);
+    let abort = |stream: &TcpStream| {
+        socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO)).expect("a setting");
+    };
+    let (told, has_ended) = std::sync::mpsc::channel();
+    let (at, server) = serve(&world.server, SERVER, 1, move |mut stream, _| {
+        assert_eq!(stream.read(&mut [0]).expect("no reset yet"), 0);
+        told.send(()).expect("the test waits");
+        (0..500).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            stream.take_error().expect("a socket").map(|error| error.kind())
+        })
+    });
+    let stream = connect(&world.client, at);
+    stream.shutdown(Shutdown::Write).expect("it is open");
+    has_ended.recv().expect("the server is there");
+    abort(&stream);
+    drop(stream);
+    assert_eq!(server.join().expect("the server ends"), [Some(ErrorKind::ConnectionReset)]);
+
+    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
+        loop {
+            if let Err(error) = stream.write(&[7; 1 << 16]) {
+                return error.kind();
+            }
+        }
+    });
+    let stream = connect(&world.client, at);
+    until(&gateway.1, |stats| stats.connected == 2);
+    std::thread::sleep(Duration::from_secs(2));
+    abort(&stream);
+    drop(stream);
+    assert_eq!(server.join().expect("the server ends"), [ErrorKind::ConnectionReset]);
+    until(&gateway.1, |stats| (stats.reset, stats.open, stats.held) == (2, 0, 0));
     drop(gateway);
 }
 

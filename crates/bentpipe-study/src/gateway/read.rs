@@ -349,12 +349,11 @@ fn uplink(
     let most_streams = streams(view, problems);
     let memory = memory(view, problems);
     let (satellite, device) = (satellite?, device?);
-    if let Some(item) = view.get("satellite") {
-        if satellite.contains(&device) {
-            let message =
-                format!("`{device}` is the gateway's own device: what comes out of it would go into it again");
-            item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
-        }
+    if let Some(item) = view.get("satellite")
+        && satellite.contains(&device)
+    {
+        let message = format!("`{device}` is the gateway's own device: what comes out of it would go into it again");
+        item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
     }
     let (variant, tcp, has_window) = sender?;
     if let (true, Some(_), Some(item)) = (has_window, given, view.get("window")) {

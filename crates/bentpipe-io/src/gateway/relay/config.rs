@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use bentpipe_engine::units::Rate;
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::gateway::sockets::ClientAddress;
 
@@ -64,7 +64,7 @@ pub struct RelayStats {
 /// The system's.
 pub fn has_congestion(name: &str) -> io::Result<bool> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-    match SockRef::from(&socket).set_tcp_congestion(name.as_bytes()) {
+    match socket.set_tcp_congestion(name.as_bytes()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),

@@ -110,7 +110,7 @@ impl Pair {
 
     fn try_serve(&mut self, pipe: &mut Pipe, limit: usize, outcome: &mut Outcome) -> io::Result<()> {
         for end in &mut self.ends {
-            // A direction that is held up would not come upon it.
+            // A direction in which nothing moves would not come upon it.
             if std::mem::take(&mut end.suspect) {
                 end.socket.take_error()?.map_or(Ok(()), Err)?;
             }

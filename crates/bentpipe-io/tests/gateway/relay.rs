@@ -178,6 +178,7 @@ fn a_drained_gateway_finishes_its_work() {
     let mut late = connect(&world.client, at);
     late.write_all(&[1]).expect("directly");
     assert_eq!(take(&mut stream), expected);
+    drop(stream);
     running.join();
     assert_eq!(take(&mut late), expected);
     server.join().expect("the server ends");

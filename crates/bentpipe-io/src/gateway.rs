@@ -4,11 +4,12 @@
 //! - `split` ([`SplitShape`]): TCP connections end here in the destination's name and go on from the other box in the
 //!   client's; between the two their bytes are streams of the engine's [`mux`](bentpipe_engine::mux).
 //! - `uplink` ([`UplinkGateway`]): one box. The engine's TCP speaks to clients through a TUN device, the kernel's to servers.
+//!   With the kernel's TCP on both sides it is [`RelayGateway`].
 //!
 //! One thread and one loop: sockets, the TUN device and a timer wake it, the machines say what is to be done.
 //!
 //! Reading order: [`Satellite`] what is known of the link; [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
-//! [`LinkShape`], [`SplitShape`]; [`Uplink`]; [`Loop`], and [`Gateway`] what it turns for two boxes; `udp` and `timer` its
+//! [`LinkShape`], [`SplitShape`]; [`Uplink`]; [`Relaying`]; [`Loop`], and [`Gateway`] what it turns for two boxes; `udp` and `timer` its
 //! doors; [`Rules`] what the kernel has to know; [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
 
 mod buffer;
@@ -16,7 +17,9 @@ mod carrier;
 mod conn;
 mod control;
 mod link;
+mod listeners;
 mod readings;
+mod relay;
 mod rules;
 mod run;
 mod satellite;
@@ -33,6 +36,7 @@ pub use carrier::{Carried, Carrier, CarrierStats, line_overhead, most_packet};
 pub use control::{Control, ask};
 pub use link::LinkShape;
 pub use readings::{Published, Reading, Readings, Value};
+pub use relay::{RelayConfig, RelayGateway, RelayStats, Relaying, congestion_controls, has_congestion};
 pub use rules::Rules;
 pub use run::{Gateway, GatewayStats, Loop, Stop, Work};
 pub use satellite::Satellite;

@@ -69,6 +69,8 @@ pub enum ShapeTable {
     Link(LinkTable),
     /// TCP connections of clients behind the satellite end here, and the engine's TCP answers them.
     Uplink(Box<UplinkTable>),
+    /// The same, and the kernel's TCP answers them: `sender = "kernel"`.
+    Relay(RelayTable),
 }
 
 /// `[split]`
@@ -99,7 +101,26 @@ pub struct LinkTable {
     pub addresses: Vec<(IpAddr, u8)>,
 }
 
-/// `[uplink]`
+/// `[uplink]` with `sender = "kernel"`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelayTable {
+    /// Interfaces towards the clients.
+    pub satellite: Vec<String>,
+    /// Destination ports that are taken; none: all.
+    pub ports: Vec<u16>,
+    /// Where the kernel hands connections over.
+    pub port: u16,
+    /// The kernel's congestion control towards clients; whether it has it is not asked here.
+    pub congestion: String,
+    /// Whether servers see the client's address.
+    pub keep_client_address: bool,
+    /// Connections that may be open at a time.
+    pub most_streams: u32,
+    /// Bytes that may wait for hosts that do not take them.
+    pub memory: Bytes,
+}
+
+/// `[uplink]` with `sender = "engine"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UplinkTable {
     /// Interfaces towards the clients.
@@ -141,6 +162,12 @@ impl GatewayFile {
     /// All mistakes that were found in it.
     pub fn parse(text: &str, file_name: &str) -> Result<GatewayFile, ScenarioErrors> {
         read::parse(text, file_name)
+    }
+
+    /// What only the machine can tell of the value of a key, such as `uplink.congestion`, with its place in the text: where
+    /// the key is not given, that of its table.
+    pub fn mistake(text: &str, file_name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
+        read::mistake(text, file_name, key, message, expected)
     }
 }
 

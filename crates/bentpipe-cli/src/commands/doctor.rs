@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use bentpipe_io::gateway::Rules;
+use bentpipe_io::gateway::{Rules, congestion_controls, has_congestion};
 use caps::{CapSet, Capability};
 
 use crate::failure::{End, Failure};
@@ -18,8 +18,8 @@ struct Finding {
 }
 
 pub(crate) fn doctor() -> Result<End, Failure> {
-    let findings =
-        [tun(), admin(), program("nft", "nftables"), program("ip", "iproute2"), tproxy(), uplink(), userns()];
+    let programs = [program("nft", "nftables"), program("ip", "iproute2")];
+    let findings = [tun(), admin()].into_iter().chain(programs).chain([tproxy(), uplink(), congestion(), userns()]);
     let settings = [
         setting("net/ipv4/ip_forward", "forwarding, IPv4", |value| value == "1", "sysctl -w net.ipv4.ip_forward=1"),
         setting(
@@ -42,7 +42,7 @@ pub(crate) fn doctor() -> Result<End, Failure> {
         ),
     ];
     let (mut lacks, mut text) = (false, String::new());
-    for Finding { what, is_needed, result } in findings.into_iter().chain(settings) {
+    for Finding { what, is_needed, result } in findings.chain(settings) {
         match result {
             Ok(is) => text += &format!("ok       {what}: {is}\n"),
             Err((is, help)) => {
@@ -81,7 +81,8 @@ fn program(name: &'static str, package: &'static str) -> Finding {
 
 /// Asks nft to check the rules without installing them.
 fn tproxy() -> Finding {
-    let help = "a kernel with CONFIG_NFT_TPROXY and CONFIG_NFT_SOCKET (modprobe nft_tproxy nft_socket), for `split`";
+    let help = "a kernel with CONFIG_NFT_TPROXY and CONFIG_NFT_SOCKET (modprobe nft_tproxy nft_socket), for `split` and \
+                `sender = \"kernel\"`";
     let rules = Rules::Split { capture: vec!["lo".into()], port: 4000, ports: Vec::new() };
     let result = rules.check().map(|()| "nft takes the rules".to_owned()).map_err(|error| (error.to_string(), help));
     Finding { what: "TPROXY", is_needed: true, result }
@@ -93,6 +94,19 @@ fn uplink() -> Finding {
     let rules = Rules::Uplink { satellite: vec!["lo".into()], device: "bentpipe0".into(), ports: Vec::new() };
     let result = rules.check().map(|()| "nft takes the rules".to_owned()).map_err(|error| (error.to_string(), help));
     Finding { what: "rules of uplink", is_needed: false, result }
+}
+
+/// What `sender = "kernel"` sends by if it is not told otherwise.
+fn congestion() -> Finding {
+    let help =
+        "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";
+    let list = congestion_controls().join(", ");
+    let result = match has_congestion("bbr") {
+        Ok(true) => Ok(format!("bbr is there, of {list}")),
+        Ok(false) => Err((format!("no bbr, only {list}"), help)),
+        Err(error) => Err((error.to_string(), help)),
+    };
+    Finding { what: "congestion control", is_needed: false, result }
 }
 
 fn userns() -> Finding {

@@ -78,6 +78,7 @@ fn run(args: &Run) -> Result<End, Failure> {
         return Ok(End::Done);
     }
     needs_privilege()?;
+    plan::check(&args.file, &file)?;
     if !args.no_rules {
         rules.install().map_err(Failure::broken)?;
     }
@@ -99,6 +100,7 @@ fn start(args: &Run, file: &GatewayFile, tunnel: Option<TunnelConfig>) -> Result
             serve(args, file, gateway, plan::reload_link)
         }
         ShapeTable::Uplink(table) => serve(args, file, plan::uplink(file, table)?, plan::reload_uplink),
+        ShapeTable::Relay(table) => serve(args, file, plan::relay(file, table)?, plan::reload_relay),
     }
 }
 

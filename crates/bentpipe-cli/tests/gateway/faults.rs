@@ -11,23 +11,20 @@ use bentpipe_io::tunnel::{PrivateKey, Todo, Tunnel, TunnelConfig};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::namespace::Namespace;
-use crate::pair::{NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, send, until};
+use crate::pair::{Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, send, until};
 
-fn many_descriptors() {
+pub(crate) fn many_descriptors() {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
     setrlimit(Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1).expect("no more than is allowed");
 }
 
 /// Without descriptors new connections are refused, old ones live on, and who asks is answered; when some are closed,
-/// new ones are taken again.
-#[test]
-fn without_descriptors_old_connections_live_on() {
-    many_descriptors();
-    let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 80 });
-    let at = pair.serve(80, echo);
+/// new ones are taken again. `most`: connections for which 80 descriptors suffice, of which 32 are for others.
+pub(crate) fn without_descriptors(hosts: &Hosts, name: &str, table: &str, most: usize) {
+    let at = hosts.serve(80, echo);
     let (mut kept, mut refused) = (Vec::new(), 0);
     for _ in 0..100 {
-        match pair.connect(at).and_then(|mut stream| asks(&mut stream).map(|()| stream)) {
+        match hosts.connect(at).and_then(|mut stream| asks(&mut stream).map(|()| stream)) {
             Ok(stream) => kept.push(stream),
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::ConnectionReset);
@@ -35,22 +32,27 @@ fn without_descriptors_old_connections_live_on() {
             }
         }
     }
-    // 80 descriptors, of which 32 are for others than connections.
-    assert_eq!((kept.len(), refused), (48, 52));
-    let status = pair.fresh_status("near");
-    assert_eq!((&status["split"]["open"], &status["split"]["refused"]), (&48.into(), &52.into()));
+    assert_eq!((kept.len(), refused), (most, 100 - most));
+    let status = hosts.fresh_status(name);
+    assert_eq!((&status[table]["open"], &status[table]["refused"]), (&most.into(), &refused.into()));
     assert!(status["process"]["open_fds"].as_u64().is_some_and(|count| count < 80), "{status}");
     for stream in &mut kept {
         asks(stream).expect("it is open");
     }
     kept.drain(..10);
-    until("ten are closed", || pair.status("near").is_some_and(|s| s["split"]["open"] == 38));
+    until("ten are closed", || hosts.status(name).is_some_and(|s| s[table]["open"] == most - 10));
     for _ in 0..10 {
-        let mut stream = pair.connect(at).expect("it connects");
+        let mut stream = hosts.connect(at).expect("it connects");
         asks(&mut stream).expect("there is room again");
         kept.push(stream);
     }
-    drop(kept);
+}
+
+#[test]
+fn without_descriptors_old_connections_live_on() {
+    many_descriptors();
+    let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 80 });
+    without_descriptors(&pair, "near", "split", 48);
     pair.end();
 }
 
@@ -275,16 +277,13 @@ fn garbage_from_all_sides() {
     pair.end();
 }
 
-/// Connections that are idle cost next to nothing, and leave nothing.
-#[test]
-fn a_thousand_idle_connections() {
+/// Connections that are idle cost next to nothing, and leave nothing. `sockets`: of each of them, at each gateway.
+pub(crate) fn a_thousand_idle(hosts: &Hosts, names: &[&str], table: &str, sockets: u64) {
     const COUNT: usize = 1000;
     // Of our own memory; what the kernel holds for sockets is not counted.
     const BOUND: u64 = 1_000_000;
-    many_descriptors();
-    let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 4096 });
     let at = SocketAddr::from((SERVER, 80));
-    let listener = pair.server.inside(move || {
+    let listener = hosts.server.inside(move || {
         let socket =
             socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("the kernel has TCP");
         socket.bind(&at.into()).expect("a free port");
@@ -305,7 +304,7 @@ fn a_thousand_idle_connections() {
     });
     let open = |count: usize| -> Vec<TcpStream> {
         let asked = |_| {
-            let mut stream = pair.connect(at).expect("it connects");
+            let mut stream = hosts.connect(at).expect("it connects");
             asks(&mut stream).expect("it is open");
             stream
         };
@@ -313,13 +312,13 @@ fn a_thousand_idle_connections() {
     };
     // The first ones pay for what is there once.
     let warm = open(20);
-    let before = NAMES.map(|name| pair.fresh_status(name));
+    let before: Vec<_> = names.iter().map(|name| hosts.fresh_status(name)).collect();
     let idle = open(COUNT);
-    let there = NAMES.map(|name| pair.fresh_status(name));
+    let there: Vec<_> = names.iter().map(|name| hosts.fresh_status(name)).collect();
     let number = |status: &serde_json::Value, key: &str| status["process"][key].as_u64().expect("a number");
-    for ((name, before), there) in NAMES.iter().zip(&before).zip(&there) {
-        assert_eq!(there["split"]["open"], COUNT + 20);
-        assert_eq!(number(there, "open_fds"), number(before, "open_fds") + COUNT as u64);
+    for ((name, before), there) in names.iter().zip(&before).zip(&there) {
+        assert_eq!(there[table]["open"], COUNT + 20);
+        assert_eq!(number(there, "open_fds"), number(before, "open_fds") + sockets * COUNT as u64);
         let grown = number(there, "resident_bytes").saturating_sub(number(before, "resident_bytes"));
         println!("{name}: {} kB for {COUNT} idle connections", grown / 1000);
         assert!(grown <= BOUND, "{name}: {grown} B");
@@ -327,10 +326,17 @@ fn a_thousand_idle_connections() {
     drop(idle);
     drop(warm);
     drop(server.join().expect("the server ends"));
-    for (name, before) in NAMES.iter().zip(&before) {
-        until("all are closed", || pair.status(name).is_some_and(|s| s["split"]["open"] == 0));
-        let after = pair.fresh_status(name);
-        assert_eq!(number(&after, "open_fds") + 20, number(before, "open_fds"), "{name}: descriptors stay");
+    for (name, before) in names.iter().zip(&before) {
+        until("all are closed", || hosts.status(name).is_some_and(|s| s[table]["open"] == 0));
+        let after = hosts.fresh_status(name);
+        assert_eq!(number(&after, "open_fds") + 20 * sockets, number(before, "open_fds"), "{name}: descriptors stay");
     }
+}
+
+#[test]
+fn a_thousand_idle_connections() {
+    many_descriptors();
+    let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 4096 });
+    a_thousand_idle(&pair, &NAMES, "split", 1);
     pair.end();
 }

@@ -26,6 +26,24 @@ pub(crate) fn inside(host: &Namespace, line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// A host in network 10.`net`, by `device` of the box that is its way out.
+pub(crate) fn attach(host: &Namespace, gate: &Namespace, device: &str, net: u8) {
+    inside(gate, &format!("ip link add {device} type veth peer name eth netns {}", host.name()));
+    for line in [
+        format!("ip addr add 10.{net}.0.1/24 dev {device}"),
+        format!("ip link set {device} up"),
+        "ip link set lo up".to_owned(),
+        "sysctl -qw net.ipv4.ip_forward=1".to_owned(),
+    ] {
+        inside(gate, &line);
+    }
+    let route = format!("ip route add default via 10.{net}.0.1");
+    let address = format!("ip addr add 10.{net}.0.2/24 dev eth");
+    for line in [&address, "ip link set eth up", "ip link set lo up", &route] {
+        inside(host, line);
+    }
+}
+
 pub(crate) fn keys(folder: &Path) -> [String; 2] {
     ["near.key", "far.key"].map(|file| {
         let output = bentpipe(folder, &["gateway", "keygen", file]);
@@ -91,14 +109,27 @@ pub(crate) struct Wanted {
     pub(crate) descriptors: u32,
 }
 
-/// All of it, and the link is up.
-pub(crate) struct Pair {
+/// Two hosts, and the folder of the settings of whatever is between them.
+pub(crate) struct Hosts {
     pub(crate) client: Arc<Namespace>,
-    pub(crate) near: Arc<Namespace>,
-    pub(crate) far: Arc<Namespace>,
     pub(crate) server: Arc<Namespace>,
     pub(crate) folder: tempfile::TempDir,
+}
+
+/// All of it, and the link is up.
+pub(crate) struct Pair {
+    hosts: Hosts,
+    pub(crate) near: Arc<Namespace>,
+    pub(crate) far: Arc<Namespace>,
     pub(crate) gateways: [Running; 2],
+}
+
+impl std::ops::Deref for Pair {
+    type Target = Hosts;
+
+    fn deref(&self) -> &Hosts {
+        &self.hosts
+    }
 }
 
 pub(crate) const NAMES: [&str; 2] = ["near", "far"];
@@ -110,16 +141,7 @@ impl Pair {
         let [client, near, far, server] =
             [(); 4].map(|()| Arc::new(Namespace::new().expect("this test needs root and namespaces")));
         for (gate, host, net) in [(&near, &client, 1), (&far, &server, 2)] {
-            inside(gate, &format!("ip link add lan type veth peer name eth netns {}", host.name()));
-            for line in [&format!("ip addr add 10.{net}.0.1/24 dev lan"), "ip link set lan up", "ip link set lo up"] {
-                inside(gate, line);
-            }
-            let route = format!("ip route add default via 10.{net}.0.1");
-            let address = format!("ip addr add 10.{net}.0.2/24 dev eth");
-            for line in [&address, "ip link set eth up", "ip link set lo up", &route] {
-                inside(host, line);
-            }
-            inside(gate, "sysctl -qw net.ipv4.ip_forward=1");
+            attach(host, gate, "lan", net);
         }
         inside(&near, &format!("ip link add sat type veth peer name sat netns {}", far.name()));
         for (gate, n) in [(&near, 1), (&far, 2)] {
@@ -138,11 +160,21 @@ impl Pair {
         write("far", settings("far", &near_key, [&metrics, patience, ""], wanted.rate));
         let gateways = [(&near, "near"), (&far, "far")]
             .map(|(host, name)| Running::start(host, folder.path(), name, wanted.descriptors));
-        let pair = Pair { client, near, far, server, folder, gateways };
+        let pair = Pair { hosts: Hosts { client, server, folder }, near, far, gateways };
         until("both are up", || NAMES.iter().all(|name| pair.status(name).is_some_and(|s| s["up"] == true)));
         pair
     }
 
+    /// SIGTERM to both, and both end in order.
+    pub(crate) fn end(mut self) {
+        for gateway in &mut self.gateways {
+            gateway.signal("TERM");
+        }
+        self.gateways.iter_mut().for_each(Running::ends);
+    }
+}
+
+impl Hosts {
     /// What a gateway says of itself; `None` while it does not answer.
     pub(crate) fn status(&self, name: &str) -> Option<Value> {
         let output = bentpipe(self.folder.path(), &["gateway", "status", &format!("{name}.toml")]);
@@ -180,14 +212,6 @@ impl Pair {
             stream.set_read_timeout(Some(Duration::from_secs(30)))?;
             Ok(stream)
         })
-    }
-
-    /// SIGTERM to both, and both end in order.
-    pub(crate) fn end(mut self) {
-        for gateway in &mut self.gateways {
-            gateway.signal("TERM");
-        }
-        self.gateways.iter_mut().for_each(Running::ends);
     }
 }
 

@@ -23,7 +23,8 @@ use bentpipe_engine::units;
 use bentpipe_engine::units::{Rate, Time};
 use bentpipe_io::OffloadTun;
 use bentpipe_io::gateway::{
-    Carrier, ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, Shape, SplitConfig, SplitShape, Stop,
+    Carrier, ClientAddress, Fallback, Gateway, LinkShape, RelayConfig, RelayGateway, Rules, Satellite, Shape,
+    SplitConfig, SplitShape, Stop,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
 use namespace::Namespace;
@@ -150,6 +151,30 @@ impl Row {
         }
         both
     }
+
+    /// The kernel's sender of `uplink`, on the near box: for what the client sends and for what it is sent it does the same.
+    fn one_sided(&self) -> Running {
+        let (cpu, is_up) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(true)));
+        let show = cpu.clone();
+        let (send, receive) = std::sync::mpsc::channel();
+        let thread = self.boxes[0].spawn(move || {
+            let rules = Rules::Relay { satellite: vec!["lan".to_owned()], port: PORT, ports: Vec::new() };
+            let mut gateway = RelayGateway::relay(RelayConfig {
+                listen: vec![([0, 0, 0, 0], PORT).into()],
+                congestion: "bbr".to_owned(),
+                rate: satellite().rate,
+                client_address: ClientAddress::Keep,
+                most_streams: 10_000,
+                memory: 256 << 20,
+            })
+            .expect("root may");
+            rules.install().expect("nft and ip work");
+            send.send(gateway.stop()).expect("somebody waits");
+            gateway.run(|_| show.store(cpu_of_thread(), Ordering::Relaxed)).expect("the system works");
+            rules.remove().expect("nft works");
+        });
+        Running { stop: receive.recv().expect("it starts"), thread: Some(thread), cpu, is_up }
+    }
 }
 
 fn satellite() -> Satellite {
@@ -198,6 +223,34 @@ fn transfer(row: &Row, to: SocketAddr, received: &AtomicU64, mut look: impl FnMu
         while !ends.load(Ordering::Relaxed) && stream.write_all(&block).is_ok() {}
         let _ = stream.shutdown(Shutdown::Both);
     });
+    let measured = measure(received, &mut look);
+    over.store(true, Ordering::Relaxed);
+    sender.join().expect("it only writes");
+    measured
+}
+
+/// The same from server to client.
+fn download(row: &Row, mut look: impl FnMut(bool)) -> (f64, u64) {
+    let at: SocketAddr = format!("{SERVER}:7003").parse().expect("an address");
+    let listener = row.server.inside(move || TcpListener::bind(at).expect("it is free"));
+    let sender = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client comes");
+        let block = vec![7; 1 << 20];
+        while stream.write_all(&block).is_ok() {}
+    });
+    let stream = hosts::connect(&row.client, at);
+    let received = Arc::new(AtomicU64::new(0));
+    let (add, mut reader) = (received.clone(), stream.try_clone().expect("a descriptor"));
+    let taker = std::thread::spawn(move || take(&mut reader, &add));
+    let measured = measure(&received, &mut look);
+    let _ = stream.shutdown(Shutdown::Both);
+    drop(stream);
+    taker.join().expect("it only reads");
+    sender.join().expect("it only writes");
+    measured
+}
+
+fn measure(received: &AtomicU64, look: &mut impl FnMut(bool)) -> (f64, u64) {
     std::thread::sleep(SPAN / 10);
     look(false);
     let (start, from) = (Instant::now(), received.load(Ordering::Relaxed));
@@ -205,9 +258,15 @@ fn transfer(row: &Row, to: SocketAddr, received: &AtomicU64, mut look: impl FnMu
     let bytes = received.load(Ordering::Relaxed) - from;
     let seconds = start.elapsed().as_secs_f64();
     look(true);
-    over.store(true, Ordering::Relaxed);
-    sender.join().expect("it only writes");
     (bytes as f64 * 8.0 / seconds / 1e9, bytes)
+}
+
+/// Reads to the end and counts.
+fn take(stream: &mut TcpStream, count: &AtomicU64) {
+    let mut block = vec![0; 1 << 20];
+    while let Ok(got @ 1..) = stream.read(&mut block) {
+        count.fetch_add(got as u64, Ordering::Relaxed);
+    }
 }
 
 /// A server that takes what comes and counts it.
@@ -219,12 +278,7 @@ fn sink(row: &Row) -> (SocketAddr, Arc<AtomicU64>) {
     std::thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
             let add = add.clone();
-            std::thread::spawn(move || {
-                let mut block = vec![0; 1 << 20];
-                while let Ok(got @ 1..) = stream.read(&mut block) {
-                    add.fetch_add(got as u64, Ordering::Relaxed);
-                }
-            });
+            std::thread::spawn(move || take(&mut stream, &add));
         }
     });
     (at, count)
@@ -309,6 +363,23 @@ fn main() {
         let (speed, bytes) = transfer(&row, at, &received, |_| looks.push(cpu.load(Ordering::Relaxed)));
         say("plain relay", speed, "Gbit/s by the clock");
         say("plain relay", per_core(bytes, looks[1] - looks[0]), "Gbit/s per core");
+    }
+    {
+        let row = Row::new();
+        let (server, received) = sink(&row);
+        let gateway = row.one_sided();
+        std::thread::sleep(Duration::from_millis(200));
+        for way in ["up", "down"] {
+            let mut looks = Vec::new();
+            let look = |_| looks.push(gateway.cpu());
+            let (speed, bytes) =
+                if way == "up" { transfer(&row, server, &received, look) } else { download(&row, look) };
+            say(&format!("relay, one-sided, {way}"), speed, "Gbit/s by the clock");
+            say(&format!("relay, one-sided, {way}"), per_core(bytes, looks[1] - looks[0]), "Gbit/s per core");
+        }
+        let (before, count) = (gateway.cpu(), 8000);
+        say("connections, relay", connections(&row, count), "per second");
+        say("connections, relay", count as f64 * 1e9 / (gateway.cpu() - before) as f64, "per CPU-second");
     }
     for shape in ["split", "link"] {
         let row = Row::new();

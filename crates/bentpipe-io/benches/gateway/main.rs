@@ -7,7 +7,8 @@
 //!
 //! `uplink` is the box with the burst-loss sender; `uplink-ROW` takes another row of the table of variants, and
 //! `uplink-ROW-fixed` that row with a window of one bandwidth-delay product from the first segment on. It serves
-//! downloads: compare it with `direct` under `--direction down`.
+//! downloads: compare it with `direct` under `--direction down`. `uplink-kernel-NAME` is the same box with the kernel's
+//! sender and that congestion control.
 #![allow(dead_code)] // What the tests use and this does not.
 
 #[path = "../../tests/gateway/hosts.rs"]
@@ -28,7 +29,7 @@ use std::time::{Duration, Instant};
 
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units;
-use bentpipe_io::gateway::ClientAddress;
+use bentpipe_io::gateway::{ClientAddress, RelayConfig};
 use world::{Path, SERVER, World, run};
 
 struct Options {
@@ -206,7 +207,10 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
         run(host, "sysctl -qw net.ipv4.tcp_no_metrics_save=1");
     }
     let (split, link) = ((mode == "split").then(|| world.split()), (mode == "link").then(|| world.link()));
-    let uplink = mode.strip_prefix("uplink").map(|row| {
+    let relay = mode
+        .strip_prefix("uplink-kernel-")
+        .map(|congestion| world.relay(RelayConfig { congestion: congestion.to_owned(), ..world.relay_config() }));
+    let uplink = mode.strip_prefix("uplink").filter(|_| relay.is_none()).map(|row| {
         let row = row.strip_prefix('-').unwrap_or("burst");
         let mut config = world.uplink_config(row.strip_suffix("-fixed").unwrap_or(row));
         if row.ends_with("-fixed") {
@@ -221,7 +225,7 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
     };
     let (object_100k, object_1m) = (objects(100_000), objects(1_000_000));
     let (mbits, offered, ping) = bulk(&world, options);
-    drop((split, link, uplink));
+    drop((split, link, relay, uplink));
     Sample { mbits, offered, ping, object_100k, object_1m }
 }
 

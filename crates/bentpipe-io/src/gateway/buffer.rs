@@ -10,6 +10,12 @@ pub(super) struct Buffer {
 /// What an empty buffer may keep for the next bytes.
 const KEPT: usize = 0;
 
+impl From<Vec<u8>> for Buffer {
+    fn from(bytes: Vec<u8>) -> Buffer {
+        Buffer { bytes, start: 0 }
+    }
+}
+
 impl Buffer {
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.start

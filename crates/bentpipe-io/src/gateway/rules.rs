@@ -41,6 +41,16 @@ pub enum Rules {
         /// Destination ports; none: all.
         ports: Vec<u16>,
     },
+    /// New TCP connections of clients behind these interfaces, for other hosts: to a listener, whose connections are the
+    /// kernel's on both sides.
+    Relay {
+        /// The interfaces towards the clients.
+        satellite: Vec<String>,
+        /// Where the gateway listens.
+        port: u16,
+        /// Destination ports; none: all.
+        ports: Vec<u16>,
+    },
     /// The TUN device: TCP's segments must fit it, since not every path tells its hosts what does.
     Link {
         /// The device.
@@ -51,6 +61,33 @@ pub enum Rules {
 /// What a rule says of destination ports.
 fn destinations(ports: &[u16]) -> String {
     if ports.is_empty() { String::new() } else { format!(" tcp dport {}", set(ports.iter().map(u16::to_string))) }
+}
+
+/// Connection tracking would see two connections of one name, a client's and ours to its server.
+const UNTRACKED: &str = "\tchain prerouting {\n\t\ttype filter hook prerouting priority raw; policy accept;\n";
+
+/// The end of that chain, and the one for what we send.
+fn sent_untracked() -> String {
+    format!(
+        "\t}}\n\tchain output {{\n\t\ttype filter hook output priority raw; policy accept;\n\t\tmeta mark {SENT:#x} \
+         notrack\n\t}}\n"
+    )
+}
+
+/// `what` comes in by these interfaces for other hosts goes to whoever listens at `port`.
+fn handed_over(from: &[String], what: &str, ports: &[u16], port: u16, untracked: &str) -> String {
+    let (from, to) = (interfaces(from), destinations(ports));
+    let of = |(family, name)| {
+        format!(
+            "\t\tiifname {from} meta nfproto {family} {what}{to} fib daddr type != local tproxy {name} to :{port} meta \
+             mark set {MARK:#x}{untracked} accept\n"
+        )
+    };
+    [("ipv4", "ip"), ("ipv6", "ip6")].map(of).concat()
+}
+
+fn interfaces(names: &[String]) -> String {
+    set(names.iter().map(|name| format!("\"{name}\"")))
 }
 
 fn set(names: impl Iterator<Item = String>) -> String {
@@ -69,22 +106,13 @@ impl Rules {
                 text += &format!("\t\tmeta l4proto tcp socket transparent 1 meta mark set {MARK:#x} accept\n");
                 if !capture.is_empty() {
                     text += "\t\t# New ones, to be ended here. While nobody listens they pass.\n";
-                    let from = set(capture.iter().map(|name| format!("\"{name}\"")));
-                    let to = destinations(ports);
-                    for (family, name) in [("ipv4", "ip"), ("ipv6", "ip6")] {
-                        text += &format!(
-                            "\t\tiifname {from} meta nfproto {family} meta l4proto tcp{to} fib daddr type != local \
-                             tproxy {name} to :{port} meta mark set {MARK:#x} accept\n"
-                        );
-                    }
+                    text += &handed_over(capture, "meta l4proto tcp", ports, *port, "");
                 }
                 text += "\t}\n";
             }
             Rules::Uplink { satellite, ports, .. } => {
-                // Connection tracking would see two connections of one name, a client's and ours to its server.
-                let from = set(satellite.iter().map(|name| format!("\"{name}\"")));
-                let to = destinations(ports);
-                text += "\tchain prerouting {\n\t\ttype filter hook prerouting priority raw; policy accept;\n";
+                let (from, to) = (interfaces(satellite), destinations(ports));
+                text += UNTRACKED;
                 text += "\t\t# Answers of servers to connections that are ours, in clients' names.\n";
                 text += &format!("\t\tmeta l4proto tcp socket transparent 1 meta mark set {MARK:#x} notrack accept\n");
                 text += "\t\t# What clients send: into the device. While there is none it passes.\n";
@@ -94,8 +122,16 @@ impl Rules {
                          meta mark set {INTO:#x} notrack accept\n"
                     );
                 }
-                text += "\t}\n\tchain output {\n\t\ttype filter hook output priority raw; policy accept;\n";
-                text += &format!("\t\tmeta mark {SENT:#x} notrack\n\t}}\n");
+                text += &sent_untracked();
+            }
+            Rules::Relay { satellite, port, ports } => {
+                text += UNTRACKED;
+                text += "\t\t# New ones, to be ended here. While nobody listens they pass. Before what is ours already: a name that a\n";
+                text += "\t\t# connection has just left (TIME-WAIT) may be taken again at once.\n";
+                text += &handed_over(satellite, "tcp flags & (fin | syn | rst | ack) == syn", ports, *port, " notrack");
+                text += "\t\t# Connections that are ours already, in whoever's name; older ones pass.\n";
+                text += &format!("\t\tmeta l4proto tcp socket transparent 1 meta mark set {MARK:#x} notrack accept\n");
+                text += &sent_untracked();
             }
             Rules::Link { device } => {
                 text += "\tchain forward {\n\t\ttype filter hook forward priority mangle; policy accept;\n";
@@ -115,7 +151,7 @@ impl Rules {
 
     fn ip(&self, verb: &str) -> Vec<Vec<String>> {
         let marks: &[(u32, u32, u32)] = match self {
-            Rules::Split { .. } => &[(PREFERENCE, MARK, ROUTES)],
+            Rules::Split { .. } | Rules::Relay { .. } => &[(PREFERENCE, MARK, ROUTES)],
             Rules::Uplink { .. } => &[(PREFERENCE, MARK, ROUTES), (INTO_PREFERENCE, INTO, INTO_ROUTES)],
             Rules::Link { .. } => &[],
         };
@@ -301,6 +337,32 @@ ip -6 route replace default dev bentpipe0 table 180
 sysctl -w net.ipv4.conf.bentpipe0.rp_filter=2
 ";
         assert_eq!(uplink.script(), expected);
+        let relay = Rules::Relay { satellite: vec!["sat0".into()], port: 4000, ports: Vec::new() };
+        let expected = "nft -f - <<'END'
+add table inet bentpipe
+delete table inet bentpipe
+table inet bentpipe {
+\tchain prerouting {
+\t\ttype filter hook prerouting priority raw; policy accept;
+\t\t# New ones, to be ended here. While nobody listens they pass. Before what is ours already: a name that a
+\t\t# connection has just left (TIME-WAIT) may be taken again at once.
+\t\tiifname { \"sat0\" } meta nfproto ipv4 tcp flags & (fin | syn | rst | ack) == syn fib daddr type != local tproxy ip to :4000 meta mark set 0xb3 notrack accept
+\t\tiifname { \"sat0\" } meta nfproto ipv6 tcp flags & (fin | syn | rst | ack) == syn fib daddr type != local tproxy ip6 to :4000 meta mark set 0xb3 notrack accept
+\t\t# Connections that are ours already, in whoever's name; older ones pass.
+\t\tmeta l4proto tcp socket transparent 1 meta mark set 0xb3 notrack accept
+\t}
+\tchain output {
+\t\ttype filter hook output priority raw; policy accept;
+\t\tmeta mark 0xb5 notrack
+\t}
+}
+END
+ip -4 rule add preference 17900 fwmark 0xb3 lookup 179
+ip -4 route add local default dev lo table 179
+ip -6 rule add preference 17900 fwmark 0xb3 lookup 179
+ip -6 route add local default dev lo table 179
+";
+        assert_eq!(relay.script(), expected);
         let link = Rules::Link { device: "bentpipe0".into() };
         assert!(link.script().contains("oifname \"bentpipe0\" tcp flags syn tcp option maxseg size set rt mtu"));
         assert_eq!(link.routes(), Vec::<Vec<String>>::new());

@@ -2,11 +2,15 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use bentpipe_engine::mux::{Message, Reason, Route, StreamId};
 use mio::net::{TcpListener, TcpStream};
 use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::SetSockOpt;
+use nix::sys::socket::sockopt::SetStruct;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 /// In whose name a box connects.
@@ -22,9 +26,9 @@ pub enum ClientAddress {
 pub(super) const READ: usize = 128 << 10;
 /// Bytes of a connection that may wait for the link; above half of the budget in all, less.
 pub(super) const MOST_UNSENT: usize = 128 << 10;
-const LEAST_UNSENT: usize = 4 << 10;
-/// Connections that wait to be accepted: the kernel's own limit (net.core.somaxconn) is the same.
-const BACKLOG: i32 = 4096;
+pub(super) const LEAST_UNSENT: usize = 4 << 10;
+/// Connections that wait to be accepted: as many as net.core.somaxconn lets.
+const BACKLOG: i32 = 1 << 16;
 
 /// Bytes of a connection that may wait when all have so many.
 pub(super) fn most_unsent(all: u64, budget: u64) -> usize {
@@ -42,6 +46,21 @@ pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     socket.bind(&at.into())?;
     socket.listen(BACKLOG)?;
     Ok(TcpListener::from_std(socket.into()))
+}
+
+/// No other crate has this one.
+#[derive(Clone, Copy, Debug)]
+struct MaxPacingRate;
+
+nix::setsockopt_impl!(MaxPacingRate, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64, SetStruct<'_, u64>);
+
+/// How a listener's connections send: by this congestion control, no faster than `pacing` bytes of payload per second,
+/// in packets of this mark.
+pub(super) fn send_by(listener: &TcpListener, congestion: &str, pacing: u64, mark: u32) -> io::Result<()> {
+    let socket = SockRef::from(listener);
+    socket.set_tcp_congestion(congestion.as_bytes())?;
+    socket.set_mark(mark)?;
+    Ok(MaxPacingRate.set(listener, &pacing)?)
 }
 
 fn transparent(socket: &Socket, at: SocketAddr) -> io::Result<()> {
@@ -90,7 +109,7 @@ fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: Option<Opt
 
 /// Settings of every connection: small writes go at once, a user that is gone without a word is found out, and if the
 /// gateway dies the kernel ends the connection with a reset: an end that says "that was all" would be a lie.
-pub(super) fn tune(socket: &TcpStream) {
+pub(super) fn tune(socket: &impl AsFd) {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(120)).with_interval(Duration::from_secs(30));
     let socket = SockRef::from(socket);
     // A connection without them still works.

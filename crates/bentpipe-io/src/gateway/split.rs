@@ -12,7 +12,6 @@
 //! do, what a user does not take by the multiplexer's window and budget.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 
@@ -21,15 +20,14 @@ use bentpipe_engine::probe::Who;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::mux as wire;
 use bentpipe_engine::{Context, Machine, NoProbe, Step};
+use mio::Token;
 use mio::event::Event as Ready;
-use mio::net::TcpListener;
-use mio::{Interest, Token};
+use mio::net::TcpStream;
 use nix::errno::Errno;
-use nix::sys::resource::{Resource, getrlimit};
 
 use super::conn::{Conn, Outcome};
+use super::listeners::{self, ACCEPTS, Accepted, Listeners};
 use super::readings::{Readings, Waiting};
-use super::run::FIRST_TOKEN;
 use super::shape::{Shape, Turn};
 use super::sockets::{self, ClientAddress};
 use crate::tunnel::Event;
@@ -88,12 +86,6 @@ pub struct SplitStats {
 /// Messages that wait in the carrier: enough to keep the line busy until the loop looks again, and so few that a quiet
 /// stream's message waits for no more.
 const ROOM: usize = 8;
-/// Connections accepted before others have their turn.
-const ACCEPTS: usize = 64;
-
-/// Descriptors that connections leave to others: sockets, epoll, timers, and whoever asks how it is. The loop itself has
-/// some ten, scrapers eight.
-const KEPT: usize = 32;
 
 /// Besides some round trips, how long a gateway that drains waits for word that its last bytes have come.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -102,9 +94,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct SplitShape {
     config: SplitConfig,
-    listeners: Vec<TcpListener>,
-    /// Listeners may have more.
-    may_accept: Vec<bool>,
+    listeners: Listeners,
     mux: Option<Mux>,
     conns: BTreeMap<StreamId, Conn>,
     /// Connections for whose hosts something has come in this turn.
@@ -118,8 +108,6 @@ pub struct SplitShape {
     listens_otherwise: bool,
     /// Connections for which there are descriptors.
     most_conns: usize,
-    /// A descriptor to be given up when there are none left, so that a connection can be taken and refused.
-    reserve: Option<File>,
     scratch: Box<[u8]>,
     packet: Box<[u8]>,
     stats: SplitStats,
@@ -130,9 +118,8 @@ impl SplitShape {
     /// The shape without connections.
     pub fn new(config: SplitConfig) -> Self {
         SplitShape {
+            listeners: Listeners::new(config.listen.clone()),
             config,
-            listeners: Vec::new(),
-            may_accept: Vec::new(),
             mux: None,
             conns: BTreeMap::new(),
             brought: Vec::new(),
@@ -141,7 +128,6 @@ impl SplitShape {
             done_at: None,
             listens_otherwise: false,
             most_conns: 0,
-            reserve: None,
             scratch: vec![0; sockets::READ].into(),
             packet: vec![0; 1 << 16].into(),
             stats: SplitStats::default(),
@@ -186,64 +172,21 @@ impl SplitShape {
 
     /// Opens or closes the listeners as the moment demands.
     fn listen(&mut self, turn: &Turn<'_>) -> io::Result<()> {
-        let wanted = !self.draining && (turn.carrier.is_up() || self.config.fallback == Fallback::Refuse);
-        if wanted && self.listeners.is_empty() {
-            for (n, &at) in self.config.listen.iter().enumerate() {
-                let mut listener = sockets::listen(at)?;
-                turn.registry.register(&mut listener, Token(FIRST_TOKEN + n), Interest::READABLE)?;
-                self.listeners.push(listener);
-                self.may_accept.push(true);
-            }
-        } else if !wanted {
-            self.listeners.clear();
-            self.may_accept.clear();
+        if !self.draining && (turn.carrier.is_up() || self.config.fallback == Fallback::Refuse) {
+            return self.listeners.open(turn.registry, sockets::listen);
         }
+        self.listeners.close();
         Ok(())
     }
 
     fn token(&self, stream: StreamId) -> Token {
-        Token(FIRST_TOKEN + self.config.listen.len() + stream.0 as usize)
+        Token(self.listeners.next_token() + stream.0 as usize)
     }
 
-    /// Takes the connections that wait at a listener.
-    fn accept(&mut self, turn: &mut Turn<'_>, n: usize) -> io::Result<()> {
-        for _ in 0..ACCEPTS {
-            let Some(listener) = self.listeners.get(n) else { return Ok(()) };
-            match listener.accept() {
-                Ok((socket, source)) => self.take_in(turn, socket, source),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.may_accept[n] = false;
-                    return Ok(());
-                }
-                Err(error) if sockets::is_exhausted(&error) => {
-                    self.refuse_one(n);
-                    return Ok(());
-                }
-                // Of one connection, which is gone before it was taken.
-                Err(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// No descriptors are left: takes one connection with the one in reserve, and refuses it.
-    fn refuse_one(&mut self, n: usize) {
-        drop(self.reserve.take());
-        if let Ok((socket, _)) = self.listeners[n].accept() {
-            sockets::reset(socket);
-            self.stats.refused += 1;
-        }
-        self.reserve = File::open("/dev/null").ok();
-    }
-
-    fn take_in(&mut self, turn: &mut Turn<'_>, socket: mio::net::TcpStream, source: SocketAddr) {
-        let destination = socket.local_addr().ok().filter(|&at| !self.is_own(at));
+    fn take_in(&mut self, turn: &mut Turn<'_>, socket: TcpStream, route: Option<Route>) {
         let has_room = self.conns.len() < self.most_conns;
-        let stream = destination.filter(|_| has_room && turn.carrier.is_up()).and_then(|destination| {
-            let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
-            self.mux.as_mut()?.open(Route { source: canonical(source), destination: canonical(destination) })
-        });
-        let Some(stream) = stream else {
+        let route = route.filter(|_| has_room && turn.carrier.is_up());
+        let Some(stream) = route.and_then(|route| self.mux.as_mut()?.open(route)) else {
             sockets::reset(socket);
             self.stats.refused += 1;
             return;
@@ -256,12 +199,6 @@ impl SplitShape {
         }
         self.conns.insert(stream, conn);
         self.serve(turn, stream);
-    }
-
-    /// Whether a destination is the listener itself: somebody speaks to the gateway, not through it.
-    fn is_own(&self, at: SocketAddr) -> bool {
-        let port = self.config.listen.iter().any(|listen| listen.port() == at.port());
-        port && std::net::UdpSocket::bind((at.ip(), 0)).is_ok()
     }
 
     fn refuse(&mut self, turn: &Turn<'_>, stream: StreamId, conn: Conn, reason: Reason) {
@@ -391,18 +328,13 @@ impl Shape for SplitShape {
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
-        self.reserve = Some(File::open("/dev/null")?);
-        let descriptors = getrlimit(Resource::RLIMIT_NOFILE)?.0;
-        self.most_conns = usize::try_from(descriptors).unwrap_or(usize::MAX).saturating_sub(KEPT).max(1);
+        self.most_conns = listeners::most_conns(1)?;
         self.listen(turn)
     }
 
     fn ready(&mut self, turn: &mut Turn<'_>, token: Token, ready: &Ready) -> io::Result<()> {
-        let n = token.0 - FIRST_TOKEN;
-        if let Some(may_accept) = self.may_accept.get_mut(n) {
-            *may_accept = true;
-        } else if let Some(number) = n.checked_sub(self.config.listen.len()) {
-            let stream = StreamId(number as u64);
+        if !self.listeners.note(token) {
+            let stream = StreamId((token.0 - self.listeners.next_token()) as u64);
             if let Some(conn) = self.conns.get_mut(&stream) {
                 conn.note(ready);
                 self.serve(turn, stream);
@@ -442,9 +374,14 @@ impl Shape for SplitShape {
         if std::mem::take(&mut self.listens_otherwise) {
             self.listen(turn)?;
         }
-        for n in 0..self.listeners.len() {
-            if self.may_accept[n] {
-                self.accept(turn, n)?;
+        for _ in 0..ACCEPTS {
+            match self.listeners.accept() {
+                Some(Accepted::Taken(socket, route)) => self.take_in(turn, socket, route),
+                Some(Accepted::Refused) => {
+                    self.stats.refused += 1;
+                    break;
+                }
+                None => break,
             }
         }
         self.serve_brought(turn);
@@ -471,7 +408,7 @@ impl Shape for SplitShape {
                 }
             }
         }
-        Ok(self.may_accept.contains(&true))
+        Ok(self.listeners.may_accept())
     }
 
     fn drain(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -90,6 +91,15 @@ pub(crate) fn take(stream: &mut TcpStream) -> (usize, Hash) {
     }
 }
 
+/// Sends `bytes` after one byte of request, and ends; answers from where it was asked.
+pub(crate) fn answer(bytes: Vec<u8>) -> impl Fn(TcpStream, SocketAddr) -> SocketAddr + Send + Clone + 'static {
+    move |mut stream, from| {
+        stream.read_exact(&mut [0]).expect("a request");
+        stream.write_all(&bytes).expect("the client listens");
+        from
+    }
+}
+
 /// Takes everything, then answers with it: half-close has to work for that.
 pub(crate) fn echo_after_end(mut stream: TcpStream, _: SocketAddr) {
     let mut bytes = Vec::new();
@@ -121,4 +131,135 @@ pub(crate) fn many_at_once(client: &Namespace, server: &Namespace, ip: &str, cou
         .collect();
     threads.into_iter().for_each(|thread| thread.join().expect("whole"));
     server.join().expect("the server ends");
+}
+
+/// Ends right behind the last byte, in both directions, for each size.
+pub(crate) fn pushed_then_closed(client: &Namespace, server: &Namespace, ip: &str, sizes: &[usize]) {
+    let mut expected: Vec<_> = sizes.iter().map(|&size| (size, hash(&data(size, size as u64)))).collect();
+    let (at, taker) = serve(server, ip, sizes.len(), |mut stream, _| take(&mut stream));
+    for &size in sizes {
+        let mut stream = connect(client, at);
+        stream.write_all(&data(size, size as u64)).expect("the gateway takes it");
+        // Dropped: closed with all of it on its way.
+    }
+    let mut got = taker.join().expect("the server ends");
+    got.sort_unstable();
+    expected.sort_unstable();
+    assert!(got == expected, "{:?}", got.iter().zip(&expected).find(|(got, expected)| got != expected));
+    for (size, hash) in expected {
+        let (at, giver) = serve(server, ip, 1, move |mut stream, _| {
+            stream.write_all(&data(size, size as u64)).expect("the gateway takes it");
+        });
+        assert_eq!(take(&mut connect(client, at)), (size, hash));
+        giver.join().expect("the server ends");
+    }
+}
+
+/// A reset on one side is one on the other, whichever it is.
+pub(crate) fn resets_go_through(client: &Namespace, server: &Namespace, ip: &str) {
+    let abort = |stream: TcpStream| {
+        socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a setting");
+    };
+    let (at, listening) = serve(server, ip, 1, |mut stream, _| {
+        stream.write_all(b"hello").expect("it is open");
+        stream.read(&mut [0; 10]).expect_err("the client resets").kind()
+    });
+    let mut stream = connect(client, at);
+    stream.read_exact(&mut [0; 5]).expect("the server greets");
+    abort(stream);
+    assert_eq!(listening.join().expect("the server ends"), [ErrorKind::ConnectionReset]);
+    let (at, aborting) = serve(server, ip, 1, move |mut stream, _| {
+        stream.read_exact(&mut [0; 5]).expect("the client greets");
+        abort(stream);
+    });
+    let mut stream = connect(client, at);
+    stream.write_all(b"hello").expect("it is open");
+    let error = stream.read(&mut [0; 10]).expect_err("the server resets");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    aborting.join().expect("the server ends");
+}
+
+/// One who does not take what it asked for holds up its server, and nobody else; answers what its server could write.
+pub(crate) fn slow_beside_quick(client: &Namespace, server: &Namespace, ip: &str) -> usize {
+    let (at, pushing) = serve(server, ip, 1, |mut stream: TcpStream, _| {
+        stream.set_write_timeout(Some(Duration::from_millis(500))).expect("not zero");
+        let mut count = 0;
+        while let Ok(wrote) = stream.write(&[7; 1 << 16]) {
+            count += wrote;
+        }
+        count
+    });
+    let slow = connect(client, at);
+    let bytes = data(2_000_003, 1);
+    let expected = (bytes.len(), hash(&bytes));
+    let (other, quick) = serve(server, ip, 1, answer(bytes));
+    let mut stream = connect(client, other);
+    stream.write_all(&[1]).expect("it is open");
+    assert_eq!(take(&mut stream), expected);
+    quick.join().expect("the server ends");
+    let held = pushing.join().expect("the server ends")[0];
+    drop(slow);
+    held
+}
+
+/// Sends a byte and takes one.
+pub(crate) fn talk(stream: &mut TcpStream, byte: u8) -> Result<u8, ErrorKind> {
+    let mut got = [0];
+    stream.write_all(&[byte]).and_then(|()| stream.read_exact(&mut got)).map_err(|error| error.kind())?;
+    Ok(got[0])
+}
+
+/// Answers each byte with itself; how many there were.
+pub(crate) fn echo_bytes(mut stream: TcpStream, _: SocketAddr) -> usize {
+    let mut byte = [0];
+    let mut count = 0;
+    while let Ok(1) = stream.read(&mut byte) {
+        count += 1;
+        if stream.write_all(&byte).is_err() {
+            break;
+        }
+    }
+    count
+}
+
+/// What was counted, when `check` is content with it.
+pub(crate) fn until<S: Copy + std::fmt::Debug>(seen: &Mutex<S>, check: impl Fn(&S) -> bool) -> S {
+    for _ in 0..400 {
+        let stats = *seen.lock().expect("nobody panics");
+        if check(&stats) {
+            return stats;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{seen:?}");
+}
+
+/// A connection that is older than a gateway on one box goes through it untouched; when the gateway is gone, new ones pass
+/// directly, although its rules are still there.
+pub(crate) fn comes_and_goes<G, S: Copy + std::fmt::Debug>(
+    [client, server]: [&Namespace; 2],
+    ip: &str,
+    begin: impl FnOnce() -> (G, Arc<Mutex<S>>),
+    has_counted: fn(&S) -> bool,
+    end: impl FnOnce(&mut G),
+) {
+    let (at, echoing) = serve(server, ip, 3, echo_bytes);
+    let mut old = connect(client, at);
+    assert_eq!(talk(&mut old, 1), Ok(1));
+    let (mut running, seen) = begin();
+    assert_eq!(talk(&mut old, 2), Ok(2));
+    let mut through = connect(client, at);
+    assert_eq!(talk(&mut through, 3), Ok(3));
+    until(&seen, has_counted);
+    end(&mut running);
+    let mut late = connect(client, at);
+    assert_eq!(talk(&mut late, 4), Ok(4));
+    assert_eq!(talk(&mut old, 5), Ok(5));
+    // Those that went through it are told.
+    assert_eq!(through.read(&mut [0]).map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
+    drop((old, late));
+    let mut counts = echoing.join().expect("the server ends");
+    counts.sort_unstable();
+    assert_eq!(counts, [1, 1, 3]);
+    drop(running);
 }

@@ -11,6 +11,7 @@ mod link;
 #[path = "../linux/namespace.rs"]
 #[allow(dead_code)]
 mod namespace;
+mod relay;
 mod sky;
 mod split;
 mod uplink;

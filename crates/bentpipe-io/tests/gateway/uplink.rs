@@ -3,12 +3,14 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bentpipe_engine::units;
 use bentpipe_io::gateway::{ClientAddress, UplinkConfig, UplinkStats};
 
-use crate::hosts::{connect, data, echo_after_end, hash, many_at_once, send_then_take, serve, take};
+use crate::hosts::{
+    answer, comes_and_goes, connect, data, echo_after_end, hash, many_at_once, pushed_then_closed, resets_go_through,
+    send_then_take, serve, slow_beside_quick, take, until,
+};
 use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World, run};
 
 fn lossy() -> Path {
@@ -24,27 +26,6 @@ type Uplink = (Running, Arc<Mutex<UplinkStats>>);
 
 fn uplink(world: &World) -> Uplink {
     world.uplink(world.uplink_config("burst"), ClientAddress::Keep)
-}
-
-/// What was counted, when `check` is content with it.
-fn until(seen: &Mutex<UplinkStats>, check: impl Fn(&UplinkStats) -> bool) -> UplinkStats {
-    for _ in 0..400 {
-        let stats = *seen.lock().expect("nobody panics");
-        if check(&stats) {
-            return stats;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("{seen:?}");
-}
-
-/// Sends `bytes` after one byte of request, and ends.
-fn answer(bytes: Vec<u8>) -> impl Fn(TcpStream, SocketAddr) -> SocketAddr + Send + Clone + 'static {
-    move |mut stream, from| {
-        stream.read_exact(&mut [0]).expect("a request");
-        stream.write_all(&bytes).expect("the client listens");
-        from
-    }
 }
 
 /// Each row that is meant for it, both versions; the server sees the client's own address.
@@ -95,23 +76,7 @@ fn push_then_close_arrives_whole() {
     let world = World::new(quick(), 3);
     let gateway = uplink(&world);
     let sizes: Vec<usize> = (0..40).map(|n| 20_000 + n * n * 100).collect();
-    let expected: Vec<_> = sizes.iter().map(|&size| (size, hash(&data(size, size as u64)))).collect();
-    let (at, server) = serve(&world.server, SERVER, sizes.len(), |mut stream, _| take(&mut stream));
-    for &size in &sizes {
-        let mut stream = connect(&world.client, at);
-        stream.write_all(&data(size, size as u64)).expect("the gateway takes it");
-        // Dropped: closed with all of it on its way.
-    }
-    let mut got = server.join().expect("the server ends");
-    got.sort_unstable();
-    assert!(got == expected, "{:?}", got.iter().zip(&expected).find(|(got, expected)| got != expected));
-    for (&size, expected) in sizes.iter().zip(&expected) {
-        let (at, server) = serve(&world.server, SERVER, 1, move |mut stream, _| {
-            stream.write_all(&data(size, size as u64)).expect("the gateway takes it");
-        });
-        assert_eq!(take(&mut connect(&world.client, at)), *expected);
-        server.join().expect("the server ends");
-    }
+    pushed_then_closed(&world.client, &world.server, SERVER, &sizes);
     until(&gateway.1, |stats| stats.total == 80 && stats.open == 0);
     drop(gateway);
 }
@@ -134,28 +99,10 @@ fn a_refused_port_is_refused() {
 
 #[test]
 fn resets_are_carried_across() {
-    let world = World::new(quick(), 5);
+    // A reset is sent once, and is not missed where it is lost.
+    let world = World::new(Path { loss: 0.0, ..quick() }, 5);
     let gateway = uplink(&world);
-    let abort = |stream: TcpStream| {
-        socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a setting");
-    };
-    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
-        stream.write_all(b"hello").expect("it is open");
-        stream.read(&mut [0; 10]).expect_err("the client resets").kind()
-    });
-    let mut stream = connect(&world.client, at);
-    stream.read_exact(&mut [0; 5]).expect("the server greets");
-    abort(stream);
-    assert_eq!(server.join().expect("the server ends"), [ErrorKind::ConnectionReset]);
-    let (at, server) = serve(&world.server, SERVER, 1, move |mut stream, _| {
-        stream.read_exact(&mut [0; 5]).expect("the client greets");
-        abort(stream);
-    });
-    let mut stream = connect(&world.client, at);
-    stream.write_all(b"hello").expect("it is open");
-    let error = stream.read(&mut [0; 10]).expect_err("the server resets");
-    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-    server.join().expect("the server ends");
+    resets_go_through(&world.client, &world.server, SERVER);
     drop(gateway);
 }
 
@@ -169,49 +116,18 @@ fn two_hundred_connections_at_once() {
     drop(gateway);
 }
 
-/// A connection that is older than the gateway goes through it untouched; when the gateway is gone, new ones pass
-/// directly, although its rules are still there.
 #[test]
 fn it_comes_and_goes_and_connections_live() {
     let world = World::new(Path { loss: 0.0, ..quick() }, 7);
-    let (at, server) = serve(&world.server, SERVER, 3, |mut stream: TcpStream, _| {
-        let mut byte = [0];
-        let mut count = 0;
-        while let Ok(1) = stream.read(&mut byte) {
-            count += 1;
-            if stream.write_all(&byte).is_err() {
-                break;
-            }
-        }
-        count
-    });
-    let talk = |stream: &mut TcpStream, byte: u8| -> Result<u8, ErrorKind> {
-        let mut got = [0];
-        stream.write_all(&[byte]).and_then(|()| stream.read_exact(&mut got)).map_err(|error| error.kind())?;
-        Ok(got[0])
-    };
     // As strict as a host can be about where source addresses come from.
     run(&world.far, "sysctl -qw net.ipv4.conf.all.rp_filter=1");
-    let mut old = connect(&world.client, at);
-    assert_eq!(talk(&mut old, 1), Ok(1));
-    let (mut running, seen) = uplink(&world);
-    assert_eq!(talk(&mut old, 2), Ok(2));
-    let mut through = connect(&world.client, at);
-    assert_eq!(talk(&mut through, 3), Ok(3));
-    let stats = until(&seen, |stats| stats.connected == 1);
-    assert!(stats.total == 1 && stats.passed > 0, "{stats:?}");
-    running.stop.now();
-    running.join();
-    let mut late = connect(&world.client, at);
-    assert_eq!(talk(&mut late, 4), Ok(4));
-    assert_eq!(talk(&mut old, 5), Ok(5));
-    // Those that went through it are told.
-    assert_eq!(through.read(&mut [0]).map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
-    drop((old, late));
-    let mut counts = server.join().expect("the server ends");
-    counts.sort_unstable();
-    assert_eq!(counts, [1, 1, 3]);
-    drop(running);
+    let end = |running: &mut Running| {
+        running.stop.now();
+        running.join();
+    };
+    let hosts = [&*world.client, &*world.server];
+    let counted = |stats: &UplinkStats| (stats.total, stats.connected) == (1, 1) && stats.passed > 0;
+    comes_and_goes(hosts, SERVER, || uplink(&world), counted, end);
 }
 
 /// The box's own address towards the server; the client is answered before the server is asked.
@@ -240,24 +156,8 @@ fn replaced_addresses_and_early_answers() {
 fn a_slow_client_holds_up_its_server_alone() {
     let world = World::new(Path { loss: 0.0, ..quick() }, 9);
     let gateway = uplink(&world);
-    let (at, server) = serve(&world.server, SERVER, 1, |mut stream: TcpStream, _| {
-        stream.set_write_timeout(Some(Duration::from_millis(500))).expect("not zero");
-        let mut count = 0;
-        while let Ok(wrote) = stream.write(&[7; 1 << 16]) {
-            count += wrote;
-        }
-        count
-    });
-    let slow = connect(&world.client, at);
-    let bytes = data(2_000_003, 1);
-    let expected = (bytes.len(), hash(&bytes));
-    let (other, quick) = serve(&world.server, SERVER, 1, answer(bytes));
-    let mut stream = connect(&world.client, other);
-    stream.write_all(&[1]).expect("it is open");
-    assert_eq!(take(&mut stream), expected);
-    quick.join().expect("the server ends");
+    let held = slow_beside_quick(&world.client, &world.server, SERVER);
     // The kernels' buffers take some 6 MB each at most, and the gateway two windows.
-    let held = server.join().expect("the server ends")[0];
     assert!(held < 30_000_000, "{held}");
-    drop((slow, gateway));
+    drop(gateway);
 }

@@ -10,8 +10,9 @@ use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Probability, Rate, Time};
 use bentpipe_io::gateway::{
-    Carrier, ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats,
-    Stop, UplinkConfig, UplinkGateway, UplinkStats, most_packet,
+    Carrier, ClientAddress, Fallback, Gateway, LinkShape, Loop, RelayConfig, RelayGateway, RelayStats, Rules,
+    Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway, UplinkStats, Work,
+    most_packet,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_io::{OffloadTun, Tun};
@@ -257,17 +258,47 @@ impl World {
 
     /// The `uplink` shape on the far box, and where its counters can be seen.
     pub(crate) fn uplink(&self, config: UplinkConfig, address: ClientAddress) -> (Running, Arc<Mutex<UplinkStats>>) {
-        let seen = Arc::new(Mutex::new(UplinkStats::default()));
+        let rules = Rules::Uplink { satellite: vec!["sat".into()], device: "bentpipe0".into(), ports: vec![] };
+        let make = move || {
+            let (gateway, lacks) = UplinkGateway::uplink("bentpipe0", config, address).expect("root may");
+            assert_eq!(lacks, Vec::<String>::new());
+            gateway
+        };
+        self.one_box(make, UplinkGateway::counted, rules)
+    }
+
+    pub(crate) fn relay_config(&self) -> RelayConfig {
+        RelayConfig {
+            listen: vec![([0, 0, 0, 0], PORT).into(), ([0; 16], PORT).into()],
+            congestion: "bbr".to_owned(),
+            rate: self.satellite().rate,
+            client_address: ClientAddress::Keep,
+            most_streams: 10_000,
+            memory: 64 << 20,
+        }
+    }
+
+    /// The same with the kernel's sender.
+    pub(crate) fn relay(&self, config: RelayConfig) -> (Running, Arc<Mutex<RelayStats>>) {
+        let rules = Rules::Relay { satellite: vec!["sat".into()], port: PORT, ports: vec![] };
+        self.one_box(move || RelayGateway::relay(config).expect("root may"), RelayGateway::counted, rules)
+    }
+
+    fn one_box<W: Work + 'static, S: Default + Send + 'static>(
+        &self,
+        make: impl FnOnce() -> Loop<W> + Send + 'static,
+        counted: fn(&Loop<W>) -> S,
+        rules: Rules,
+    ) -> (Running, Arc<Mutex<S>>) {
+        let seen = Arc::new(Mutex::new(S::default()));
         let show = seen.clone();
         let (send, receive) = std::sync::mpsc::channel();
         let thread = self.far.spawn(move || {
-            let (mut gateway, lacks) = UplinkGateway::uplink("bentpipe0", config, address).expect("root may");
-            assert_eq!(lacks, Vec::<String>::new());
+            let mut gateway = make();
             send.send(gateway.stop()).expect("somebody waits");
-            gateway.run(|gateway| *show.lock().expect("nobody panics") = gateway.counted()).expect("the system works");
+            gateway.run(|gateway| *show.lock().expect("nobody panics") = counted(gateway)).expect("the system works");
         });
         let mut running = Running { stop: receive.recv().expect("it starts"), thread: Some(thread), rules: None };
-        let rules = Rules::Uplink { satellite: vec!["sat".into()], device: "bentpipe0".into(), ports: vec![] };
         running.install(self.far.clone(), rules);
         (running, seen)
     }

@@ -79,9 +79,30 @@ pub(super) const LINK: &[Field] = &[
     field("addresses", Shape::List(&Shape::Text), "Addresses of the device, such as \"10.8.0.1/24\"."),
 ];
 
+pub(super) const SENDER: &[&str] = &["engine", "kernel"];
+/// Keys of `uplink` that only the engine's sender has a use for, and only the kernel's.
+pub(super) const ENGINES: &[&str] = &["variant", "window", "device", "mtu", "early_accept", "tcp"];
+pub(super) const KERNELS: &[&str] = &["congestion", "port"];
+
 pub(super) const UPLINK: &[Field] = &[
     field("satellite", INTERFACES, "Interfaces towards the clients: whose hosts' connections are taken."),
     field("ports", PORTS, "Destination ports that are taken; all if not given."),
+    field(
+        "sender",
+        Shape::Choice(SENDER),
+        "Whose TCP sends to the clients: \"engine\" by a row of `bentpipe variants`, or \"kernel\" by its congestion \
+         control. Engine if not given.",
+    ),
+    field(
+        "congestion",
+        Shape::Text,
+        "`sender = \"kernel\"`: one of net.ipv4.tcp_available_congestion_control; bbr if not given.",
+    ),
+    field(
+        "port",
+        Shape::Count(PORT),
+        "`sender = \"kernel\"`: where the kernel hands connections over; 4000 if not given.",
+    ),
     field("variant", Shape::Text, "Row of `bentpipe variants` that sends to the clients; burst if not given."),
     field(
         "window",

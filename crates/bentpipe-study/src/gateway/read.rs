@@ -8,11 +8,12 @@ use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use super::grammar::{
-    ADDRESS, FILE, INTERFACES, LINK, PORT, PORTS, REORDERING, SATELLITE, SPLIT, STREAMS, TUNNEL, UPLINK, WITHOUT_PEER,
+    ADDRESS, ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, PORTS, REORDERING, SATELLITE, SENDER, SPLIT, STREAMS,
+    TUNNEL, UPLINK, WITHOUT_PEER,
 };
-use super::{GatewayFile, LinkTable, SatelliteTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
+use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
 use crate::scenario::document::{self, Value};
-use crate::scenario::error::{Problems, ScenarioError};
+use crate::scenario::error::{Mistake, Problems, ScenarioError};
 use crate::scenario::reader::{Item, View};
 use crate::scenario::shape::Shape;
 use crate::scenario::variants::{self, TcpTable};
@@ -33,7 +34,9 @@ const LEAST_MEMORY: u64 = 4 << 20;
 const WINDOW: std::ops::RangeInclusive<u64> = 1460..=1 << 30;
 /// The sender of Minei and Cohen, of constant window.
 const VARIANT_DEFAULT: &str = "burst";
-/// Names of interfaces (IFNAMSIZ with its zero).
+/// Made for links with losses that are not congestion.
+const CONGESTION_DEFAULT: &str = "bbr";
+/// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
 const MOST_NAME: usize = 15;
 
 pub(super) fn load(path: &Path) -> Result<GatewayFile, ScenarioErrors> {
@@ -54,6 +57,21 @@ pub(super) fn parse(text: &str, name: &str) -> Result<GatewayFile, ScenarioError
     let beside = Path::new(name).parent().unwrap_or(Path::new(""));
     let file = file(&root, beside, &mut problems);
     problems.finish(file)
+}
+
+/// Where the key lies, or else the last table on the way to it.
+pub(super) fn mistake(text: &str, name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
+    let mut problems = Problems::default();
+    let source = problems.add_source(name, text);
+    let root = document::parse(text, source, &mut problems);
+    let mut node = &root;
+    for step in key.split('.') {
+        let Value::Table(table) = &node.value else { break };
+        let Some(entry) = table.get(step) else { break };
+        node = &entry.node;
+    }
+    problems.add(node.span, Mistake::new(key, message).expected(expected));
+    problems.finish::<()>(None).expect_err("there is one")
 }
 
 fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option<GatewayFile> {
@@ -184,7 +202,7 @@ fn shape(view: &View<'_>, satellite: Option<&SatelliteTable>, problems: &mut Pro
     match tables {
         [Some(item), ..] => split(&item, problems).map(ShapeTable::Split),
         [_, Some(item), _] => link(&item, problems).map(ShapeTable::Link),
-        [.., Some(item)] => uplink(&item, satellite, problems).map(Box::new).map(ShapeTable::Uplink),
+        [.., Some(item)] => one_box(&item, satellite, problems),
         [None, None, None] => {
             view.missing("split", problems);
             None
@@ -202,6 +220,13 @@ fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
     let Some(item) = view.get("ports") else { return Some(Vec::new()) };
     let ports = item.list(&PORTS, problems)?;
     ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect()
+}
+
+fn port(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
+    match view.get("port") {
+        Some(item) => item.count(PORT, problems).map(|port| port as u16),
+        None => Some(PORT_DEFAULT),
+    }
 }
 
 fn streams(view: &View<'_>, problems: &mut Problems) -> Option<u32> {
@@ -245,13 +270,66 @@ fn mtu(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
     u16::try_from(mtu).ok()
 }
 
-fn uplink(item: &Item<'_>, link: Option<&SatelliteTable>, problems: &mut Problems) -> Option<UplinkTable> {
+fn one_box(item: &Item<'_>, link: Option<&SatelliteTable>, problems: &mut Problems) -> Option<ShapeTable> {
     let view = item.table(UPLINK, problems)?;
-    let satellite = view.require("satellite", problems).and_then(|_| interfaces(&view, "satellite", problems));
-    let ports = ports(&view, problems);
-    let device = device(&view, problems);
-    let mtu = mtu(&view, problems);
-    let sender = uplink_tcp(&view, item, mtu, problems);
+    let sender = match view.get("sender") {
+        Some(item) => item.choice(SENDER, problems)?,
+        None => SENDER[0],
+    };
+    let (others, other) = if sender == SENDER[0] { (KERNELS, SENDER[1]) } else { (ENGINES, SENDER[0]) };
+    for item in others.iter().filter_map(|key| view.get(key)) {
+        let message = format!("`{}` is for `sender = \"{other}\"`", item.path);
+        item.refuse(problems, message, Some(format!("no such key: the sender is the {sender}'s")));
+    }
+    if sender == SENDER[0] {
+        return uplink(&view, item, link, problems).map(Box::new).map(ShapeTable::Uplink);
+    }
+    relay(&view, problems).map(ShapeTable::Relay)
+}
+
+/// The interfaces towards the clients.
+fn towards_clients(view: &View<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    let item = view.require("satellite", problems)?;
+    let satellite = interfaces(view, "satellite", problems)?;
+    if satellite.is_empty() {
+        item.refuse(problems, "no interface: nobody's connections would be taken", Some(INTERFACES.expected()));
+    }
+    Some(satellite)
+}
+
+fn relay(view: &View<'_>, problems: &mut Problems) -> Option<RelayTable> {
+    let satellite = towards_clients(view, problems);
+    let ports = ports(view, problems);
+    let port = port(view, problems);
+    let congestion = match view.get("congestion") {
+        Some(item) => plain_name(&item, MOST_NAME, problems).map(str::to_owned),
+        None => Some(CONGESTION_DEFAULT.to_owned()),
+    };
+    let keep_client_address = keeps_address(view, problems);
+    let most_streams = streams(view, problems);
+    let memory = memory(view, problems);
+    Some(RelayTable {
+        satellite: satellite?,
+        ports: ports?,
+        port: port?,
+        congestion: congestion?,
+        keep_client_address: keep_client_address?,
+        most_streams: most_streams?,
+        memory: memory?,
+    })
+}
+
+fn uplink(
+    view: &View<'_>,
+    item: &Item<'_>,
+    link: Option<&SatelliteTable>,
+    problems: &mut Problems,
+) -> Option<UplinkTable> {
+    let satellite = towards_clients(view, problems);
+    let ports = ports(view, problems);
+    let device = device(view, problems);
+    let mtu = mtu(view, problems);
+    let sender = uplink_tcp(view, item, mtu, problems);
     let given = match view.get("window") {
         Some(item) => {
             let window = item.size(problems)?;
@@ -267,19 +345,15 @@ fn uplink(item: &Item<'_>, link: Option<&SatelliteTable>, problems: &mut Problem
         Some(item) => item.flag(problems),
         None => Some(false),
     };
-    let keep_client_address = keeps_address(&view, problems);
-    let most_streams = streams(&view, problems);
-    let memory = memory(&view, problems);
+    let keep_client_address = keeps_address(view, problems);
+    let most_streams = streams(view, problems);
+    let memory = memory(view, problems);
     let (satellite, device) = (satellite?, device?);
-    if let Some(item) = view.get("satellite") {
-        if satellite.is_empty() {
-            item.refuse(problems, "no interface: nobody's connections would be taken", Some(INTERFACES.expected()));
-        }
-        if satellite.contains(&device) {
-            let message =
-                format!("`{device}` is the gateway's own device: what comes out of it would go into it again");
-            item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
-        }
+    if let Some(item) = view.get("satellite")
+        && satellite.contains(&device)
+    {
+        let message = format!("`{device}` is the gateway's own device: what comes out of it would go into it again");
+        item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
     }
     let (variant, tcp, has_window) = sender?;
     if let (true, Some(_), Some(item)) = (has_window, given, view.get("window")) {
@@ -341,10 +415,7 @@ fn split(item: &Item<'_>, problems: &mut Problems) -> Option<SplitTable> {
     let view = item.table(SPLIT, problems)?;
     let capture = interfaces(&view, "capture", problems)?;
     let ports = ports(&view, problems);
-    let port = match view.get("port") {
-        Some(item) => item.count(PORT, problems)? as u16,
-        None => PORT_DEFAULT,
-    };
+    let port = port(&view, problems)?;
     let most_streams = streams(&view, problems)?;
     let keep_client_address = keeps_address(&view, problems)?;
     let without_peer = match view.get("without_peer") {

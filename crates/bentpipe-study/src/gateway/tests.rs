@@ -153,3 +153,64 @@ fn mistakes_of_an_uplink() {
     let found = errors(&UPLINK.replace("[uplink]\nsatellite = [\"sat0\"]", "[link]\naddresses = []"));
     assert_eq!(found[0].2, "the scenario needs `tunnel`");
 }
+
+fn relay(text: &str) -> RelayTable {
+    let file = GatewayFile::parse(text, "gateway.toml").expect("it is right");
+    let ShapeTable::Relay(table) = file.shape else { panic!("{file:?}") };
+    table
+}
+
+#[test]
+fn an_uplink_with_the_kernels_sender() {
+    let text = format!("{UPLINK}sender = \"kernel\"\n");
+    let table = relay(&text);
+    assert_eq!((&table.congestion[..], table.port, table.most_streams), ("bbr", 4000, 16_384));
+    assert!(table.keep_client_address && table.ports.is_empty() && table.satellite == ["sat0"]);
+    let table = relay(&format!("{text}congestion = \"cubic\"\nport = 4001\nclient_address = \"replace\"\n"));
+    assert_eq!((&table.congestion[..], table.port, table.keep_client_address), ("cubic", 4001, false));
+    assert_eq!(uplink(&format!("{UPLINK}sender = \"engine\"\n")), uplink(UPLINK));
+}
+
+#[test]
+fn each_sender_has_its_keys() {
+    let kernel = format!("{UPLINK}sender = \"kernel\"\n");
+    for key in [
+        "variant = \"sack\"",
+        "window = \"1 MB\"",
+        "device = \"tun0\"",
+        "mtu = \"1400 B\"",
+        "early_accept = true",
+        "tcp.fixed_window = 9",
+    ] {
+        let found = errors(&format!("{kernel}{key}\n"));
+        let (line, path, message, _) = &found[0];
+        let name = key.split([' ', '.']).next().expect("a key");
+        assert_eq!((found.len(), *line, path), (1, 11, &format!("uplink.{name}")), "{found:?}");
+        assert_eq!(message, &format!("`uplink.{name}` is for `sender = \"engine\"`"));
+    }
+    for key in ["congestion = \"bbr\"", "port = 4000"] {
+        let found = errors(&format!("{UPLINK}{key}\n"));
+        assert!(found.len() == 1 && found[0].2.contains("is for `sender = \"kernel\"`"), "{found:?}");
+    }
+    for (text, expected) in [
+        ("sender = \"kernal\"", "cannot be \"kernal\""),
+        ("sender = \"kernel\"\ncongestion = \"b b\"", "cannot be a name here"),
+        ("sender = \"kernel\"\nport = 0", "it must be at least 1"),
+    ] {
+        let found = errors(&format!("{UPLINK}{text}\n"));
+        assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
+    }
+}
+
+/// What is found out later has the place that it would have had.
+#[test]
+fn a_mistake_that_the_machine_finds() {
+    let text = format!("{UPLINK}sender = \"kernel\"\ncongestion = \"bbq\"\n");
+    let place = |text: &str| {
+        let found = GatewayFile::mistake(text, "gateway.toml", "uplink.congestion", "no".into(), "yes".into());
+        (found.0[0].source.clone(), found.0[0].line, found.0[0].key.clone())
+    };
+    let at = |line| ("gateway.toml".to_owned(), line, "uplink.congestion".to_owned());
+    assert_eq!(place(&text), at(11));
+    assert_eq!(place(UPLINK), at(8), "its table");
+}

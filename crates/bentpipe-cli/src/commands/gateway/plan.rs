@@ -1,14 +1,16 @@
 //! From the file's tables to the gateway's parts.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use bentpipe_engine::units::Bytes;
 use bentpipe_io::OffloadTun;
 use bentpipe_io::gateway::{
-    ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway,
+    ClientAddress, Fallback, Gateway, LinkShape, RelayConfig, RelayGateway, Rules, Satellite, SplitConfig, SplitShape,
+    UplinkConfig, UplinkGateway, congestion_controls, has_congestion,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
-use bentpipe_study::gateway::{GatewayFile, LinkTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
+use bentpipe_study::gateway::{GatewayFile, LinkTable, RelayTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
 
 use crate::failure::Failure;
 
@@ -53,7 +55,15 @@ pub(super) fn rules(file: &GatewayFile) -> Rules {
             device: table.device.clone(),
             ports: table.ports.clone(),
         },
+        ShapeTable::Relay(table) => {
+            Rules::Relay { satellite: table.satellite.clone(), port: table.port, ports: table.ports.clone() }
+        }
     }
+}
+
+/// Where TPROXY hands connections of both versions to.
+fn everywhere(port: u16) -> Vec<SocketAddr> {
+    vec![([0; 4], port).into(), ([0; 16], port).into()]
 }
 
 fn client_address(keep: bool) -> ClientAddress {
@@ -62,9 +72,8 @@ fn client_address(keep: bool) -> ClientAddress {
 
 fn split_config(file: &GatewayFile, table: &SplitTable) -> SplitConfig {
     let satellite = satellite(file);
-    let everywhere = [SocketAddr::from(([0; 4], table.port)), SocketAddr::from(([0; 16], table.port))];
     SplitConfig {
-        listen: if table.capture.is_empty() { Vec::new() } else { everywhere.into() },
+        listen: if table.capture.is_empty() { Vec::new() } else { everywhere(table.port) },
         client_address: client_address(table.keep_client_address),
         fallback: if table.direct_without_peer { Fallback::Direct } else { Fallback::Refuse },
         window: satellite.window(),
@@ -91,6 +100,7 @@ pub(super) fn reload_link(_: &mut Gateway<LinkShape>, _: &GatewayFile) -> &'stat
 }
 
 const NOTHING: &str = "nothing of this shape changes while it runs";
+const ONLY_ADDRESS: &str = "client_address holds as it stands now";
 
 /// Whether something has changed that waits for the next start.
 pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
@@ -99,6 +109,7 @@ pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
         match &mut file.shape {
             ShapeTable::Split(table) => (table.keep_client_address, table.direct_without_peer) = (true, true),
             ShapeTable::Uplink(table) => table.keep_client_address = true,
+            ShapeTable::Relay(table) => table.keep_client_address = true,
             ShapeTable::Link(_) => {}
         }
         file
@@ -133,7 +144,41 @@ pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGa
 pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> &'static str {
     let ShapeTable::Uplink(table) = &file.shape else { return NOTHING };
     gateway.set_client_address(client_address(table.keep_client_address));
-    "client_address holds as it stands now"
+    ONLY_ADDRESS
+}
+
+/// What this machine's kernel lacks for what the file asks of it.
+pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
+    let ShapeTable::Relay(table) = &file.shape else { return Ok(()) };
+    let name = &table.congestion;
+    if has_congestion(name).map_err(|error| Failure::broken(format!("congestion control {name}: {error}")))? {
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(path).map_err(Failure::broken)?;
+    let message = format!("this kernel has no congestion control `{name}`");
+    let expected = format!("one of {}; `bentpipe doctor` knows more", congestion_controls().join(", "));
+    let path = path.display().to_string();
+    Err(Failure::Scenario(GatewayFile::mistake(&text, &path, "uplink.congestion", message, expected)))
+}
+
+/// The gateway with its listeners.
+pub(super) fn relay(file: &GatewayFile, table: &RelayTable) -> Result<RelayGateway, Failure> {
+    let made = RelayGateway::relay(RelayConfig {
+        listen: everywhere(table.port),
+        congestion: table.congestion.clone(),
+        rate: file.satellite.rate,
+        client_address: client_address(table.keep_client_address),
+        most_streams: table.most_streams,
+        memory: table.memory.get(),
+    });
+    made.map_err(|error| Failure::broken(format!("the gateway cannot listen at port {}: {error}", table.port)))
+}
+
+/// As [`reload_split`].
+pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> &'static str {
+    let ShapeTable::Relay(table) = &file.shape else { return NOTHING };
+    gateway.set_client_address(client_address(table.keep_client_address));
+    ONLY_ADDRESS
 }
 
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::gateway::Gateway;
+use crate::gateway::relay::RelayStats;
 use crate::gateway::uplink::UplinkStats;
 use crate::gateway::{Carrier, ClientAddress, Fallback, Satellite, SplitConfig, SplitShape};
 use crate::tunnel::{PrivateKey, TunnelConfig};
@@ -161,6 +162,25 @@ fn channels_have_labels() {
         .map(|((_, labels), &value)| (labels["channel"].as_str(), value))
         .collect();
     assert_eq!(resent, [("0", 1.0), ("1", 20.0), ("2", 300.0)]);
+}
+
+/// The kernel's sender says what it has in common with the engine's in the same words.
+#[test]
+fn both_senders_have_the_same_names_for_the_same_things() {
+    let rate = Rate::from_bits_per_second(8_000_000).expect("not zero");
+    let [mut engine, mut kernel] = [(); 2].map(|()| Readings::new("hub", "uplink"));
+    engine.add_uplink(rate, &UplinkStats { open: 3, total: 5, ..UplinkStats::default() }, 0, 2);
+    let counted = RelayStats { open: 3, total: 5, other_port: 2, to_clients: 7, ..RelayStats::default() };
+    kernel.add_relay(rate, 9, &counted);
+    let samples = strictly(&kernel.exposition());
+    let value = |name: &str| samples.iter().find(|((metric, _), _)| metric == name).map(|(_, value)| *value);
+    assert_eq!(value("bentpipe_gateway_streams_sent_bytes_total"), Some(7.0));
+    let own = ["bytes_sent", "bytes_received", "held_bytes", "memory_bytes"];
+    let mut keys = BTreeSet::new();
+    for reading in kernel.list() {
+        assert!(keys.insert((reading.table, reading.key)), "{reading:?}");
+        assert!(own.contains(&reading.key) || engine.list().contains(reading), "{reading:?}");
+    }
 }
 
 /// The readings of one box: none stands twice, none says what another shape's does in other words.

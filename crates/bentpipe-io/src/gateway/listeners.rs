@@ -1,0 +1,141 @@
+//! Where connections come in: the listeners that TPROXY hands them to, and what becomes of one for which there is no
+//! descriptor.
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+
+use bentpipe_engine::mux::Route;
+use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
+use nix::sys::resource::{Resource, getrlimit};
+
+use super::run::FIRST_TOKEN;
+use super::sockets;
+
+/// Connections accepted before others have their turn.
+pub(super) const ACCEPTS: usize = 64;
+
+/// Descriptors that connections leave to others: sockets, epoll, timers, and whoever asks how it is. The loop itself has
+/// some ten, scrapers eight.
+const KEPT: usize = 32;
+
+/// A connection that came in.
+#[derive(Debug)]
+pub(super) enum Accepted {
+    /// Between whom; not, where a client spoke to the gateway and not through it.
+    Taken(TcpStream, Option<Route>),
+    /// There was no descriptor for it.
+    Refused,
+}
+
+/// The listeners, under the loop's first tokens.
+#[derive(Debug)]
+pub(super) struct Listeners {
+    at: Vec<SocketAddr>,
+    open: Vec<TcpListener>,
+    /// Those of them that may have more.
+    may_accept: Vec<bool>,
+    /// Whose turn it was last.
+    last: usize,
+    /// A descriptor to be given up when there are none left, so that a connection can be taken and refused.
+    reserve: Option<File>,
+}
+
+impl Listeners {
+    /// None of them is open yet.
+    pub(super) fn new(at: Vec<SocketAddr>) -> Self {
+        Listeners { at, open: Vec::new(), may_accept: Vec::new(), last: 0, reserve: None }
+    }
+
+    /// The first token that is none of theirs.
+    pub(super) fn next_token(&self) -> usize {
+        FIRST_TOKEN + self.at.len()
+    }
+
+    /// Opens them if they are not, each made by `listen`.
+    pub(super) fn open(
+        &mut self,
+        registry: &Registry,
+        mut listen: impl FnMut(SocketAddr) -> io::Result<TcpListener>,
+    ) -> io::Result<()> {
+        if self.open.is_empty() {
+            self.reserve = Some(File::open("/dev/null")?);
+            for (n, &at) in self.at.iter().enumerate() {
+                let mut listener = listen(at)?;
+                registry.register(&mut listener, Token(FIRST_TOKEN + n), Interest::READABLE)?;
+                self.open.push(listener);
+                self.may_accept.push(true);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self) {
+        self.open.clear();
+        self.may_accept.clear();
+    }
+
+    /// Takes note that one is ready; whether the token is one's.
+    pub(super) fn note(&mut self, token: Token) -> bool {
+        let n = token.0 - FIRST_TOKEN;
+        if let Some(may_accept) = self.may_accept.get_mut(n) {
+            *may_accept = true;
+        }
+        n < self.at.len()
+    }
+
+    /// Whether there may be more to accept.
+    pub(super) fn may_accept(&self) -> bool {
+        self.may_accept.contains(&true)
+    }
+
+    /// Takes one connection that waits, of the listeners in turns.
+    pub(super) fn accept(&mut self) -> Option<Accepted> {
+        loop {
+            let after = (1..=self.open.len()).map(|step| (self.last + step) % self.open.len());
+            let n = after.into_iter().find(|&n| self.may_accept[n])?;
+            self.last = n;
+            match self.open[n].accept() {
+                Ok((socket, source)) => {
+                    let route = self.route(&socket, source);
+                    return Some(Accepted::Taken(socket, route));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.may_accept[n] = false,
+                Err(error) if sockets::is_exhausted(&error) => return self.refuse_one(n).then_some(Accepted::Refused),
+                // Of one connection, which is gone before it was taken.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn route(&self, socket: &TcpStream, source: SocketAddr) -> Option<Route> {
+        let destination = socket.local_addr().ok().filter(|&at| !self.is_own(at))?;
+        let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
+        Some(Route { source: canonical(source), destination: canonical(destination) })
+    }
+
+    /// Whether a destination is the listener itself: somebody speaks to the gateway, not through it.
+    fn is_own(&self, at: SocketAddr) -> bool {
+        let port = self.at.iter().any(|listen| listen.port() == at.port());
+        port && std::net::UdpSocket::bind((at.ip(), 0)).is_ok()
+    }
+
+    /// No descriptors are left: takes one connection with the one in reserve, and refuses it.
+    fn refuse_one(&mut self, n: usize) -> bool {
+        drop(self.reserve.take());
+        let accepted = self.open[n].accept();
+        let is_one = accepted.is_ok();
+        if let Ok((socket, _)) = accepted {
+            sockets::reset(socket);
+        }
+        self.reserve = File::open("/dev/null").ok();
+        is_one
+    }
+}
+
+/// Connections for which there are descriptors, when each takes so many.
+pub(super) fn most_conns(each: usize) -> io::Result<usize> {
+    let descriptors = usize::try_from(getrlimit(Resource::RLIMIT_NOFILE)?.0).unwrap_or(usize::MAX);
+    Ok((descriptors.saturating_sub(KEPT) / each).max(1))
+}

@@ -1,0 +1,45 @@
+//! The pipe through which bytes go from one socket to another without coming into our memory (splice(2)).
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+
+use mio::net::TcpStream;
+use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
+
+/// What it takes: as much as a socket brings at once. Without privilege a pipe cannot be longer than 1 MiB.
+pub(super) const LENGTH: usize = 1 << 20;
+
+/// The pipe: empty between any two calls of its user.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    out: std::fs::File,
+    into: OwnedFd,
+}
+
+impl Pipe {
+    pub(super) fn new() -> io::Result<Pipe> {
+        let (out, into) = nix::unistd::pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
+        // A shorter one works too.
+        let _ = fcntl(&into, FcntlArg::F_SETPIPE_SZ(LENGTH as i32));
+        Ok(Pipe { out: out.into(), into })
+    }
+
+    /// Takes up to `most` bytes that a socket has received; none at its end.
+    pub(super) fn fill(&self, from: &TcpStream, most: usize) -> io::Result<usize> {
+        Ok(splice(from.as_fd(), None, self.into.as_fd(), None, most, SpliceFFlags::SPLICE_F_NONBLOCK)?)
+    }
+
+    /// Gives a socket some of its `length` bytes; `more`: a last segment that is not full waits for what follows.
+    pub(super) fn give(&self, to: &TcpStream, length: usize, more: bool) -> io::Result<usize> {
+        let mut flags = SpliceFFlags::SPLICE_F_NONBLOCK;
+        flags.set(SpliceFFlags::SPLICE_F_MORE, more);
+        Ok(splice(self.out.as_fd(), None, to.as_fd(), None, length, flags)?)
+    }
+
+    /// Takes out the `length` bytes that are left.
+    pub(super) fn empty(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.out.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}

@@ -11,7 +11,7 @@ use bentpipe_engine::arq::Report;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Repairs, SlacpConfig};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, RateControl, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity};
 use bentpipe_engine::wire::{ipv4, ipv6};
@@ -83,7 +83,8 @@ fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
     let window = if switches & 1 == 0 { 2 + u32::from(bytes.next()) } else { SlacpConfig::MOST_WINDOW };
     let layer = SlacpConfig {
         rate: if switches & 2 == 0 { rate(switches >> 5) } else { None },
-        adapts: tolerance & 1 == 0,
+        rate_control: [RateControl::Provisioned, RateControl::Told, RateControl::Shared, RateControl::Told]
+            [usize::from(tolerance & 1 | switches >> 3 & 2)],
         initial_rtt: Duration::from_millis(1 + u64::from(bytes.next()) * 4),
         channels: (0..CHANNELS).map(|_| channel(bytes)).collect(),
         report_interval: Duration::from_millis(u64::from(tolerance >> 4) * 2),

@@ -58,6 +58,8 @@ pub struct SatelliteTable {
     pub round_trip: Duration,
     /// Frames that may overtake one before it counts as lost.
     pub reordering: u64,
+    /// Whether others use the link too: `rate` is then the most that is tried.
+    pub shared: bool,
 }
 
 /// `[split]`, `[link]` or `[uplink]`.

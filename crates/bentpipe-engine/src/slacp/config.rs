@@ -109,13 +109,25 @@ pub struct ChannelConfig {
     pub codel: Option<Codel>,
 }
 
+/// Where the rate of sending comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateControl {
+    /// It is the line's.
+    Told,
+    /// It is what the sender was told, for a line of its own; less when its receiver's reports show that the line carries
+    /// less.
+    Provisioned,
+    /// It is found, up to what the sender was told, on a line that others use too.
+    Shared,
+}
+
 /// One end of the layer; the other end has the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlacpConfig {
     /// Rate of the line below; `None` takes no time to transmit.
     pub rate: Option<Rate>,
-    /// Whether the sender comes down from that rate when its receiver's reports show that the line carries less.
-    pub adapts: bool,
+    /// Whether the sender keeps to that rate.
+    pub rate_control: RateControl,
     /// Round trip of the link as far as it is known beforehand.
     pub initial_rtt: Duration,
     /// The channels, by number; at least one and at most 256.

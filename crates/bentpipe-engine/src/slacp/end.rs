@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use super::backlog::Waiting;
-use super::config::{Repairs, SlacpConfig};
+use super::config::{RateControl, Repairs, SlacpConfig};
 use super::frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, SYNC_LEN};
 use super::incoming::{Incoming, Recovery};
 use super::outgoing::{Going, Outgoing, Sent};
 use super::rate::Control;
+use super::share::{Share, Told};
 use crate::arq::{Flight, History, Report, Skip, Taken, Verdict};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
@@ -177,6 +178,33 @@ struct Tagged {
     weight: u32,
 }
 
+/// What the sender keeps its rate by.
+#[derive(Clone, Debug)]
+enum Keeping {
+    Told,
+    Provisioned(Control),
+    Shared(Share),
+}
+
+impl Keeping {
+    fn new(config: &SlacpConfig) -> Self {
+        match (config.rate, config.rate_control) {
+            (Some(rate), RateControl::Provisioned) => Keeping::Provisioned(Control::new(rate)),
+            (Some(rate), RateControl::Shared) => Keeping::Shared(Share::new(rate, config.initial_rtt)),
+            _ => Keeping::Told,
+        }
+    }
+
+    /// Whether what nobody here sends is nobody's: a line that carries less than was said is not known to be idle.
+    fn is_own(&self) -> bool {
+        match self {
+            Keeping::Told => true,
+            Keeping::Provisioned(control) => control.is_as_told(),
+            Keeping::Shared(_) => false,
+        }
+    }
+}
+
 /// One end.
 #[derive(Clone, Debug)]
 pub struct End {
@@ -185,7 +213,9 @@ pub struct End {
     hears_damage: bool,
     line: Option<TransmitClock>,
     line_free: Time,
-    control: Option<Control>,
+    keeping: Keeping,
+    /// Bytes on the line without a verdict.
+    in_flight: u64,
     overhead: u32,
     catch_up: Duration,
     outgoing: Vec<Outgoing>,
@@ -221,13 +251,16 @@ impl End {
             let numbered = config.channels.iter().enumerate();
             numbered.filter(move |(_, channel)| channel.priority == priority).map(|(n, _)| n as u8).collect()
         };
+        let keeping = Keeping::new(config);
+        let rate = if let Keeping::Shared(share) = &keeping { Some(share.rate()) } else { config.rate };
         End {
             window,
             weightless: config.weightless,
             hears_damage: config.hears_damage,
-            line: config.rate.map(TransmitClock::new),
+            line: rate.map(TransmitClock::new),
             line_free: Time::ZERO,
-            control: config.rate.filter(|_| config.adapts).map(Control::new),
+            keeping,
+            in_flight: 0,
             overhead: config.overhead,
             catch_up: config.catch_up,
             outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
@@ -445,9 +478,17 @@ impl End {
             *(if verdict == Verdict::Lost { &mut lost } else { &mut arrived }) += u64::from(weight);
             outgoing[channel as usize].judge(sent, verdict, outputs);
         });
-        if let Some(control) = &mut self.control
-            && let Some(rate) = control.on_report(now, arrived, lost, self.flight.take_sample())
-        {
+        self.in_flight -= arrived + lost;
+        let rtt = self.flight.take_sample();
+        let rate = match &mut self.keeping {
+            Keeping::Told => None,
+            Keeping::Provisioned(control) => control.on_report(now, arrived, lost, rtt),
+            Keeping::Shared(share) => {
+                let (newest, next) = (report.newest, self.flight.next_number());
+                share.on_report(now, Told { arrived, rtt, newest, next, in_flight: self.in_flight })
+            }
+        };
+        if let Some(rate) = rate {
             self.line = Some(TransmitClock::new(rate));
         }
     }
@@ -456,8 +497,10 @@ impl End {
         if self.flight.deadline().is_some_and(|at| at <= now) {
             let (outgoing, outputs) = (&mut self.outgoing, &mut self.outputs);
             let heard = !self.flight.is_silent();
-            self.flight.on_time(now, |Tagged { channel, sent, .. }, verdict| {
+            let in_flight = &mut self.in_flight;
+            self.flight.on_time(now, |Tagged { channel, sent, weight }, verdict| {
                 debug_assert_eq!(verdict, Verdict::Lost);
+                *in_flight -= u64::from(weight);
                 outgoing[channel as usize].judge(sent, verdict, outputs);
             });
             if heard {
@@ -480,6 +523,11 @@ impl End {
             self.reports += 1;
             return Some((Frame::Report(report), None));
         }
+        if let Keeping::Shared(share) = &self.keeping
+            && self.in_flight >= share.room()
+        {
+            return None;
+        }
         let may_ask = self.may_ask(now);
         for class in 0..self.classes.len() {
             let found = self.next_of_class(now, class, may_ask);
@@ -487,9 +535,10 @@ impl End {
                 return found;
             }
         }
-        // A line that carries less than was said is not known to be idle.
-        let is_as_told = self.control.as_ref().is_none_or(Control::is_as_told);
-        if may_ask && is_as_told { self.next_copy(now) } else { None }
+        if let Keeping::Shared(share) = &mut self.keeping {
+            share.on_idle(self.flight.next_number());
+        }
+        if may_ask && self.keeping.is_own() { self.next_copy(now) } else { None }
     }
 
     /// The line is idle: a packet without an answer goes out again, the most urgent channel's first.
@@ -592,7 +641,9 @@ impl End {
         if self.flight.is_silent() && self.probe_at <= now {
             self.probe_at = self.flight.probe(now);
         }
-        self.flight.send(now, Tagged { channel, sent, weight: len + self.overhead })
+        let weight = len + self.overhead;
+        self.in_flight += u64::from(weight);
+        self.flight.send(now, Tagged { channel, sent, weight })
     }
 
     /// Bytes that a frame takes on the line: those of its wire format, or none but the packet's.

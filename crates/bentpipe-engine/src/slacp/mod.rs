@@ -28,7 +28,8 @@ mod frame;
 mod incoming;
 mod outgoing;
 mod rate;
+mod share;
 
-pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs, SlacpConfig};
+pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs, SlacpConfig};
 pub use end::{ChannelStats, End, Input, Output, Released, Stats};
 pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};

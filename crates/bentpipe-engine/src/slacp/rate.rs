@@ -206,4 +206,4 @@ impl Control {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -184,6 +184,7 @@ fn satellite() -> Satellite {
         path_mtu: 1500,
         over_ipv6: false,
         reordering: 64,
+        shared: false,
     }
 }
 

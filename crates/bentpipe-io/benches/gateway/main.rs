@@ -3,7 +3,8 @@
 //! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk transfer with a ping beside it, and objects on new
 //! connections. Options: `--seeds N`, `--rate "20 Mbit/s"` of the link, `--told "20 Mbit/s"` to the gateways (99.5 % of the rate
 //! if not given), `--bulk BYTES`, `--modes direct,split,link,uplink`, `--losses 0,0.01,outages`, `--direction up|down` of the
-//! bulk, `--kernel cubic|reno` at the hosts, `--objects no`, `--out FILE` for JSON.
+//! bulk, `--kernel cubic|reno` at the hosts, `--objects no`, `--shared yes` for gateways that find their share, `--beside
+//! cubic|bbr` for a greedy connection of the kernel's from box to box outside of all tunnels, `--out FILE` for JSON.
 //!
 //! `uplink` is the box with the burst-loss sender; `uplink-ROW` takes another row of the table of variants, and
 //! `uplink-ROW-fixed` that row with a window of one bandwidth-delay product from the first segment on. It serves
@@ -24,7 +25,8 @@ use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bentpipe_engine::tcp::variant::Startup;
@@ -42,6 +44,8 @@ struct Options {
     down: bool,
     kernel: String,
     objects: bool,
+    shared: bool,
+    beside: Option<String>,
     out: Option<String>,
 }
 
@@ -61,6 +65,8 @@ fn options() -> Options {
         down: false,
         kernel: "cubic".to_owned(),
         objects: true,
+        shared: false,
+        beside: None,
         out: None,
     };
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
@@ -77,6 +83,8 @@ fn options() -> Options {
             "--direction" => options.down = value == "down",
             "--kernel" => options.kernel = value,
             "--objects" => options.objects = value != "no",
+            "--shared" => options.shared = value != "no",
+            "--beside" => options.beside = Some(value),
             "--out" => options.out = Some(value),
             other => panic!("unknown option {other}"),
         }
@@ -90,6 +98,7 @@ struct Sample {
     mbits: f64,
     offered: f64,
     ping: f64,
+    beside: f64,
     object_100k: f64,
     object_1m: f64,
 }
@@ -122,8 +131,30 @@ fn give(mut stream: &TcpStream, bytes: usize) {
     let _ = stream.read(&mut [0]);
 }
 
-/// Between client and server; bits per second of what arrived, bytes offered to the sky per useful byte, median ping.
-fn bulk(world: &World, options: &Options) -> (f64, f64, f64) {
+/// A greedy connection from the near box to the far one, besides all else on the link; what it had through so far.
+fn rival(world: &World, kernel: &str) -> (TcpStream, Arc<AtomicU64>) {
+    let through = Arc::new(AtomicU64::new(0));
+    let count = through.clone();
+    let (at, _) = hosts::serve(&world.far, "10.9.0.2", 1, move |mut stream, _| {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(got @ 1..) = stream.read(&mut buffer) {
+            count.fetch_add(got as u64, Ordering::Relaxed);
+        }
+    });
+    let stream = hosts::connect(&world.near, at);
+    congestion(&stream, kernel);
+    let mut sender = stream.try_clone().expect("descriptors are left");
+    std::thread::spawn(move || {
+        let block = vec![7; 1 << 16];
+        while sender.write_all(&block).is_ok() {}
+    });
+    (stream, through)
+}
+
+/// Between client and server; megabits per second of what arrived, bytes offered to the sky per useful byte, median ping,
+/// megabits per second of the rival.
+fn bulk(world: &World, options: &Options) -> [f64; 4] {
+    let rival = options.beside.as_ref().map(|kernel| rival(world, kernel));
     let (bytes, down, kernel) = (options.bulk, options.down, options.kernel.clone());
     let (at, server) = hosts::serve(&world.server, SERVER, 1, move |mut stream, _| {
         if !down {
@@ -142,6 +173,8 @@ fn bulk(world: &World, options: &Options) -> (f64, f64, f64) {
     let way = usize::from(down);
     let offered = world.sky.offered[way].load(Ordering::Relaxed);
     let start = Instant::now();
+    let through = || rival.as_ref().map_or(0, |(_, through)| through.load(Ordering::Relaxed));
+    let through_before = through();
     let mut stream = hosts::connect(&world.client, at);
     congestion(&stream, &options.kernel);
     let (count, end) = if down {
@@ -159,6 +192,10 @@ fn bulk(world: &World, options: &Options) -> (f64, f64, f64) {
         taken
     };
     let offered = world.sky.offered[way].load(Ordering::Relaxed) - offered;
+    let through = through() - through_before;
+    if let Some((stream, _)) = &rival {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
     let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(ping.id() as i32), nix::sys::signal::Signal::SIGINT);
     let mut text = String::new();
     ping.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
@@ -166,7 +203,8 @@ fn bulk(world: &World, options: &Options) -> (f64, f64, f64) {
     let times: Vec<f64> =
         text.lines().filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok()).collect();
     let seconds = (end - start).as_secs_f64();
-    (count as f64 * 8.0 / seconds / 1e6, offered as f64 / count.max(1) as f64, median(times))
+    let mega = |bytes: u64| bytes as f64 * 8.0 / seconds / 1e6;
+    [mega(count as u64), offered as f64 / count.max(1) as f64, median(times), mega(through)]
 }
 
 /// Server to client on a new connection: from the client's SYN to the last byte.
@@ -199,6 +237,7 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
         outages: loss == "outages",
     };
     let mut world = World::new(path, seed);
+    world.shared = options.shared;
     if let Some(told) = options.told {
         world.told = told;
     }
@@ -224,17 +263,17 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
         median((0..count).map(|_| object(&world, bytes, &options.kernel)).collect())
     };
     let (object_100k, object_1m) = (objects(100_000), objects(1_000_000));
-    let (mbits, offered, ping) = bulk(&world, options);
+    let [mbits, offered, ping, beside] = bulk(&world, options);
     drop((split, link, relay, uplink));
-    Sample { mbits, offered, ping, object_100k, object_1m }
+    Sample { mbits, offered, ping, beside, object_100k, object_1m }
 }
 
 fn main() {
     let options = options();
     let mut json = String::from("[\n");
     println!(
-        "{:20} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8}",
-        "", "loss", "Mbit/s", "offered", "ping ms", "100 kB s", "1 MB s"
+        "{:20} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "", "loss", "Mbit/s", "offered", "ping ms", "100 kB s", "1 MB s", "beside"
     );
     for loss in &options.losses {
         for mode in &options.modes {
@@ -246,13 +285,14 @@ fn main() {
                 of(|sample| sample.ping),
                 of(|sample| sample.object_100k),
                 of(|sample| sample.object_1m),
+                of(|sample| sample.beside),
             ];
-            let [mbits, offered, ping, small, large] = middle;
-            println!("{mode:20} {loss:>8}  {mbits:8.2} {offered:8.3} {ping:8.0} {small:8.2} {large:8.2}");
+            let [mbits, offered, ping, small, large, beside] = middle;
+            println!("{mode:20} {loss:>8}  {mbits:8.2} {offered:8.3} {ping:8.0} {small:8.2} {large:8.2} {beside:8.2}");
             writeln!(
                 json,
                 "  {{\"mode\": \"{mode}\", \"loss\": \"{loss}\", \"seeds\": {}, \"mbits\": {mbits:.3}, \"offered\": \
-                 {offered:.4}, \"ping_ms\": {ping:.1}, \"object_100k_s\": {small:.3}, \"object_1m_s\": {large:.3}}},",
+                 {offered:.4}, \"ping_ms\": {ping:.1}, \"object_100k_s\": {small:.3}, \"object_1m_s\": {large:.3}, \"beside_mbits\": {beside:.3}}},",
                 options.seeds
             )
             .expect("memory");

@@ -2,7 +2,7 @@
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs, SlacpConfig};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use super::carrier::{INTEGRITY, line_overhead, most_packet};
@@ -21,6 +21,8 @@ pub struct Satellite {
     pub over_ipv6: bool,
     /// Frames that may overtake one before it counts as lost.
     pub reordering: u64,
+    /// Whether others use the link too.
+    pub shared: bool,
 }
 
 /// What a poll is late by at most, as a rule, on a machine that keeps up.
@@ -62,7 +64,7 @@ impl Satellite {
     fn layer(&self, channels: Vec<ChannelConfig>) -> SlacpConfig {
         SlacpConfig {
             rate: Some(self.rate),
-            adapts: true,
+            rate_control: if self.shared { RateControl::Shared } else { RateControl::Provisioned },
             initial_rtt: self.round_trip + REPORT_INTERVAL,
             channels,
             report_interval: REPORT_INTERVAL,

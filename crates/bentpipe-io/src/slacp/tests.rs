@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, Repairs};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, RateControl, Repairs};
 use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::Rate;
 use bentpipe_engine::wire::ipv4;
@@ -33,7 +33,7 @@ const FEC: Option<Fec> =
 fn config(channel: ChannelConfig) -> LinkPortConfig {
     let layer = SlacpConfig {
         rate: Rate::from_bits_per_second(8_000_000),
-        adapts: false,
+        rate_control: RateControl::Told,
         initial_rtt: MS(500),
         channels: vec![channel],
         report_interval: MS(20),

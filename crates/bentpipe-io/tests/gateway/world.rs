@@ -61,6 +61,8 @@ pub(crate) struct World {
     pub(crate) path: Path,
     /// The rate that the gateways are told.
     pub(crate) told: u64,
+    /// Whether they share the link.
+    pub(crate) shared: bool,
     keys: [PrivateKey; 2],
     /// What the gateways counted, to be shown when a test fails.
     seen: Mutex<Vec<Arc<Mutex<SplitStats>>>>,
@@ -124,6 +126,7 @@ impl World {
             sky,
             path,
             told,
+            shared: false,
             keys: [PrivateKey::generate(), PrivateKey::generate()],
             seen: Mutex::default(),
         }
@@ -146,6 +149,7 @@ impl World {
             path_mtu: 1500,
             over_ipv6: false,
             reordering: 0,
+            shared: self.shared,
         }
     }
 

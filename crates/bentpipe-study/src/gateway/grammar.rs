@@ -39,6 +39,11 @@ pub(super) const SATELLITE: &[Field] = &[
         Shape::Count(REORDERING),
         "Frames that may overtake one before it counts as lost; 3 if not given.",
     ),
+    field(
+        "shared",
+        Shape::Flag,
+        "Others use the link too: the sender finds its share of it, and `rate` is the most that it tries. False if not given.",
+    ),
 ];
 
 pub(super) const PORT: Counted = Counted::new("", 1, 65_535);

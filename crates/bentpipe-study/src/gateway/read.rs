@@ -185,7 +185,8 @@ fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable>
         Some(item) => item.count(REORDERING, problems),
         None => Some(REORDERING_DEFAULT),
     };
-    Some(SatelliteTable { rate: rate?, round_trip: round_trip?, reordering: reordering? })
+    let shared = view.get("shared").map_or(Some(false), |item| item.flag(problems));
+    Some(SatelliteTable { rate: rate?, round_trip: round_trip?, reordering: reordering?, shared: shared? })
 }
 
 fn shape(view: &View<'_>, satellite: Option<&SatelliteTable>, problems: &mut Problems) -> Option<ShapeTable> {
@@ -280,6 +281,10 @@ fn one_box(item: &Item<'_>, link: Option<&SatelliteTable>, problems: &mut Proble
     for item in others.iter().filter_map(|key| view.get(key)) {
         let message = format!("`{}` is for `sender = \"{other}\"`", item.path);
         item.refuse(problems, message, Some(format!("no such key: the sender is the {sender}'s")));
+    }
+    if link.is_some_and(|link| link.shared) {
+        let expected = Some("`sender = \"kernel\"`, or a `variant` with congestion control".to_owned());
+        item.refuse(problems, "`satellite.shared` is for two boxes", expected);
     }
     if sender == SENDER[0] {
         return uplink(&view, item, link, problems).map(Box::new).map(ShapeTable::Uplink);

@@ -31,7 +31,9 @@ fn defaults_and_what_is_given() {
     assert_eq!(tunnel.listen, ([0, 0, 0, 0], 4500).into());
     assert_eq!((tunnel.mtu, tunnel.dead_after), (1500, Duration::from_secs(15)));
     assert_eq!(file.control, Path::new("/run/bentpipe/terminal.sock"));
-    assert_eq!((file.satellite.reordering, file.metrics), (3, None));
+    assert_eq!((file.satellite.reordering, file.satellite.shared, file.metrics), (3, false, None));
+    let shared = SPLIT.replace("round_trip", "shared = true\nround_trip");
+    assert!(GatewayFile::parse(&shared, "gateway.toml").expect("it is right").satellite.shared);
     let ShapeTable::Split(split) = file.shape else { panic!("{file:?}") };
     assert_eq!((split.capture, split.ports, split.port), (vec!["lan0".to_owned()], vec![80, 443], 4000));
     assert!(split.keep_client_address && split.direct_without_peer);
@@ -78,6 +80,7 @@ fn mistakes_of_each_kind() {
         ("ports = ", "client_address = \"keeep\"\nports = ", "cannot be \"keeep\""),
         ("[tunnel]", "metrics = \"localhost\"\n[tunnel]", "`metrics` cannot be \"localhost\""),
         ("[split]", "[slpit]", "has no key `slpit`"),
+        ("round_trip", "shared = \"yes\"\nround_trip", "`satellite.shared` "),
     ] {
         assert!(SPLIT.contains(from), "{from}");
         let found = errors(&SPLIT.replace(from, to));
@@ -134,6 +137,7 @@ fn mistakes_of_an_uplink() {
     for (from, to, expected) in [
         ("[uplink]", tunnel, "`uplink` is one box: there is no tunnel"),
         ("[uplink]", "[link]\n[uplink]", "not more of them"),
+        ("round_trip", "shared = true\nround_trip", "`satellite.shared` is for two boxes"),
         ("[\"sat0\"]", "[]", "nobody's connections would be taken"),
         ("[\"sat0\"]", "[\"bentpipe0\"]", "what comes out of it would go into it again"),
         ("satellite = [", "variant = \"brust\"\nsatellite = [", "there is no variant `brust`"),

@@ -2,7 +2,7 @@
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs, SlacpConfig};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs, SlacpConfig};
 use bentpipe_engine::units::{Duration, Rate};
 
 use super::document::Value;
@@ -96,7 +96,7 @@ impl LayerSpec {
         };
         SlacpConfig {
             rate: link.rate,
-            adapts: false,
+            rate_control: RateControl::Told,
             initial_rtt: rtt + Duration::from_millis(1),
             channels: self.channels.iter().map(channel).collect(),
             report_interval: self.report_interval,

@@ -41,6 +41,7 @@ pub(super) fn satellite(file: &GatewayFile) -> Satellite {
         path_mtu: table(file).mtu,
         over_ipv6: table(file).listen.is_ipv6(),
         reordering: file.satellite.reordering,
+        shared: file.satellite.shared,
     }
 }
 

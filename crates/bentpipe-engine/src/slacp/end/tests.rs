@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::NoProbe;
 use crate::link::QueueLimit;
-use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Repairs};
+use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs};
 use crate::units::Rate;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -35,7 +35,7 @@ const FEC: Fec = Fec { block: 10, interval: Duration::from_millis(40), most_over
 fn config(channels: Vec<ChannelConfig>) -> SlacpConfig {
     SlacpConfig {
         rate: Rate::from_bits_per_second(8_000_000),
-        adapts: false,
+        rate_control: RateControl::Told,
         initial_rtt: MS(500),
         channels,
         report_interval: MS(20),

@@ -2,17 +2,20 @@
 
 use crate::link::{ChannelConfig as Channel, Distribution, Link, LinkConfig, LossConfig, Outcome, QueueLimit, Wire};
 use crate::probe::Who;
-use crate::slacp::{Arq, ChannelConfig, End, Frame, Input, Order, Output, SlacpConfig};
+use crate::slacp::{Arq, ChannelConfig, End, Frame, Input, Order, Output, RateControl, SlacpConfig};
 use crate::units::{Duration, Probability, Rate, Time};
 use crate::{Context, Machine, NoProbe, Step};
 
-impl Wire for Frame {
+/// A frame, and whose it is.
+struct Carried(usize, Frame);
+
+impl Wire for Carried {
     fn wire_len(&self) -> u32 {
-        Frame::wire_len(self)
+        self.1.wire_len()
     }
 }
 
-fn config(told: u64) -> SlacpConfig {
+fn config(told: u64, rate_control: RateControl) -> SlacpConfig {
     let channel = ChannelConfig {
         arq: Some(Arq { transmissions: None }),
         copies: None,
@@ -26,7 +29,7 @@ fn config(told: u64) -> SlacpConfig {
     };
     SlacpConfig {
         rate: Rate::from_bits_per_second(told),
-        adapts: true,
+        rate_control,
         initial_rtt: Duration::from_millis(620),
         channels: vec![channel],
         report_interval: Duration::from_millis(20),
@@ -41,7 +44,7 @@ fn config(told: u64) -> SlacpConfig {
     }
 }
 
-fn line(rate: u64, packets: u32, loss: f64) -> LinkConfig {
+pub(in crate::slacp) fn line(rate: u64, packets: u32, loss: f64) -> LinkConfig {
     let mut link = LinkConfig::clean(Rate::from_bits_per_second(rate), Duration::from_millis(300));
     link.queue.limit = QueueLimit::Packets(packets);
     link.good = LossConfig { packet: Probability::new(loss).expect("a probability"), bit: Probability::ZERO };
@@ -50,48 +53,70 @@ fn line(rate: u64, packets: u32, loss: f64) -> LinkConfig {
 
 /// What was seen in each second: megabits that came through, and megabits that were offered.
 #[derive(Debug)]
-struct Second {
-    delivered: f64,
-    offered: f64,
+pub(in crate::slacp) struct Second {
+    pub(in crate::slacp) delivered: f64,
+    pub(in crate::slacp) offered: f64,
 }
 
-/// Greedy for so many seconds.
+/// A sender of the line: what it was told, how it keeps to that, and in which second it begins.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::slacp) struct Sender {
+    pub(in crate::slacp) told: u64,
+    pub(in crate::slacp) rate_control: RateControl,
+    pub(in crate::slacp) begins: u64,
+}
+
+/// Greedy for so many seconds, alone.
 fn run(told: u64, there: &LinkConfig, seconds: u64) -> Vec<Second> {
-    let back = line(told, 1000, 0.0);
-    let mut ends = [End::new(&config(told)), End::new(&config(told))];
-    let mut links = [Link::<Frame>::new(there, 1, "there"), Link::<Frame>::new(&back, 1, "back")];
-    let (mut now, mut seen, mut counts, mut handle) = (Time::ZERO, Vec::new(), (0u64, 0u64), 0);
-    let mut probe = NoProbe;
-    while seen.len() < seconds as usize {
-        let mut wake = Time::ZERO + Duration::from_secs(seen.len() as u64 + 1);
-        while ends[0].waiting(0) < 4 {
-            let packet = Input::Packet { channel: 0, handle, len: 1400, flow: 0 };
-            ends[0].handle(&mut Context { now, who: Who(0), probe: &mut probe }, packet);
-            handle += 1;
+    let sender = Sender { told, rate_control: RateControl::Provisioned, begins: 0 };
+    run_all(&[sender], there, seconds).swap_remove(0)
+}
+
+/// Senders that share a line, greedy for so many seconds: what was seen of each.
+pub(in crate::slacp) fn run_all(senders: &[Sender], there: &LinkConfig, seconds: u64) -> Vec<Vec<Second>> {
+    let back = line(20_000_000, 1000, 0.0);
+    let mut ends: Vec<[End; 2]> =
+        senders.iter().map(|sender| [(); 2].map(|()| End::new(&config(sender.told, sender.rate_control)))).collect();
+    let mut links = [Link::<Carried>::new(there, 1, "there"), Link::<Carried>::new(&back, 1, "back")];
+    let mut seen: Vec<Vec<Second>> = senders.iter().map(|_| Vec::new()).collect();
+    let mut counts = vec![(0u64, 0u64); senders.len()];
+    let (mut now, mut second, mut handle, mut probe) = (Time::ZERO, 0, 0, NoProbe);
+    while second < seconds {
+        let next_second = Time::ZERO + Duration::from_secs(second + 1);
+        let mut wake = next_second;
+        for (ends, _) in ends.iter_mut().zip(senders).filter(|(_, sender)| sender.begins <= second) {
+            while ends[0].waiting(0) < 4 {
+                let packet = Input::Packet { channel: 0, handle, len: 1400, flow: 0 };
+                ends[0].handle(&mut Context { now, who: Who(0), probe: &mut probe }, packet);
+                handle += 1;
+            }
         }
         for side in [0, 1] {
             let mut cx = Context { now, who: Who(0), probe: &mut probe };
             while let Some(arrival) = links[side].take(&mut cx) {
                 if arrival.outcome == Outcome::Delivered {
-                    counts.0 += u64::from(arrival.packet.wire_len()) * u64::from(side == 0);
-                    ends[1 - side].handle(&mut cx, Input::Frame(arrival.packet));
+                    let Carried(who, frame) = arrival.packet;
+                    counts[who].0 += u64::from(frame.wire_len()) * u64::from(side == 0);
+                    ends[who][1 - side].handle(&mut cx, Input::Frame(frame));
                 }
             }
         }
         let mut sent = false;
-        for side in [0, 1] {
-            let mut cx = Context { now, who: Who(0), probe: &mut probe };
-            loop {
-                match ends[side].poll(&mut cx) {
-                    Step::Do(Output::Transmit { frame, .. }) => {
-                        counts.1 += u64::from(frame.wire_len()) * u64::from(side == 0);
-                        sent |= side == 0;
-                        links[side].offer(&mut cx, frame);
-                    }
-                    Step::Do(_) => {}
-                    Step::Wait(until) => {
-                        wake = until.map_or(wake, |until| until.min(wake));
-                        break;
+        for (who, ends) in ends.iter_mut().enumerate() {
+            for side in [0, 1] {
+                let mut cx = Context { now, who: Who(0), probe: &mut probe };
+                loop {
+                    match ends[side].poll(&mut cx) {
+                        Step::Do(Output::Transmit { frame, .. }) => {
+                            counts[who].1 += u64::from(frame.wire_len()) * u64::from(side == 0);
+                            sent |= side == 0;
+                            links[side].offer(&mut cx, Carried(who, frame));
+                        }
+                        Step::Do(_) => {}
+                        Step::Wait(until) => {
+                            wake = until.map_or(wake, |until| until.min(wake));
+                            break;
+                        }
                     }
                 }
             }
@@ -101,16 +126,18 @@ fn run(told: u64, there: &LinkConfig, seconds: u64) -> Vec<Second> {
         }
         let arrival = Time::earliest(links[0].next_arrival(), links[1].next_arrival());
         now = arrival.map_or(wake, |arrival| arrival.min(wake)).max(now);
-        if now >= Time::ZERO + Duration::from_secs(seen.len() as u64 + 1) {
+        if now >= next_second {
+            second += 1;
             let mega = |bytes: u64| bytes as f64 * 8.0 / 1e6;
-            seen.push(Second { delivered: mega(counts.0), offered: mega(counts.1) });
-            counts = (0, 0);
+            for (seen, (delivered, offered)) in seen.iter_mut().zip(counts.iter_mut().map(std::mem::take)) {
+                seen.push(Second { delivered: mega(delivered), offered: mega(offered) });
+            }
         }
     }
     seen
 }
 
-fn mean(seconds: &[Second], get: fn(&Second) -> f64) -> f64 {
+pub(in crate::slacp) fn mean(seconds: &[Second], get: fn(&Second) -> f64) -> f64 {
     seconds.iter().map(get).sum::<f64>() / seconds.len() as f64
 }
 

@@ -89,6 +89,7 @@ fn gateway() -> Gateway<SplitShape> {
         path_mtu: 1500,
         over_ipv6: false,
         reordering: 0,
+        shared: false,
     };
     let shape = SplitShape::new(SplitConfig {
         listen: Vec::new(),

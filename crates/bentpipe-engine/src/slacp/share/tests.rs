@@ -1,0 +1,66 @@
+//! Senders that find their rate, alone and beside each other.
+
+use crate::link::{ChannelConfig as Channel, Distribution, LossConfig};
+use crate::slacp::RateControl;
+use crate::slacp::rate::tests::{Second, Sender, line, mean, run_all};
+use crate::units::{Duration, Probability};
+
+fn shared(begins: u64) -> Sender {
+    Sender { told: 20_000_000, rate_control: RateControl::Shared, begins }
+}
+
+fn delivered(second: &Second) -> f64 {
+    second.delivered
+}
+
+/// The line is full after as many doublings as it takes from ten packets per round trip, and stays so.
+#[test]
+fn an_empty_line_is_filled() {
+    for (packets, least) in [(500, 9.5), (100, 8.5)] {
+        let seen = run_all(&[shared(0)], &line(10_000_000, packets, 0.0), 60).swap_remove(0);
+        assert!(mean(&seen[10..], delivered) > least, "{packets}: {seen:?}");
+        assert!(mean(&seen[10..], |s| s.offered) < 10.4, "{packets}: {seen:?}");
+    }
+}
+
+#[test]
+fn losses_are_no_congestion() {
+    for loss in [0.01, 0.05] {
+        let seen = run_all(&[shared(0)], &line(10_000_000, 500, loss), 60).swap_remove(0);
+        let most = 10.0 * (1.0 - loss);
+        // It goes on at what arrives, and loses of that again.
+        assert!(mean(&seen[10..], delivered) > (1.0 - loss) * 0.97 * most, "{loss}: {seen:?}");
+    }
+    let mut there = line(10_000_000, 500, 0.0);
+    let span = |from, to| Distribution::Uniform(Duration::from_millis(from), Duration::from_millis(to));
+    there.channel = Channel::OnOff { gap: span(1000, 10_000), burst: span(100, 500) };
+    there.bad = LossConfig { packet: Probability::ONE, bit: Probability::ZERO };
+    let seen = run_all(&[shared(0)], &there, 120).swap_remove(0);
+    // The line stands still for a twentieth of the time.
+    assert!(mean(&seen[10..], delivered) > 0.85 * 9.5, "{seen:?}");
+}
+
+/// Two that begin at different times share the line (Jain), and leave none of it.
+#[test]
+fn two_share() {
+    for begins in [0, 20] {
+        let seen = run_all(&[shared(0), shared(begins)], &line(10_000_000, 500, 0.0), 180);
+        let rates: Vec<f64> = seen.iter().map(|seen| mean(&seen[60..], delivered)).collect();
+        let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
+        assert!(sum > 9.5, "{rates:?}");
+        let offered: f64 = seen.iter().map(|seen| mean(&seen[60..], |second| second.offered)).sum();
+        assert!(offered < 1.01 * sum, "nothing is lost by it: {offered}");
+        assert!(sum * sum / (2.0 * squares) > 0.9, "{rates:?}");
+    }
+}
+
+/// When one is gone, the other takes what it leaves; it does not try for more than it was told.
+#[test]
+fn what_becomes_free_is_found() {
+    let provisioned = Sender { told: 5_000_000, rate_control: RateControl::Provisioned, begins: 0 };
+    let seen = run_all(&[shared(0), provisioned], &line(10_000_000, 500, 0.0), 60);
+    assert!(mean(&seen[0][20..], delivered) > 4.0, "{:?}", seen[0]);
+    let told = Sender { told: 4_000_000, ..shared(0) };
+    let seen = run_all(&[told], &line(10_000_000, 500, 0.0), 30).swap_remove(0);
+    assert!(seen.iter().all(|second| second.offered < 4.1) && mean(&seen[10..], delivered) > 3.9, "{seen:?}");
+}

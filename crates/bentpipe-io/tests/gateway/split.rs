@@ -127,6 +127,24 @@ fn requests_wait_for_nothing() {
     drop(gateways);
 }
 
+/// Of a link whose rate nobody knows: told five times as much, a sender that finds its share fills it, and floods nobody.
+#[test]
+fn a_share_is_found() {
+    let mut world = World::new(Path { loss: 0.01, ..lossy() }, 11);
+    (world.shared, world.told) = (true, 5 * world.path.rate);
+    let gateways = world.split();
+    let bytes = data(8_000_000, 11);
+    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
+    let (start, offered) = (Instant::now(), world.sky.offered[0].load(Ordering::Relaxed));
+    connect(&world.client, at).write_all(&bytes).expect("the gateway takes it");
+    assert_eq!(server.join().expect("the server ends"), [(bytes.len(), hash(&bytes))]);
+    let (seconds, offered) = (start.elapsed().as_secs_f64(), world.sky.offered[0].load(Ordering::Relaxed) - offered);
+    let limit = bytes.len() as f64 * 8.0 / world.path.rate as f64;
+    assert!(seconds < 1.6 * limit, "{seconds} s, {limit} s at the least");
+    assert!((offered as f64) < 1.3 * bytes.len() as f64, "{offered} bytes offered");
+    drop(gateways);
+}
+
 /// Nine who do not read hold up nobody, and cost no more than their windows.
 #[test]
 fn slow_readers_hold_up_nobody() {

@@ -194,7 +194,8 @@ fn an_old_base_does_not_come_back() {
     }
     assert!(bases.len() > usize::from(REMEMBERED));
     let last = packet((u32::from(REMEMBERED) + BEFORE_BASE + 2) << 23 | 5);
-    for base in &bases {
+    let older = &bases[..bases.len() - 1];
+    for base in older {
         ends.decompressor.learn(base).expect("a base");
     }
     ends.carry(1, &last);
@@ -218,15 +219,17 @@ fn more_flows_than_contexts() {
         tcp(true, flow as u16, &segment)
     };
     let flows = CONTEXTS as u64 + 200;
+    let busy = packet(flows, 0);
+    ends.open(flows, &busy);
+    let mut whole = 0;
     for step in 0..2 * BEFORE_BASE {
         for flow in 0..flows {
             ends.carry(flow, &packet(flow, step));
-            // One that is always in use keeps its context.
-            ends.carry(flows, &packet(flows, step));
+            whole += u32::from(ends.carry(flows, &busy) == busy.len());
         }
     }
-    let busy = packet(flows, 17);
-    assert!(ends.carry(flows, &busy) < busy.len());
+    // One that is always in use keeps its context, or loses it once: when all were in use, and the hand began with it.
+    assert!(whole <= BEFORE_BASE + 1, "{whole}");
 }
 
 #[test]

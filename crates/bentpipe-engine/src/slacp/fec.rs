@@ -430,6 +430,10 @@ mod tests {
             let repairs = losses.repairs(100, 0.5);
             assert!((expected - 1..=expected + 1).contains(&repairs), "{chance}: {repairs}");
         }
+        // Losses that come in clumps of ten need as many at a time, though the mean is one.
+        let mut clumps = Losses::new(100);
+        (0..2000).for_each(|n| clumps.note(if n % 10 == 0 { 10 } else { 0 }, 100, 0.5));
+        assert!((10..=20).contains(&clumps.repairs(100, 0.5)), "{}", clumps.repairs(100, 0.5));
         // One block in fifty loses thirty frames of a hundred: to make that good costs more than it is worth.
         let mut bursts = Losses::new(100);
         (0..2000).for_each(|n| bursts.note(if n % 50 == 0 { 30 } else { 0 }, 100, 0.5));

@@ -208,7 +208,7 @@ fn both_together() {
     let numbers = pair.whole(&packets);
     assert!(in_order(&numbers) && numbers.len() == 3000);
     let stats = [0, 1].map(|side| pair.ports[side].layer_stats().channels[0]);
-    assert!(stats[1].recovered > 100 && stats[0].resent > 10, "{stats:?}");
+    assert!(stats[1].recovered > 500 && stats[0].resent > 0, "{stats:?}");
 }
 
 #[test]

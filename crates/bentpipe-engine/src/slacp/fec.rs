@@ -100,7 +100,7 @@ impl Blocks {
         block.unjudged += 1;
         block.longest = block.longest.max(len);
         let full = block.count == self.config.block;
-(id, if full { self.close(id) } else { None })
+        (id, if full { self.close(id) } else { None })
     }
 
     /// How long a block may wait for more packets. If none are there, repairs that go into an idle line need not wait.

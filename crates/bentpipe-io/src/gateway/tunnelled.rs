@@ -96,6 +96,7 @@ impl<S: Shape> Work for Tunnelled<S> {
                 Step::Do(Carried::Packet(length)) => shape.on_packet(&mut turn, &out[..length])?,
                 Step::Do(Carried::Event(event)) => shape.on_event(&mut turn, event)?,
                 Step::Wait(until) => {
+                    shape.flush()?;
                     // What has come may have called for an answer.
                     let before = turn.carrier.waiting(0);
                     more |= shape.fill(&mut turn)?;

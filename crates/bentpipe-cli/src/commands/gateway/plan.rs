@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bentpipe_engine::units::Bytes;
-use bentpipe_io::OffloadTun;
+use bentpipe_io::TrainTun;
 use bentpipe_io::gateway::{
     ClientAddress, Fallback, Gateway, LinkShape, Rules, Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway,
 };
@@ -138,7 +138,7 @@ pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> 
 
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {
     let mtu = satellite(file).most_packet();
-    let tun = OffloadTun::with_addresses(&table.device, &table.addresses, mtu);
+    let tun = TrainTun::with_addresses(&table.device, &table.addresses, mtu);
     let tun = tun.map_err(|error| Failure::broken(format!("the device {}: {error}", table.device)))?;
     Ok(LinkShape::new(tun))
 }

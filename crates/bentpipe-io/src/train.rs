@@ -6,9 +6,11 @@
 //! other leave as one train again; no payload is summed on the way, and no long one copied.
 //!
 //! Reading order: `headers` is what stands before payloads and how it differs from packet to packet; here is a train
-//! and its packets; `join` makes trains of packets; `device` reads and writes them.
+//! and its packets; `join` makes trains of packets, `gather` of packets that come one by one; `device` reads and writes
+//! them.
 
 mod device;
+mod gather;
 mod headers;
 mod join;
 
@@ -81,6 +83,29 @@ impl Train {
         }
     }
 
+    /// Each of its packets in order as it would stand on a wire, checksums included, in `scratch`.
+    pub(crate) fn each(&self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
+        for index in 0..self.count {
+            scratch.clear();
+            self.write(index, scratch);
+            each(scratch);
+        }
+    }
+
+    /// Writes a packet into an empty buffer.
+    fn write(&self, index: u16, to: &mut Vec<u8>) {
+        let (whole, headers) = (self.whole(), &self.headers);
+        match headers.part {
+            Part::Alone => to.extend_from_slice(whole),
+            Part::Tcp | Part::Udp => {
+                let payload = self.payload_of(index, 1);
+                headers.write(whole, index, payload.len(), headers.flags(whole, index), to);
+                to.extend_from_slice(payload);
+            }
+        }
+        headers.finish_checksum(to);
+    }
+
     /// Its packets, in order.
     pub(crate) fn packets(self) -> impl Iterator<Item = Packet> {
         let train = Arc::new(self);
@@ -128,18 +153,8 @@ impl Packet {
 
     /// As it would stand on a wire, checksums included.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let train = &*self.train;
-        let mut bytes = match train.headers.part {
-            Part::Alone => train.whole().to_vec(),
-            Part::Tcp | Part::Udp => {
-                let payload = train.payload_of(self.index, 1);
-                let mut bytes = Vec::with_capacity(self.len());
-                train.headers.write(train.whole(), self.index, payload.len(), self.flags(), &mut bytes);
-                bytes.extend_from_slice(payload);
-                bytes
-            }
-        };
-        train.headers.finish_checksum(&mut bytes);
+        let mut bytes = Vec::with_capacity(self.len());
+        self.train.write(self.index, &mut bytes);
         bytes
     }
 }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use bentpipe_engine::units;
 use bentpipe_engine::units::{Rate, Time};
-use bentpipe_io::OffloadTun;
+use bentpipe_io::TrainTun;
 use bentpipe_io::gateway::{
     Carrier, ClientAddress, Fallback, Gateway, LinkShape, RelayConfig, RelayGateway, Rules, Satellite, Shape,
     SplitConfig, SplitShape, Stop,
@@ -141,7 +141,7 @@ impl Row {
             let shape = move || {
                 let address: (IpAddr, u8) = ([10, 8, 0, n].into(), 24);
                 LinkShape::new(
-                    OffloadTun::with_addresses("bentpipe0", &[address], satellite().most_packet()).expect("root"),
+                    TrainTun::with_addresses("bentpipe0", &[address], satellite().most_packet()).expect("root"),
                 )
             };
             self.gateway(side, false, shape, Rules::Link { device: "bentpipe0".into() })

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use bentpipe_engine::units::Time;
 use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
@@ -10,26 +11,39 @@ use mio::{Interest, Token};
 use super::readings::{Readings, Value};
 use super::run::FIRST_TOKEN;
 use super::shape::{Shape, Turn};
-use crate::offload::{OffloadTun, Pool};
+use crate::train::{Buffers, TrainTun};
 use crate::tunnel::Event;
 
-/// Packets or trains of them taken from the device before others have their turn.
+/// Packets or trains of them taken from the device in one turn of the loop: what is read goes out before more is.
 const BATCH: usize = 16;
 
 /// IP packets in, IP packets out; the host routes into the device what is to go this way.
 #[derive(Debug)]
 pub struct LinkShape {
-    tun: OffloadTun,
+    tun: TrainTun,
     is_readable: bool,
-    pool: Pool,
+    /// How many may be read yet in the turn of this instant.
+    left: usize,
+    filled_at: Time,
+    buffers: Buffers,
+    /// The packet of a train that is being read.
+    packet: Vec<u8>,
     /// Packets that are too long for a frame.
     too_long: u64,
 }
 
 impl LinkShape {
     /// The shape over a device whose MTU is at most [`super::most_packet`] of the path.
-    pub fn new(tun: OffloadTun) -> Self {
-        LinkShape { tun, is_readable: true, pool: Pool::default(), too_long: 0 }
+    pub fn new(tun: TrainTun) -> Self {
+        LinkShape {
+            tun,
+            is_readable: true,
+            left: BATCH,
+            filled_at: Time::ZERO,
+            buffers: Buffers::default(),
+            packet: Vec::new(),
+            too_long: 0,
+        }
     }
 
     /// Packets from the other box for which the host had no room.
@@ -71,25 +85,27 @@ impl Shape for LinkShape {
     }
 
     fn on_packet(&mut self, _: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {
-        let buffer = self.pool.copy(packet);
-        self.tun.put(buffer);
-        Ok(())
+        self.tun.put_whole(packet)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.tun.hand_over()
     }
 
     fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {
-        // What has come goes to the host in trains.
-        self.tun.flush(&mut self.pool)?;
-        for _ in 0..BATCH {
-            if !self.is_readable {
-                return Ok(false);
-            }
-            let (carrier, too_long) = (&mut *turn.carrier, &mut self.too_long);
-            self.is_readable = self.tun.read(&mut self.pool, |pool, buffer| {
-                *too_long += u64::from(carrier.send(turn.now, buffer.packet()).is_err());
-                pool.give(buffer);
+        if self.filled_at != turn.now {
+            (self.filled_at, self.left) = (turn.now, BATCH);
+        }
+        while self.is_readable && self.left > 0 {
+            self.left -= 1;
+            let LinkShape { tun, buffers, packet, too_long, .. } = self;
+            let (carrier, now) = (&mut *turn.carrier, turn.now);
+            self.is_readable = tun.read(buffers, |buffers, train| {
+                train.each(packet, |packet| *too_long += u64::from(carrier.send(now, packet).is_err()));
+                buffers.give_read(train);
             })?;
         }
-        Ok(true)
+        Ok(self.is_readable)
     }
 
     fn drain(&mut self, _: &mut Turn<'_>) -> io::Result<bool> {

@@ -199,7 +199,7 @@ impl<W: Work> Loop<W> {
             let due = until.map_or(look_at, |until| until.min(look_at)).max(now + GRAIN);
             let slept = !more;
             if slept {
-                self.timer.arm(self.clock.now(), Some(due))?;
+                self.timer.arm(self.clock.now(), due)?;
             }
             let patience = if slept { None } else { Some(std::time::Duration::ZERO) };
             match self.poll.poll(&mut events, patience) {

@@ -53,6 +53,14 @@ pub trait Shape {
     /// The system's.
     fn on_packet(&mut self, turn: &mut Turn<'_>, packet: &[u8]) -> io::Result<()>;
 
+    /// No more packets come at this instant.
+    ///
+    /// # Errors
+    /// The system's.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Gives the carrier what it has room for; whether the shape could do more at once.
     ///
     /// # Errors

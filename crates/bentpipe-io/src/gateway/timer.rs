@@ -24,21 +24,17 @@ impl Timer {
         Ok(Timer { fd, armed: None })
     }
 
-    /// Wakes the loop at `at`, or not. Setting it again makes it ready again, so nothing has to be read from it.
-    pub(super) fn arm(&mut self, now: Time, at: Option<Time>) -> io::Result<()> {
-        if at == self.armed && at.is_none_or(|at| at > now) {
+    /// Wakes the loop at `at`, and perhaps before: at an instant that was named earlier, which spares a system call where
+    /// the next one comes long before either. Setting it again makes it ready again, so nothing has to be read from it.
+    pub(super) fn arm(&mut self, now: Time, at: Time) -> io::Result<()> {
+        if self.armed.is_some_and(|armed| now < armed && armed <= at) {
             return Ok(());
         }
-        self.armed = at;
-        match at {
-            None => self.fd.unset()?,
-            Some(at) => {
-                // A zero would disarm it.
-                let span = at.saturating_since(now).max(Duration::from_nanos(1));
-                let span = TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos()));
-                self.fd.set(Expiration::OneShot(span), TimerSetTimeFlags::empty())?;
-            }
-        }
+        self.armed = Some(at);
+        // A zero would disarm it.
+        let span = at.saturating_since(now).max(Duration::from_nanos(1));
+        let span = TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos()));
+        self.fd.set(Expiration::OneShot(span), TimerSetTimeFlags::empty())?;
         Ok(())
     }
 }

@@ -24,7 +24,6 @@ pub struct Tunnelled<S> {
     udp_is_readable: bool,
     carrier: Carrier,
     shape: S,
-    out: Box<[u8]>,
 }
 
 impl<S: Shape> Gateway<S> {
@@ -36,8 +35,7 @@ impl<S: Shape> Gateway<S> {
         Loop::begin(|now, registry| {
             let udp = Udp::bind(local)?;
             udp.register(registry, UDP)?;
-            let mut work =
-                Tunnelled { udp, udp_is_readable: true, carrier: carrier(now), shape, out: vec![0; 1 << 16].into() };
+            let mut work = Tunnelled { udp, udp_is_readable: true, carrier: carrier(now), shape };
             let Tunnelled { carrier, shape, .. } = &mut work;
             shape.start(&mut Turn { now, carrier, registry })?;
             Ok(work)
@@ -81,21 +79,22 @@ impl<S: Shape> Work for Tunnelled<S> {
 
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let Tunnelled { udp, carrier, shape, out, .. } = self;
+        let Tunnelled { udp, carrier, shape, .. } = self;
         if self.udp_is_readable {
             self.udp_is_readable = udp.receive(|from, datagram| carrier.receive(now, from, datagram))?;
         }
         let mut turn = Turn { now, carrier, registry };
         let mut more = shape.fill(&mut turn)?;
         let until = loop {
-            match turn.carrier.poll(now, wall, out) {
+            match turn.carrier.poll(now, wall, udp.room()) {
                 Step::Do(Carried::Send(sealed)) => {
-                    udp.send(sealed.to, &out[..sealed.len]);
+                    udp.send(sealed.to, sealed.len);
                     more |= shape.fill(&mut turn)?;
                 }
-                Step::Do(Carried::Packet(length)) => shape.on_packet(&mut turn, &out[..length])?,
+                Step::Do(Carried::Packet(length)) => shape.on_packet(&mut turn, &udp.room()[..length])?,
                 Step::Do(Carried::Event(event)) => shape.on_event(&mut turn, event)?,
                 Step::Wait(until) => {
+                    shape.flush()?;
                     // What has come may have called for an answer.
                     let before = turn.carrier.waiting(0);
                     more |= shape.fill(&mut turn)?;

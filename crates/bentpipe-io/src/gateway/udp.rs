@@ -13,14 +13,20 @@ use socket2::{Domain, Protocol, Socket, Type};
 const KERNEL_BUFFER: usize = 4 << 20;
 /// Most bytes of one call: 64 KiB, as a datagram has.
 const MOST_BATCH: usize = 60_000;
+/// For any datagram.
+const ROOM: usize = 1 << 16;
 
 /// A UDP socket.
 pub(super) struct Udp {
     socket: UdpSocket,
     state: UdpSocketState,
     buffers: Vec<Vec<u8>>,
-    /// Datagrams of one length to one address that go out in one call; the last one may be shorter.
-    batch: Vec<u8>,
+    /// Whether it is one of version 6.
+    is_v6: bool,
+    /// Datagrams of one length to one address that go out in one call; the last one may be shorter. Behind them is room for
+    /// one more.
+    batch: Box<[u8]>,
+    filled: usize,
     segment: usize,
     to: Option<SocketAddr>,
     /// Datagrams for which the kernel had no room: as lost on the line.
@@ -44,7 +50,9 @@ impl Udp {
             socket,
             state,
             buffers: vec![vec![0; room.max(1 << 16)]; BATCH_SIZE],
-            batch: Vec::new(),
+            is_v6: at.is_ipv6(),
+            batch: vec![0; 2 * ROOM].into(),
+            filled: 0,
             segment: 0,
             to: None,
             refused: 0,
@@ -77,27 +85,33 @@ impl Udp {
         Ok(true)
     }
 
-    /// Sends a datagram, now or with the next flush.
-    pub(super) fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
-        let full = self.batch.len() + datagram.len() > MOST_BATCH
-            || self.segment > 0 && self.batch.len() / self.segment >= self.state.max_gso_segments();
-        let fits =
-            self.to == Some(to) && datagram.len() <= self.segment && self.batch.len().is_multiple_of(self.segment);
+    /// Where the next datagram is to be written: 64 KiB.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.batch[self.filled..][..ROOM]
+    }
+
+    /// Sends so many bytes of the room, now or with the next flush.
+    pub(super) fn send(&mut self, to: SocketAddr, length: usize) {
+        let full = self.filled + length > MOST_BATCH
+            || self.segment > 0 && self.filled / self.segment >= self.state.max_gso_segments();
+        let fits = self.to == Some(to) && length <= self.segment && self.filled.is_multiple_of(self.segment);
         if !fits || full {
+            let at = self.filled;
             self.flush();
-            (self.to, self.segment) = (Some(to), datagram.len());
+            self.batch.copy_within(at..at + length, 0);
+            (self.to, self.segment) = (Some(to), length);
         }
-        self.batch.extend_from_slice(datagram);
+        self.filled += length;
     }
 
     /// Hands all that was sent to the kernel.
     pub(super) fn flush(&mut self) {
         if let Some(to) = self.to.take() {
-            let count = self.batch.len().div_ceil(self.segment.max(1)) as u64;
+            let count = self.filled.div_ceil(self.segment.max(1)) as u64;
             let transmit = Transmit {
                 destination: self.mapped(to),
                 ecn: None,
-                contents: &self.batch,
+                contents: &self.batch[..self.filled],
                 segment_size: (count > 1).then_some(self.segment),
                 src_ip: None,
             };
@@ -105,14 +119,14 @@ impl Udp {
             if self.state.try_send(UdpSockRef::from(&self.socket), &transmit).is_err() {
                 self.refused += count;
             }
-            self.batch.clear();
+            self.filled = 0;
         }
     }
 
     /// A socket of version 6 takes addresses of version 4 in their mapped form.
     fn mapped(&self, to: SocketAddr) -> SocketAddr {
-        match (self.socket.local_addr(), to) {
-            (Ok(SocketAddr::V6(_)), SocketAddr::V4(v4)) => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
+        match to {
+            SocketAddr::V4(v4) if self.is_v6 => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
             _ => to,
         }
     }

@@ -1,14 +1,16 @@
 //! A TUN device whose trains stay trains.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use tun_rs::SyncDevice;
 
+use super::gather::Gather;
 use super::join::Join;
 use super::{LONGEST, Packet, ROOM, Train};
-use crate::tun::TunConfig;
+use crate::tun::{self, TunConfig};
 
 /// Emptied buffers that are kept, of 64 kB each; what a burst needed beyond is given back.
 const SPARE: usize = 512;
@@ -23,6 +25,11 @@ impl Buffers {
     /// Takes back what a packet lay in, if no other lies there.
     pub(crate) fn give(&mut self, packet: Packet) {
         self.give_train(packet.train);
+    }
+
+    /// Takes back a train whose packets are read.
+    pub(crate) fn give_read(&mut self, train: Train) {
+        self.give_bytes(train.bytes);
     }
 
     fn give_train(&mut self, train: Arc<Train>) {
@@ -46,6 +53,7 @@ impl Buffers {
 pub struct TrainTun {
     device: SyncDevice,
     join: Join,
+    gather: Gather,
     refused: u64,
     written: u64,
 }
@@ -56,9 +64,20 @@ impl TrainTun {
     /// # Errors
     /// The system's: without CAP_NET_ADMIN or `/dev/net/tun`, or where the name is taken.
     pub fn create(config: &TunConfig) -> io::Result<Self> {
-        let device = config.build(true)?;
-        let join = Join::new(device.udp_gso());
-        Ok(TrainTun { device, join, refused: 0, written: 0 })
+        Ok(Self::over(config.build(true)?))
+    }
+
+    /// As [`TrainTun::create`], with addresses of either version, each in a network of so many bits.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16) -> io::Result<Self> {
+        Ok(Self::over(tun::with_addresses(name, addresses, mtu, true)?))
+    }
+
+    fn over(device: SyncDevice) -> Self {
+        let takes_udp = device.udp_gso();
+        TrainTun { device, join: Join::new(takes_udp), gather: Gather::new(takes_udp), refused: 0, written: 0 }
     }
 
     /// Packets for which the host had no use or room.
@@ -109,6 +128,35 @@ impl TrainTun {
         self.join.put(packet);
     }
 
+    /// Puts a packet with all its checksums into the next train.
+    ///
+    /// # Errors
+    /// As [`TrainTun::hand_over`], which makes room.
+    pub(crate) fn put_whole(&mut self, packet: &[u8]) -> io::Result<()> {
+        if self.gather.is_full() {
+            self.hand_over()?;
+        }
+        self.gather.put(packet);
+        Ok(())
+    }
+
+    /// Hands over what was put whole.
+    ///
+    /// # Errors
+    /// The system's, where the device is gone.
+    pub(crate) fn hand_over(&mut self) -> io::Result<()> {
+        if self.gather.is_empty() {
+            return Ok(());
+        }
+        let TrainTun { device, gather, refused, written, .. } = self;
+        let mut gone = Ok(());
+        gather.drain(|bytes, packets| {
+            *written += 1;
+            note(device.send(bytes), packets, refused, &mut gone);
+        });
+        gone
+    }
+
     /// Hands over what was put.
     ///
     /// # Errors
@@ -117,21 +165,26 @@ impl TrainTun {
         if self.join.is_empty() {
             return Ok(());
         }
-        let TrainTun { device, join, refused, written } = self;
+        let TrainTun { device, join, refused, written, .. } = self;
         let mut gone = Ok(());
         join.drain(
             |slices, packets| {
                 *written += 1;
-                match device.send_vectored(slices) {
-                    Ok(_) => {}
-                    Err(error) if is_gone(&error) => gone = Err(error),
-                    // The queue of the host's stack is full, or the packet is none for it: as a card that drops.
-                    Err(_) => *refused += u64::from(packets),
-                }
+                note(device.send_vectored(slices), packets, refused, &mut gone);
             },
             |train| buffers.give_train(train),
         );
         gone
+    }
+}
+
+/// What became of a train.
+fn note(sent: io::Result<usize>, packets: u16, refused: &mut u64, gone: &mut io::Result<()>) {
+    match sent {
+        Ok(_) => {}
+        Err(error) if is_gone(&error) => *gone = Err(error),
+        // The queue of the host's stack is full, or the packet is none for it: as a card that drops.
+        Err(_) => *refused += u64::from(packets),
     }
 }
 

@@ -8,6 +8,8 @@
 use bentpipe_engine::wire::checksum::Checksum;
 use tun_rs::{VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_GSO_UDP_L4, VirtioNetHdr};
 
+use super::ROOM;
+
 /// The values of virtio-net's header that `tun-rs` keeps for itself (virtio 1.2 §5.1.6).
 pub(super) const VIRTIO_NET_HDR_F_NEEDS_CSUM: u8 = 1;
 pub(super) const VIRTIO_NET_HDR_GSO_NONE: u8 = 0;
@@ -108,6 +110,65 @@ impl Headers {
         is_plain.then_some(Headers { part, length, size, ..self })
     }
 
+    /// What a packet with all its checksums says: it can be a part of a train if they are right.
+    pub(super) fn of_whole(packet: &[u8]) -> Headers {
+        let alone = Headers { flow: flow(packet), ..Headers::ALONE };
+        Headers::of_sound(alone, packet).unwrap_or(alone)
+    }
+
+    fn of_sound(alone: Headers, packet: &[u8]) -> Option<Headers> {
+        let (start, protocol, length, addresses) = match packet.first()? >> 4 {
+            4 if packet.len() > 20 => (20, packet[9], get(packet, 2).into(), 12..20),
+            6 if packet.len() > 40 => (40, packet[6], usize::from(get(packet, 4)) + 40, 8..40),
+            _ => return None,
+        };
+        let offset = match protocol {
+            TCP => TCP_CHECKSUM,
+            UDP => UDP_CHECKSUM,
+            _ => return None,
+        };
+        let at = start + offset;
+        let headers = Headers { checksum: Some((start, at)), ..alone }.single(packet, start, offset)?;
+        let transport = &packet[start.into()..];
+        let is_whole = length == packet.len()
+            && (start == 40 || sum(&packet[..20]) == u16::MAX)
+            // RFC 768: zero says that there is no checksum.
+            && (protocol == TCP || usize::from(get(transport, 4)) == transport.len() && get(packet, at.into()) != 0);
+        let pseudo = Checksum::new().bytes(&packet[addresses]).word(protocol.into()).word(transport.len() as u16);
+        let is_right = || tun_rs::checksum(transport, u64::from(!pseudo.finish())) == u16::MAX;
+        (is_whole && is_right()).then_some(headers)
+    }
+
+    /// Makes of a packet of these headers, which came whole, with room before it and the payloads of others behind it, a
+    /// train as the kernel takes it.
+    pub(super) fn make_train(&self, train: &mut [u8], packets: u16, last: u8) {
+        let (start, at) = self.checksum.expect("what is joined has a checksum");
+        let (start, at) = (usize::from(start), usize::from(at));
+        let (room, whole) = train.split_at_mut(ROOM);
+        let length = whole.len();
+        let is_v6 = whole[0] >> 4 == 6;
+        self.for_kernel(packets, is_v6).encode(room).expect("there is room");
+        let addresses = if is_v6 {
+            put(whole, 4, (length - 40) as u16);
+            8..40
+        } else {
+            put(whole, 2, length as u16);
+            put(whole, 10, 0);
+            let sum = Checksum::new().bytes(&whole[..start]).finish();
+            put(whole, 10, sum);
+            12..20
+        };
+        let transport = (length - start) as u16;
+        let protocol = if self.part == Part::Udp { UDP } else { TCP };
+        let sum = Checksum::new().bytes(&whole[addresses]).word(protocol.into()).word(transport).finish();
+        put(whole, at, !sum);
+        if self.part == Part::Udp {
+            put(whole, start + 4, transport);
+        } else {
+            whole[start + 13] = whole[start + 13] & !LAST | last & LAST;
+        }
+    }
+
     /// Appends the headers of a train that begins with the packet `index` of this one, `whole`, has so much payload and
     /// ends with a packet of these flags. The transport's checksum is partial.
     pub(super) fn write(&self, whole: &[u8], index: u16, payload: usize, last: u8, to: &mut Vec<u8>) {
@@ -120,11 +181,12 @@ impl Headers {
         if header[0] >> 4 == 6 {
             put(header, 4, (length - 40) as u16);
         } else {
+            let id = get(whole, 4).wrapping_add(index);
+            // Summed as it was, RFC 1624's way: what has just been written word by word is slow to read.
+            let sum = Checksum::new().bytes(&whole[..start]).word(!get(whole, 10));
+            let sum = sum.word(!get(whole, 2)).word(length as u16).word(!get(whole, 4)).word(id).finish();
             put(header, 2, length as u16);
-            let id = get(header, 4).wrapping_add(index);
             put(header, 4, id);
-            put(header, 10, 0);
-            let sum = Checksum::new().bytes(&header[..start]).finish();
             put(header, 10, sum);
         }
         // RFC 1624: the old length out, the new one in.
@@ -146,7 +208,7 @@ impl Headers {
     pub(super) fn finish_checksum(&self, packet: &mut [u8]) {
         let Some((start, at)) = self.checksum else { return };
         // The field has the pseudo header's sum: it is summed with the rest.
-        let sum = Checksum::new().bytes(&packet[start.into()..]).finish();
+        let sum = !sum(&packet[start.into()..]);
         // RFC 768: UDP's zero would mean that there is no checksum.
         let is_udp = at - start == UDP_CHECKSUM;
         put(packet, at.into(), if is_udp && sum == 0 { u16::MAX } else { sum });
@@ -227,6 +289,16 @@ pub(super) struct Place {
     pub(super) index: u16,
     /// Payload before it.
     pub(super) payload: u32,
+}
+
+impl Place {
+    /// That of a packet alone.
+    pub(super) const FIRST: Place = Place { index: 0, payload: 0 };
+}
+
+/// The one's complement sum (RFC 1071).
+fn sum(bytes: &[u8]) -> u16 {
+    tun_rs::checksum(bytes, 0)
 }
 
 fn header_length(part: Part, transport: &[u8]) -> Option<u16> {

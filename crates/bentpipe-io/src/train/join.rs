@@ -11,13 +11,13 @@ use super::headers::{LAST, Part, Place, SPECIAL};
 use super::{LONGEST, Packet, ROOM, Train};
 
 /// Trains, of the last ones begun, that a packet may join: as many flows can take turns.
-const OPEN: usize = 16;
+pub(super) const OPEN: usize = 16;
 
 /// Most pieces of read trains in a train.
 const PIECES: u32 = 62;
 
 /// Most packets of a train of UDP (UDP_MAX_SEGMENTS before Linux 6.9).
-const DATAGRAMS: u16 = 64;
+pub(super) const DATAGRAMS: u16 = 64;
 
 /// Packets of one read train that follow on each other.
 #[derive(Debug)]

@@ -8,6 +8,8 @@ use super::headers::{VIRTIO_NET_HDR_F_NEEDS_CSUM, VIRTIO_NET_HDR_GSO_NONE};
 use super::join::Join;
 use super::*;
 
+mod gather;
+
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
@@ -259,15 +261,17 @@ proptest! {
         let count = queues.len();
         let mut mixed: Vec<_> = turns.iter().filter_map(|turn| queues[turn % count].next()).collect();
         queues.into_iter().for_each(|rest| mixed.extend(rest));
-        let mut got: BTreeMap<u8, Vec<_>> = BTreeMap::new();
-        for packet in joined(mixed).into_iter().flat_map(read) {
-            let packet = packet.to_bytes();
-            assert_right(&packet);
-            let port = if packet[0] >> 4 == 4 { 21 } else { 41 };
-            got.entry(packet[port]).or_default().push(packet);
+        for writes in [gather::gathered(bytes(&mixed)), joined(mixed)] {
+            let mut got: BTreeMap<u8, Vec<_>> = BTreeMap::new();
+            for packet in writes.into_iter().flat_map(read) {
+                let packet = packet.to_bytes();
+                assert_right(&packet);
+                let port = if packet[0] >> 4 == 4 { 21 } else { 41 };
+                got.entry(packet[port]).or_default().push(packet);
+            }
+            let got: BTreeMap<u8, Vec<_>> = got.into_iter().map(|(flow, packets)| (flow, without_id(packets))).collect();
+            assert_eq!(got, expected);
         }
-        let got: BTreeMap<u8, Vec<_>> = got.into_iter().map(|(flow, packets)| (flow, without_id(packets))).collect();
-        assert_eq!(got, expected);
     }
 
     /// Whatever a device gives, nothing panics.

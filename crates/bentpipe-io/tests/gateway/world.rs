@@ -15,7 +15,7 @@ use bentpipe_io::gateway::{
     most_packet,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
-use bentpipe_io::{OffloadTun, Tun};
+use bentpipe_io::{TrainTun, Tun};
 
 use crate::namespace::Namespace;
 use crate::sky::Sky;
@@ -186,7 +186,7 @@ impl World {
                 let mtu = most_packet(1500, false);
                 let addresses: [(IpAddr, u8); 2] =
                     [([10, 8, 0, n].into(), 24), ([0xfd08, 0, 0, 0, 0, 0, 0, u16::from(n)].into(), 64)];
-                LinkShape::new(OffloadTun::with_addresses("bentpipe0", &addresses, mtu).expect("root may"))
+                LinkShape::new(TrainTun::with_addresses("bentpipe0", &addresses, mtu).expect("root may"))
             };
             let mut running = self.gateway(side, false, shape, move |gateway| {
                 if gateway.carrier().is_up() {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use bentpipe_engine::units::Bytes;
-use bentpipe_io::OffloadTun;
+use bentpipe_io::TrainTun;
 use bentpipe_io::gateway::{
     ClientAddress, Fallback, Gateway, LinkShape, RelayConfig, RelayGateway, Rules, Satellite, SplitConfig, SplitShape,
     UplinkConfig, UplinkGateway, congestion_controls, has_congestion,
@@ -184,7 +184,7 @@ pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> &'
 
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {
     let mtu = satellite(file).most_packet();
-    let tun = OffloadTun::with_addresses(&table.device, &table.addresses, mtu);
+    let tun = TrainTun::with_addresses(&table.device, &table.addresses, mtu);
     let tun = tun.map_err(|error| Failure::broken(format!("the device {}: {error}", table.device)))?;
     Ok(LinkShape::new(tun))
 }

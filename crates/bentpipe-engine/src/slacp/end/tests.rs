@@ -265,6 +265,18 @@ fn copies_take_only_what_is_left_of_the_line() {
     assert_eq!(pair.ends[0].stats().channels[0].copies, 0);
 }
 
+/// What costs the line nothing costs processors.
+#[test]
+fn copies_are_counted() {
+    let once = ChannelConfig { copies: Some(Copies { most: 1, ..COPIES }), ..channel() };
+    let fast = SlacpConfig { rate: Rate::from_bits_per_second(800_000_000), ..config(vec![once]) };
+    let mut pair = Pair::new(&fast);
+    // All have gone out in 20 ms, and all might be copied in 20 more.
+    pair.run(&bulk(2000), at(299), |_, _, _| Fate::Arrives);
+    let spans = MS(200).as_nanos() / COPY_SPAN.as_nanos();
+    assert_eq!(pair.ends[0].stats().channels[0].copies, spans * u64::from(MOST_COPIES));
+}
+
 #[test]
 fn a_copy_that_is_lost_too_is_made_good() {
     let mut pair = Pair::new(&config(vec![ChannelConfig { copies: Some(COPIES), ..channel() }]));

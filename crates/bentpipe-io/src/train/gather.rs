@@ -1,0 +1,113 @@
+//! Packets that come one by one, with all their checksums, as trains.
+//!
+//! What the far box's host sent as a train comes out of a tunnel packet by packet. A packet joins the last train of its
+//! flow under the rules of `join`, and only if its checksums are right: in a train the kernel sums anew, and what was
+//! damaged before it came here would no longer be seen by its receiver. Payloads are copied once, to behind each other.
+
+use super::headers::{Headers, LAST, Part, Place, SPECIAL};
+use super::join::{DATAGRAMS, OPEN};
+use super::{LONGEST, ROOM};
+
+/// Trains and packets alone that wait at once; then they are to be handed over.
+const MOST: usize = 64;
+
+/// A train in the making, or a packet alone.
+#[derive(Debug)]
+struct Gathered {
+    /// From `ROOM` on, the first packet as it came, and the payloads of the others.
+    bytes: Vec<u8>,
+    headers: Headers,
+    /// Bytes of the first packet.
+    first: usize,
+    packets: u16,
+    /// The flags of the last packet.
+    flags: u8,
+    /// Whether anything can follow.
+    is_open: bool,
+}
+
+/// Trains in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Gather {
+    trains: Vec<Gathered>,
+    /// Emptied buffers, with the room that they have grown to.
+    spare: Vec<Vec<u8>>,
+    /// Whether the host takes trains of UDP.
+    takes_udp: bool,
+}
+
+impl Gather {
+    pub(super) fn new(takes_udp: bool) -> Self {
+        Gather { takes_udp, ..Gather::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.trains.is_empty()
+    }
+
+    /// Whether what there is has to be handed over first.
+    pub(super) fn is_full(&self) -> bool {
+        self.trains.len() == MOST
+    }
+
+    pub(super) fn put(&mut self, packet: &[u8]) {
+        let headers = Headers::of_whole(packet);
+        if let Some(at) = self.last_of(&headers).filter(|at| self.trains[*at].takes(&headers, packet)) {
+            return self.trains[at].add(&headers, packet);
+        }
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.resize(ROOM, 0);
+        let flags = headers.flags(packet, 0);
+        let is_open = match headers.part {
+            Part::Tcp => flags & (SPECIAL | LAST) == 0,
+            Part::Udp => self.takes_udp,
+            Part::Alone => false,
+        };
+        bytes.extend_from_slice(packet);
+        self.trains.push(Gathered { bytes, headers, first: packet.len(), packets: 1, flags, is_open });
+    }
+
+    /// As in `join`: nothing goes past what is of no known flow.
+    fn last_of(&self, headers: &Headers) -> Option<usize> {
+        let flow = headers.flow?;
+        for (at, train) in self.trains.iter().enumerate().rev().take(OPEN) {
+            if train.headers.flow? == flow {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Each train as the kernel takes it, with its number of packets.
+    pub(super) fn drain(&mut self, mut each: impl FnMut(&[u8], u16)) {
+        for mut train in self.trains.drain(..) {
+            if train.packets > 1 {
+                train.headers.make_train(&mut train.bytes, train.packets, train.flags);
+            }
+            each(&train.bytes, train.packets);
+            train.bytes.clear();
+            self.spare.push(train.bytes);
+        }
+    }
+}
+
+impl Gathered {
+    fn takes(&self, headers: &Headers, packet: &[u8]) -> bool {
+        let most = if headers.part == Part::Udp { DATAGRAMS } else { u16::MAX };
+        let payload = self.bytes.len() - ROOM - usize::from(self.headers.length);
+        let from = Place { index: self.packets, payload: payload as u32 };
+        self.is_open
+            && self.packets < most
+            && headers.size <= self.headers.size
+            && self.bytes.len() - ROOM + usize::from(headers.size) <= LONGEST
+            && headers.flags(packet, 0) & SPECIAL == 0
+            && self.headers.go_on(&self.bytes[ROOM..ROOM + self.first], from, headers, packet, Place::FIRST)
+    }
+
+    fn add(&mut self, headers: &Headers, packet: &[u8]) {
+        self.bytes.extend_from_slice(&packet[headers.length.into()..]);
+        self.packets += 1;
+        self.flags = headers.flags(packet, 0);
+        self.is_open = headers.size == self.headers.size && self.flags & LAST == 0;
+    }
+}

@@ -13,6 +13,7 @@ mod plan;
 mod running;
 pub mod sockets;
 pub mod transfers;
+mod wakeups;
 
 use std::io;
 

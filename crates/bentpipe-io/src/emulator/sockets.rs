@@ -12,11 +12,20 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_study::scenario::Scenario;
 
 use super::EmulateError;
-use super::lab::Lab;
+use super::lab::{DEVICE, Lab};
 use super::transfers::{Bulk, Transferred};
 use crate::clock::Clock;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, ip};
 use crate::priority::hurry;
+
+/// What the hosts' kernels are told besides: how else to see what one of their ways does?
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelSettings {
+    /// Names below `net.ipv4`, and values.
+    pub sysctls: Vec<(String, String)>,
+    /// Attributes of the hosts' routes as `ip route` takes them (`initcwnd 4 quickack 1`).
+    pub route: Vec<String>,
+}
 
 /// How often it is looked whether all are done.
 const TICK: Duration = Duration::from_millis(20);
@@ -30,6 +39,7 @@ pub fn run(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
     lab: &mut Lab,
+    more: &KernelSettings,
     mut go_on: impl FnMut(Time) -> bool,
 ) -> Result<Vec<Transferred>, EmulateError> {
     let system = || EmulateError::system("sockets");
@@ -44,7 +54,7 @@ pub fn run(
         let (near, far) = (Namespace::named(&from.namespace), Namespace::named(&to.namespace));
         let (near, far) = (near.map_err(system())?, far.map_err(system())?);
         for namespace in [&near, &far] {
-            namespace.inside(|| settings(bulk)).map_err(EmulateError::system("the kernel's settings of TCP"))?;
+            namespace.inside(|| settings(bulk, more)).map_err(EmulateError::system("the kernel's settings of TCP"))?;
         }
         let listener = far.inside(|| TcpListener::bind((to.v4, 0))).map_err(system())?;
         listener.set_nonblocking(true).map_err(system())?;
@@ -84,20 +94,27 @@ pub fn run(
 }
 
 /// What the scenario says of the ends, as far as the kernel has words for it.
-fn settings(bulk: &Bulk<'_>) -> io::Result<()> {
+fn settings(bulk: &Bulk<'_>, more: &KernelSettings) -> io::Result<()> {
     // Half of the kernel's buffer is for the headers of its own (tcp_adv_win_scale 1).
     let window = u64::from(bulk.receive_buffer()) * 2;
     let memory = format!("4096 {} {}", window.min(131_072), window);
-    for (name, value) in [
+    let given = more.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let ours = [
         ("tcp_congestion_control", "reno"),
         ("tcp_timestamps", if bulk.timestamps() { "1" } else { "0" }),
         ("tcp_no_metrics_save", "1"),
         ("tcp_rmem", &memory),
         ("tcp_wmem", &memory),
-    ] {
-        std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)?;
+    ];
+    for (name, value) in ours.into_iter().chain(given) {
+        std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
+            .map_err(|error| io::Error::new(error.kind(), format!("net.ipv4.{name} = {value}: {error}")))?;
     }
-    Ok(())
+    if more.route.is_empty() {
+        return Ok(());
+    }
+    let route = ["route", "change", "default", "dev", DEVICE].into_iter();
+    ip(&route.chain(more.route.iter().map(String::as_str)).collect::<Vec<_>>())
 }
 
 fn sleep_until(clock: Clock, at: Time) {

@@ -24,6 +24,8 @@ struct Line {
     engine_s: Option<f64>,
     engine_difference_percent: Option<f64>,
     drawn: Option<Drawn>,
+    /// What virtual time says of the row that is nearest to the kernel.
+    nearest_s: Option<f64>,
     kernel_s: Option<f64>,
     kernel_difference_percent: Option<f64>,
 }
@@ -62,6 +64,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let bulks = transfers::bulks(&scenario).map_err(|error| refused(error.into()))?;
     interrupt::heed();
     let simulated = simulate(&scenario)?;
+    let nearest = simulate(&sockets::nearest(&scenario))?;
     let bar = progress::spinner();
     let watch = |what: &'static str| {
         let bar = bar.clone();
@@ -92,7 +95,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let lines: Vec<Line> = (0..bulks.len())
         .map(|n| Line {
             drawn: summed_up(drawn.iter().map(|draw| seconds(&bulks[n], draw[n].received_at)).collect()),
-            ..line(&bulks[n], simulated[n], &engine[n], kernel.as_ref().ok().map(|all| &all[n]))
+            ..line(&bulks[n], [simulated[n], nearest[n]], &engine[n], kernel.as_ref().ok().map(|all| &all[n]))
         })
         .collect();
     let (agrees, within_drawn) = judge(&lines, args.tolerance);
@@ -178,20 +181,21 @@ fn seconds(bulk: &Bulk<'_>, at: Option<Time>) -> Option<f64> {
     at.map(|at| at.saturating_since(bulk.start).as_secs_f64())
 }
 
-fn line(bulk: &Bulk<'_>, simulated: Option<Time>, engine: &Transferred, kernel: Option<&Transferred>) -> Line {
+fn line(bulk: &Bulk<'_>, virtual_time: [Option<Time>; 2], engine: &Transferred, kernel: Option<&Transferred>) -> Line {
     let span = |at| seconds(bulk, at);
-    let simulated_s = span(simulated);
-    let difference = |real: Option<f64>| Some((real? / simulated_s? - 1.0) * 100.0);
+    let [simulated_s, nearest_s] = virtual_time.map(span);
+    let difference = |real: Option<f64>, predicted: Option<f64>| Some((real? / predicted? - 1.0) * 100.0);
     let (engine_s, kernel_s) = (span(engine.received_at), kernel.and_then(|kernel| span(kernel.received_at)));
     Line {
         flow: bulk.name.to_owned(),
         bytes: bulk.bytes,
         simulated_s,
         engine_s,
-        engine_difference_percent: difference(engine_s),
+        engine_difference_percent: difference(engine_s, simulated_s),
         drawn: None,
+        nearest_s,
         kernel_s,
-        kernel_difference_percent: difference(kernel_s),
+        kernel_difference_percent: difference(kernel_s, nearest_s),
     }
 }
 
@@ -236,6 +240,7 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
             output::number(line.engine_s, 3),
             percent(line.engine_difference_percent),
             line.drawn.as_ref().map_or("–".to_owned(), spread),
+            output::number(line.kernel_s.and(line.nearest_s), 3),
             output::number(line.kernel_s, 3),
             percent(line.kernel_difference_percent),
         ]
@@ -247,6 +252,7 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
         "engine, real (s)",
         "difference",
         "drawn again (s)",
+        "nearest row (s)",
         "Linux reno (s)",
         "difference",
     ];
@@ -279,4 +285,43 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
         scenario.description,
         report.remake.line()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(engine_s: Option<f64>, drawn: &[Option<f64>]) -> Line {
+        Line {
+            flow: "data".to_owned(),
+            bytes: 1,
+            simulated_s: Some(10.0),
+            engine_s,
+            engine_difference_percent: engine_s.map(|engine| (engine / 10.0 - 1.0) * 100.0),
+            drawn: summed_up(drawn.to_vec()),
+            nearest_s: None,
+            kernel_s: None,
+            kernel_difference_percent: None,
+        }
+    }
+
+    #[test]
+    fn a_difference_is_the_machines_where_its_lateness_makes_it() {
+        let drawn = [Some(12.0), Some(10.0), Some(11.0)];
+        let cases = [
+            (line(Some(10.1), &[]), (true, true)),
+            (line(Some(10.3), &[]), (false, false)),
+            (line(Some(11.5), &drawn), (false, true)),
+            (line(Some(12.2), &drawn), (false, true)),
+            (line(Some(12.3), &drawn), (false, false)),
+            (line(Some(9.7), &drawn), (false, false)),
+            (line(None, &drawn), (false, false)),
+            (line(None, &[Some(10.0), None]), (false, true)),
+        ];
+        for (n, (line, verdict)) in cases.into_iter().enumerate() {
+            assert_eq!(judge(&[line], 2.0), verdict, "{n}");
+        }
+        let drawn = summed_up(drawn.to_vec()).expect("three");
+        assert_eq!((drawn.least_s, drawn.median_s, drawn.greatest_s), (Some(10.0), Some(11.0), Some(12.0)));
+    }
 }

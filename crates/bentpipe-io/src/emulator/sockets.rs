@@ -4,15 +4,17 @@
 //! or off as there. All else is the kernel's: RACK-TLP, PRR, its delayed ACKs, its own growth of the receive window.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
+use bentpipe_engine::tcp::{AckPolicy, Daass, SsthreshBase, Variant};
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{FlowKind, Scenario};
 
 use super::EmulateError;
 use super::lab::{DEVICE, Lab};
+use super::plan::PREFIX_V4;
 use super::transfers::{Bulk, Transferred};
 use crate::clock::Clock;
 use crate::namespace::{Namespace, ip};
@@ -25,6 +27,27 @@ pub struct KernelSettings {
     pub sysctls: Vec<(String, String)>,
     /// Attributes of the hosts' routes as `ip route` takes them (`initcwnd 4 quickack 1`).
     pub route: Vec<String>,
+}
+
+/// The scenario with ends that are the kernel's as far as the engine has words for it: the row of variants that is nearest.
+/// RACK-TLP and PRR are not among them.
+pub fn nearest(scenario: &Scenario) -> Scenario {
+    let sack = Variant::named("sack").expect("a row of the table");
+    let mut scenario = scenario.clone();
+    for flow in &mut scenario.flows {
+        let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+        for end in [&mut tcp.sender, &mut tcp.receiver] {
+            end.variant = sack;
+            // Sixteen segments acknowledged at once (TCP_MAX_QUICKACKS), then every other one, or after TCP_DELACK_MIN.
+            end.ack =
+                AckPolicy { daass: Daass::FirstSegments(16), delay: Duration::from_millis(40), ..AckPolicy::DELAYED };
+            // TCP_RTO_MIN.
+            end.rto.min = Duration::from_millis(200);
+            // tcp_reno_ssthresh halves the window, not what is in flight.
+            end.shortcuts.ssthresh_base = SsthreshBase::Window;
+        }
+    }
+    scenario
 }
 
 /// How often it is looked whether all are done.
@@ -53,8 +76,10 @@ pub fn run(
         let (from, to) = (host(bulk.from), host(bulk.to));
         let (near, far) = (Namespace::named(&from.namespace), Namespace::named(&to.namespace));
         let (near, far) = (near.map_err(system())?, far.map_err(system())?);
-        for namespace in [&near, &far] {
-            namespace.inside(|| settings(bulk, more)).map_err(EmulateError::system("the kernel's settings of TCP"))?;
+        for (namespace, address) in [(&near, from.v4), (&far, to.v4)] {
+            namespace
+                .inside(|| settings(bulk, address, more))
+                .map_err(EmulateError::system("the kernel's settings of TCP"))?;
         }
         let listener = far.inside(|| TcpListener::bind((to.v4, 0))).map_err(system())?;
         listener.set_nonblocking(true).map_err(system())?;
@@ -94,10 +119,11 @@ pub fn run(
 }
 
 /// What the scenario says of the ends, as far as the kernel has words for it.
-fn settings(bulk: &Bulk<'_>, more: &KernelSettings) -> io::Result<()> {
-    // Half of the kernel's buffer is for the headers of its own (tcp_adv_win_scale 1).
-    let window = u64::from(bulk.receive_buffer()) * 2;
-    let memory = format!("4096 {} {}", window.min(131_072), window);
+fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result<()> {
+    // What part of its buffer the kernel offers as window depends on the packets that came; so there is room to spare,
+    // and the route says the window.
+    let memory = u64::from(bulk.receive_buffer()) * 4;
+    let memory = format!("4096 {} {}", memory.min(131_072), memory);
     let given = more.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let ours = [
         ("tcp_congestion_control", "reno"),
@@ -110,10 +136,12 @@ fn settings(bulk: &Bulk<'_>, more: &KernelSettings) -> io::Result<()> {
         std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
             .map_err(|error| io::Error::new(error.kind(), format!("net.ipv4.{name} = {value}: {error}")))?;
     }
-    if more.route.is_empty() {
-        return Ok(());
-    }
-    let route = ["route", "change", "default", "dev", DEVICE].into_iter();
+    let [a, b, c, _] = own.octets();
+    let (network, own) = (format!("{a}.{b}.{c}.0/{PREFIX_V4}"), own.to_string());
+    let window = bulk.receive_buffer().to_string();
+    // Hosts are neighbours: the route between them is that of their network.
+    let route =
+        ["route", "replace", &network, "dev", DEVICE, "scope", "link", "src", &own, "window", &window].into_iter();
     ip(&route.chain(more.route.iter().map(String::as_str)).collect::<Vec<_>>())
 }
 

@@ -215,10 +215,14 @@ Examples:
   bentpipe verify geo
   bentpipe verify leo --set flows.download.bytes='5 MB' --json
   bentpipe verify geo-bursts --set flows.download.bytes='20 MB' --no-kernel
+  bentpipe verify geo --sysctl tcp_recovery=0 --route 'quickack 1'
 
-Each flow is run three times: in virtual time, in real time by the engine's own TCP with its bytes
-over the same links, and, as root, by Linux's reno between network namespaces. It takes as long as
-the flows take. Fails where the engine's times differ by more than --tolerance.";
+Each flow is run in virtual time, in real time by the engine's own TCP with its bytes over the same
+links, and, as root, by Linux's reno between network namespaces. It takes as long as the flows take.
+Then the engine's real run is drawn again in virtual time, --draws times, each wake-up as late as one
+that was measured: where these differ, the machine's timing decides and no model can.
+Fails where an engine's time differs from virtual time by more than --tolerance, and from what was
+drawn, too.";
 
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_MORE)]
@@ -234,9 +238,25 @@ pub(crate) struct Verify {
     /// Greatest difference of the engine's times, percent
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     pub(crate) tolerance: f64,
+    /// How often the real run is drawn again with its lateness
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) draws: u64,
+    /// A setting of the kernel's TCP below net.ipv4, at both ends
+    #[arg(long, value_name = "NAME=VALUE", value_parser = sysctl, help_heading = "Linux")]
+    pub(crate) sysctl: Vec<(String, String)>,
+    /// Attributes of the hosts' routes, as `ip route` takes them
+    #[arg(long, value_name = "WORDS", help_heading = "Linux")]
+    pub(crate) route: Option<String>,
     /// Print JSON instead of a table
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+}
+
+fn sysctl(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it has no `=`; expected for example tcp_recovery=0")?;
+    let name = name.strip_prefix("net.ipv4.").unwrap_or(name);
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_name { Ok((name.to_owned(), value.to_owned())) } else { Err(format!("`{name}` is no name below net.ipv4")) }
 }
 
 const COMPARE_MORE: &str = "\

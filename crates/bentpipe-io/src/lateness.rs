@@ -54,7 +54,8 @@ impl Lateness {
         self.median() > TOO_LATE
     }
 
-    fn quantile(&self, part: f64) -> Duration {
+    /// What that part of them was not later than.
+    pub fn quantile(&self, part: f64) -> Duration {
         if self.histogram.is_empty() {
             return Duration::ZERO;
         }

@@ -7,6 +7,7 @@ use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::Lateness;
 use bentpipe_io::emulator::{EmulateError, Emulator, Unsupported};
+use bentpipe_sim::record::{ChannelSummary, channels};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
@@ -110,6 +111,8 @@ pub(crate) fn span_of(span: Duration) -> String {
 pub(crate) struct Summary {
     seconds: f64,
     links: Vec<LinkLine>,
+    /// Of link layers, those without packets left out.
+    channels: Vec<ChannelSummary>,
     /// Packets for nobody.
     foreign: u64,
     /// Packets that hosts did not take.
@@ -150,6 +153,7 @@ impl Summary {
         Summary {
             seconds: emulator.clock().now().as_secs_f64(),
             links: links.collect(),
+            channels: channels(scenario, &emulator.layer_stats()),
             foreign: emulator.traffic().foreign,
             refused: emulator.refused(),
             wakeups: lateness.count(),
@@ -179,6 +183,9 @@ impl Summary {
             ]
         });
         let mut text = output::table(&["link", "offered", "delivered", "data", "dropped"], 1, rows);
+        if !self.channels.is_empty() {
+            let _ = write!(text, "\n\n{}", super::run::channels(&self.channels));
+        }
         let us = |micros: f64| span_of(Duration::from_nanos((micros * 1e3) as u64));
         let _ = write!(
             text,

@@ -260,7 +260,7 @@ fn delays(flows: &[FlowSummary]) -> String {
 }
 
 /// The channels of link layers: waits before the line, holds behind it.
-fn channels(channels: &[ChannelSummary]) -> String {
+pub(super) fn channels(channels: &[ChannelSummary]) -> String {
     let ms = |seconds: f64| format!("{:.0}", seconds * 1000.0);
     let rows = channels.iter().map(|channel| {
         let lost = channel.dropped_full + channel.dropped_early;

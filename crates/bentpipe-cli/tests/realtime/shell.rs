@@ -124,14 +124,14 @@ fn the_outside_is_there_and_the_machine_is_as_before() {
 
 #[test]
 fn what_cannot_be_is_refused_with_its_place() {
-    let layered = format!("{LINK}\n[[layers]]\nname = \"arq\"\nover = \"sat\"\n");
+    let layered = format!("{LINK}\n[[layers]]\nname = \"arq\"\nover = \"sat\"\nweightless = true\n");
     let (_folder, path) = file(&layered);
     for command in [&["shell", &path, "--", "true"][..], &["emulate", &path]] {
         let output = output(command);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{error}");
-        let line = 1 + layered.lines().position(|line| line == "name = \"arq\"").expect("there");
-        for part in [format!("link.toml:{line}:8"), "key: layers.arq".into(), "expected a scenario without".into()] {
+        let line = 1 + layered.lines().position(|line| line == "weightless = true").expect("there");
+        for part in [format!("link.toml:{line}:1"), "key: layers.arq.weightless".into(), "expected false".into()] {
             assert!(error.contains(&part), "{part}: {error}");
         }
     }

@@ -16,7 +16,7 @@ use crate::train::TrainTun;
 use crate::tun::TunConfig;
 
 /// The device of each host.
-const DEVICE: &str = "bentpipe0";
+pub(super) const DEVICE: &str = "bentpipe0";
 
 /// Trains that the kernel keeps while we are busy: a second's worth at 64 kB each and more than 1 Gbit/s.
 const QUEUE: &str = "4096";

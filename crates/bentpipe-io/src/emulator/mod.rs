@@ -1,17 +1,19 @@
 //! Links that do not exist, between network stacks that do: the scenario's links in real time.
 //!
-//! Reading order: [`Network`] is the links and knows no clock; [`Plan`] says which nodes are hosts and what their
+//! Reading order: [`Network`] is the links, and the layers over them, and knows no clock; [`Plan`] says which nodes are hosts and what their
 //! addresses are; [`Emulator`] moves packets between devices and the network by the clock; [`Lab`] gives each host a
 //! namespace, [`Behind`] puts one namespace behind the links and the machine before
 //! them. [`transfers`] and [`sockets`] run a scenario's flows over them, by the engine's TCP and by the kernel's.
 
 mod behind;
 mod lab;
+mod layer;
 mod network;
 mod plan;
 mod running;
 pub mod sockets;
 pub mod transfers;
+mod wakeups;
 
 use std::io;
 

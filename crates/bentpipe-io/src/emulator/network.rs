@@ -2,18 +2,21 @@
 //!
 //! Routers are inside: a way is a row of links, and a packet enters the next link at the instant at which it left the
 //! one before, however late somebody looks. Ways end at the first host on them; what is for a host beyond is that one's
-//! to forward.
+//! to forward. Where a layer lies over a link, a way leads through the layer instead, and frames have ways of their own.
 
 use std::collections::BTreeMap;
 
-use bentpipe_engine::link::{CellPort, Link, LinkCounters, Outcome, Server, Wire};
+use bentpipe_engine::link::{CellPort, Link, LinkConfig, LinkCounters, Outcome, QueueConfig, QueueLimit, Server, Wire};
 use bentpipe_engine::probe::Who;
+use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, NoProbe};
 use bentpipe_study::scenario::Scenario;
 use bentpipe_study::topology::{self, Path};
 
 use super::Unsupported;
+use super::layer::LayerEnd;
+use crate::slacp::Emitted;
 use crate::train::Packet;
 
 /// A packet on its way.
@@ -39,12 +42,22 @@ enum Stage {
     Cells(Box<CellPort<Parcel>>),
     /// The processor of a host.
     Host(Server<Parcel>),
+    /// What comes from above goes to the far end of a layer, in frames over a link.
+    Layer(Box<LayerEnd>),
 }
 
-/// A row of stages from a host to a host.
+/// Where a way ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goal {
+    Host(usize),
+    /// The stage of a layer's end, for frames.
+    Layer(u32),
+}
+
+/// A row of stages.
 #[derive(Debug)]
 struct Way {
-    to: usize,
+    to: Goal,
     stages: Vec<u32>,
 }
 
@@ -63,6 +76,8 @@ pub struct Network {
     stages: Vec<Stage>,
     /// The stage of each link of the scenario.
     of_link: Vec<u32>,
+    /// The stages of both ends of each layer.
+    of_layer: Vec<[u32; 2]>,
     ways: Vec<Way>,
     /// By source and destination.
     table: Vec<Option<u32>>,
@@ -87,13 +102,25 @@ impl Network {
         }
         let seed = scenario.seed;
         let (mut stages, mut of_link) = (Vec::new(), Vec::new());
-        for spec in &scenario.links {
+        for (n, spec) in scenario.links.iter().enumerate() {
             let name = format!("link/{}", spec.name);
             of_link.push(stages.len() as u32);
             stages.push(match spec.config.cells {
                 Some(_) => Stage::Cells(Box::new(CellPort::new(&spec.config, seed, &name, paths.len()))),
+                None if scenario.layer_over(n).is_some() => Stage::Link(below_layer(&spec.config, seed, &name)),
                 None => Stage::Link(Link::new(&spec.config, seed, &name)),
             });
+        }
+        let (mut of_layer, mut ways) = (Vec::new(), Vec::new());
+        for layer in &scenario.layers {
+            let first = stages.len() as u32;
+            for side in 0..2 {
+                let far = first + 1 - side as u32;
+                let end = LayerEnd::new(layer, &scenario.links, side, far, ways.len() as u32)?;
+                stages.push(Stage::Layer(Box::new(end)));
+                ways.push(Way { to: Goal::Layer(far), stages: vec![of_link[layer.over[side]]] });
+            }
+            of_layer.push([first, first + 1]);
         }
         let mut processors = BTreeMap::new();
         for (node, name) in scenario.nodes.iter().enumerate() {
@@ -102,13 +129,16 @@ impl Network {
                 stages.push(Stage::Host(Server::new(time, seed, &format!("node/{name}"))));
             }
         }
-        let mut network = Network { stages, of_link, ways: Vec::new(), table: Vec::new(), hosts: hosts.len() };
+        let mut network = Network { stages, of_link, of_layer, ways, table: Vec::new(), hosts: hosts.len() };
         network.table = vec![None; hosts.len() * hosts.len()];
         for ((from, to), path) in paths {
             let mut row: Vec<u32> = processors.get(&hosts[from]).copied().into_iter().collect();
             let mut goal = to;
             for link in path {
-                row.push(network.of_link[link]);
+                row.push(match scenario.layer_over(link) {
+                    Some((layer, side)) => network.of_layer[layer][side],
+                    None => network.of_link[link],
+                });
                 if let Some(host) = hosts.iter().position(|host| *host == scenario.links[link].to) {
                     goal = host;
                     break;
@@ -116,14 +146,17 @@ impl Network {
             }
             row.extend(processors.get(&hosts[goal]));
             network.table[from * network.hosts + to] = Some(network.ways.len() as u32);
-            network.ways.push(Way { to: goal, stages: row });
+            network.ways.push(Way { to: Goal::Host(goal), stages: row });
         }
         Ok(network)
     }
 
     /// The host that packets from `from` to `to` come to next, if a way leads there.
     pub fn next_host(&self, from: usize, to: usize) -> Option<usize> {
-        self.way(from, to).map(|way| self.ways[way as usize].to)
+        match self.ways[self.way(from, to)? as usize].to {
+            Goal::Host(host) => Some(host),
+            Goal::Layer(_) => None,
+        }
     }
 
     /// The only host to which packets from `from` come first, if there is just one.
@@ -161,17 +194,49 @@ impl Network {
                     .take(cx)
                     .map(|(parcel, lost)| (parcel, if lost.is_ok() { Outcome::Delivered } else { Outcome::Lost })),
                 Stage::Host(server) => server.take(at).map(|parcel| (parcel, Outcome::Delivered)),
+                Stage::Layer(_) => {
+                    self.run_layer(at, stage, &mut exit);
+                    None
+                }
             };
             match out {
                 None => {}
                 Some((parcel, Outcome::Lost)) => exit(at, Exit::Lost(parcel.packet)),
-                Some((parcel, Outcome::Delivered)) => {
-                    let way = &self.ways[parcel.way as usize];
-                    if parcel.hop as usize == way.stages.len() {
-                        exit(at, Exit::Arrived(way.to, parcel.packet));
-                    } else {
-                        self.enter(at, parcel);
-                    }
+                Some((parcel, Outcome::Delivered)) => self.go_on(at, parcel, &mut exit),
+            }
+        }
+    }
+
+    /// Out of a stage: into the next one of its way, or out of the network.
+    fn go_on(&mut self, at: Time, parcel: Parcel, exit: &mut impl FnMut(Time, Exit)) {
+        let way = &self.ways[parcel.way as usize];
+        match way.to {
+            _ if (parcel.hop as usize) < way.stages.len() => self.enter(at, parcel),
+            Goal::Host(host) => exit(at, Exit::Arrived(host, parcel.packet)),
+            Goal::Layer(end) => self.layer(end as usize).receive(at, &parcel.packet.to_bytes()),
+        }
+    }
+
+    fn layer(&mut self, stage: usize) -> &mut LayerEnd {
+        match &mut self.stages[stage] {
+            Stage::Layer(end) => end,
+            _ => unreachable!("the stage of a layer's end"),
+        }
+    }
+
+    /// Polls an end of a layer until it waits.
+    fn run_layer(&mut self, at: Time, stage: usize, exit: &mut impl FnMut(Time, Exit)) {
+        loop {
+            let end = self.layer(stage);
+            let frames = end.frames;
+            let Some((emitted, bytes)) = end.poll(at) else { return };
+            let packet = Packet::new(bytes);
+            match emitted {
+                Emitted::Frame(_) => self.enter(at, Parcel { packet, way: frames, hop: 0 }),
+                Emitted::Packet(_) => {
+                    let place = end.place(&packet.to_bytes());
+                    let (way, hop) = place.expect("what a layer hands over has entered it");
+                    self.go_on(at, Parcel { packet, way, hop }, exit);
                 }
             }
         }
@@ -182,16 +247,25 @@ impl Network {
         let of = |stage: &u32| match &self.stages[*stage as usize] {
             Stage::Link(link) => link.counters(),
             Stage::Cells(port) => port.counters(),
-            Stage::Host(_) => LinkCounters::default(),
+            Stage::Host(_) | Stage::Layer(_) => LinkCounters::default(),
         };
         self.of_link.iter().map(of).collect()
+    }
+
+    /// What the ends of layers have counted, in the scenario's order.
+    pub fn layer_stats(&self) -> Vec<[Stats; 2]> {
+        let of = |stage: u32| match &self.stages[stage as usize] {
+            Stage::Layer(end) => end.stats(),
+            _ => unreachable!("the stage of a layer's end"),
+        };
+        self.of_layer.iter().map(|ends| ends.map(of)).collect()
     }
 
     /// How long the line of a link of the scenario is busy with what it holds; for one in cells this is not known.
     pub fn backlog(&self, link: usize, now: Time) -> Option<Duration> {
         match &self.stages[self.of_link[link] as usize] {
             Stage::Link(link) => Some(link.backlog(now)),
-            Stage::Cells(_) | Stage::Host(_) => None,
+            Stage::Cells(_) | Stage::Host(_) | Stage::Layer(_) => None,
         }
     }
 
@@ -201,6 +275,7 @@ impl Network {
             Stage::Link(link) => link.in_flight(),
             Stage::Cells(port) => port.in_flight(),
             Stage::Host(server) => server.in_flight(),
+            Stage::Layer(end) => end.in_flight(),
         };
         self.stages.iter().map(of).sum()
     }
@@ -220,6 +295,13 @@ impl Network {
             }
             Stage::Cells(port) => port.offer(cx, parcel.way, parcel),
             Stage::Host(server) => server.offer(now, parcel),
+            Stage::Layer(end) => {
+                let packet = parcel.packet.to_bytes();
+                let far = end.far;
+                if end.send(now, &packet) {
+                    self.layer(far as usize).remember(&packet, (parcel.way, parcel.hop));
+                }
+            }
         }
     }
 
@@ -230,11 +312,19 @@ impl Network {
                 Stage::Link(link) => link.head(),
                 Stage::Cells(port) => port.head(),
                 Stage::Host(server) => server.head(),
+                Stage::Layer(end) => end.head(),
             }?;
             Some((at, begun, n))
         };
         self.stages.iter().enumerate().filter_map(head).min()
     }
+}
+
+/// Below a layer a link has no queue: the layer sends when the line is free.
+fn below_layer(config: &LinkConfig, seed: u64, name: &str) -> Link<Parcel> {
+    let mut config = config.clone();
+    config.queue = QueueConfig { limit: QueueLimit::Unlimited, ..config.queue };
+    Link::new(&config, seed, name)
 }
 
 /// The path between two nodes: that of the connections between them, where there are any, else the shortest.

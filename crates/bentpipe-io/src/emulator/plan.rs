@@ -78,13 +78,6 @@ impl Plan {
     /// # Errors
     /// What of the scenario has no place in real time.
     pub fn new(scenario: &Scenario, more: &[usize]) -> Result<Self, Unsupported> {
-        if let Some(layer) = scenario.layers.first() {
-            return Err(Unsupported {
-                key: format!("layers.{}", layer.name),
-                what: "link layers run in virtual time only".to_owned(),
-                expected: "a scenario without `layers`",
-            });
-        }
         let is_end =
             |node| scenario.flows.iter().flat_map(topology::legs).any(|leg| node == leg.from || node == leg.to);
         let is_host = |node: &usize| is_end(*node) || neighbours(scenario, *node) == 1 || more.contains(node);
@@ -155,12 +148,6 @@ mod tests {
         assert_eq!(plan.hosts.len(), 3);
         // Segments of 472 B: no IPv6 on a link of 512 B.
         assert_eq!((plan.mtu, plan.has_v6()), (512, false));
-    }
-
-    #[test]
-    fn layers_are_refused_by_name() {
-        let error = Plan::new(&shipped("slacp-geo"), &[]).expect_err("it has a layer");
-        assert!(error.key.starts_with("layers."), "{error}");
     }
 
     #[test]

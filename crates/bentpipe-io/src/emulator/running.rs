@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration as StdDuration;
 
 use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_study::trace::PcapWriter;
 
@@ -180,6 +181,11 @@ impl Emulator {
     /// What the links counted, in the scenario's order.
     pub fn counters(&self) -> Vec<LinkCounters> {
         self.network.counters()
+    }
+
+    /// What the ends of link layers counted, in the scenario's order.
+    pub fn layer_stats(&self) -> Vec<[Stats; 2]> {
+        self.network.layer_stats()
     }
 
     /// The capture, at the end.

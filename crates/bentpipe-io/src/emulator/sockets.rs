@@ -1,22 +1,54 @@
 //! The same transfers between sockets of the Linux kernel, over the same links: what its TCP makes of the scenario.
 //!
 //! Its congestion control is reno, which every kernel has; buffers are as large as the scenario's windows, timestamps on
-//! or off as there. All else is the kernel's: RACK-TLP, PRR, its delayed ACKs, its own growth of the receive window.
+//! or off as there. All else is the kernel's: RACK-TLP, PRR, its delayed ACKs.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
+use bentpipe_engine::tcp::{AckPolicy, Daass, SsthreshBase, Variant};
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{FlowKind, Scenario};
 
 use super::EmulateError;
-use super::lab::Lab;
+use super::lab::{DEVICE, Lab};
+use super::plan::PREFIX_V4;
 use super::transfers::{Bulk, Transferred};
 use crate::clock::Clock;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, ip};
 use crate::priority::hurry;
+
+/// What the hosts' kernels are told besides: how else to see what one of their ways does?
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelSettings {
+    /// Names below `net.ipv4`, and values.
+    pub sysctls: Vec<(String, String)>,
+    /// Attributes of the hosts' routes as `ip route` takes them (`initcwnd 4 quickack 1`).
+    pub route: Vec<String>,
+}
+
+/// The scenario with ends that are the kernel's as far as the engine has words for it: the row of variants that is nearest.
+/// RACK-TLP and PRR are not among them.
+pub fn nearest(scenario: &Scenario) -> Scenario {
+    let sack = Variant::named("sack").expect("a row of the table");
+    let mut scenario = scenario.clone();
+    for flow in &mut scenario.flows {
+        let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+        for end in [&mut tcp.sender, &mut tcp.receiver] {
+            end.variant = sack;
+            // Sixteen segments acknowledged at once (TCP_MAX_QUICKACKS), then every other one, or after TCP_DELACK_MIN.
+            end.ack =
+                AckPolicy { daass: Daass::FirstSegments(16), delay: Duration::from_millis(40), ..AckPolicy::DELAYED };
+            // TCP_RTO_MIN.
+            end.rto.min = Duration::from_millis(200);
+            // tcp_reno_ssthresh halves the window, not what is in flight.
+            end.shortcuts.ssthresh_base = SsthreshBase::Window;
+        }
+    }
+    scenario
+}
 
 /// How often it is looked whether all are done.
 const TICK: Duration = Duration::from_millis(20);
@@ -30,6 +62,7 @@ pub fn run(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
     lab: &mut Lab,
+    more: &KernelSettings,
     mut go_on: impl FnMut(Time) -> bool,
 ) -> Result<Vec<Transferred>, EmulateError> {
     let system = || EmulateError::system("sockets");
@@ -43,8 +76,10 @@ pub fn run(
         let (from, to) = (host(bulk.from), host(bulk.to));
         let (near, far) = (Namespace::named(&from.namespace), Namespace::named(&to.namespace));
         let (near, far) = (near.map_err(system())?, far.map_err(system())?);
-        for namespace in [&near, &far] {
-            namespace.inside(|| settings(bulk)).map_err(EmulateError::system("the kernel's settings of TCP"))?;
+        for (namespace, address) in [(&near, from.v4), (&far, to.v4)] {
+            namespace
+                .inside(|| settings(bulk, address, more))
+                .map_err(EmulateError::system("the kernel's settings of TCP"))?;
         }
         let listener = far.inside(|| TcpListener::bind((to.v4, 0))).map_err(system())?;
         listener.set_nonblocking(true).map_err(system())?;
@@ -84,20 +119,34 @@ pub fn run(
 }
 
 /// What the scenario says of the ends, as far as the kernel has words for it.
-fn settings(bulk: &Bulk<'_>) -> io::Result<()> {
-    // Half of the kernel's buffer is for the headers of its own (tcp_adv_win_scale 1).
-    let window = u64::from(bulk.receive_buffer()) * 2;
-    let memory = format!("4096 {} {}", window.min(131_072), window);
-    for (name, value) in [
+fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result<()> {
+    // Of its buffer the kernel offers that part as window which packets leave that came so far (`scaling_ratio`): 0.633 was
+    // measured on Linux 6.18, for packets of 1500 bytes from a TUN device. It undoes a window that a route or a socket
+    // sets when that part changes, so the buffer says it, all of it from the beginning.
+    let received = u64::from(bulk.receive_buffer()) * 1000 / 633;
+    let received = format!("4096 {received} {received}");
+    let sent = format!("4096 131072 {}", (u64::from(bulk.receive_buffer()) * 4).max(131_072));
+    let given = more.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let ours = [
         ("tcp_congestion_control", "reno"),
         ("tcp_timestamps", if bulk.timestamps() { "1" } else { "0" }),
         ("tcp_no_metrics_save", "1"),
-        ("tcp_rmem", &memory),
-        ("tcp_wmem", &memory),
-    ] {
-        std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)?;
+        ("tcp_moderate_rcvbuf", "0"),
+        ("tcp_rmem", &received),
+        ("tcp_wmem", &sent),
+    ];
+    for (name, value) in ours.into_iter().chain(given) {
+        std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
+            .map_err(|error| io::Error::new(error.kind(), format!("net.ipv4.{name} = {value}: {error}")))?;
     }
-    Ok(())
+    if more.route.is_empty() {
+        return Ok(());
+    }
+    let [a, b, c, _] = own.octets();
+    let (network, own) = (format!("{a}.{b}.{c}.0/{PREFIX_V4}"), own.to_string());
+    // Hosts are neighbours: the route between them is that of their network.
+    let route = ["route", "replace", &network, "dev", DEVICE, "scope", "link", "src", &own].into_iter();
+    ip(&route.chain(more.route.iter().map(String::as_str)).collect::<Vec<_>>())
 }
 
 fn sleep_until(clock: Clock, at: Time) {

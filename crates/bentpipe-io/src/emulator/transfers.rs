@@ -4,6 +4,7 @@
 //! The endpoints live in this process, so nothing but the clock, the wire format and the wake-ups lies between this and
 //! virtual time. An endpoint acts when it is woken, not when it should have been.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 
@@ -16,13 +17,12 @@ use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, Workload};
 
 use super::network::{Exit, Network};
 use super::plan::{Addressing, Plan};
+use super::wakeups::{Drawn, Machine, Wakeups};
 use super::{EmulateError, Unsupported};
-use crate::clock::Clock;
 use crate::endpoint::{Endpoint, Peer};
 use crate::lateness::Lateness;
 use crate::priority::hurry;
 use crate::train::Packet;
-use crate::waiter::Waiter;
 
 /// The ports of the first flow's ends; the others follow.
 const CLIENT_PORT: u16 = 40_000;
@@ -85,6 +85,9 @@ fn bulk(scenario: &Scenario, flow: usize) -> Result<Bulk<'_>, Unsupported> {
     let Workload::Bulk(bytes) = tcp.workload else {
         return refuse("", "the flow has no number of bytes to be done with", "`bytes`");
     };
+    if spec.dscp != 0 && !scenario.layers.is_empty() {
+        return refuse(".dscp", "real ends leave the code point at 0, and a layer looks at it", "no `dscp`");
+    }
     if !tcp.splits.is_empty() || tcp.spoof.is_some() {
         return refuse(".split", "real ends are those of one connection", "a flow without gateways");
     }
@@ -149,23 +152,46 @@ pub fn run(
     bulks: &[Bulk<'_>],
     mut go_on: impl FnMut(Time) -> bool,
 ) -> Result<(Vec<Transferred>, Lateness), EmulateError> {
+    hurry();
+    drive(scenario, bulks, Machine::start, &mut go_on)
+}
+
+/// The same loop with the same bytes in virtual time, as if each wake-up were late by a draw from `late`, or never late.
+///
+/// # Errors
+/// What of the scenario has no place in real time.
+pub fn redraw(
+    scenario: &Scenario,
+    bulks: &[Bulk<'_>],
+    late: Option<&Lateness>,
+    seed: u64,
+    mut go_on: impl FnMut(Time) -> bool,
+) -> Result<Vec<Transferred>, EmulateError> {
+    drive(scenario, bulks, || Ok(Drawn::new(late, seed)), &mut go_on).map(|(transferred, _)| transferred)
+}
+
+fn drive<W: Wakeups>(
+    scenario: &Scenario,
+    bulks: &[Bulk<'_>],
+    wakeups: impl FnOnce() -> io::Result<W>,
+    go_on: &mut dyn FnMut(Time) -> bool,
+) -> Result<(Vec<Transferred>, Lateness), EmulateError> {
     let plan = Plan::new(scenario, &[])?;
     let mut network = Network::new(scenario, &plan.hosts)?;
     let host = |node| plan.hosts.iter().position(|host| *host == node).expect("ends of flows are hosts");
-    let clock = Clock::start();
     let system = || EmulateError::system("the clock");
-    let mut waiter = Waiter::new(clock).map_err(system())?;
+    // Building took a while: time begins now.
+    let mut wakeups = wakeups().map_err(system())?;
     let mut lateness = Lateness::default();
     let mut transfers: Vec<Transfer<'_>> = bulks
         .iter()
         .enumerate()
-        .map(|(n, bulk)| Transfer::listening(n, *bulk, host(bulk.from), host(bulk.to), clock.now()))
+        .map(|(n, bulk)| Transfer::listening(n, *bulk, host(bulk.from), host(bulk.to), wakeups.now()))
         .collect();
-    hurry();
     let limit = Time::ZERO + scenario.time_limit;
     let mut due = Some(Time::ZERO);
     loop {
-        let now = clock.now();
+        let now = wakeups.now();
         if let Some(due) = due.filter(|due| *due <= now) {
             lateness.record(due, now);
         }
@@ -176,11 +202,11 @@ pub fn run(
         let timers = transfers.iter().map(Transfer::timer).fold(None, Time::earliest);
         due = Time::earliest(network.next(), timers);
         if transfers.iter().any(Transfer::is_writing) {
-            due = due.filter(|due| *due <= clock.now());
+            due = due.filter(|due| *due <= wakeups.now());
             continue;
         }
-        let until = Time::earliest(due, Some((now + TICK).min(limit)));
-        waiter.wait(until, &mut Vec::new()).map_err(system())?;
+        let tick = (now + TICK).min(limit);
+        wakeups.sleep(due.map_or(tick, |due| due.min(tick))).map_err(system())?;
     }
 }
 
@@ -351,3 +377,7 @@ impl End {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "transfers_tests.rs"]
+mod tests;

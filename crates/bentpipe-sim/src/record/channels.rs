@@ -48,8 +48,8 @@ fn mean(sum: Duration, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum.as_secs_f64() / count as f64 }
 }
 
-/// A summary per layer, direction and channel that had packets.
-pub(super) fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<ChannelSummary> {
+/// A summary per layer, direction and channel that had packets; `layers` is what their ends counted.
+pub fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<ChannelSummary> {
     let mut all = Vec::new();
     for (spec, ends) in scenario.layers.iter().zip(layers) {
         for side in 0..2 {

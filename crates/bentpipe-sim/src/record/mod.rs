@@ -17,7 +17,7 @@ mod tap;
 use std::io;
 use std::path::Path;
 
-pub use channels::ChannelSummary;
+pub use channels::{ChannelSummary, channels};
 pub use columns::Columns;
 pub use comparison::{Comparison, Measure, Ratio, VariantRow};
 pub use outlook::{FlowOutlook, Outlook, QueueOutlook};

@@ -89,14 +89,15 @@ impl Compressor {
 
     fn announce(&mut self, slot: u16, header: Header) -> Announcement {
         let context = &mut self.contexts[usize::from(slot)];
-        let generation = context.generation;
+        // The other end forgets what is in the same place: not the base that is in use, however many others were lost.
+        let place = context.confirmed.as_ref().map(|base| base.generation % REMEMBERED);
+        let is_taken = place == Some(context.generation % REMEMBERED);
+        let generation = (context.generation + u8::from(is_taken)) % GENERATIONS;
         context.generation = (generation + 1) % GENERATIONS;
-        // The other end forgets one for each that it learns.
-        let age = |base: &Base| (generation + GENERATIONS - base.generation) % GENERATIONS;
-        context.confirmed.take_if(|base| age(base) >= REMEMBERED);
-        let mut message = name(kind::BASE, 0, slot, generation).to_vec();
-        message.extend_from_slice(header.bytes());
         self.serial += 1;
+        let mut message = name(kind::BASE, 0, slot, generation).to_vec();
+        message.extend_from_slice(&(self.serial as u32).to_be_bytes());
+        message.extend_from_slice(header.bytes());
         let base = BaseId { slot, serial: self.serial };
         context.announced = Some((base, Base { generation, header }));
         Announcement { base, message }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::fields::{Header, Shape};
-use super::{GENERATIONS, NAME, REMEMBERED, form, is_base, kind, named};
+use super::{NAME, REMEMBERED, form, is_base, kind, named};
 use crate::wire::EmitError;
 
 /// Why a form is no packet.
@@ -29,7 +29,14 @@ impl fmt::Display for ExpandError {
 
 impl core::error::Error for ExpandError {}
 
-type Bases = [Option<(u8, Header)>; REMEMBERED as usize];
+#[derive(Debug)]
+struct Base {
+    generation: u8,
+    serial: u32,
+    header: Header,
+}
+
+type Bases = [Option<Base>; REMEMBERED as usize];
 
 /// The receiving end: makes packets of forms.
 #[derive(Debug, Default)]
@@ -43,8 +50,10 @@ impl Decompressor {
     /// # Errors
     /// [`ExpandError::Malformed`].
     pub fn learn(&mut self, message: &[u8]) -> Result<(), ExpandError> {
-        let (name, bytes) = message.split_first_chunk::<NAME>().ok_or(ExpandError::Malformed)?;
+        let (name, rest) = message.split_first_chunk::<NAME>().ok_or(ExpandError::Malformed)?;
+        let (serial, bytes) = rest.split_first_chunk::<4>().ok_or(ExpandError::Malformed)?;
         let (bits, slot, generation) = named(*name);
+        let serial = u32::from_be_bytes(*serial);
         let shape = Shape::of(bytes).filter(|shape| shape.end == bytes.len());
         let Some(shape) = shape.filter(|_| is_base(message) && bits == 0) else { return Err(ExpandError::Malformed) };
         let slot = usize::from(slot);
@@ -54,9 +63,9 @@ impl Decompressor {
         let bases = self.contexts[slot].get_or_insert_default();
         let place = &mut bases[usize::from(generation % REMEMBERED)];
         // Of those that share a place the later one stays: an earlier one may come after it.
-        let is_later = |known: u8| (1..GENERATIONS / 2).contains(&((generation + GENERATIONS - known) % GENERATIONS));
-        if place.as_ref().is_none_or(|(known, _)| is_later(*known)) {
-            *place = Some((generation, Header::of(bytes, shape)));
+        let is_later = |known: &Base| serial.wrapping_sub(known.serial) as i32 > 0;
+        if place.as_ref().is_none_or(is_later) {
+            *place = Some(Base { generation, serial, header: Header::of(bytes, shape) });
         }
         Ok(())
     }
@@ -81,8 +90,8 @@ impl Decompressor {
         let name = message.first_chunk::<NAME>().ok_or(ExpandError::Malformed)?;
         let (bits, slot, generation) = named(*name);
         let bases = self.contexts.get(usize::from(slot)).and_then(Option::as_ref).ok_or(ExpandError::UnknownBase)?;
-        let base = bases[usize::from(generation % REMEMBERED)].as_ref().filter(|(known, _)| *known == generation);
-        let (_, base) = base.ok_or(ExpandError::UnknownBase)?;
+        let base = bases[usize::from(generation % REMEMBERED)].as_ref().filter(|base| base.generation == generation);
+        let base = &base.ok_or(ExpandError::UnknownBase)?.header;
         if base.shape.is_tcp != (kind == kind::TCP) {
             return Err(ExpandError::Malformed);
         }

@@ -27,7 +27,7 @@ pub const CONTEXTS: usize = 1 << (16 - GENERATION_BITS);
 pub const BEFORE_BASE: u32 = 8;
 /// Bases of one context that the receiver remembers. Packets that repetitions have made late may need an older one.
 const REMEMBERED: u8 = 8;
-/// Numbers of bases count modulo this: several times what is remembered, so that it can be told which is the later one.
+/// Numbers of bases count modulo this: several times what is remembered, so that what is forgotten is not taken for another.
 const GENERATIONS: u8 = 1 << GENERATION_BITS;
 const GENERATION_BITS: u32 = 5;
 

@@ -201,6 +201,24 @@ fn an_old_base_does_not_come_back() {
     ends.carry(1, &last);
 }
 
+/// However many bases were lost on their way: the next one is not taken for an old one.
+#[test]
+fn bases_may_be_lost_for_long() {
+    for lost in 0..3 * u32::from(GENERATIONS) {
+        let mut ends = Ends::default();
+        let packet = |seq| tcp(true, 4000, &Segment { seq, ..plain(100) });
+        ends.open(1, &packet(0));
+        for n in 0..lost {
+            let announced = ends.compressor.compress(1, &packet((n + 1) << 23 | 1), &mut ends.form);
+            announced.into_iter().for_each(|announcement| ends.compressor.verdict(announcement.base, false));
+        }
+        for _ in 0..=BEFORE_BASE {
+            ends.carry(1, &packet(lost << 23 | 2));
+        }
+        assert!(ends.carry(1, &packet(lost << 23 | 3)) < 140, "{lost}");
+    }
+}
+
 #[test]
 fn what_opens_a_connection_is_no_base() {
     let mut ends = Ends::default();

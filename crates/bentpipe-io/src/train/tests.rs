@@ -242,7 +242,9 @@ proptest! {
         mut trains in prop::collection::vec((sent(), any::<bool>(), 0..4_u8), 1..12),
         turns in prop::collection::vec(0..4_usize, 0..300),
     ) {
-        let mut flows: BTreeMap<u8, Vec<Packet>> = BTreeMap::new();
+        // Ports are not all that tells flows apart.
+        let key = |sent: &Sent| (sent.flow, sent.is_v6, sent.is_udp);
+        let mut flows: BTreeMap<_, Vec<Packet>> = BTreeMap::new();
         let mut before: BTreeMap<u8, Sent> = BTreeMap::new();
         for (sent, follows, kind) in &mut trains {
             if let Some(before) = before.get(&sent.flow).filter(|_| *follows) {
@@ -250,26 +252,27 @@ proptest! {
             }
             match kind {
                 // Its checksum is there already.
-                0 => flows.entry(sent.flow).or_default().extend(sent.packets().iter().map(|p| Packet::new(&p.to_bytes()))),
-                1 if !sent.is_udp => flows.entry(sent.flow).or_default().extend(Sent { packets: 1, last: 0, ..sent.clone() }.packets()),
-                _ => flows.entry(sent.flow).or_default().extend(sent.packets()),
+                0 => flows.entry(key(sent)).or_default().extend(sent.packets().iter().map(|p| Packet::new(&p.to_bytes()))),
+                1 if !sent.is_udp => flows.entry(key(sent)).or_default().extend(Sent { packets: 1, last: 0, ..sent.clone() }.packets()),
+                _ => flows.entry(key(sent)).or_default().extend(sent.packets()),
             }
             before.insert(sent.flow, sent.clone());
         }
-        let expected: BTreeMap<u8, Vec<_>> = flows.iter().map(|(flow, packets)| (*flow, without_id(bytes(packets)))).collect();
+        let expected: BTreeMap<_, Vec<_>> = flows.iter().map(|(flow, packets)| (*flow, without_id(bytes(packets)))).collect();
         let mut queues: Vec<_> = flows.into_values().map(Vec::into_iter).collect();
         let count = queues.len();
         let mut mixed: Vec<_> = turns.iter().filter_map(|turn| queues[turn % count].next()).collect();
         queues.into_iter().for_each(|rest| mixed.extend(rest));
         for writes in [gather::gathered(bytes(&mixed)), joined(mixed)] {
-            let mut got: BTreeMap<u8, Vec<_>> = BTreeMap::new();
+            let mut got: BTreeMap<_, Vec<_>> = BTreeMap::new();
             for packet in writes.into_iter().flat_map(read) {
                 let packet = packet.to_bytes();
                 assert_right(&packet);
-                let port = if packet[0] >> 4 == 4 { 21 } else { 41 };
-                got.entry(packet[port]).or_default().push(packet);
+                let is_v6 = packet[0] >> 4 == 6;
+                let (port, protocol) = if is_v6 { (41, packet[6]) } else { (21, packet[9]) };
+                got.entry((packet[port], is_v6, protocol == 17)).or_default().push(packet);
             }
-            let got: BTreeMap<u8, Vec<_>> = got.into_iter().map(|(flow, packets)| (flow, without_id(packets))).collect();
+            let got: BTreeMap<_, Vec<_>> = got.into_iter().map(|(flow, packets)| (flow, without_id(packets))).collect();
             assert_eq!(got, expected);
         }
     }

@@ -3,171 +3,17 @@
 use std::collections::VecDeque;
 
 use super::backlog::Waiting;
-use super::config::{RateControl, Repairs, SlacpConfig};
+use super::config::{Repairs, SlacpConfig};
+use super::exchange::{Input, Output};
 use super::frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, SYNC_LEN};
 use super::incoming::{Incoming, Recovery};
+use super::keeping::{Keeping, Told};
 use super::outgoing::{Going, Outgoing, Sent};
-use super::rate::Control;
-use super::share::{Share, Told};
+use super::stats::Stats;
 use crate::arq::{Flight, History, Report, Skip, Taken, Verdict};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
 use crate::units::{Duration, Rate, Time, TransmitClock};
-
-/// What the driver brings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// A packet from above.
-    Packet {
-        /// Its channel ([`super::classify`]).
-        channel: u8,
-        /// The driver's name for it.
-        handle: u32,
-        /// Its length in bytes.
-        len: u32,
-        /// Packets of one flow keep their order: any number that stands for its addresses and ports.
-        flow: u64,
-    },
-    /// A frame from the line. [`End::has`] tells whether its packet was taken.
-    Frame(Frame),
-    /// A frame came damaged; its number could be read.
-    Damaged {
-        /// Number of the transmission.
-        number: u64,
-    },
-    /// A packet that [`Output::Recover`] asked for.
-    Recovered {
-        /// Its channel.
-        channel: u8,
-        /// Its number.
-        seq: u64,
-        /// Its distance from its predecessor, protected with it.
-        behind: u32,
-        /// Its length in bytes.
-        len: u32,
-    },
-}
-
-/// Why the driver may forget a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Released {
-    /// The peer has it.
-    Acknowledged,
-    /// It went out, and its channel does nothing more for it.
-    Sent,
-    /// It was lost as often as its channel allows.
-    Abandoned,
-    /// There was no room for it.
-    DroppedFull,
-    /// CoDel took it out.
-    DroppedEarly,
-}
-
-/// What the driver is asked to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Put this frame on the line; a data frame takes the packet of that handle with it.
-    Transmit {
-        /// The frame.
-        frame: Frame,
-        /// The packet.
-        handle: Option<u32>,
-    },
-    /// Pass this packet on.
-    Deliver {
-        /// Its channel.
-        channel: u8,
-        /// Its number.
-        seq: u64,
-    },
-    /// Compute this packet from the others of its block, and bring it as [`Input::Recovered`].
-    Recover {
-        /// Its channel.
-        channel: u8,
-        /// Its number.
-        seq: u64,
-        /// First packet of the block.
-        first: u64,
-        /// Packets of the block.
-        count: u8,
-    },
-    /// This packet will not come.
-    Skip {
-        /// Its channel.
-        channel: u8,
-        /// Its number.
-        seq: u64,
-    },
-    /// The packet of this handle is not needed here any more.
-    Release {
-        /// The driver's name for it.
-        handle: u32,
-        /// Why.
-        how: Released,
-    },
-}
-
-/// What a channel counted, the sender's side first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChannelStats {
-    /// Packets from above.
-    pub packets: u64,
-    /// Refused for want of room.
-    pub dropped_full: u64,
-    /// Taken out by CoDel.
-    pub dropped_early: u64,
-    /// Packets sent, each counted once, and their bytes.
-    pub sent: u64,
-    /// Bytes of them.
-    pub sent_bytes: u64,
-    /// Transmissions that were lost.
-    pub lost: u64,
-    /// Packets sent again, each time counted.
-    pub resent: u64,
-    /// Packets sent again into an idle line, each time counted; not among those above.
-    pub copies: u64,
-    /// Repair frames sent.
-    pub repairs: u64,
-    /// Lost packets that repair frames made good.
-    pub repaired: u64,
-    /// Packets given up.
-    pub abandoned: u64,
-    /// Sync frames sent.
-    pub syncs: u64,
-    /// Sum of the waits for the first transmission.
-    pub waited: Duration,
-    /// The longest of them.
-    pub longest_wait: Duration,
-    /// Most packets that waited at once.
-    pub most_waiting: u32,
-    /// Packets passed on.
-    pub delivered: u64,
-    /// Frames that had been there before, or came too late.
-    pub refused: u64,
-    /// Packets computed from repair frames.
-    pub recovered: u64,
-    /// Packets that never came.
-    pub skipped: u64,
-    /// Sum of the times between arrival and release.
-    pub held: Duration,
-    /// The longest of them.
-    pub longest_hold: Duration,
-}
-
-/// What an end counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// By channel.
-    pub channels: Vec<ChannelStats>,
-    /// Frames sent, and their bytes on the line.
-    pub frames: u64,
-    /// Bytes of them.
-    pub bytes: u64,
-    /// Reports among them.
-    pub reports: u64,
-    /// The smoothed round trip, once measured.
-    pub srtt: Option<Duration>,
-}
 
 /// A transmission of a channel.
 #[derive(Clone, Copy, Debug)]
@@ -176,33 +22,6 @@ struct Tagged {
     sent: Sent,
     /// Bytes that it took on the line.
     weight: u32,
-}
-
-/// What the sender keeps its rate by.
-#[derive(Clone, Debug)]
-enum Keeping {
-    Told,
-    Provisioned(Control),
-    Shared(Share),
-}
-
-impl Keeping {
-    fn new(config: &SlacpConfig) -> Self {
-        match (config.rate, config.rate_control) {
-            (Some(rate), RateControl::Provisioned) => Keeping::Provisioned(Control::new(rate)),
-            (Some(rate), RateControl::Shared) => Keeping::Shared(Share::new(rate, config.initial_rtt)),
-            _ => Keeping::Told,
-        }
-    }
-
-    /// Whether what nobody here sends is nobody's: a line that carries less than was said is not known to be idle.
-    fn is_own(&self) -> bool {
-        match self {
-            Keeping::Told => true,
-            Keeping::Provisioned(control) => control.is_as_told(),
-            Keeping::Shared(_) => false,
-        }
-    }
 }
 
 /// One end.
@@ -259,12 +78,11 @@ impl End {
             numbered.filter(move |(_, channel)| channel.priority == priority).map(|(n, _)| n as u8).collect()
         };
         let keeping = Keeping::new(config);
-        let rate = if let Keeping::Shared(share) = &keeping { Some(share.rate()) } else { config.rate };
         End {
             window,
             weightless: config.weightless,
             hears_damage: config.hears_damage,
-            line: rate.map(TransmitClock::new),
+            line: keeping.rate().map(TransmitClock::new),
             line_free: Time::ZERO,
             keeping,
             in_flight: 0,
@@ -488,15 +306,8 @@ impl End {
         });
         self.in_flight -= arrived + lost;
         let rtt = self.flight.take_sample();
-        let rate = match &mut self.keeping {
-            Keeping::Told => None,
-            Keeping::Provisioned(control) => control.on_report(now, arrived, lost, rtt),
-            Keeping::Shared(share) => {
-                let (newest, next) = (report.newest, self.flight.next_number());
-                share.on_report(now, Told { arrived, rtt, newest, next, in_flight: self.in_flight })
-            }
-        };
-        if let Some(rate) = rate {
+        let (newest, next, in_flight) = (report.newest, self.flight.next_number(), self.in_flight);
+        if let Some(rate) = self.keeping.on_report(now, Told { arrived, lost, rtt, newest, next, in_flight }) {
             self.line = Some(TransmitClock::new(rate));
         }
     }
@@ -531,9 +342,7 @@ impl End {
             self.reports += 1;
             return Some((Frame::Report(report), None));
         }
-        if let Keeping::Shared(share) = &self.keeping
-            && self.in_flight >= share.room()
-        {
+        if !self.keeping.has_room(self.in_flight) {
             return None;
         }
         let may_ask = self.may_ask(now);
@@ -543,9 +352,7 @@ impl End {
                 return found;
             }
         }
-        if let Keeping::Shared(share) = &mut self.keeping {
-            share.on_idle(self.flight.next_number());
-        }
+        self.keeping.on_idle(self.flight.next_number());
         if may_ask && self.keeping.is_own() { self.next_copy(now) } else { None }
     }
 

@@ -17,19 +17,25 @@
 //! gateway's).
 //!
 //! Reading order: [`config`], [`Frame`], [`classify`], `backlog` what waits, `outgoing` a channel's sender and
-//! `incoming` its receiver, `fec`, [`End`] the machine.
+//! `incoming` its receiver, `fec`, `keeping` the rate, [`End`] the machine.
 
 mod backlog;
 pub mod classify;
 pub mod config;
 mod end;
+mod exchange;
 mod fec;
 mod frame;
 mod incoming;
+mod keeping;
 mod outgoing;
 mod rate;
 mod share;
+mod shortest;
+mod stats;
 
 pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs, SlacpConfig};
-pub use end::{ChannelStats, End, Input, Output, Released, Stats};
+pub use end::End;
+pub use exchange::{Input, Output, Released};
 pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};
+pub use stats::{ChannelStats, Stats};

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::backlog::{Backlog, Waiting};
 use super::config::{ChannelConfig, Order, SlacpConfig};
-use super::end::{ChannelStats, Output, Released};
+use super::exchange::{Output, Released};
 use super::fec::{Block, Blocks, Fate};
+use super::stats::ChannelStats;
 use crate::arq::Verdict;
 use crate::units::Time;
 

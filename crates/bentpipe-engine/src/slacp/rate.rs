@@ -8,6 +8,7 @@
 //! It judges once per round trip, as BBR does (Cardwell et al. 2016), whose two quantities these are: the rate of
 //! delivery, and the shortest round trip of the last half minute.
 
+use super::shortest::Shortest;
 use crate::units::{Duration, Rate, Time};
 
 /// A queue of less than this, or of an eighth of the round trip, is none: other frames and late polls look the same.
@@ -22,12 +23,10 @@ const LOSSES: u32 = 4;
 const CALM: u32 = 8;
 /// A trial that showed the losses to be the link's own is not repeated for so many judgements.
 const PAUSE: u32 = 50;
-/// The shortest round trip is that of the last one or two such spans.
-const MEMORY: Duration = Duration::from_secs(15);
 /// A sender of less than this part of what it was told is not why there is a queue.
 const LEAST_WEIGHT: u64 = 8;
 /// Never below this part of what was told: something must go through, or nothing is learnt.
-const LEAST_PART: u64 = 100;
+pub(super) const LEAST_PART: u64 = 100;
 
 /// What is tried to learn where losses come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,9 +50,7 @@ pub(super) struct Control {
     now: Rate,
     since: Option<Time>,
     sum: Sum,
-    /// Shortest round trips of this span and of the one before.
-    shortest: [Option<Duration>; 2],
-    span_since: Time,
+    shortest: Shortest,
     queues: u32,
     losses: u32,
     calm: u32,
@@ -72,8 +69,7 @@ impl Control {
             now: told,
             since: None,
             sum: Sum::default(),
-            shortest: [None; 2],
-            span_since: Time::ZERO,
+            shortest: Shortest::new(),
             queues: 0,
             losses: 0,
             calm: 0,
@@ -82,6 +78,11 @@ impl Control {
             carried: None,
             trial: None,
         }
+    }
+
+    /// The rate to send at.
+    pub(super) fn rate(&self) -> Rate {
+        self.now
     }
 
     /// Whether the line has not been found to carry less than was told.
@@ -94,9 +95,10 @@ impl Control {
         self.sum.arrived += arrived;
         self.sum.lost += lost;
         if let Some(rtt) = rtt {
-            self.note(now, rtt);
+            self.shortest.note(now, rtt);
+            self.sum.shortest = Some(self.sum.shortest.map_or(rtt, |known| known.min(rtt)));
         }
-        let base = self.base()?;
+        let base = self.shortest.get()?;
         let since = *self.since.get_or_insert(now);
         let span = now.saturating_since(since);
         if span < base.max(LEAST_QUEUE.saturating_mul(2)) {
@@ -107,20 +109,6 @@ impl Control {
         let before = self.now;
         self.judge(sum, span, base);
         (self.now != before).then_some(self.now)
-    }
-
-    fn note(&mut self, now: Time, rtt: Duration) {
-        if now.saturating_since(self.span_since) >= MEMORY {
-            self.span_since = now;
-            self.shortest = [None, self.shortest[0]];
-        }
-        let least = |known: Option<Duration>| Some(known.map_or(rtt, |known| known.min(rtt)));
-        self.shortest[0] = least(self.shortest[0]);
-        self.sum.shortest = least(self.sum.shortest);
-    }
-
-    fn base(&self) -> Option<Duration> {
-        self.shortest.into_iter().flatten().min()
     }
 
     fn judge(&mut self, sum: Sum, span: Duration, base: Duration) {

@@ -11,6 +11,9 @@
 
 use std::collections::VecDeque;
 
+use super::keeping::Told;
+use super::rate::LEAST_PART;
+use super::shortest::Shortest;
 use crate::stream::TimeNoise;
 use crate::units::{Duration, Rate, Time};
 
@@ -29,10 +32,6 @@ const CALM: std::ops::RangeInclusive<u32> = 2..=5;
 const FULL_AFTER: u32 = 3;
 /// What is begun with (RFC 6928), in bytes per round trip.
 const INITIAL_WINDOW: u64 = 10 * 1500;
-/// Never below this part of what was told.
-const LEAST_PART: u64 = 100;
-/// The shortest round trip is that of the last one or two such spans.
-const MEMORY: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -51,29 +50,14 @@ enum Phase {
     Calm(u32),
 }
 
-/// What a report told.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    /// Bytes on the line that arrived.
-    pub(super) arrived: u64,
-    /// The round trip that it showed.
-    pub(super) rtt: Option<Duration>,
-    /// The newest transmission that it tells of, and the next one to be sent.
-    pub(super) newest: u64,
-    pub(super) next: u64,
-    /// Bytes without a verdict.
-    pub(super) in_flight: u64,
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct Share {
     told: Rate,
     now: Rate,
     phase: Phase,
-    /// The round trip that was said, and the shortest of this span and of the one before.
+    /// The round trip that was said, and the one that was seen.
     said: Duration,
-    shortest: [Option<Duration>; 2],
-    span_since: Time,
+    shortest: Shortest,
     /// A round trip ends when this transmission is reported.
     round_end: u64,
     round_since: Option<Time>,
@@ -92,8 +76,7 @@ impl Share {
             now: told,
             phase: Phase::Startup { best: 0, rounds: 0 },
             said: said.max(Duration::from_millis(1)),
-            shortest: [None; 2],
-            span_since: Time::ZERO,
+            shortest: Shortest::new(),
             round_end: 0,
             round_since: None,
             arrived: 0,
@@ -116,8 +99,7 @@ impl Share {
     }
 
     fn base(&self) -> Duration {
-        let least = self.shortest.into_iter().flatten().min();
-        least.map_or(self.said, |least| least.min(self.said))
+        self.shortest.get().map_or(self.said, |least| least.min(self.said))
     }
 
     fn product(&self) -> u64 {
@@ -140,7 +122,7 @@ impl Share {
     pub(super) fn on_report(&mut self, now: Time, report: Told) -> Option<Rate> {
         let before = self.now;
         if let Some(rtt) = report.rtt {
-            self.note(now, rtt);
+            self.shortest.note(now, rtt);
         }
         self.arrived += report.arrived;
         if report.newest >= self.round_end {
@@ -155,14 +137,6 @@ impl Share {
         }
         self.pace();
         (self.now != before).then_some(self.now)
-    }
-
-    fn note(&mut self, now: Time, rtt: Duration) {
-        if now.saturating_since(self.span_since) >= MEMORY {
-            self.span_since = now;
-            self.shortest = [None, self.shortest[0]];
-        }
-        self.shortest[0] = Some(self.shortest[0].map_or(rtt, |known| known.min(rtt)));
     }
 
     /// How long, nobody knows beforehand; the same time gives the same.

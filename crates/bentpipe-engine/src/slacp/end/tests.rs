@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::NoProbe;
 use crate::link::QueueLimit;
+use crate::slacp::Released;
 use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs};
 use crate::units::Rate;
 

@@ -1,6 +1,8 @@
 //! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
 #![expect(clippy::duplicate_mod, reason = "each target is a file of its own, with the pair that it plays")]
 
+#[path = "../../../fuzz/targets/chance.rs"]
+mod chance;
 #[path = "../../../fuzz/targets/compression.rs"]
 mod compression;
 #[path = "../../../fuzz/targets/play.rs"]
@@ -16,6 +18,7 @@ mod tcp_pair;
 #[path = "../../../fuzz/targets/wire_parse.rs"]
 mod wire_parse;
 
+use chance::chance;
 use play::play;
 
 #[test]
@@ -45,19 +48,13 @@ fn slacp_parse_seeds() {
 
 #[test]
 fn compression_by_chance() {
-    let mut x = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = move || {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        x >> 8
-    };
+    let mut next = chance();
     let mut shorter = 0;
     for _ in 0..3000 {
         let mut input = Vec::new();
         for _ in 0..next() % 20 {
             // A new packet, or changes of the last one.
-            if next() % 5 == 0 {
+            if next().is_multiple_of(5) {
                 let length = 28 + next() as u8 % 100;
                 input.extend([next() as u8 & !3, length]);
                 let mut packet: Vec<u8> = (0..length).map(|_| next() as u8).collect();
@@ -67,7 +64,9 @@ fn compression_by_chance() {
             } else {
                 let length = 2 * (next() as u8 % 6);
                 input.extend([next() as u8, length]);
-                input.extend((0..length).map(|_| if next() % 2 == 0 { next() as u8 % 64 } else { next() as u8 }));
+                input.extend(
+                    (0..length).map(|_| if next().is_multiple_of(2) { next() as u8 % 64 } else { next() as u8 }),
+                );
             }
         }
         shorter += compression::run(&input);

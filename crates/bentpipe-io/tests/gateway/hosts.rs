@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sha2::{Digest, Sha256};
 
 use crate::namespace::Namespace;
@@ -100,6 +101,24 @@ pub(crate) fn answer(bytes: Vec<u8>) -> impl Fn(TcpStream, SocketAddr) -> Socket
     }
 }
 
+/// A client asks for `bytes` and gets them whole. Answers the client's address and the one that the server saw.
+pub(crate) fn download(client: &Namespace, server: &Namespace, ip: &str, bytes: Vec<u8>) -> [SocketAddr; 2] {
+    let expected = (bytes.len(), hash(&bytes));
+    let (at, server) = serve(server, ip, 1, answer(bytes));
+    let mut stream = connect(client, at);
+    stream.write_all(&[1]).expect("it is open");
+    assert_eq!(take(&mut stream), expected);
+    [stream.local_addr().expect("it is connected"), server.join().expect("the server ends")[0]]
+}
+
+/// Sends so many bytes, ends, and gets them back whole.
+pub(crate) fn echo(client: &Namespace, server: &Namespace, ip: &str, size: usize) {
+    let (at, server) = serve(server, ip, 1, echo_after_end);
+    let bytes = data(size, 8);
+    assert_eq!(send_then_take(connect(client, at), &bytes), (bytes.len(), hash(&bytes)));
+    server.join().expect("the server ends");
+}
+
 /// Takes everything, then answers with it: half-close has to work for that.
 pub(crate) fn echo_after_end(mut stream: TcpStream, _: SocketAddr) {
     let mut bytes = Vec::new();
@@ -116,6 +135,9 @@ pub(crate) fn send_then_take(mut stream: TcpStream, bytes: &[u8]) -> (usize, Has
 
 /// So many connections at once, each with bytes of its own, `step` more than the one before; all come back whole.
 pub(crate) fn many_at_once(client: &Namespace, server: &Namespace, ip: &str, count: usize, step: usize) {
+    // Four descriptors for each, all in this process.
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
+    setrlimit(Resource::RLIMIT_NOFILE, most.min(8192), most).expect("root may");
     let (at, server) = serve(server, ip, count, echo_after_end);
     let streams =
         client.inside(move || (0..count).map(|_| TcpStream::connect(at).expect("it connects")).collect::<Vec<_>>());
@@ -190,13 +212,7 @@ pub(crate) fn slow_beside_quick(client: &Namespace, server: &Namespace, ip: &str
         count
     });
     let slow = connect(client, at);
-    let bytes = data(2_000_003, 1);
-    let expected = (bytes.len(), hash(&bytes));
-    let (other, quick) = serve(server, ip, 1, answer(bytes));
-    let mut stream = connect(client, other);
-    stream.write_all(&[1]).expect("it is open");
-    assert_eq!(take(&mut stream), expected);
-    quick.join().expect("the server ends");
+    download(client, server, ip, data(2_000_003, 1));
     let held = pushing.join().expect("the server ends")[0];
     drop(slow);
     held

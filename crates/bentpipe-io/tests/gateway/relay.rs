@@ -5,23 +5,15 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bentpipe_engine::units;
 use bentpipe_io::gateway::{ClientAddress, RelayConfig, RelayGateway, RelayStats};
 
 use crate::hosts::{
-    answer, comes_and_goes, connect, data, echo_after_end, hash, many_at_once, pushed_then_closed, resets_go_through,
-    send_then_take, serve, slow_beside_quick, take, until,
+    answer, comes_and_goes, connect, data, download, echo, hash, many_at_once, pushed_then_closed, resets_go_through,
+    serve, slow_beside_quick, take, until,
 };
 use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World};
 
-fn lossy() -> Path {
-    Path { rate: 20_000_000, delay: units::Duration::from_millis(30), loss: 0.01, outages: false }
-}
-
-/// A path that costs a test little time.
-fn quick() -> Path {
-    Path { rate: 400_000_000, delay: units::Duration::from_millis(5), loss: 0.0, outages: false }
-}
+const QUICK: u64 = 400_000_000;
 
 type Relay = (Running, Arc<Mutex<RelayStats>>);
 
@@ -33,24 +25,14 @@ fn relay(world: &World) -> Relay {
 /// server sees the client's own address.
 #[test]
 fn bytes_arrive_whole() {
-    let world = World::new(lossy(), 1);
+    let world = World::new(Path::lossy(0.01), 1);
     for (congestion, size) in [("bbr", 3_000_003), ("cubic", 300_003)] {
         let (gateway, seen) = world.relay(RelayConfig { congestion: congestion.to_owned(), ..world.relay_config() });
         for (ip, client) in [(SERVER, CLIENT), (SERVER6, CLIENT6)] {
-            let bytes = data(size, 7);
-            let expected = (bytes.len(), hash(&bytes));
-            let (at, server) = serve(&world.server, ip, 1, answer(bytes));
-            let mut stream = connect(&world.client, at);
-            let local = stream.local_addr().expect("it is connected");
-            stream.write_all(&[1]).expect("it is open");
-            assert_eq!(take(&mut stream), expected, "{congestion}");
-            assert_eq!(server.join().expect("the server ends"), [local], "address and port");
+            let [local, seen] = download(&world.client, &world.server, ip, data(size, 7));
+            assert_eq!(seen, local, "address and port");
             assert_eq!(local.ip(), client.parse::<IpAddr>().expect("an address"));
-            drop(stream);
-            let (at, server) = serve(&world.server, ip, 1, echo_after_end);
-            let bytes = data(200_003, 8);
-            assert_eq!(send_then_take(connect(&world.client, at), &bytes), (bytes.len(), hash(&bytes)));
-            server.join().expect("the server ends");
+            echo(&world.client, &world.server, ip, 200_003);
         }
         let stats = until(&seen, |stats| stats.total == 4 && stats.open == 0);
         let RelayStats { connected, failed, refused, reset, held, .. } = stats;
@@ -63,7 +45,7 @@ fn bytes_arrive_whole() {
 /// 20 kB to 10 MB.
 #[test]
 fn push_then_close_arrives_whole() {
-    let world = World::new(quick(), 2);
+    let world = World::new(Path::quick(QUICK, 0.0), 2);
     let gateway = relay(&world);
     let sizes: Vec<usize> = (0..100).map(|n| (20_000.0 * 500.0_f64.powf(f64::from(n) / 99.0)) as usize).collect();
     pushed_then_closed(&world.client, &world.server, SERVER, &sizes);
@@ -75,7 +57,7 @@ fn push_then_close_arrives_whole() {
 /// Accepted before the server was asked, and reset at once.
 #[test]
 fn a_refused_port_is_a_reset() {
-    let world = World::new(quick(), 3);
+    let world = World::new(Path::quick(QUICK, 0.0), 3);
     let gateway = relay(&world);
     for ip in [SERVER, SERVER6] {
         let at = SocketAddr::new(ip.parse().expect("an address"), 9);
@@ -88,7 +70,7 @@ fn a_refused_port_is_a_reset() {
 
 #[test]
 fn resets_are_carried_across() {
-    let world = World::new(quick(), 4);
+    let world = World::new(Path::quick(QUICK, 0.0), 4);
     let gateway = relay(&world);
     resets_go_through(&world.client, &world.server, SERVER);
     until(&gateway.1, |stats| stats.reset == 2 && stats.open == 0);
@@ -98,7 +80,7 @@ fn resets_are_carried_across() {
 /// Also where nothing moves that would come upon it: behind the client's end, and while the server is held up.
 #[test]
 fn resets_of_quiet_connections() {
-    let world = World::new(quick(), 11);
+    let world = World::new(Path::quick(QUICK, 0.0), 11);
     let gateway = relay(&world);
     let abort = |stream: &TcpStream| {
         socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO)).expect("a setting");
@@ -139,11 +121,7 @@ fn resets_of_quiet_connections() {
 
 #[test]
 fn a_thousand_connections_at_once() {
-    // Four descriptors for each, all in this process.
-    let limit = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).expect("there is one");
-    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1)
-        .expect("root may");
-    let world = World::new(quick(), 5);
+    let world = World::new(Path::quick(QUICK, 0.0), 5);
     let gateway = relay(&world);
     many_at_once(&world.client, &world.server, SERVER, 1000, 13);
     let stats = until(&gateway.1, |stats| stats.total == 1000 && stats.open == 0);
@@ -153,7 +131,7 @@ fn a_thousand_connections_at_once() {
 
 #[test]
 fn it_comes_and_goes_and_connections_live() {
-    let world = World::new(quick(), 6);
+    let world = World::new(Path::quick(QUICK, 0.0), 6);
     let end = |running: &mut Running| {
         running.stop.now();
         running.join();
@@ -166,7 +144,7 @@ fn it_comes_and_goes_and_connections_live() {
 /// Draining, it finishes what has begun, and new connections pass it by.
 #[test]
 fn a_drained_gateway_finishes_its_work() {
-    let world = World::new(lossy(), 7);
+    let world = World::new(Path::lossy(0.01), 7);
     let (mut running, seen) = relay(&world);
     let bytes = data(1_000_003, 7);
     let expected = (bytes.len(), hash(&bytes));
@@ -187,23 +165,18 @@ fn a_drained_gateway_finishes_its_work() {
 
 #[test]
 fn replaced_addresses() {
-    let world = World::new(quick(), 8);
+    let world = World::new(Path::quick(QUICK, 0.0), 8);
     let gateway = world.relay(RelayConfig { client_address: ClientAddress::Replace, ..world.relay_config() });
     for (ip, own) in [(SERVER, "10.2.0.1"), (SERVER6, "fd02::1")] {
-        let bytes = data(300_003, 7);
-        let expected = (bytes.len(), hash(&bytes));
-        let (at, server) = serve(&world.server, ip, 1, answer(bytes));
-        let mut stream = connect(&world.client, at);
-        stream.write_all(&[1]).expect("it is open");
-        assert_eq!(take(&mut stream), expected);
-        assert_eq!(server.join().expect("the server ends")[0].ip(), own.parse::<IpAddr>().expect("an address"));
+        let [_, seen] = download(&world.client, &world.server, ip, data(300_003, 7));
+        assert_eq!(seen.ip(), own.parse::<IpAddr>().expect("an address"));
     }
     drop(gateway);
 }
 
 #[test]
 fn a_slow_client_holds_up_its_server_alone() {
-    let world = World::new(quick(), 9);
+    let world = World::new(Path::quick(QUICK, 0.0), 9);
     let gateway = relay(&world);
     let held = slow_beside_quick(&world.client, &world.server, SERVER);
     // The kernels' buffers take some 6 MB each at most: the server's, two of the box, the client's; and the gateway one.
@@ -216,7 +189,7 @@ fn a_slow_client_holds_up_its_server_alone() {
 /// The kernel says what it does not have, and nothing listens.
 #[test]
 fn an_unknown_congestion_control() {
-    let world = World::new(quick(), 10);
+    let world = World::new(Path::quick(QUICK, 0.0), 10);
     let config = RelayConfig { congestion: "nosuch".to_owned(), ..world.relay_config() };
     let made = world.far.inside(move || RelayGateway::relay(config).map(|_| ()).map_err(|error| error.kind()));
     assert_eq!(made, Err(ErrorKind::NotFound));

@@ -6,24 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bentpipe_engine::units;
-
-use crate::hosts::{connect, data, echo_after_end, hash, many_at_once, send_then_take, serve, take};
+use crate::hosts::{
+    connect, data, echo_after_end, hash, many_at_once, pushed_then_closed, resets_go_through, send_then_take, serve,
+    take,
+};
 use crate::world::{CLIENT, CLIENT6, Path, SERVER, SERVER6, World};
 
-fn lossy() -> Path {
-    Path { rate: 20_000_000, delay: units::Duration::from_millis(30), loss: 0.05, outages: false }
-}
-
-/// A path that costs a test little time.
-fn quick() -> Path {
-    Path { rate: 200_000_000, delay: units::Duration::from_millis(5), loss: 0.01, outages: false }
-}
+const QUICK: u64 = 200_000_000;
 
 /// Both versions, both directions, half-close; the server sees the client's own address.
 #[test]
 fn bytes_arrive_whole() {
-    let world = World::new(lossy(), 1);
+    let world = World::new(Path::lossy(0.05), 1);
     let gateways = world.split();
     for (ip, client) in [(SERVER, CLIENT), (SERVER6, CLIENT6)] {
         let (at, server) = serve(&world.server, ip, 1, |stream, from| {
@@ -44,26 +38,17 @@ fn bytes_arrive_whole() {
 /// A peer (PEPsal) lost the end of what was sent when the client closed at once.
 #[test]
 fn push_then_close_arrives_whole() {
-    let world = World::new(quick(), 2);
+    let world = World::new(Path::quick(QUICK, 0.01), 2);
     let gateways = world.split();
     let sizes: Vec<usize> = (0..100).map(|n| 20_000 + n * n * 1000).collect();
-    let (at, server) = serve(&world.server, SERVER, sizes.len(), |mut stream, _| take(&mut stream));
-    let expected: Vec<_> = sizes.iter().map(|&size| (size, hash(&data(size, size as u64)))).collect();
-    for &size in &sizes {
-        let mut stream = connect(&world.client, at);
-        stream.write_all(&data(size, size as u64)).expect("the gateway takes it");
-        // Dropped: closed with all of it on its way.
-    }
-    let mut got = server.join().expect("the server ends");
-    got.sort_unstable();
-    assert!(got == expected, "{:?}", got.iter().zip(&expected).find(|(got, expected)| got != expected));
+    pushed_then_closed(&world.client, &world.server, SERVER, &sizes);
     drop(gateways);
 }
 
 /// 10 MB at once, closed at once, over a path where it takes seconds.
 #[test]
 fn ten_megabytes_and_closed() {
-    let world = World::new(Path { loss: 0.02, ..lossy() }, 3);
+    let world = World::new(Path::lossy(0.02), 3);
     let gateways = world.split();
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
     let bytes = data(10_000_000, 1);
@@ -75,7 +60,7 @@ fn ten_megabytes_and_closed() {
 /// A refused port is a reset, not an empty answer.
 #[test]
 fn a_refused_port_is_refused() {
-    let world = World::new(quick(), 4);
+    let world = World::new(Path::quick(QUICK, 0.01), 4);
     let gateways = world.split();
     let mut stream = connect(&world.client, SocketAddr::new(SERVER.parse().expect("an address"), 9));
     let error = stream.read(&mut [0; 10]).expect_err("it is no answer");
@@ -83,27 +68,18 @@ fn a_refused_port_is_refused() {
     drop(gateways);
 }
 
-/// A reset on one side is one on the other.
 #[test]
 fn resets_are_carried_across() {
-    let world = World::new(quick(), 5);
+    let world = World::new(Path::quick(QUICK, 0.01), 5);
     let gateways = world.split();
-    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
-        stream.write_all(b"hello").expect("it is open");
-        stream.read(&mut [0; 10]).expect_err("the client resets").kind()
-    });
-    let mut stream = connect(&world.client, at);
-    stream.read_exact(&mut [0; 5]).expect("the server greets");
-    socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a setting");
-    drop(stream);
-    assert_eq!(server.join().expect("the server ends"), [ErrorKind::ConnectionReset]);
+    resets_go_through(&world.client, &world.server, SERVER);
     drop(gateways);
 }
 
 /// An answer follows its request at once, also on a connection that has been idle for longer than any time-out.
 #[test]
 fn requests_wait_for_nothing() {
-    let world = World::new(Path { loss: 0.0, ..lossy() }, 6);
+    let world = World::new(Path::lossy(0.0), 6);
     let gateways = world.split();
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
         let mut request = [0; 100];
@@ -130,7 +106,7 @@ fn requests_wait_for_nothing() {
 /// Of a link whose rate nobody knows: told five times as much, a sender that finds its share fills it, and floods nobody.
 #[test]
 fn a_share_is_found() {
-    let mut world = World::new(Path { loss: 0.01, ..lossy() }, 11);
+    let mut world = World::new(Path::lossy(0.01), 11);
     (world.shared, world.told) = (true, 5 * world.path.rate);
     let gateways = world.split();
     let bytes = data(8_000_000, 11);
@@ -148,7 +124,7 @@ fn a_share_is_found() {
 /// Nine who do not read hold up nobody, and cost no more than their windows.
 #[test]
 fn slow_readers_hold_up_nobody() {
-    let world = World::new(quick(), 7);
+    let world = World::new(Path::quick(QUICK, 0.01), 7);
     let gateways = world.split();
     let (at, server) = serve(&world.server, SERVER, 10, |mut stream: TcpStream, _| {
         let mut kind = [0];
@@ -184,11 +160,7 @@ fn slow_readers_hold_up_nobody() {
 
 #[test]
 fn a_thousand_connections_at_once() {
-    // Four descriptors for each, all in this process.
-    let limit = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).expect("there is one");
-    nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1)
-        .expect("root may");
-    let world = World::new(quick(), 8);
+    let world = World::new(Path::quick(QUICK, 0.01), 8);
     let gateways = world.split();
     many_at_once(&world.client, &world.server, SERVER, 1000, 13);
     std::thread::sleep(Duration::from_millis(1500));
@@ -203,7 +175,7 @@ fn a_thousand_connections_at_once() {
 /// directly; when it is back, they go through it again.
 #[test]
 fn a_peer_killed_and_restarted() {
-    let world = World::new(quick(), 9);
+    let world = World::new(Path::quick(QUICK, 0.01), 9);
     let [near, far] = world.split();
     let (at, server) = serve(&world.server, SERVER, 3, |mut stream: TcpStream, _| {
         let mut got = Vec::new();
@@ -236,7 +208,7 @@ fn a_peer_killed_and_restarted() {
 /// An outage shorter than the patience of the tunnel is endured, and nothing is sent that is not of use.
 #[test]
 fn an_outage_costs_its_time_and_little_more() {
-    let world = World::new(Path { loss: 0.01, ..lossy() }, 10);
+    let world = World::new(Path::lossy(0.01), 10);
     let gateways = world.split();
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
     let bytes = data(5_000_000, 1);
@@ -263,7 +235,7 @@ fn an_outage_costs_its_time_and_little_more() {
 /// A gateway that drains repeats its last bytes, too, before it ends.
 #[test]
 fn the_last_bytes_of_a_drained_gateway_arrive() {
-    let world = World::new(quick(), 11);
+    let world = World::new(Path::quick(QUICK, 0.01), 11);
     let [near, mut far] = world.split();
     let (asked, is_asked) = std::sync::mpsc::channel();
     let (go, may_go) = std::sync::mpsc::channel::<()>();
@@ -292,7 +264,7 @@ fn the_last_bytes_of_a_drained_gateway_arrive() {
 /// A small request on an open connection takes a round trip and a few packets' times, also while others fill the link.
 #[test]
 fn requests_do_not_wait_behind_bulk() {
-    let mut world = World::new(Path { loss: 0.0, ..lossy() }, 12);
+    let mut world = World::new(Path::lossy(0.0), 12);
     // A machine without time for the link in between lets packets pile up before it; so they drain in the end.
     world.told = world.path.rate / 10 * 8;
     let gateways = world.split();

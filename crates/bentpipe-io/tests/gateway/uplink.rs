@@ -1,26 +1,17 @@
 //! The `uplink` shape.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use bentpipe_engine::units;
 use bentpipe_io::gateway::{ClientAddress, UplinkConfig, UplinkStats};
 
 use crate::hosts::{
-    answer, comes_and_goes, connect, data, echo_after_end, hash, many_at_once, pushed_then_closed, resets_go_through,
-    send_then_take, serve, slow_beside_quick, take, until,
+    comes_and_goes, data, download, echo, many_at_once, pushed_then_closed, resets_go_through, slow_beside_quick, until,
 };
 use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World, run};
 
-fn lossy() -> Path {
-    Path { rate: 20_000_000, delay: units::Duration::from_millis(30), loss: 0.01, outages: false }
-}
-
-/// A path that costs a test little time.
-fn quick() -> Path {
-    Path { rate: 100_000_000, delay: units::Duration::from_millis(5), loss: 0.01, outages: false }
-}
+const QUICK: u64 = 100_000_000;
 
 type Uplink = (Running, Arc<Mutex<UplinkStats>>);
 
@@ -31,18 +22,12 @@ fn uplink(world: &World) -> Uplink {
 /// Each row that is meant for it, both versions; the server sees the client's own address.
 #[test]
 fn downloads_arrive_whole() {
-    let world = World::new(lossy(), 1);
+    let world = World::new(Path::lossy(0.01), 1);
     for (variant, size) in [("burst", 3_000_003), ("constant-window", 2_000_003), ("reno-super-fast", 200_003)] {
         let (gateway, seen) = world.uplink(world.uplink_config(variant), ClientAddress::Keep);
         for (ip, client) in [(SERVER, CLIENT), (SERVER6, CLIENT6)] {
-            let bytes = data(size, 7);
-            let expected = (bytes.len(), hash(&bytes));
-            let (at, server) = serve(&world.server, ip, 1, answer(bytes));
-            let mut stream = connect(&world.client, at);
-            let local = stream.local_addr().expect("it is connected");
-            stream.write_all(&[1]).expect("it is open");
-            assert_eq!(take(&mut stream), expected, "{variant}");
-            assert_eq!(server.join().expect("the server ends"), [local], "address and port");
+            let [local, seen] = download(&world.client, &world.server, ip, data(size, 7));
+            assert_eq!(seen, local, "address and port");
             assert_eq!(local.ip(), client.parse::<IpAddr>().expect("an address"));
         }
         let stats = until(&seen, |stats| stats.total == 2 && stats.open == 0);
@@ -58,13 +43,10 @@ fn downloads_arrive_whole() {
 /// Up, and down again after the client's end: half-close.
 #[test]
 fn uploads_and_half_close() {
-    let world = World::new(lossy(), 2);
+    let world = World::new(Path::lossy(0.01), 2);
     let gateway = uplink(&world);
     for ip in [SERVER, SERVER6] {
-        let (at, server) = serve(&world.server, ip, 1, echo_after_end);
-        let bytes = data(1_000_003, 7);
-        assert_eq!(send_then_take(connect(&world.client, at), &bytes), (bytes.len(), hash(&bytes)));
-        server.join().expect("the server ends");
+        echo(&world.client, &world.server, ip, 1_000_003);
     }
     until(&gateway.1, |stats| stats.total == 2 && stats.open == 0);
     drop(gateway);
@@ -73,7 +55,7 @@ fn uploads_and_half_close() {
 /// Ends right behind the last byte, in both directions, many times over.
 #[test]
 fn push_then_close_arrives_whole() {
-    let world = World::new(quick(), 3);
+    let world = World::new(Path::quick(QUICK, 0.01), 3);
     let gateway = uplink(&world);
     let sizes: Vec<usize> = (0..40).map(|n| 20_000 + n * n * 100).collect();
     pushed_then_closed(&world.client, &world.server, SERVER, &sizes);
@@ -84,7 +66,7 @@ fn push_then_close_arrives_whole() {
 /// The client hears what the server says: its SYN is refused, not a connection that it thought it had.
 #[test]
 fn a_refused_port_is_refused() {
-    let world = World::new(Path { loss: 0.0, ..quick() }, 4);
+    let world = World::new(Path::quick(QUICK, 0.0), 4);
     let gateway = uplink(&world);
     for ip in [SERVER, SERVER6] {
         let at = SocketAddr::new(ip.parse().expect("an address"), 9);
@@ -100,7 +82,7 @@ fn a_refused_port_is_refused() {
 #[test]
 fn resets_are_carried_across() {
     // A reset is sent once, and is not missed where it is lost.
-    let world = World::new(Path { loss: 0.0, ..quick() }, 5);
+    let world = World::new(Path::quick(QUICK, 0.0), 5);
     let gateway = uplink(&world);
     resets_go_through(&world.client, &world.server, SERVER);
     drop(gateway);
@@ -108,7 +90,7 @@ fn resets_are_carried_across() {
 
 #[test]
 fn two_hundred_connections_at_once() {
-    let world = World::new(quick(), 6);
+    let world = World::new(Path::quick(QUICK, 0.01), 6);
     let gateway = uplink(&world);
     many_at_once(&world.client, &world.server, SERVER, 200, 113);
     let stats = until(&gateway.1, |stats| stats.total == 200 && stats.open == 0);
@@ -118,7 +100,7 @@ fn two_hundred_connections_at_once() {
 
 #[test]
 fn it_comes_and_goes_and_connections_live() {
-    let world = World::new(Path { loss: 0.0, ..quick() }, 7);
+    let world = World::new(Path::quick(QUICK, 0.0), 7);
     // As strict as a host can be about where source addresses come from.
     run(&world.far, "sysctl -qw net.ipv4.conf.all.rp_filter=1");
     let end = |running: &mut Running| {
@@ -133,19 +115,13 @@ fn it_comes_and_goes_and_connections_live() {
 /// The box's own address towards the server; the client is answered before the server is asked.
 #[test]
 fn replaced_addresses_and_early_answers() {
-    let world = World::new(Path { loss: 0.0, ..quick() }, 8);
+    let world = World::new(Path::quick(QUICK, 0.0), 8);
     let config = UplinkConfig { early_accept: true, ..world.uplink_config("burst") };
     let gateway = world.uplink(config, ClientAddress::Replace);
-    let bytes = data(300_003, 7);
-    let expected = (bytes.len(), hash(&bytes));
-    let (at, server) = serve(&world.server, SERVER, 1, answer(bytes));
-    let mut stream = connect(&world.client, at);
-    stream.write_all(&[1]).expect("it is open");
-    assert_eq!(take(&mut stream), expected);
-    let seen = server.join().expect("the server ends")[0].ip();
-    assert_eq!(seen, "10.2.0.1".parse::<IpAddr>().expect("an address"));
+    let [_, seen] = download(&world.client, &world.server, SERVER, data(300_003, 7));
+    assert_eq!(seen.ip(), "10.2.0.1".parse::<IpAddr>().expect("an address"));
     // A port that is refused is now a connection that is reset, at once or as soon as it is there.
-    let refused = SocketAddr::new(at.ip(), 9);
+    let refused = SocketAddr::new(SERVER.parse().expect("an address"), 9);
     let said = world.client.inside(move || TcpStream::connect(refused).and_then(|mut stream| stream.read(&mut [0])));
     assert_eq!(said.map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
     drop(gateway);
@@ -154,7 +130,7 @@ fn replaced_addresses_and_early_answers() {
 /// A client that does not take what it asked for holds up the server, and nobody else.
 #[test]
 fn a_slow_client_holds_up_its_server_alone() {
-    let world = World::new(Path { loss: 0.0, ..quick() }, 9);
+    let world = World::new(Path::quick(QUICK, 0.0), 9);
     let gateway = uplink(&world);
     let held = slow_beside_quick(&world.client, &world.server, SERVER);
     // The kernels' buffers take some 6 MB each at most, and the gateway two windows.

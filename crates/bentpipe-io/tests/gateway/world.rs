@@ -38,6 +38,16 @@ pub(crate) struct Path {
 }
 
 impl Path {
+    /// A satellite's, in small.
+    pub(crate) fn lossy(loss: f64) -> Self {
+        Path { rate: 20_000_000, delay: Duration::from_millis(30), loss, outages: false }
+    }
+
+    /// One that costs a test little time.
+    pub(crate) fn quick(rate: u64, loss: f64) -> Self {
+        Path { rate, delay: Duration::from_millis(5), loss, outages: false }
+    }
+
     fn link(&self) -> LinkConfig {
         let mut link = LinkConfig::clean(Rate::from_bits_per_second(self.rate), self.delay);
         link.queue.limit = QueueLimit::Packets(500);

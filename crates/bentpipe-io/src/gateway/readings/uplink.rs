@@ -66,6 +66,7 @@ impl Readings {
         let help = "Bytes set aside for connections.";
         self.add("uplink", "memory", "bentpipe_gateway_streams_held_bytes", help, Level(counted.memory));
     }
+
     /// The kernel's sender; `memory`: bytes that may wait.
     pub(in crate::gateway) fn add_relay(&mut self, rate: Rate, memory: u64, counted: &RelayStats) {
         use Value::{Level, Total};

@@ -24,7 +24,7 @@ mod session;
 mod signals;
 mod slacp;
 mod train;
-mod tun;
+pub mod tun;
 pub mod tunnel;
 mod waiter;
 

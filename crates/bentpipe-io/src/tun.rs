@@ -6,6 +6,22 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use tun_rs::{DeviceBuilder, SyncDevice};
 
+/// Whether devices can be asked for.
+///
+/// # Errors
+/// The system's, and what helps.
+pub fn can_be_made() -> Result<(), (io::Error, &'static str)> {
+    let opened = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+    opened.map(drop).map_err(|error| {
+        let help = match error.kind() {
+            // What may be asked for is a matter of the namespace, not of the file: udev's rules have it so.
+            io::ErrorKind::PermissionDenied => "chmod 666 /dev/net/tun, as distributions have it, or run as root",
+            _ => "modprobe tun; in a container: --device /dev/net/tun",
+        };
+        (error, help)
+    })
+}
+
 /// What a TUN device is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunConfig {

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use bentpipe_io::gateway::{Rules, congestion_controls, has_congestion};
+use bentpipe_io::tun;
 use caps::{CapSet, Capability};
 
 use crate::failure::{End, Failure};
@@ -56,9 +57,7 @@ pub(crate) fn doctor() -> Result<End, Failure> {
 }
 
 fn tun() -> Finding {
-    let opened = fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
-    let help = "modprobe tun; in a container: --device /dev/net/tun";
-    let result = opened.map(|_| "it opens".to_owned()).map_err(|error| (error.to_string(), help));
+    let result = tun::can_be_made().map(|()| "it opens".to_owned()).map_err(|(error, help)| (error.to_string(), help));
     Finding { what: "/dev/net/tun", is_needed: true, result }
 }
 

@@ -13,7 +13,7 @@ use super::{EmulateError, Unsupported};
 use crate::namespace::{Namespace, ip};
 use crate::session::{Made, Session};
 use crate::train::TrainTun;
-use crate::tun::TunConfig;
+use crate::tun::{self, TunConfig};
 
 /// The device of each host.
 pub(super) const DEVICE: &str = "bentpipe0";
@@ -177,10 +177,9 @@ pub(crate) fn possible() -> Result<(), EmulateError> {
 
 /// The device of devices.
 pub(crate) fn needs_tun() -> Result<(), EmulateError> {
-    let opened = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
-    opened.map(drop).map_err(|error| EmulateError::Lacking {
+    tun::can_be_made().map_err(|(error, help)| EmulateError::Lacking {
         what: format!("/dev/net/tun: {error}"),
-        help: "the kernel's module `tun` must be there (modprobe tun); in a container, give it the device".to_owned(),
+        help: help.to_owned(),
     })
 }
 

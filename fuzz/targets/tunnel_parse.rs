@@ -24,7 +24,7 @@ pub(crate) fn run(data: &[u8]) {
         rest = next;
         now += Duration::from_millis(u64::from(*length));
         let mut out = [0; 1500];
-        let heard = tunnel.receive(now, ([192, 0, 2, 1], 1).into(), datagram, &mut out);
+        let heard = tunnel.receive(now, ([192, 0, 2, 1], 1).into(), &mut datagram.to_vec());
         assert_eq!(heard, Heard::default());
         while let Step::Do(Todo::Send(sealed)) = tunnel.poll(now, 1, &mut out) {
             assert!(sealed.len <= datagram.len(), "an answer is no longer than its question");

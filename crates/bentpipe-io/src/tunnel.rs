@@ -2,7 +2,7 @@
 //!
 //! No clock and no socket: whoever drives it brings both. The handshake is Noise IK (revision 34) over X25519,
 //! ChaCha20-Poly1305 and BLAKE2s by the crate `snow`: one round trip, both ends known to each other by static keys, new
-//! keys every two minutes. Why `snow`: QUIC (rustls in quinn-proto) brings its own congestion control and certificates
+//! keys every two minutes. Data is sealed under its keys by `ring`, with ChaCha20-Poly1305 or AES-256-GCM. Why `snow`: QUIC (rustls in quinn-proto) brings its own congestion control and certificates
 //! where we want neither; boringtun's noise is bound to WireGuard's wire and to IP packets; `snow` is the handshake and
 //! nothing else, is maintained, and lets us number the datagrams ourselves.
 //!
@@ -17,17 +17,19 @@
 //! Not here: WireGuard's cookies (a flood of genuine first messages, replayed, is bounded in number but can delay a
 //! real one), more than one peer, post-quantum keys.
 //!
-//! Reading order: [`PrivateKey`] and [`PublicKey`], `packet` the bytes, `replay`, `session` one set of keys, [`Tunnel`].
+//! Reading order: [`PrivateKey`] and [`PublicKey`], `packet` the bytes, [`Cipher`], `replay`, `session` one set of keys, [`Tunnel`].
 
+mod cipher;
 mod keys;
 mod machine;
 mod packet;
 mod replay;
 mod session;
 
+pub use cipher::Cipher;
 pub use keys::{KeyError, PrivateKey, PublicKey};
 pub use machine::{Event, Heard, Sealed, Todo, Tunnel, TunnelConfig, TunnelStats};
-pub use packet::{DATA_OVERHEAD, Kind, classify};
+pub use packet::{DATA_HEADER, DATA_OVERHEAD, Kind, classify};
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::{ChannelStats, Stats};
@@ -14,7 +15,7 @@ use bentpipe_engine::wire::slacp::Integrity;
 use bentpipe_engine::{Context, NoProbe, Step};
 
 use crate::slacp::{Emitted, LinkPort, LinkPortConfig};
-use crate::tunnel::{DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
+use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
 
 /// The tunnel's tag proves frames: they need no CRC.
 pub(super) const INTEGRITY: Integrity = Integrity::Below;
@@ -40,12 +41,12 @@ pub const fn line_overhead(over_ipv6: bool) -> u32 {
 }
 
 /// What a [`Carrier`] asks its driver for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
     /// Send the datagram in the buffer.
     Send(Sealed),
-    /// A packet from the far end, of so many bytes, lies in the buffer.
-    Packet(usize),
+    /// A packet from the far end lies there in the buffer.
+    Packet(Range<usize>),
     /// The tunnel, and the link with it, came or went.
     Event(Event),
 }
@@ -80,8 +81,6 @@ pub struct Carrier {
     config: LinkPortConfig,
     port: Option<LinkPort>,
     events: VecDeque<Event>,
-    /// A frame on its way from the port to the tunnel, or back.
-    frame: Box<[u8]>,
     past: CarrierStats,
 }
 
@@ -101,7 +100,6 @@ impl Carrier {
             config: link,
             port: None,
             events: VecDeque::new(),
-            frame: vec![0; 1 << 16].into(),
         }
     }
 
@@ -173,14 +171,14 @@ impl Carrier {
     }
 
     /// Takes a datagram from the socket.
-    pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        let Heard { event, payload } = self.tunnel.receive(now, from, datagram, &mut self.frame);
+    pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+        let Heard { event, payload } = self.tunnel.receive(now, from, datagram);
         if let Some(event) = event {
             self.on_event(event);
         }
-        if let (Some(length), Some(port)) = (payload, &mut self.port) {
+        if let (Some(payload), Some(port)) = (payload, &mut self.port) {
             // What is wrong with it the port counts; it is as good as lost.
-            let _ = port.receive(&mut cx(now, &mut NoProbe), &self.frame[..length]);
+            let _ = port.receive(&mut cx(now, &mut NoProbe), &datagram[payload]);
         }
     }
 
@@ -209,16 +207,17 @@ impl Carrier {
             Step::Wait(until) => until,
         };
         while let Some(port) = &mut self.port {
-            match port.poll(&mut cx(now, &mut NoProbe), &mut self.frame).expect("the buffer takes every frame") {
+            // Where the tunnel seals it.
+            match port.poll(&mut cx(now, &mut NoProbe), &mut out[DATA_HEADER..]).expect("the buffer takes every frame")
+            {
                 Step::Wait(until) => return Step::Wait(Time::earliest(tunnel, until)),
                 Step::Do(Emitted::Packet(length)) => {
-                    out[..length].copy_from_slice(&self.frame[..length]);
                     self.past.received_bytes += length as u64;
-                    return Step::Do(Carried::Packet(length));
+                    return Step::Do(Carried::Packet(DATA_HEADER..DATA_HEADER + length));
                 }
                 Step::Do(Emitted::Frame(length)) => {
                     // Without keys a frame is lost as on the line.
-                    if let Some(sealed) = self.tunnel.seal(now, &self.frame[..length], out) {
+                    if let Some(sealed) = self.tunnel.seal(now, length, out) {
                         return Step::Do(Carried::Send(sealed));
                     }
                 }

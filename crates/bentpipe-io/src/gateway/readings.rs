@@ -204,6 +204,8 @@ impl Readings {
 
         let peer = Text(tunnel.endpoint().map(|at| at.to_string()));
         all.add("tunnel", "peer", "bentpipe_gateway_peer_info", "Where the peer is.", peer);
+        let cipher = Text(tunnel.cipher().map(|cipher| cipher.name().to_owned()));
+        all.add("tunnel", "cipher", "bentpipe_gateway_cipher_info", "What data is sealed by.", cipher);
         let silence = Millis(Some(now.saturating_since(tunnel.heard_at())));
         let help = "Time since the peer was heard.";
         all.add("tunnel", "heard_ms_ago", "bentpipe_gateway_peer_silence_seconds", help, silence);

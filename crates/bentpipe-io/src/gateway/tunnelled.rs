@@ -91,7 +91,7 @@ impl<S: Shape> Work for Tunnelled<S> {
                     udp.send(sealed.to, sealed.len);
                     more |= shape.fill(&mut turn)?;
                 }
-                Step::Do(Carried::Packet(length)) => shape.on_packet(&mut turn, &udp.room()[..length])?,
+                Step::Do(Carried::Packet(at)) => shape.on_packet(&mut turn, &udp.room()[at])?,
                 Step::Do(Carried::Event(event)) => shape.on_event(&mut turn, event)?,
                 Step::Wait(until) => {
                     shape.flush()?;

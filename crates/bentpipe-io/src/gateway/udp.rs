@@ -68,7 +68,7 @@ impl Udp {
     }
 
     /// Takes what has come, some dozens of datagrams at most; whether there may be more.
-    pub(super) fn receive(&mut self, mut heard: impl FnMut(SocketAddr, &[u8])) -> io::Result<bool> {
+    pub(super) fn receive(&mut self, mut heard: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<_> = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let count = match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas) {
@@ -78,9 +78,9 @@ impl Udp {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(true),
             Err(error) => return Err(error),
         };
-        for (meta, buffer) in metas[..count].iter().zip(&self.buffers) {
+        for (meta, buffer) in metas[..count].iter().zip(&mut self.buffers) {
             let from = canonical(meta.addr);
-            buffer[..meta.len].chunks(meta.stride.max(1)).for_each(|datagram| heard(from, datagram));
+            buffer[..meta.len].chunks_mut(meta.stride.max(1)).for_each(|datagram| heard(from, datagram));
         }
         Ok(true)
     }

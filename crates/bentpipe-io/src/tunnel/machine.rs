@@ -1,11 +1,13 @@
 //! The tunnel: handshakes, sessions, and whether the peer is there.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
 use snow::{Builder, HandshakeState};
 
+use super::cipher::{Cipher, machine_has_aes};
 use super::keys::{PATTERN, PrivateKey, PublicKey};
 use super::packet::{
     INIT_NOISE, INIT_PAYLOAD, Kind, MAC, MacKey, RESPONSE_NOISE, RESPONSE_PAYLOAD, UNKNOWN, classify, start,
@@ -13,7 +15,7 @@ use super::packet::{
 use super::session::Session;
 
 /// What both ends hash into their handshake.
-const PROLOGUE: &[u8] = b"bentpipe tunnel 2";
+const PROLOGUE: &[u8] = b"bentpipe tunnel 3";
 /// Between two first messages of a handshake: a round trip over two satellites, and room.
 const RETRY: Duration = Duration::from_secs(2);
 /// Handshakes that are answered at once, and the time in which one more may be.
@@ -50,12 +52,12 @@ pub enum Event {
 }
 
 /// What a datagram brought; the event comes before the payload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// What became of the tunnel by it.
     pub event: Option<Event>,
-    /// Length of its payload, which lies in the buffer.
-    pub payload: Option<usize>,
+    /// Where its payload lies in it.
+    pub payload: Option<Range<usize>>,
 }
 
 /// A datagram to be sent.
@@ -112,6 +114,7 @@ struct Answered {
 /// One end.
 pub struct Tunnel {
     config: TunnelConfig,
+    has_aes: bool,
     hears: MacKey,
     speaks: MacKey,
     endpoint: Option<SocketAddr>,
@@ -191,6 +194,7 @@ impl Tunnel {
             heard_at: now,
             sent_at: now,
             stats: TunnelStats::default(),
+            has_aes: machine_has_aes(),
             config,
         }
     }
@@ -215,6 +219,11 @@ impl Tunnel {
         self.heard_at
     }
 
+    /// What the present keys are of.
+    pub fn cipher(&self) -> Option<Cipher> {
+        self.current.as_ref().map(Session::cipher)
+    }
+
     /// What has been counted so far.
     pub fn stats(&self) -> TunnelStats {
         self.stats
@@ -236,8 +245,12 @@ impl Tunnel {
         std::iter::repeat_with(|| draw() as u32).find(|&number| !taken(number)).expect("four are taken at most")
     }
 
-    /// Seals a payload for the peer into `out`; `None` while there is no peer.
-    pub fn seal(&mut self, now: Time, payload: &[u8], out: &mut [u8]) -> Option<Sealed> {
+    /// Makes a datagram for the peer of `out`, in which a payload of so many bytes lies behind [`DATA_HEADER`], with room
+    /// for [`DATA_OVERHEAD`] in all; `None` while there is no peer.
+    ///
+    /// [`DATA_HEADER`]: super::DATA_HEADER
+    /// [`DATA_OVERHEAD`]: super::DATA_OVERHEAD
+    pub fn seal(&mut self, now: Time, payload: usize, out: &mut [u8]) -> Option<Sealed> {
         let (to, session) = (self.endpoint?, self.current.as_mut()?);
         let len = session.seal(payload, out)?;
         self.sent_at = now;
@@ -245,14 +258,14 @@ impl Tunnel {
         Some(Sealed { to, len })
     }
 
-    /// Takes a datagram; its payload comes to lie in `out`, which must be as long as the datagram.
-    pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8], out: &mut [u8]) -> Heard {
+    /// Takes a datagram, which is opened where it lies.
+    pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Heard {
         let Some(kind) = classify(datagram) else {
             self.stats.garbage += 1;
             return Heard::default();
         };
         if let Kind::Data { receiver, number } = kind {
-            return self.on_data(now, from, receiver, number, datagram, out);
+            return self.on_data(now, from, receiver, number, datagram);
         }
         if !self.hears.fits(datagram) {
             self.stats.garbage += 1;
@@ -270,18 +283,10 @@ impl Tunnel {
         })
     }
 
-    fn on_data(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        receiver: u32,
-        number: u32,
-        datagram: &[u8],
-        out: &mut [u8],
-    ) -> Heard {
+    fn on_data(&mut self, now: Time, from: SocketAddr, receiver: u32, number: u32, datagram: &mut [u8]) -> Heard {
         if self.answered.as_ref().is_some_and(|answered| answered.session.own == receiver) {
-            let opened = self.answered.as_mut().and_then(|answered| answered.session.open(number, datagram, out));
-            let Some((length, _)) = opened else {
+            let opened = self.answered.as_mut().and_then(|answered| answered.session.open(number, datagram));
+            let Some((payload, _)) = opened else {
                 self.stats.refused += 1;
                 return Heard::default();
             };
@@ -289,7 +294,7 @@ impl Tunnel {
             let Answered { session, theirs, anew } = self.answered.take().expect("just used");
             let event = self.begin(now, session, theirs, anew);
             self.heard(now, Some(from));
-            return Heard { event, payload: Some(length).filter(|&length| length > 0) };
+            return Heard { event, payload: Some(payload).filter(|payload| !payload.is_empty()) };
         }
         let current = self.current.as_mut().filter(|session| session.own == receiver);
         let session = current.or(self.previous.as_mut().filter(|session| session.own == receiver));
@@ -304,12 +309,12 @@ impl Tunnel {
             }
             return Heard::default();
         };
-        let Some((length, highest)) = session.open(number, datagram, out) else {
+        let Some((payload, highest)) = session.open(number, datagram) else {
             self.stats.refused += 1;
             return Heard::default();
         };
         self.heard(now, highest.then_some(from));
-        Heard { event: None, payload: Some(length).filter(|&length| length > 0) }
+        Heard { event: None, payload: Some(payload).filter(|payload| !payload.is_empty()) }
     }
 
     fn heard(&mut self, now: Time, from: Option<SocketAddr>) {
@@ -354,12 +359,14 @@ impl Tunnel {
         let mut answer = [0; RESPONSE_PAYLOAD];
         answer[..8].copy_from_slice(&anew.unwrap_or(self.memory).to_le_bytes());
         answer[8] = u8::from(goes_on);
+        answer[9] = u8::from(self.has_aes);
+        let cipher = Cipher::between([payload[24] == 1, self.has_aes]);
         let own = self.new_number();
         let mut reply = vec![0; 9 + RESPONSE_NOISE + MAC];
         let at = start(Kind::Response { sender: own, receiver: sender }, &mut reply);
         let length = state.write_message(&answer, &mut reply[at..]).ok()?;
         self.speaks.sign(at + length, &mut reply);
-        let session = Session::new(own, sender, state.into_stateless_transport_mode().ok()?, now);
+        let session = Session::new(own, sender, state, cipher, now);
         self.answered = Some(Answered { session, theirs, anew });
         self.replies.push((from, reply));
         Some(())
@@ -390,7 +397,8 @@ impl Tunnel {
             // The peer goes on with a link that we have given up in the meantime: once more.
             return Some(Heard::default());
         }
-        let session = Session::new(own, sender, state.into_stateless_transport_mode().ok()?, now);
+        let cipher = Cipher::between([self.has_aes, payload[9] == 1]);
+        let session = Session::new(own, sender, state, cipher, now);
         // The number of our memory is the one that the peer has just been told: it need not change.
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
         self.endpoint = Some(from);
@@ -424,7 +432,7 @@ impl Tunnel {
         let keepalive_at = self.sent_at + self.config.keepalive;
         if self.is_up
             && keepalive_at <= now
-            && let Some(sealed) = self.seal(now, &[], out)
+            && let Some(sealed) = self.seal(now, 0, out)
         {
             return Step::Do(Todo::Send(sealed));
         }
@@ -450,6 +458,12 @@ impl Tunnel {
     }
 
     #[cfg(test)]
+    pub(super) fn without_aes(mut self) -> Self {
+        self.has_aes = false;
+        self
+    }
+
+    #[cfg(test)]
     pub(super) fn give_up_for_test(&mut self) {
         self.give_up();
     }
@@ -462,7 +476,8 @@ impl Tunnel {
         let mut payload = [0; INIT_PAYLOAD];
         payload[..8].copy_from_slice(&wall.to_le_bytes());
         payload[8..16].copy_from_slice(&self.memory.to_le_bytes());
-        payload[16..].copy_from_slice(&self.bound.unwrap_or(0).to_le_bytes());
+        payload[16..24].copy_from_slice(&self.bound.unwrap_or(0).to_le_bytes());
+        payload[24] = u8::from(self.has_aes);
         let at = start(Kind::Init { sender: own }, out);
         let length = state.write_message(&payload, &mut out[at..]).ok()?;
         let len = self.speaks.sign(at + length, out);

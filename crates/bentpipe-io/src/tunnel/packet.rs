@@ -1,14 +1,15 @@
 //! The tunnel's datagrams, byte by byte.
 //!
 //! ```text
-//! init      1  sender(4)               noise message 1, payload of 24 bytes (120)  mac(16)
-//! response  2  sender(4)  receiver(4)  noise message 2, payload of 9 bytes (57)    mac(16)
+//! init      1  sender(4)               noise message 1, payload of 25 bytes (121)  mac(16)
+//! response  2  sender(4)  receiver(4)  noise message 2, payload of 10 bytes (58)   mac(16)
 //! data      3  receiver(4)  number(4)  sealed payload, 16 bytes longer than it
 //! unknown   4  receiver(4)  number(4)  mac(16): no session has that number here
 //! ```
 //!
-//! Numbers are little-endian, as Noise's nonces are; of a datagram's number the lower half is said. The mac is BLAKE2s of 16 bytes under the hash of a label and the
-//! hearer's public key, over all before it: whoever does not even know whom he talks to is refused by it.
+//! Numbers are little-endian, as Noise's nonces are; of a datagram's number the lower half is said. The mac is BLAKE2s
+//! of 16 bytes under the hash of a label and the hearer's public key, over all before it: whoever does not even know whom
+//! he talks to is refused by it.
 
 use blake2::digest::consts::U16;
 use blake2::digest::{FixedOutput, KeyInit, Update};
@@ -19,13 +20,14 @@ use super::keys::PublicKey;
 /// Bytes that a data datagram has besides its payload.
 pub const DATA_OVERHEAD: usize = DATA_HEADER + TAG;
 
-pub(super) const DATA_HEADER: usize = 1 + 4 + 4;
+/// Bytes before the payload of a data datagram.
+pub const DATA_HEADER: usize = 1 + 4 + 4;
 pub(super) const TAG: usize = 16;
 pub(super) const MAC: usize = 16;
-/// Payloads of the handshake: clock, number of our memory, number of the peer's that we remember; number of our memory,
-/// whether the link goes on.
-pub(super) const INIT_PAYLOAD: usize = 24;
-pub(super) const RESPONSE_PAYLOAD: usize = 9;
+/// Payloads of the handshake: clock, number of our memory, number of the peer's that we remember, whether we have AES;
+/// number of our memory, whether the link goes on, whether we have AES.
+pub(super) const INIT_PAYLOAD: usize = 25;
+pub(super) const RESPONSE_PAYLOAD: usize = 10;
 /// Noise IK's messages: an ephemeral key, a sealed static key, a sealed payload; an ephemeral key, a sealed payload.
 pub(super) const INIT_NOISE: usize = 32 + 32 + TAG + INIT_PAYLOAD + TAG;
 pub(super) const RESPONSE_NOISE: usize = 32 + RESPONSE_PAYLOAD + TAG;

@@ -1,9 +1,12 @@
 //! One set of keys, from the handshake that made it to the next one.
 
+use std::ops::Range;
+
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::seq::{Numbering, SeqNumber};
-use snow::StatelessTransportState;
+use snow::HandshakeState;
 
+use super::cipher::{Cipher, Key};
 use super::packet::{DATA_HEADER, DATA_OVERHEAD, Kind, start};
 use super::replay::Replay;
 
@@ -20,37 +23,47 @@ pub(super) struct Session {
     /// Our number for it and the peer's.
     pub(super) own: u32,
     pub(super) theirs: u32,
-    keys: StatelessTransportState,
+    seals: Key,
+    opens: Key,
     next: u64,
     replay: Replay,
     pub(super) since: Time,
 }
 
 impl Session {
-    pub(super) fn new(own: u32, theirs: u32, keys: StatelessTransportState, since: Time) -> Self {
-        Session { own, theirs, keys, next: 0, replay: Replay::new(), since }
+    /// The session of a handshake that is done.
+    pub(super) fn new(own: u32, theirs: u32, mut handshake: HandshakeState, cipher: Cipher, since: Time) -> Self {
+        debug_assert!(handshake.is_handshake_finished());
+        let (from_initiator, from_responder) = handshake.dangerously_get_raw_split();
+        let [seals, opens] =
+            if handshake.is_initiator() { [from_initiator, from_responder] } else { [from_responder, from_initiator] };
+        let [seals, opens] = [seals, opens].map(|secret| Key::new(cipher, &secret));
+        Session { own, theirs, seals, opens, next: 0, replay: Replay::new(), since }
     }
 
-    /// Seals a payload into `out`, which must be [`DATA_OVERHEAD`] longer; the datagram's length.
-    pub(super) fn seal(&mut self, payload: &[u8], out: &mut [u8]) -> Option<usize> {
-        if self.next >= MOST_NUMBER || out.len() < payload.len() + DATA_OVERHEAD {
-            return None;
-        }
+    pub(super) fn cipher(&self) -> Cipher {
+        self.seals.cipher()
+    }
+
+    /// Makes a datagram of `out`, in which a payload of so many bytes lies behind [`DATA_HEADER`]; its length. `None` where
+    /// there is no room, or no number left.
+    pub(super) fn seal(&mut self, payload: usize, out: &mut [u8]) -> Option<usize> {
         let number = self.next;
-        let at = start(Kind::Data { receiver: self.theirs, number: COUNT.wrap(number).0 }, out);
-        let sealed = self.keys.write_message(number, payload, &mut out[at..]).ok()?;
+        let datagram = out.get_mut(..payload + DATA_OVERHEAD).filter(|_| number < MOST_NUMBER)?;
+        let at = start(Kind::Data { receiver: self.theirs, number: COUNT.wrap(number).0 }, datagram);
+        self.seals.seal(number, &mut datagram[at..])?;
         self.next += 1;
-        Some(at + sealed)
+        Some(datagram.len())
     }
 
-    /// Opens a datagram into `out`: its payload's length, and whether its number is the highest so far.
-    pub(super) fn open(&mut self, number: u32, datagram: &[u8], out: &mut [u8]) -> Option<(usize, bool)> {
+    /// Opens a datagram in place: where its payload lies, and whether its number is the highest so far.
+    pub(super) fn open(&mut self, number: u32, datagram: &mut [u8]) -> Option<(Range<usize>, bool)> {
         let number = COUNT.unwrap(SeqNumber(number), self.replay.end());
         if number >= MOST_NUMBER || !self.replay.may_be_new(number) {
             return None;
         }
-        let length = self.keys.read_message(number, &datagram[DATA_HEADER..], out).ok()?;
-        Some((length, self.replay.note(number)))
+        let length = self.opens.open(number, &mut datagram[DATA_HEADER..])?;
+        Some((DATA_HEADER..DATA_HEADER + length, self.replay.note(number)))
     }
 
     /// Whether a datagram of that number has gone out, of the last 2^31.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
 
+use super::cipher::machine_has_aes;
 use super::*;
 
 fn address(n: u8) -> SocketAddr {
@@ -56,10 +57,10 @@ impl World {
     }
 
     fn bring(&mut self, to: usize, from: SocketAddr, datagram: &[u8]) {
-        let mut out = vec![0; datagram.len().max(1)];
-        let heard = self.ends[to].receive(self.now, from, datagram, &mut out);
+        let mut datagram = datagram.to_vec();
+        let heard = self.ends[to].receive(self.now, from, &mut datagram);
         self.events[to].extend(heard.event);
-        self.payloads[to].extend(heard.payload.map(|len| out[..len].to_vec()));
+        self.payloads[to].extend(heard.payload.map(|at| datagram[at].to_vec()));
     }
 
     /// Lets both talk until they wait; when the first of them wants to be woken.
@@ -101,7 +102,8 @@ impl World {
 
     fn say(&mut self, end: usize, text: &[u8]) -> bool {
         let mut out = [0; 1500];
-        let Some(Sealed { to, len }) = self.ends[end].seal(self.now, text, &mut out) else { return false };
+        out[DATA_HEADER..][..text.len()].copy_from_slice(text);
+        let Some(Sealed { to, len }) = self.ends[end].seal(self.now, text.len(), &mut out) else { return false };
         self.sent.push((end, out[..len].to_vec()));
         if !self.cut && to == self.at[1 - end] {
             self.bring(1 - end, self.at[end], &out[..len]);
@@ -123,8 +125,31 @@ fn both_ends_are_up_after_a_round_trip() {
     assert_eq!(world.ends[1].endpoint(), Some(address(1)));
     // init, response, and the datagram that confirms.
     let lengths: Vec<_> = world.sent.iter().map(|(_, datagram)| datagram.len()).collect();
-    assert_eq!(lengths[..3], [141, 82, DATA_OVERHEAD]);
+    assert_eq!(lengths[..3], [142, 83, DATA_OVERHEAD]);
     assert!(!world.sent.iter().any(|(_, d)| d.windows(4).any(|w| w == b"ping" || w == b"pong")));
+}
+
+/// Whichever end has no instructions for AES, both hear each other.
+#[test]
+fn the_cipher_is_one_that_both_are_quick_at() {
+    let best = if machine_has_aes() { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 };
+    for (without, expected) in [
+        (&[][..], best),
+        (&[0], Cipher::ChaCha20Poly1305),
+        (&[1], Cipher::ChaCha20Poly1305),
+        (&[0, 1], Cipher::ChaCha20Poly1305),
+    ] {
+        let mut world = World::new();
+        world.ends = [0, 1].map(|n| {
+            let to = [Some(address(2)), None][n];
+            let end = Tunnel::new(config(&world.keys[n], &world.keys[1 - n], to), world.now);
+            if without.contains(&n) { end.without_aes() } else { end }
+        });
+        world.settle();
+        assert!(world.say(0, b"ping") && world.say(1, b"pong"));
+        assert_eq!(world.payloads, [[b"pong".to_vec()], [b"ping".to_vec()]]);
+        assert_eq!([0, 1].map(|n| world.ends[n].cipher()), [Some(expected); 2]);
+    }
 }
 
 #[test]

@@ -47,6 +47,11 @@ fn slacp_parse_seeds() {
 }
 
 #[test]
+fn compression_seeds() {
+    play(include_str!("../../../fuzz/seeds/compression.hex"), |input| _ = compression::run(input));
+}
+
+#[test]
 fn compression_by_chance() {
     let mut next = chance();
     let mut shorter = 0;

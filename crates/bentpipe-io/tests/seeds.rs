@@ -28,6 +28,11 @@ fn slacp_pair_seeds() {
     play(include_str!("../../../fuzz/seeds/slacp_pair.hex"), slacp_pair::run);
 }
 
+#[test]
+fn mux_parse_seeds() {
+    play(include_str!("../../../fuzz/seeds/mux_parse.hex"), mux_parse::run);
+}
+
 /// The two targets over bytes that look like the peer's: lengths and types that are right more often than by chance.
 #[test]
 fn bytes_from_outside() {

@@ -9,7 +9,7 @@ use bentpipe_engine::units::Duration;
 use bentpipe_io::gateway::ClientAddress;
 use sha2::{Digest, Sha256};
 
-use crate::hosts::{Hash, connect, data, serve, take};
+use crate::hosts::{Hash, connect, data, echo, serve, take};
 use crate::world::{Path, SERVER, World};
 
 const SIZE: usize = 1 << 30;
@@ -38,6 +38,9 @@ fn descriptors() -> usize {
 
 /// From the client to the server.
 fn up(world: &World) {
+    // All that gateways open once is there after a first connection is gone.
+    echo(&world.client, &world.server, SERVER, 1000);
+    std::thread::sleep(std::time::Duration::from_secs(2));
     let (before, start) = (descriptors(), Instant::now());
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
     let expected = write(&mut connect(&world.client, at));

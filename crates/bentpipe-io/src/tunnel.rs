@@ -2,9 +2,10 @@
 //!
 //! No clock and no socket: whoever drives it brings both. The handshake is Noise IK (revision 34) over X25519,
 //! ChaCha20-Poly1305 and BLAKE2s by the crate `snow`: one round trip, both ends known to each other by static keys, new
-//! keys every two minutes. Data is sealed under its keys by `ring`, with ChaCha20-Poly1305 or AES-256-GCM. Why `snow`: QUIC (rustls in quinn-proto) brings its own congestion control and certificates
-//! where we want neither; boringtun's noise is bound to WireGuard's wire and to IP packets; `snow` is the handshake and
-//! nothing else, is maintained, and lets us number the datagrams ourselves.
+//! keys every two minutes. Data is sealed under its keys by `ring`, with ChaCha20-Poly1305 or AES-256-GCM. Why `snow`: QUIC
+//! (rustls in quinn-proto) brings its own congestion control and certificates where we want neither; boringtun's noise is
+//! bound to WireGuard's wire and to IP packets; `snow` is the handshake and nothing else, is maintained, and lets us number
+//! the datagrams ourselves.
 //!
 //! Around it, as WireGuard (Donenfeld 2017) has it: a number of 64 bits on each datagram is its nonce, and a window
 //! refuses replays; a mac under the hearer's public key stands on each handshake, so garbage costs a hash and no
@@ -17,7 +18,8 @@
 //! Not here: WireGuard's cookies (a flood of genuine first messages, replayed, is bounded in number but can delay a
 //! real one), more than one peer, post-quantum keys.
 //!
-//! Reading order: [`PrivateKey`] and [`PublicKey`], `packet` the bytes, [`Cipher`], `replay`, `session` one set of keys, [`Tunnel`].
+//! Reading order: [`PrivateKey`] and [`PublicKey`], `packet` the bytes, [`Cipher`], `replay`, `session` one set of keys,
+//! [`Tunnel`].
 
 mod cipher;
 mod keys;

@@ -33,7 +33,7 @@ pub(super) struct Session {
 impl Session {
     /// The session of a handshake that is done.
     pub(super) fn new(own: u32, theirs: u32, mut handshake: HandshakeState, cipher: Cipher, since: Time) -> Self {
-        debug_assert!(handshake.is_handshake_finished());
+        assert!(handshake.is_handshake_finished(), "before, the keys are nobody's");
         let (from_initiator, from_responder) = handshake.dangerously_get_raw_split();
         let [seals, opens] =
             if handshake.is_initiator() { [from_initiator, from_responder] } else { [from_responder, from_initiator] };

@@ -7,6 +7,10 @@ use hdrhistogram::Histogram;
 /// about 50 µs late.
 const TOO_LATE: Duration = Duration::from_millis(1);
 
+/// Linux waits for an acknowledgement at least so much longer than the round trip (TCP_RTO_MIN); RFC 6298's timers have a
+/// second in all. What is later than that may be a timeout which no link has caused.
+const STALL: Duration = Duration::from_millis(200);
+
 /// A histogram of lateness, to two digits, from a microsecond to a minute.
 #[derive(Clone, Debug)]
 pub struct Lateness {
@@ -54,6 +58,11 @@ impl Lateness {
         self.median() > TOO_LATE
     }
 
+    /// How long the machine stood still, if that was long enough for a sender to time out.
+    pub fn stall(&self) -> Option<Duration> {
+        Some(self.max).filter(|max| *max >= STALL)
+    }
+
     /// What that part of them was not later than.
     pub fn quantile(&self, part: f64) -> Duration {
         if self.histogram.is_empty() {
@@ -81,6 +90,7 @@ mod tests {
         // Beyond the histogram's end, yet kept.
         assert_eq!(lateness.max(), Duration::from_secs(70));
         assert!(!lateness.is_too_great());
+        assert_eq!(lateness.stall(), Some(Duration::from_secs(70)));
         // Early is not late.
         lateness.record(at(30), at(29));
         assert_eq!(lateness.max(), Duration::from_secs(70));
@@ -93,5 +103,6 @@ mod tests {
             lateness.record(Time::ZERO, Time::from_nanos(1_100_000));
         }
         assert!(lateness.is_too_great());
+        assert_eq!(lateness.stall(), None);
     }
 }

@@ -106,6 +106,11 @@ pub(crate) fn span_of(span: Duration) -> String {
     if micros < 1000.0 { format!("{micros:.0} us") } else { format!("{:.1} ms", micros / 1e3) }
 }
 
+/// What it means that the machine stood still for so long.
+pub(crate) fn stall(worst: &str) -> String {
+    format!("warning: the machine stood still for {worst}: a sender may have timed out for that, and not for the link")
+}
+
 /// What the links did.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
@@ -122,6 +127,8 @@ pub(crate) struct Summary {
     late_p99_us: f64,
     late_max_us: f64,
     kept_up: bool,
+    /// Once, for so long that a sender may have timed out for it.
+    stalled: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -161,6 +168,7 @@ impl Summary {
             late_p99_us: micros(lateness.p99()),
             late_max_us: micros(lateness.max()),
             kept_up: !lateness.is_too_great(),
+            stalled: lateness.stall().is_some(),
         }
     }
 
@@ -204,6 +212,9 @@ impl Summary {
                 "\nwarning: the machine could not keep up: half of the wake-ups were more than 1 ms late, so delays and \
                  rates were not those of the scenario",
             );
+        }
+        if self.stalled {
+            let _ = write!(text, "\n{}", stall(&us(self.late_max_us)));
         }
         text
     }

@@ -10,7 +10,7 @@ use bentpipe_sim::{Timers, in_parallel, run_with};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
-use super::realtime::{refused, span_of};
+use super::realtime::{refused, span_of, stall};
 use crate::args::Verify;
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
@@ -279,8 +279,9 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
         span_of(lateness.p99()),
         span_of(lateness.max())
     );
+    let stalled = lateness.stall().map_or(String::new(), |worst| format!("{}\n", stall(&span_of(worst))));
     format!(
-        "{}: {}\n\n{table}\n\n{drawn}{verdict}; {late}\n{kernel}{}\n",
+        "{}: {}\n\n{table}\n\n{drawn}{verdict}; {late}\n{stalled}{kernel}{}\n",
         scenario.name,
         scenario.description,
         report.remake.line()

@@ -68,16 +68,26 @@ fn report(arguments: &[&str]) -> (Option<i32>, Value) {
 #[test]
 fn where_timing_decides_the_real_run_is_one_of_those_drawn() {
     for preset in ["meo", "leo"] {
-        let (code, report) = report(&[preset, "--no-kernel"]);
-        let flow = &report["flows"][0];
-        let drawn = |key: &str| flow["drawn"][key].as_f64().unwrap_or_else(|| panic!("{report}"));
-        let (least, greatest) = (drawn("least_s"), drawn("greatest_s"));
-        assert!(greatest > least * 1.02, "{preset}: {report}");
-        let engine = flow["engine_s"].as_f64().expect("it ends");
-        let simulated = flow["simulated_s"].as_f64().expect("it ends");
-        // The tolerance of `verify`: 40 draws miss a little of both ends.
-        let explained = (least * 0.98..=greatest * 1.02).contains(&engine) || (engine / simulated - 1.0).abs() <= 0.02;
-        assert!(code == Some(0) && report["within_drawn"] == true && explained, "{preset}: {report}");
+        let mut reports = Vec::new();
+        let is_explained = |report: &Value| {
+            let flow = &report["flows"][0];
+            let drawn = |key: &str| flow["drawn"][key].as_f64().unwrap_or_else(|| panic!("{report}"));
+            let (least, greatest) = (drawn("least_s"), drawn("greatest_s"));
+            let engine = flow["engine_s"].as_f64().expect("it ends");
+            let simulated = flow["simulated_s"].as_f64().expect("it ends");
+            let within = (least * 0.98..=greatest * 1.02).contains(&engine) || (engine / simulated - 1.0).abs() <= 0.02;
+            assert_eq!(report["within_drawn"], within, "{preset}: {report}");
+            within && greatest > least * 1.02
+        };
+        // One more of the same as 40 draws is below or above all of them in two of 41 cases: three times in a row in one of
+        // 8600. A model that is wrong is outside each time.
+        let explained = (0..3).any(|_| {
+            let (code, report) = report(&[preset, "--no-kernel"]);
+            assert_eq!(code == Some(0), report["within_drawn"] == true, "{preset}: {code:?} {report}");
+            reports.push(report.to_string());
+            is_explained(&report)
+        });
+        assert!(explained, "{preset}: {reports:#?}");
     }
 }
 

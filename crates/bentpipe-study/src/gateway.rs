@@ -75,23 +75,31 @@ pub enum ShapeTable {
     Relay(RelayTable),
 }
 
+/// What all shapes say of the TCP connections that end at them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TakenTable {
+    /// Interfaces whose hosts' connections are taken: `split.capture`, where none means that only what the peer takes is
+    /// served, or `uplink.satellite`.
+    pub interfaces: Vec<String>,
+    /// Destination ports that are taken; none: all.
+    pub ports: Vec<u16>,
+    /// Whether destinations see the client's address.
+    pub keep_client_address: bool,
+    /// Connections that may be open at a time; of `split`, the peer's.
+    pub most_streams: u32,
+    /// Bytes that may wait for hosts that do not take them; of the engine's sender, that all buffers may take.
+    pub memory: Bytes,
+}
+
 /// `[split]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct SplitTable {
-    /// Interfaces whose hosts' connections are taken; none: only what the peer takes is served.
-    pub capture: Vec<String>,
-    /// Destination ports that are taken; none: all.
-    pub ports: Vec<u16>,
+    /// Whose connections are taken.
+    pub taken: TakenTable,
     /// Where the kernel hands connections over.
     pub port: u16,
-    /// Whether destinations see the client's address.
-    pub keep_client_address: bool,
     /// Whether new connections pass directly while the peer is gone; else they are reset.
     pub direct_without_peer: bool,
-    /// Connections of the peer that may be open at a time.
-    pub most_streams: u32,
-    /// Bytes that may wait for hosts that do not take them.
-    pub memory: Bytes,
 }
 
 /// `[link]`
@@ -106,29 +114,19 @@ pub struct LinkTable {
 /// `[uplink]` with `sender = "kernel"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelayTable {
-    /// Interfaces towards the clients.
-    pub satellite: Vec<String>,
-    /// Destination ports that are taken; none: all.
-    pub ports: Vec<u16>,
+    /// Whose connections are taken.
+    pub taken: TakenTable,
     /// Where the kernel hands connections over.
     pub port: u16,
     /// The kernel's congestion control towards clients; whether it has it is not asked here.
     pub congestion: String,
-    /// Whether servers see the client's address.
-    pub keep_client_address: bool,
-    /// Connections that may be open at a time.
-    pub most_streams: u32,
-    /// Bytes that may wait for hosts that do not take them.
-    pub memory: Bytes,
 }
 
 /// `[uplink]` with `sender = "engine"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UplinkTable {
-    /// Interfaces towards the clients.
-    pub satellite: Vec<String>,
-    /// Destination ports that are taken; none: all.
-    pub ports: Vec<u16>,
+    /// Whose connections are taken.
+    pub taken: TakenTable,
     /// Name of the row in the engine's table of variants.
     pub variant: String,
     /// That row, and what `[uplink.tcp]` changes.
@@ -141,12 +139,6 @@ pub struct UplinkTable {
     pub mtu: u16,
     /// Whether clients are answered before servers have accepted.
     pub early_accept: bool,
-    /// Whether servers see the client's address.
-    pub keep_client_address: bool,
-    /// Connections that may be open at a time.
-    pub most_streams: u32,
-    /// Bytes that the buffers of all connections may take.
-    pub memory: Bytes,
 }
 
 impl GatewayFile {

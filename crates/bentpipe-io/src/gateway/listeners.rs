@@ -14,19 +14,25 @@ use super::run::FIRST_TOKEN;
 use super::sockets;
 
 /// Connections accepted before others have their turn.
-pub(super) const ACCEPTS: usize = 64;
+const ACCEPTS: u32 = 64;
 
 /// Descriptors that connections leave to others: sockets, epoll, timers, and whoever asks how it is. The loop itself has
 /// some ten, scrapers eight.
 const KEPT: usize = 32;
 
-/// A connection that came in.
+/// What one turn accepts.
 #[derive(Debug)]
-pub(super) enum Accepted {
-    /// Between whom; not, where a client spoke to the gateway and not through it.
-    Taken(TcpStream, Option<Route>),
-    /// There was no descriptor for it.
-    Refused,
+pub(super) struct Accepts {
+    left: u32,
+    /// Connections for which there was no descriptor.
+    pub(super) refused: u64,
+}
+
+impl Accepts {
+    /// A turn's beginning.
+    pub(super) fn new() -> Self {
+        Accepts { left: ACCEPTS, refused: 0 }
+    }
 }
 
 /// The listeners, under the loop's first tokens.
@@ -90,8 +96,10 @@ impl Listeners {
         self.may_accept.contains(&true)
     }
 
-    /// Takes one connection that waits, of the listeners in turns.
-    pub(super) fn accept(&mut self) -> Option<Accepted> {
+    /// Takes one connection that waits, of the listeners in turns, until it is others' turn; between whom it is not
+    /// said where a client spoke to the gateway and not through it.
+    pub(super) fn accept(&mut self, accepts: &mut Accepts) -> Option<(TcpStream, Option<Route>)> {
+        accepts.left = accepts.left.checked_sub(1)?;
         loop {
             let after = (1..=self.open.len()).map(|step| (self.last + step) % self.open.len());
             let n = after.into_iter().find(|&n| self.may_accept[n])?;
@@ -99,10 +107,13 @@ impl Listeners {
             match self.open[n].accept() {
                 Ok((socket, source)) => {
                     let route = self.route(&socket, source);
-                    return Some(Accepted::Taken(socket, route));
+                    return Some((socket, route));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.may_accept[n] = false,
-                Err(error) if sockets::is_exhausted(&error) => return self.refuse_one(n).then_some(Accepted::Refused),
+                Err(error) if sockets::is_exhausted(&error) => {
+                    accepts.refused += u64::from(self.refuse_one(n));
+                    return None;
+                }
                 // Of one connection, which is gone before it was taken.
                 Err(_) => {}
             }

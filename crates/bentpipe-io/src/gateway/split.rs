@@ -26,7 +26,7 @@ use mio::net::TcpStream;
 use nix::errno::Errno;
 
 use super::conn::{Conn, Outcome};
-use super::listeners::{self, ACCEPTS, Accepted, Listeners};
+use super::listeners::{self, Accepts, Listeners};
 use super::readings::{Readings, Waiting};
 use super::shape::{Shape, Turn};
 use super::sockets::{self, ClientAddress};
@@ -374,16 +374,11 @@ impl Shape for SplitShape {
         if std::mem::take(&mut self.listens_otherwise) {
             self.listen(turn)?;
         }
-        for _ in 0..ACCEPTS {
-            match self.listeners.accept() {
-                Some(Accepted::Taken(socket, route)) => self.take_in(turn, socket, route),
-                Some(Accepted::Refused) => {
-                    self.stats.refused += 1;
-                    break;
-                }
-                None => break,
-            }
+        let mut accepts = Accepts::new();
+        while let Some((socket, route)) = self.listeners.accept(&mut accepts) {
+            self.take_in(turn, socket, route);
         }
+        self.stats.refused += accepts.refused;
         self.serve_brought(turn);
         self.follow_all(turn, &[]);
         let room = ROOM.saturating_sub(turn.carrier.waiting(0));

@@ -94,11 +94,6 @@ impl Key {
 mod tests {
     use super::*;
 
-    fn bytes(hex: &str) -> Vec<u8> {
-        let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("two hexadecimal digits");
-        (0..hex.len()).step_by(2).map(byte).collect()
-    }
-
     /// `snow`, whose tests hold it against the vectors of Noise, seals the same.
     #[test]
     fn as_noise_has_it() {
@@ -128,7 +123,9 @@ mod tests {
     fn a_vector_of_gcm() {
         let mut sealed = [0; 16 + TAG];
         Key::new(Cipher::Aes256Gcm, &[0; 32]).seal(0, &mut sealed).expect("there is room");
-        assert_eq!(sealed[..], bytes("cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919"));
+        let (text, tag) =
+            (0xcea7_403d_4d60_6b6e_074e_c5d3_baf3_9d18_u128, 0xd0d1_c8a7_9999_6bf0_265b_98b5_d48a_b919_u128);
+        assert_eq!(sealed, [text.to_be_bytes(), tag.to_be_bytes()].concat()[..]);
     }
 
     #[test]

@@ -11,7 +11,9 @@ use super::grammar::{
     ADDRESS, ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, PORTS, REORDERING, SATELLITE, SENDER, SPLIT, STREAMS,
     TUNNEL, UPLINK, WITHOUT_PEER,
 };
-use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
+use super::{
+    GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
+};
 use crate::scenario::document::{self, Value};
 use crate::scenario::error::{Mistake, Problems, ScenarioError};
 use crate::scenario::reader::{Item, View};
@@ -217,32 +219,31 @@ fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec
     names.iter().map(|item| plain_name(item, MOST_NAME, problems).map(str::to_owned)).collect()
 }
 
+/// What is said of the connections that end here, which come in by `interfaces`.
+fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Problems) -> Option<TakenTable> {
+    let ports = ports(view, problems);
+    let keep_client_address = match view.get("client_address") {
+        Some(item) => item.choice(ADDRESS, problems).map(|word| word == ADDRESS[0]),
+        None => Some(true),
+    };
+    let most_streams = match view.get("most_streams") {
+        Some(item) => item.count(STREAMS, problems).map(|count| count as u32),
+        None => Some(STREAMS_DEFAULT),
+    };
+    let memory = memory(view, problems);
+    Some(TakenTable {
+        interfaces: interfaces?,
+        ports: ports?,
+        keep_client_address: keep_client_address?,
+        most_streams: most_streams?,
+        memory: memory?,
+    })
+}
+
 fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
     let Some(item) = view.get("ports") else { return Some(Vec::new()) };
     let ports = item.list(&PORTS, problems)?;
     ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect()
-}
-
-fn port(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
-    match view.get("port") {
-        Some(item) => item.count(PORT, problems).map(|port| port as u16),
-        None => Some(PORT_DEFAULT),
-    }
-}
-
-fn streams(view: &View<'_>, problems: &mut Problems) -> Option<u32> {
-    match view.get("most_streams") {
-        Some(item) => item.count(STREAMS, problems).map(|count| count as u32),
-        None => Some(STREAMS_DEFAULT),
-    }
-}
-
-/// Whether the client's address is kept.
-fn keeps_address(view: &View<'_>, problems: &mut Problems) -> Option<bool> {
-    match view.get("client_address") {
-        Some(item) => item.choice(ADDRESS, problems).map(|word| word == ADDRESS[0]),
-        None => Some(true),
-    }
 }
 
 fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
@@ -252,6 +253,13 @@ fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
         item.refuse(problems, "this is less than one connection needs", Some("4 MiB or more".to_owned()));
     }
     Some(memory)
+}
+
+fn port(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
+    match view.get("port") {
+        Some(item) => item.count(PORT, problems).map(|port| port as u16),
+        None => Some(PORT_DEFAULT),
+    }
 }
 
 fn device(view: &View<'_>, problems: &mut Problems) -> Option<String> {
@@ -303,25 +311,13 @@ fn towards_clients(view: &View<'_>, problems: &mut Problems) -> Option<Vec<Strin
 }
 
 fn relay(view: &View<'_>, problems: &mut Problems) -> Option<RelayTable> {
-    let satellite = towards_clients(view, problems);
-    let ports = ports(view, problems);
+    let taken = taken(view, towards_clients(view, problems), problems);
     let port = port(view, problems);
     let congestion = match view.get("congestion") {
         Some(item) => plain_name(&item, MOST_NAME, problems).map(str::to_owned),
         None => Some(CONGESTION_DEFAULT.to_owned()),
     };
-    let keep_client_address = keeps_address(view, problems);
-    let most_streams = streams(view, problems);
-    let memory = memory(view, problems);
-    Some(RelayTable {
-        satellite: satellite?,
-        ports: ports?,
-        port: port?,
-        congestion: congestion?,
-        keep_client_address: keep_client_address?,
-        most_streams: most_streams?,
-        memory: memory?,
-    })
+    Some(RelayTable { taken: taken?, port: port?, congestion: congestion? })
 }
 
 fn uplink(
@@ -330,8 +326,7 @@ fn uplink(
     link: Option<&SatelliteTable>,
     problems: &mut Problems,
 ) -> Option<UplinkTable> {
-    let satellite = towards_clients(view, problems);
-    let ports = ports(view, problems);
+    let taken = taken(view, towards_clients(view, problems), problems);
     let device = device(view, problems);
     let mtu = mtu(view, problems);
     let sender = uplink_tcp(view, item, mtu, problems);
@@ -350,12 +345,9 @@ fn uplink(
         Some(item) => item.flag(problems),
         None => Some(false),
     };
-    let keep_client_address = keeps_address(view, problems);
-    let most_streams = streams(view, problems);
-    let memory = memory(view, problems);
-    let (satellite, device) = (satellite?, device?);
+    let (taken, device) = (taken?, device?);
     if let Some(item) = view.get("satellite")
-        && satellite.contains(&device)
+        && taken.interfaces.contains(&device)
     {
         let message = format!("`{device}` is the gateway's own device: what comes out of it would go into it again");
         item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
@@ -368,19 +360,7 @@ fn uplink(
     let bdp = link.map_or(0, |link| link.rate.bytes_in_floor(link.round_trip));
     let is_fixed = matches!(tcp.variant.startup, Startup::FixedWindow(_)) && !has_window;
     let window = given.or(is_fixed.then(|| Bytes::new(bdp.max(*WINDOW.start()))));
-    Some(UplinkTable {
-        satellite,
-        ports: ports?,
-        variant,
-        tcp,
-        window,
-        device,
-        mtu: mtu?,
-        early_accept: early_accept?,
-        keep_client_address: keep_client_address?,
-        most_streams: most_streams?,
-        memory: memory?,
-    })
+    Some(UplinkTable { taken, variant, tcp, window, device, mtu: mtu?, early_accept: early_accept? })
 }
 
 /// The name of the sender's row, its settings, and whether they say its window.
@@ -418,25 +398,13 @@ fn uplink_tcp(
 
 fn split(item: &Item<'_>, problems: &mut Problems) -> Option<SplitTable> {
     let view = item.table(SPLIT, problems)?;
-    let capture = interfaces(&view, "capture", problems)?;
-    let ports = ports(&view, problems);
-    let port = port(&view, problems)?;
-    let most_streams = streams(&view, problems)?;
-    let keep_client_address = keeps_address(&view, problems)?;
+    let taken = taken(&view, interfaces(&view, "capture", problems), problems);
+    let port = port(&view, problems);
     let without_peer = match view.get("without_peer") {
-        Some(item) => item.choice(WITHOUT_PEER, problems)?,
-        None => WITHOUT_PEER[0],
+        Some(item) => item.choice(WITHOUT_PEER, problems),
+        None => Some(WITHOUT_PEER[0]),
     };
-    let memory = memory(&view, problems)?;
-    Some(SplitTable {
-        capture,
-        ports: ports?,
-        port,
-        keep_client_address,
-        direct_without_peer: without_peer == WITHOUT_PEER[0],
-        most_streams,
-        memory,
-    })
+    Some(SplitTable { taken: taken?, port: port?, direct_without_peer: without_peer? == WITHOUT_PEER[0] })
 }
 
 fn link(item: &Item<'_>, problems: &mut Problems) -> Option<LinkTable> {

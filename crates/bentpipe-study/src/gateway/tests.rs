@@ -35,8 +35,8 @@ fn defaults_and_what_is_given() {
     let shared = SPLIT.replace("round_trip", "shared = true\nround_trip");
     assert!(GatewayFile::parse(&shared, "gateway.toml").expect("it is right").satellite.shared);
     let ShapeTable::Split(split) = file.shape else { panic!("{file:?}") };
-    assert_eq!((split.capture, split.ports, split.port), (vec!["lan0".to_owned()], vec![80, 443], 4000));
-    assert!(split.keep_client_address && split.direct_without_peer);
+    assert_eq!((split.taken.interfaces, split.taken.ports, split.port), (vec!["lan0".to_owned()], vec![80, 443], 4000));
+    assert!(split.taken.keep_client_address && split.direct_without_peer);
     let link = SPLIT.split("[split]").next().expect("before it").to_owned()
         + "[link]\naddresses = [\"10.8.0.1/24\", \"fd08::1/64\"]\n";
     let link = link.replace("[tunnel]", "metrics = \"127.0.0.1:9179\"\n[tunnel]");
@@ -111,8 +111,8 @@ fn uplink(text: &str) -> UplinkTable {
 fn an_uplink_needs_little() {
     let table = uplink(UPLINK);
     assert_eq!((&table.variant[..], &table.device[..], table.mtu), ("burst", "bentpipe0", 1500));
-    assert_eq!(table.satellite, ["sat0"]);
-    assert!(table.keep_client_address && !table.early_accept && table.ports.is_empty());
+    assert_eq!(table.taken.interfaces, ["sat0"]);
+    assert!(table.taken.keep_client_address && !table.early_accept && table.taken.ports.is_empty());
     // 10 Mbit/s for 600 ms.
     assert_eq!(table.window, Some(Bytes::new(750_000)));
     let row = bentpipe_engine::tcp::Variant::named("burst").expect("a row");
@@ -168,10 +168,11 @@ fn relay(text: &str) -> RelayTable {
 fn an_uplink_with_the_kernels_sender() {
     let text = format!("{UPLINK}sender = \"kernel\"\n");
     let table = relay(&text);
-    assert_eq!((&table.congestion[..], table.port, table.most_streams), ("bbr", 4000, 16_384));
-    assert!(table.keep_client_address && table.ports.is_empty() && table.satellite == ["sat0"]);
+    assert_eq!((&table.congestion[..], table.port, table.taken.most_streams), ("bbr", 4000, 16_384));
+    let taken = &table.taken;
+    assert!(taken.keep_client_address && taken.ports.is_empty() && taken.interfaces == ["sat0"]);
     let table = relay(&format!("{text}congestion = \"cubic\"\nport = 4001\nclient_address = \"replace\"\n"));
-    assert_eq!((&table.congestion[..], table.port, table.keep_client_address), ("cubic", 4001, false));
+    assert_eq!((&table.congestion[..], table.port, table.taken.keep_client_address), ("cubic", 4001, false));
     assert_eq!(uplink(&format!("{UPLINK}sender = \"engine\"\n")), uplink(UPLINK));
 }
 

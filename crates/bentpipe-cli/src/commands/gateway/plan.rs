@@ -10,7 +10,9 @@ use bentpipe_io::gateway::{
     UplinkConfig, UplinkGateway, congestion_controls, has_congestion,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
-use bentpipe_study::gateway::{GatewayFile, LinkTable, RelayTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
+use bentpipe_study::gateway::{
+    GatewayFile, LinkTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
+};
 
 use crate::failure::Failure;
 
@@ -48,17 +50,19 @@ pub(super) fn satellite(file: &GatewayFile) -> Satellite {
 pub(super) fn rules(file: &GatewayFile) -> Rules {
     match &file.shape {
         ShapeTable::Split(table) => {
-            Rules::Split { capture: table.capture.clone(), port: table.port, ports: table.ports.clone() }
+            Rules::Split { capture: table.taken.interfaces.clone(), port: table.port, ports: table.taken.ports.clone() }
         }
         ShapeTable::Link(table) => Rules::Link { device: table.device.clone() },
         ShapeTable::Uplink(table) => Rules::Uplink {
-            satellite: table.satellite.clone(),
+            satellite: table.taken.interfaces.clone(),
             device: table.device.clone(),
-            ports: table.ports.clone(),
+            ports: table.taken.ports.clone(),
         },
-        ShapeTable::Relay(table) => {
-            Rules::Relay { satellite: table.satellite.clone(), port: table.port, ports: table.ports.clone() }
-        }
+        ShapeTable::Relay(table) => Rules::Relay {
+            satellite: table.taken.interfaces.clone(),
+            port: table.port,
+            ports: table.taken.ports.clone(),
+        },
     }
 }
 
@@ -67,20 +71,20 @@ fn everywhere(port: u16) -> Vec<SocketAddr> {
     vec![([0; 4], port).into(), ([0; 16], port).into()]
 }
 
-fn client_address(keep: bool) -> ClientAddress {
-    if keep { ClientAddress::Keep } else { ClientAddress::Replace }
+fn client_address(taken: &TakenTable) -> ClientAddress {
+    if taken.keep_client_address { ClientAddress::Keep } else { ClientAddress::Replace }
 }
 
 fn split_config(file: &GatewayFile, table: &SplitTable) -> SplitConfig {
     let satellite = satellite(file);
     SplitConfig {
-        listen: if table.capture.is_empty() { Vec::new() } else { everywhere(table.port) },
-        client_address: client_address(table.keep_client_address),
+        listen: if table.taken.interfaces.is_empty() { Vec::new() } else { everywhere(table.port) },
+        client_address: client_address(&table.taken),
         fallback: if table.direct_without_peer { Fallback::Direct } else { Fallback::Refuse },
         window: satellite.window(),
         most_packet: satellite.most_packet(),
-        most_streams: table.most_streams,
-        budget: table.memory.get(),
+        most_streams: table.taken.most_streams,
+        budget: table.taken.memory.get(),
     }
 }
 
@@ -108,9 +112,9 @@ pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
     let without_what_is_changed = |file: &GatewayFile| {
         let mut file = file.clone();
         match &mut file.shape {
-            ShapeTable::Split(table) => (table.keep_client_address, table.direct_without_peer) = (true, true),
-            ShapeTable::Uplink(table) => table.keep_client_address = true,
-            ShapeTable::Relay(table) => table.keep_client_address = true,
+            ShapeTable::Split(table) => (table.taken.keep_client_address, table.direct_without_peer) = (true, true),
+            ShapeTable::Uplink(table) => table.taken.keep_client_address = true,
+            ShapeTable::Relay(table) => table.taken.keep_client_address = true,
             ShapeTable::Link(_) => {}
         }
         file
@@ -126,14 +130,14 @@ fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
         round_trip: file.satellite.round_trip,
         mtu: table.mtu,
         early_accept: table.early_accept,
-        most_streams: table.most_streams,
-        memory: table.memory.get(),
+        most_streams: table.taken.most_streams,
+        memory: table.taken.memory.get(),
     }
 }
 
 /// The gateway with its device. What cannot be done is said, and the rest works.
 pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGateway, Failure> {
-    let address = client_address(table.keep_client_address);
+    let address = client_address(&table.taken);
     let made = UplinkGateway::uplink(&table.device, uplink_config(file, table), address);
     let (gateway, lacks) =
         made.map_err(|error| Failure::broken(format!("the gateway cannot start with {}: {error}", table.device)))?;
@@ -144,7 +148,7 @@ pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGa
 /// As [`reload_split`].
 pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> &'static str {
     let ShapeTable::Uplink(table) = &file.shape else { return NOTHING };
-    gateway.set_client_address(client_address(table.keep_client_address));
+    gateway.set_client_address(client_address(&table.taken));
     ONLY_ADDRESS
 }
 
@@ -168,9 +172,9 @@ pub(super) fn relay(file: &GatewayFile, table: &RelayTable) -> Result<RelayGatew
         listen: everywhere(table.port),
         congestion: table.congestion.clone(),
         rate: file.satellite.rate,
-        client_address: client_address(table.keep_client_address),
-        most_streams: table.most_streams,
-        memory: table.memory.get(),
+        client_address: client_address(&table.taken),
+        most_streams: table.taken.most_streams,
+        memory: table.taken.memory.get(),
     });
     made.map_err(|error| Failure::broken(format!("the gateway cannot listen at port {}: {error}", table.port)))
 }
@@ -178,7 +182,7 @@ pub(super) fn relay(file: &GatewayFile, table: &RelayTable) -> Result<RelayGatew
 /// As [`reload_split`].
 pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> &'static str {
     let ShapeTable::Relay(table) = &file.shape else { return NOTHING };
-    gateway.set_client_address(client_address(table.keep_client_address));
+    gateway.set_client_address(client_address(&table.taken));
     ONLY_ADDRESS
 }
 

@@ -13,7 +13,7 @@ use mio::{Registry, Token};
 use super::config::{RelayConfig, RelayStats};
 use super::pair::{CLIENT, Outcome, Pair, SERVER};
 use super::pipe::{LENGTH, Pipe};
-use crate::gateway::listeners::{self, ACCEPTS, Accepted, Listeners};
+use crate::gateway::listeners::{self, Accepts, Listeners};
 use crate::gateway::readings::Readings;
 use crate::gateway::rules;
 use crate::gateway::run::{Loop, Work};
@@ -148,16 +148,11 @@ impl Relaying {
     }
 
     fn accept(&mut self, registry: &Registry) {
-        for _ in 0..ACCEPTS {
-            match self.listeners.accept() {
-                Some(Accepted::Taken(client, route)) => self.take_in(registry, client, route),
-                Some(Accepted::Refused) => {
-                    self.stats.refused += 1;
-                    return;
-                }
-                None => return,
-            }
+        let mut accepts = Accepts::new();
+        while let Some((client, route)) = self.listeners.accept(&mut accepts) {
+            self.take_in(registry, client, route);
         }
+        self.stats.refused += accepts.refused;
     }
 }
 

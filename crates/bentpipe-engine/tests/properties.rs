@@ -297,3 +297,56 @@ proptest! {
         );
     }
 }
+
+/// ACKs that overtake each other have old timestamps, and each is answered (RFC 7323 §5.3): where a quarter of all segments
+/// comes twice, two ends that answer each other's answers never stop, and have more to answer each time.
+#[test]
+fn acknowledgements_of_acknowledgements_end() {
+    let case = Case {
+        seed: 4310583837305307681,
+        loss: 0.0,
+        duplication: 0.25,
+        delay_ms: 2,
+        jitter_ms: 28,
+        plan: vec![(2578, 1, 12192)],
+        closes: [7211, 17950],
+        ends: [
+            Ends {
+                mss: 1719,
+                buffer: 1048576,
+                delayed: true,
+                daass: false,
+                timestamps: true,
+                scaling: false,
+                nagle: true,
+                per_ack: false,
+                sack_blocks: 3,
+                max_burst: Some(5),
+                clamp: None,
+                slow_reader: None,
+            },
+            Ends {
+                mss: 172,
+                buffer: 53918,
+                delayed: false,
+                daass: false,
+                timestamps: true,
+                scaling: false,
+                nagle: true,
+                per_ack: true,
+                sack_blocks: 3,
+                max_burst: None,
+                clamp: None,
+                slow_reader: None,
+            },
+        ],
+    };
+    let variant = Variant::named("burst").expect("a row of the table");
+    for seed in 0..200 {
+        let case = Case { seed, ..case.clone() };
+        let pair = play(tcp(variant, &case), &case);
+        // RFC 5961 §7: 100 per second, for as long as there is a storm; and one for each segment with data.
+        let sent = pair.ends.iter().map(|end| end.connection.stats().pure_acks).max();
+        assert!(pair.has_ended() && sent < Some(100 * STORM + 1000), "{seed}: {}", pair.describe());
+    }
+}

@@ -114,6 +114,9 @@ impl<S: SendingHalf> End<S> {
 /// Steps of one machine at one instant, beyond which it is taken never to wait.
 const LIVELOCK: u32 = 1_000_000;
 
+/// More under way than any window or what answers it: 60 kB in segments of 28 bytes, each of them twice, and their ACKs.
+const STORM_OF_SEGMENTS: usize = 20_000;
+
 pub(crate) struct Pair<C, S> {
     pub(crate) ends: [End<S>; 2],
     channel: C,
@@ -273,7 +276,9 @@ impl<C: Channel, S: SendingHalf> Pair<C, S> {
     #[allow(dead_code, reason = "the fuzz target steps by itself")]
     /// Goes on until nothing is left to happen, or `limit` has come.
     pub(crate) fn run(&mut self, limit: Time) {
-        while self.now < limit && self.step() {}
+        while self.now < limit && self.step() {
+            assert!(self.flying.len() < STORM_OF_SEGMENTS, "segments call up more and more: {}", self.describe());
+        }
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -142,7 +142,7 @@ impl<S: SendingHalf> Duplex<S> {
             //= RFC 7323 §5.3 R1: "If [...] SEG.TSval < TS.Recent [...] then treat the arriving segment as not acceptable"
             let age = timestamps.value.wrapping_sub(self.ts_recent) as i32;
             if age < 0 && !segment.flags.has(Flags::RST) {
-                self.receiver.acknowledge_now();
+                self.refuse_aloud(cx.now, segment);
                 return false;
             }
         }
@@ -170,9 +170,15 @@ impl<S: SendingHalf> Duplex<S> {
             // A repetition: the receiver notes it for the D-SACK and says when to answer, which is at once.
             self.receiver.on_data(cx.now, segment.seq, segment.seq + segment.len as u64);
         } else {
-            self.receiver.acknowledge_now();
+            self.refuse_aloud(cx.now, segment);
         }
         false
+    }
+
+    /// What is not acceptable is answered. If it is itself an ACK and nothing else, the answer may be one that the peer
+    /// answers in turn: on a path that overtakes and doubles, ACKs of ACKs would be more and more. Those are counted.
+    fn refuse_aloud(&mut self, now: Time, segment: &Segment) {
+        if segment.sequence_len() == 0 { self.challenge(now) } else { self.receiver.acknowledge_now() }
     }
 
     /// Fifth check: the ACK. Whether to go on.
@@ -295,7 +301,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.reset = Some(reset);
     }
 
-    /// A challenge ACK, not too many per second (RFC 5961 §7).
+    /// An ACK that is not for data, not too many per second (RFC 5961 §7).
     pub(in crate::tcp) fn challenge(&mut self, now: Time) {
         let second = now.as_nanos() / 1_000_000_000;
         if second != self.challenge_second {

@@ -11,7 +11,9 @@ use bentpipe_engine::arq::Report;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, RateControl, Repairs, SlacpConfig};
+use bentpipe_engine::slacp::{
+    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, RateControl, Release, Repairs, SlacpConfig,
+};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity};
 use bentpipe_engine::wire::{ipv4, ipv6};
@@ -74,12 +76,15 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
         limit_counts_copies: block & 0x80 != 0,
         codel: (more & 0x30 == 0x30)
             .then_some(Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) }),
+        // With retransmission each packet is looked for at the far end.
+        filters_acks: !on(0) && block & 0x40 != 0,
     }
 }
 
 fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
     let (switches, tolerance) = (bytes.next(), bytes.next());
     let rate = |n: u8| Rate::from_bits_per_second(100_000 << (n & 7));
+    let release = |n: u8| rate(n).filter(|_| n < 0x80).map_or(Release::Gathered, Release::Paced);
     let window = if switches & 1 == 0 { 2 + u32::from(bytes.next()) } else { SlacpConfig::MOST_WINDOW };
     let layer = SlacpConfig {
         rate: if switches & 2 == 0 { rate(switches >> 5) } else { None },
@@ -89,7 +94,7 @@ fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
         channels: (0..CHANNELS).map(|_| channel(bytes)).collect(),
         report_interval: Duration::from_millis(u64::from(tolerance >> 4) * 2),
         reordering: u64::from(tolerance & 0x0f),
-        release_rate: if switches & 4 == 0 { None } else { rate(bytes.next()) },
+        release: if switches & 4 == 0 { Release::AtOnce } else { release(bytes.next()) },
         window,
         weightless: false,
         hears_damage: switches & 8 != 0,

@@ -12,7 +12,7 @@ pub struct Who(pub u32);
 pub enum DropReason {
     /// The queue had no room.
     QueueFull,
-    /// The queue's AQM chose the packet (RED).
+    /// The queue chose the packet: RED, CoDel, or a filter of ACKs.
     Early,
     /// The channel lost or damaged it.
     Channel,

@@ -164,18 +164,19 @@ impl LinkPort {
         if packet.len() > self.most_packet {
             return Err(EmitError::TooLong(packet.len()));
         }
-        let (headers, flow) = classify::read(packet);
-        let channel = classify::classify(&self.rules, self.default_channel, &headers, packet.len() as u32);
+        let (seen, flow) = classify::read(packet);
+        let channel = classify::classify(&self.rules, self.default_channel, &seen, packet.len() as u32);
+        let acknowledges = seen.acknowledges;
         let Some(headers) = &mut self.headers else {
-            self.give(cx, channel, flow, packet.into());
+            self.give(cx, channel, flow, acknowledges, packet.into());
             return Ok(());
         };
         let (form, announcement) = headers.compress(flow, packet)?;
         self.stats.headers_saved += (packet.len() - form.len()) as u64;
-        self.give(cx, channel, flow, form);
+        self.give(cx, channel, flow, acknowledges, form);
         if let Some(Announcement { base, message }) = announcement {
             // In a flow of its own: nothing is held up by it.
-            let handle = self.give(cx, self.default_channel, !flow, message.into());
+            let handle = self.give(cx, self.default_channel, !flow, None, message.into());
             self.headers.as_mut().expect("just used").announced(handle, base);
         }
         Ok(())
@@ -195,14 +196,21 @@ impl LinkPort {
         if packet.len() > self.most_packet {
             return Err(EmitError::TooLong(packet.len()));
         }
-        self.give(cx, channel, flow, packet.into());
+        self.give(cx, channel, flow, None, packet.into());
         Ok(())
     }
 
-    fn give<P: Probe>(&mut self, cx: &mut Context<'_, P>, channel: u8, flow: u64, bytes: Bytes) -> u32 {
+    fn give<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        channel: u8,
+        flow: u64,
+        acknowledges: Option<u32>,
+        bytes: Bytes,
+    ) -> u32 {
         let len = bytes.len() as u32;
         let handle = self.given.keep(bytes);
-        self.end.handle(cx, Input::Packet { channel, handle, len, flow });
+        self.end.handle(cx, Input::Packet { channel, handle, len, flow, acknowledges });
         handle
     }
 

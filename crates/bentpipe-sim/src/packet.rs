@@ -194,6 +194,13 @@ impl Store {
         marks & DATAGRAM == 0 && len == 0 && flags == Flags::ACK
     }
 
+    /// What a bare acknowledgement acknowledges, modulo 2^32, if it has no blocks of SACK.
+    pub(crate) fn acknowledges(&self, parcel: Parcel) -> Option<u32> {
+        let Head { ack, marks, .. } = self.heads[parcel.slot as usize];
+        let has_blocks = marks & OPTIONS != 0 && !self.options[parcel.slot as usize].sack.is_empty();
+        (self.is_bare_ack(parcel) && !has_blocks).then_some(ack as u32)
+    }
+
     /// The packet has arrived or is lost.
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {

@@ -150,7 +150,7 @@ weightless = true
 hears_damage = true
 channels = [
     { name = "urgent", match = [{ dscp = 46, protocol = "udp", port = 53, up_to = "100 B" }], transmissions = 3, copies = { interval = "80 ms", most = 2 }, fec = { block = 10, interval = "20 ms", most_overhead = "30 %", repairs = "spare" }, order = "none", priority = 1, weight = 2, queue = "10 packets", counts_copies = true, codel = { target = "5 ms", interval = "100 ms" } },
-    { name = "acks", match = [{ bare_ack = true }], transmissions = "off" },
+    { name = "acks", match = [{ bare_ack = true }], transmissions = "off", ack_filter = true },
     { name = "bulk", transmissions = 3, order = "channel" },
 ]
 

@@ -1,6 +1,7 @@
-//! Packets of a channel that wait for their first transmission, and CoDel's choice among them.
+//! Packets of a channel that wait for their first transmission, CoDel's choice among them, and acknowledgements that
+//! take the place of others.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::config::{ChannelConfig, Codel};
 use crate::link::QueueLimit;
@@ -13,6 +14,17 @@ pub(super) struct Waiting {
     pub(super) len: u32,
     pub(super) flow: u64,
     pub(super) since: Time,
+    pub(super) acknowledges: Option<u32>,
+}
+
+/// What became of a packet that was brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pushed {
+    Waits,
+    /// In the place of the one with this handle.
+    Replaces(u32),
+    /// There is no room.
+    Refused,
 }
 
 /// CoDel's state (RFC 8289 §5).
@@ -30,9 +42,13 @@ struct State {
 #[derive(Clone, Debug)]
 pub(super) struct Backlog {
     packets: VecDeque<Waiting>,
+    /// Packets that have been taken out, which tells the place of each.
+    taken: u64,
     bytes: u64,
     limit: QueueLimit,
     codel: Option<State>,
+    /// The place of the last acknowledgement of a flow that waits, if they are filtered.
+    acks: Option<BTreeMap<u64, u64>>,
 }
 
 /// A standing queue of one packet is no queue (RFC 8289 §4.4).
@@ -48,7 +64,14 @@ impl Backlog {
             count: 0,
             last_count: 0,
         });
-        Backlog { packets: VecDeque::new(), bytes: 0, limit: config.limit, codel }
+        Backlog {
+            packets: VecDeque::new(),
+            taken: 0,
+            bytes: 0,
+            limit: config.limit,
+            codel,
+            acks: config.filters_acks.then(BTreeMap::new),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -69,21 +92,48 @@ impl Backlog {
     }
 
     /// Takes a packet in, if there is room beside what is `held` elsewhere.
-    pub(super) fn push(&mut self, packet: Waiting, held: (usize, u64)) -> bool {
+    pub(super) fn push(&mut self, packet: Waiting, held: (usize, u64)) -> Pushed {
+        if let Some(handle) = self.replace(packet) {
+            return Pushed::Replaces(handle);
+        }
         let has_room = match self.limit {
             QueueLimit::Unlimited => true,
             QueueLimit::Packets(limit) => self.packets.len() + held.0 < limit as usize,
             QueueLimit::Bytes(limit) => self.bytes + held.1 + packet.len as u64 <= limit.get(),
         };
-        if has_room {
-            self.bytes += packet.len as u64;
-            self.packets.push_back(packet);
+        if !has_room {
+            return Pushed::Refused;
         }
-        has_room
+        if let (Some(acks), Some(_)) = (&mut self.acks, packet.acknowledges) {
+            acks.insert(packet.flow, self.taken + self.packets.len() as u64);
+        }
+        self.bytes += packet.len as u64;
+        self.packets.push_back(packet);
+        Pushed::Waits
+    }
+
+    /// Puts an acknowledgement in the place of one that acknowledges less; answers the handle of that.
+    //= RFC 3449 §5.2.1: ACK filtering
+    fn replace(&mut self, packet: Waiting) -> Option<u32> {
+        let &place = self.acks.as_ref()?.get(&packet.flow)?;
+        let waiting = &mut self.packets[(place - self.taken) as usize];
+        let ahead = packet.acknowledges?.wrapping_sub(waiting.acknowledges?);
+        //= RFC 9293 §3.4: numbers are compared modulo 2^32
+        if ahead == 0 || ahead > i32::MAX as u32 {
+            return None;
+        }
+        self.bytes = self.bytes - u64::from(waiting.len) + u64::from(packet.len);
+        Some(std::mem::replace(waiting, packet).handle)
     }
 
     fn take(&mut self) -> Option<Waiting> {
         let packet = self.packets.pop_front()?;
+        if let Some(acks) = &mut self.acks
+            && acks.get(&packet.flow) == Some(&self.taken)
+        {
+            acks.remove(&packet.flow);
+        }
+        self.taken += 1;
         self.bytes -= packet.len as u64;
         Some(packet)
     }
@@ -172,21 +222,54 @@ mod tests {
             limit,
             limit_counts_copies: false,
             codel,
+            filters_acks: true,
         })
     }
 
     fn packet(handle: u32, since: Time) -> Waiting {
-        Waiting { handle, len: 1000, flow: 0, since }
+        Waiting { handle, len: 1000, flow: 0, since, acknowledges: None }
     }
 
     #[test]
     fn limits() {
         let mut packets = backlog(QueueLimit::Packets(2), None);
-        assert!(packets.push(packet(0, at(0)), (0, 0)) && packets.push(packet(1, at(0)), (0, 0)));
-        assert!(!packets.push(packet(2, at(0)), (0, 0)));
+        let pushed = [0, 1, 2].map(|handle| packets.push(packet(handle, at(0)), (0, 0)));
+        assert_eq!(pushed, [Pushed::Waits, Pushed::Waits, Pushed::Refused]);
         let mut bytes = backlog(QueueLimit::Bytes(Bytes::new(2000)), None);
-        assert!(!bytes.push(packet(0, at(0)), (1, 1001)));
-        assert!(bytes.push(packet(0, at(0)), (1, 1000)));
+        assert_eq!(bytes.push(packet(0, at(0)), (1, 1001)), Pushed::Refused);
+        assert_eq!(bytes.push(packet(0, at(0)), (1, 1000)), Pushed::Waits);
+    }
+
+    #[test]
+    fn an_acknowledgement_takes_the_place_of_one_that_says_less() {
+        let mut queue = backlog(QueueLimit::Packets(4), None);
+        let ack = |handle, flow, number| Waiting { flow, acknowledges: Some(number), ..packet(handle, at(0)) };
+        let mut push = |packet| queue.push(packet, (0, 0));
+        assert_eq!(push(ack(0, 1, u32::MAX - 9)), Pushed::Waits);
+        assert_eq!(push(ack(1, 2, 7)), Pushed::Waits);
+        assert_eq!(push(ack(2, 1, 10)), Pushed::Replaces(0), "twenty further");
+        assert_eq!(push(ack(3, 1, 10)), Pushed::Waits, "a duplicate counts by itself");
+        assert_eq!(push(ack(4, 1, 5)), Pushed::Waits, "nothing new");
+        assert_eq!(push(packet(5, at(0))), Pushed::Refused);
+        assert_eq!(push(ack(6, 2, 8)), Pushed::Replaces(1), "it needs no room");
+        let mut pop = || queue.pop(at(1), |_| panic!("dropped")).map(|packet| packet.handle);
+        assert_eq!([pop(), pop()], [Some(2), Some(6)], "each in its place");
+        assert_eq!(queue.push(ack(7, 2, 9), (0, 0)), Pushed::Waits, "what is gone has no place");
+        let mut pop = || queue.pop(at(1), |_| panic!("dropped")).map(|packet| packet.handle);
+        assert_eq!([pop(), pop(), pop(), pop()], [Some(3), Some(4), Some(7), None]);
+        assert_eq!((queue.bytes, queue.acks.as_ref().map(BTreeMap::len)), (0, Some(0)));
+    }
+
+    #[test]
+    fn what_says_more_than_it_acknowledges_stays() {
+        let mut queue = backlog(QueueLimit::Unlimited, None);
+        let ack = |handle, acknowledges| Waiting { acknowledges, ..packet(handle, at(0)) };
+        for (handle, acknowledges) in [(0, Some(1)), (1, None), (2, Some(2)), (3, None)] {
+            let pushed = queue.push(ack(handle, acknowledges), (0, 0));
+            assert_eq!(pushed, if handle == 2 { Pushed::Replaces(0) } else { Pushed::Waits });
+        }
+        let mut without = Backlog { acks: None, ..backlog(QueueLimit::Unlimited, None) };
+        assert_eq!([1, 2].map(|n| without.push(ack(n, Some(n)), (0, 0))), [Pushed::Waits; 2]);
     }
 
     /// A source that never listens: RFC 8289 §4.2's drops at interval / sqrt(count).

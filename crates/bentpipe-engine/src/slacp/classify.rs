@@ -17,6 +17,10 @@ pub struct Headers {
     /// A TCP segment that is an acknowledgement and nothing else: the next one says all that it says, so it needs
     /// neither repetition nor order.
     pub bare_ack: bool,
+    /// What such an acknowledgement acknowledges, if it has no options but timestamps: one of the same flow that
+    /// acknowledges more then says all that it says (RFC 3449 §5.2.1). SACK's blocks and what MPTCP tells have no later
+    /// form.
+    pub acknowledges: Option<u32>,
 }
 
 /// A rule: what it names must fit, what it does not name fits always.
@@ -55,15 +59,24 @@ pub fn classify(rules: &[(Rule, u8)], default: u8, headers: &Headers, len: u32) 
 /// Fragments, of which only the first shows ports, and protocols without known ports go by their addresses alone, and
 /// what is no IP packet is one flow. Two flows whose numbers are the same keep one order; that does no harm.
 pub fn read(packet: &[u8]) -> (Headers, u64) {
-    let unknown = Headers { dscp: 0, protocol: 0, source_port: None, destination_port: None, bare_ack: false };
+    let unknown = Headers {
+        dscp: 0,
+        protocol: 0,
+        source_port: None,
+        destination_port: None,
+        bare_ack: false,
+        acknowledges: None,
+    };
     let Some(seen) = ip::peek(packet) else { return (unknown, 0) };
     let ports = seen.ports;
+    let bare_ack = if seen.protocol == ip::TCP && ports.is_some() { bare_ack(packet) } else { None };
     let headers = Headers {
         dscp: seen.dscp,
         protocol: seen.protocol,
         source_port: ports.map(|ports| ports.source),
         destination_port: ports.map(|ports| ports.destination),
-        bare_ack: seen.protocol == ip::TCP && ports.is_some() && is_bare_ack(packet),
+        bare_ack: bare_ack.is_some(),
+        acknowledges: bare_ack.and_then(acknowledged),
     };
     let mut flow = FNV_OFFSET;
     let mut hash = |bytes: &[u8]| {
@@ -78,16 +91,37 @@ pub fn read(packet: &[u8]) -> (Headers, u64) {
     (headers, flow)
 }
 
-/// Whether a TCP packet has no flag but ACK and ends with its header.
-fn is_bare_ack(packet: &[u8]) -> bool {
+/// Bytes of TCP's header without options.
+const TCP_HEADER: usize = 20;
+
+/// The TCP header of a packet that has no flag but ACK and ends with its header.
+fn bare_ack(packet: &[u8]) -> Option<&[u8]> {
     const ACK: u8 = 0x10;
     let field = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]) as usize);
-    let (header, end) = match packet[0] >> 4 {
-        4 => ((packet[0] & 15) as usize * 4, field(2)),
-        _ => (40, field(4).map(|length| length + 40)),
+    let (start, end) = match packet[0] >> 4 {
+        4 => ((packet[0] & 15) as usize * 4, field(2)?),
+        _ => (40, field(4)? + 40),
     };
-    let offset = packet.get(header + 12).map(|byte| header + (byte >> 4) as usize * 4);
-    packet.get(header + 13) == Some(&ACK) && offset.is_some() && offset == end
+    let header = packet.get(start..end).filter(|header| header.len() >= TCP_HEADER)?;
+    (header[13] == ACK && (header[12] >> 4) as usize * 4 == header.len()).then_some(header)
+}
+
+/// What a bare ACK with this header acknowledges, unless its options say something of their own.
+fn acknowledged(header: &[u8]) -> Option<u32> {
+    // RFC 9293 §3.1: end of the list and no operation have no length; RFC 7323 §3.2: timestamps have ten bytes.
+    const END: u8 = 0;
+    const NOP: u8 = 1;
+    const TIMESTAMPS: u8 = 8;
+    let mut options = &header[TCP_HEADER..];
+    while let Some((&kind, rest)) = options.split_first() {
+        options = match kind {
+            END => &[],
+            NOP => rest,
+            TIMESTAMPS => options.get(10..)?,
+            _ => return None,
+        };
+    }
+    Some(u32::from_be_bytes([header[8], header[9], header[10], header[11]]))
 }
 
 /// FNV-1a of 64 bits (Fowler, Noll and Vo): the same number on every machine.
@@ -123,8 +157,14 @@ mod tests {
 
     #[test]
     fn headers_of_either_version() {
-        let expected =
-            Headers { dscp: 46, protocol: 6, source_port: Some(80), destination_port: Some(5001), bare_ack: false };
+        let expected = Headers {
+            dscp: 46,
+            protocol: 6,
+            source_port: Some(80),
+            destination_port: Some(5001),
+            bare_ack: false,
+            acknowledges: None,
+        };
         for packet in [v4(6, [80, 5001]), v6(6, [80, 5001])] {
             assert_eq!(read(&packet).0, expected);
         }
@@ -147,6 +187,27 @@ mod tests {
             assert!(set(0, 0x10));
             assert!(!set(1, 0x10) && !set(0, 0x12) && !set(0, 0x11), "data, SYN, FIN");
         }
+    }
+
+    #[test]
+    fn what_a_bare_acknowledgement_says() {
+        let mut packet = v4(6, [80, 5001]);
+        let mut says = |options: &[u8]| {
+            let header = 20 + options.len();
+            packet.resize(20 + header, 0);
+            packet[2..4].copy_from_slice(&(20 + header as u16).to_be_bytes());
+            packet[28..32].copy_from_slice(&0xfffe_1234_u32.to_be_bytes());
+            (packet[32], packet[33]) = ((header / 4) as u8 * 16, 0x10);
+            packet[40..].copy_from_slice(options);
+            let headers = read(&packet).0;
+            assert!(headers.bare_ack);
+            headers.acknowledges
+        };
+        let timestamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        assert_eq!((says(&[]), says(&timestamps)), (Some(0xfffe_1234), Some(0xfffe_1234)));
+        assert_eq!(says(&[1, 0, 5, 5]), Some(0xfffe_1234), "behind the end of the list");
+        let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        assert_eq!((says(&sack), says(&[30, 4, 0, 0]), says(&[1, 1, 8, 10])), (None, None, None));
     }
 
     #[test]
@@ -199,6 +260,7 @@ mod tests {
             source_port: Some(4000),
             destination_port: Some(port),
             bare_ack: false,
+            acknowledges: None,
         };
         assert_eq!(classify(&rules, 0, &udp(46, 53), 60), 1);
         assert_eq!(classify(&rules, 0, &udp(0, 53), 60), 2);

@@ -77,6 +77,24 @@ pub enum Order {
     Channel,
 }
 
+/// How what was held up is passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// At once.
+    AtOnce,
+    /// At this rate (transat §5).
+    Paced(Rate),
+    /// At once, and the packets of an outage, which come again one by one at the rate of the line, as eight groups in a
+    /// round trip at most. TCP's slow start takes eight round trips in a row that are longer than the least for a full
+    /// line, and ends ([`OUTAGE`]); for fewer it waits until the delay is over.
+    Gathered,
+}
+
+/// Frames in a row that are lost in what counts as an outage. Fewer cannot call up so many acknowledgements that are late
+/// that they count for TCP above.
+//= RFC 9406 §4.2: N_RTT_SAMPLE = 8
+pub(super) const OUTAGE: u64 = 8;
+
 /// CoDel (RFC 8289): drops when packets have waited longer than `target` throughout an `interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
@@ -107,6 +125,9 @@ pub struct ChannelConfig {
     pub limit_counts_copies: bool,
     /// Active queue management; `None`: the limit only.
     pub codel: Option<Codel>,
+    /// Whether an acknowledgement takes the place of one of its flow that waits and acknowledges less (ACK filtering, RFC
+    /// 3449 §5.2.1): a narrow line carries the last of them, and one that was held up is not answered by a burst.
+    pub filters_acks: bool,
 }
 
 /// Where the rate of sending comes from.
@@ -136,8 +157,8 @@ pub struct SlacpConfig {
     pub report_interval: Duration,
     /// Frames that may overtake one before it counts as lost: 0 on a link that keeps the order.
     pub reordering: u64,
-    /// Rate at which packets that had waited for a repair are passed on; `None`: all at once.
-    pub release_rate: Option<Rate>,
+    /// How packets are passed on that had waited for a repair.
+    pub release: Release,
     /// Most frames of a channel between transmission and acknowledgement, at most [`SlacpConfig::MOST_WINDOW`].
     pub window: u32,
     /// Frames weigh what their packet weighs, and reports nothing: the idealised layer of `hybrid` (H-M10).

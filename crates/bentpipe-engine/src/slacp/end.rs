@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use super::backlog::Waiting;
-use super::config::{Repairs, SlacpConfig};
+use super::config::{Order, Repairs, SlacpConfig};
 use super::exchange::{Input, Output};
 use super::frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, SYNC_LEN};
 use super::incoming::{Incoming, Recovery};
 use super::keeping::{Keeping, Told};
 use super::outgoing::{Going, Outgoing, Sent};
+use super::releasing::{Ready, Releasing};
 use super::stats::Stats;
 use crate::arq::{Flight, History, Report, Skip, Taken, Verdict};
 use crate::machine::{Context, Machine, Step};
@@ -45,10 +46,8 @@ pub struct End {
     history: History,
     /// When the next frame may go into the silence of the peer.
     probe_at: Time,
-    /// Packets that waited for a repair and may pass, one at a time.
-    paced: VecDeque<(u8, u64)>,
-    pace: Option<TransmitClock>,
-    pace_free: Time,
+    releasing: Releasing,
+    initial_rtt: Duration,
     /// Copies of the last span, and when it began.
     copied: (u32, Time),
     outputs: VecDeque<Output>,
@@ -69,7 +68,8 @@ impl End {
     /// An end that has sent and heard nothing.
     pub fn new(config: &SlacpConfig) -> Self {
         let window = config.window.min(SlacpConfig::MOST_WINDOW);
-        let paced = config.release_rate.is_some();
+        let releasing = Releasing::new(config.release);
+        let may_wait = releasing.may_wait();
         let mut priorities: Vec<u8> = config.channels.iter().map(|channel| channel.priority).collect();
         priorities.sort_unstable();
         priorities.dedup();
@@ -89,7 +89,7 @@ impl End {
             overhead: config.overhead,
             catch_up: config.catch_up,
             outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
-            incoming: config.channels.iter().map(|channel| Incoming::new(channel, window, paced)).collect(),
+            incoming: config.channels.iter().map(|channel| Incoming::new(channel, window, may_wait)).collect(),
             classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
             flight: Flight::new(config.initial_rtt, config.report_interval, config.reordering)
                 .with_patience(config.patience),
@@ -99,9 +99,8 @@ impl End {
                 History::new(config.report_interval)
             },
             probe_at: Time::ZERO,
-            paced: VecDeque::new(),
-            pace: config.release_rate.map(TransmitClock::new),
-            pace_free: Time::ZERO,
+            releasing,
+            initial_rtt: config.initial_rtt,
             copied: (0, Time::ZERO),
             outputs: VecDeque::new(),
             frames: 0,
@@ -182,6 +181,8 @@ impl End {
         let number = frame.number().expect("all but reports have one");
         // What arrives too early, while packets before it wait for their release, or too late for its block, is not
         // noted and so counts as lost: its sender must not think that it is done.
+        let missing = self.history.newest().map_or(0, |newest| number.saturating_sub(newest + 1));
+        self.releasing.heard(now, missing, self.round_trip());
         if !self.history.has(number) && self.takes(now, &frame) {
             self.history.on_frame(now, number);
         }
@@ -217,6 +218,9 @@ impl End {
         let Some(incoming) = self.incoming.get_mut(channel as usize) else { return };
         let (taken, recovery) = incoming.on_data(now, seq, behind, len);
         match taken {
+            Taken::Passes if self.repeats(channel) && self.releasing.gathers(now) => {
+                self.releasing.wait(now, (channel, seq), self.round_trip());
+            }
             Taken::Passes => self.pass(now, channel, seq),
             Taken::Waits => {}
             Taken::Refused => self.outgoing[channel as usize].stats.refused += 1,
@@ -254,10 +258,21 @@ impl End {
         }
     }
 
-    /// A packet that has waited may pass: at the pace of release, or at once.
+    /// The round trip, as far as it is known.
+    fn round_trip(&self) -> Duration {
+        self.flight.srtt().unwrap_or(self.initial_rtt)
+    }
+
+    /// Whether what is lost of a channel comes again, and what is behind it waits.
+    fn repeats(&self, channel: u8) -> bool {
+        let config = &self.outgoing[channel as usize].config;
+        config.arq.is_some() && config.order != Order::None
+    }
+
+    /// A packet that has waited may pass: at its time, or at once.
     fn release(&mut self, now: Time, channel: u8, seq: u64) {
-        if self.pace.is_some() {
-            self.paced.push_back((channel, seq));
+        if self.releasing.holds(now) {
+            self.releasing.wait(now, (channel, seq), self.round_trip());
             return;
         }
         let mut next = Some(seq);
@@ -271,7 +286,7 @@ impl End {
         let held = now.saturating_since(order.frame(seq).1);
         let follower = order.passed(seq);
         while let Some(freed) = order.freed() {
-            self.paced.push_back((channel, freed));
+            self.releasing.follow((channel, freed));
         }
         let stats = &mut self.outgoing[channel as usize].stats;
         stats.delivered += 1;
@@ -282,18 +297,13 @@ impl End {
     }
 
     //= transat §5: the burst of packets after a repair should be spread
-    fn release_paced(&mut self, now: Time) {
-        if self.pace_free > now {
-            return;
-        }
-        let Some((channel, seq)) = self.paced.pop_front() else { return };
-        let (len, _) = self.incoming[channel as usize].order.frame(seq);
-        if let Some(pace) = &mut self.pace {
-            self.pace_free = now + pace.transmit(len);
-        }
-        if let Some(follower) = self.deliver(now, channel, seq) {
-            // At the end: flows take turns.
-            self.paced.push_back((channel, follower));
+    fn release_due(&mut self, now: Time) {
+        let incoming = &self.incoming;
+        let length = |(channel, seq): Ready| incoming[channel as usize].order.frame(seq).0;
+        if let Some((channel, seq)) = self.releasing.pop(now, length)
+            && let Some(follower) = self.deliver(now, channel, seq)
+        {
+            self.releasing.follow((channel, follower));
         }
     }
 
@@ -329,7 +339,7 @@ impl End {
         for channel in &mut self.outgoing {
             channel.on_time(now, &mut self.outputs);
         }
-        self.release_paced(now);
+        self.release_due(now);
     }
 
     /// Whether a frame that waits for an acknowledgement may go out: into silence only now and then.
@@ -504,13 +514,12 @@ impl End {
     fn next_instant(&self, now: Time) -> Option<Time> {
         let line = (self.line_free > now && self.has_something(now)).then_some(self.line_free);
         let report = self.history.due().map(|at| at.max(self.line_free)).filter(|&at| at > now);
-        let pace = (!self.paced.is_empty()).then_some(self.pace_free);
         let probe = (self.flight.is_silent() && self.probe_at > now).then_some(self.probe_at);
         let blocks = self.outgoing.iter().filter_map(Outgoing::deadline).min();
         let copies = self.outgoing.iter().filter_map(Outgoing::copy_at).min();
         let copies = copies.map(|at| at.max(self.line_free).max(self.copies_from()));
         let copies = copies.filter(|&at| at > now && !self.flight.is_silent());
-        [line, report, pace, probe, blocks, copies, self.flight.deadline()].into_iter().flatten().min()
+        [line, report, self.releasing.next(), probe, blocks, copies, self.flight.deadline()].into_iter().flatten().min()
     }
 }
 
@@ -520,9 +529,10 @@ impl Machine for End {
 
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
         match input {
-            Input::Packet { channel, handle, len, flow } => {
+            Input::Packet { channel, handle, len, flow, acknowledges } => {
                 let channel = (channel as usize).min(self.outgoing.len() - 1);
-                self.outgoing[channel].push(Waiting { handle, len, flow, since: cx.now }, &mut self.outputs);
+                self.outgoing[channel]
+                    .push(Waiting { handle, len, flow, since: cx.now, acknowledges }, &mut self.outputs);
             }
             Input::Frame(frame) => self.on_frame(cx.now, frame),
             Input::Damaged { number } if self.hears_damage => self.history.on_damaged(cx.now, number),

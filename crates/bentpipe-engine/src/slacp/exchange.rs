@@ -15,6 +15,8 @@ pub enum Input {
         len: u32,
         /// Packets of one flow keep their order: any number that stands for its addresses and ports.
         flow: u64,
+        /// What it acknowledges, if it does nothing else ([`super::classify::Headers::acknowledges`]).
+        acknowledges: Option<u32>,
     },
     /// A frame from the line. [`super::End::has`] tells whether its packet was taken.
     Frame(Frame),
@@ -49,6 +51,8 @@ pub enum Released {
     DroppedFull,
     /// CoDel took it out.
     DroppedEarly,
+    /// A later acknowledgement has taken its place.
+    Superseded,
 }
 
 /// What the driver is asked to do.

@@ -17,7 +17,8 @@
 //! gateway's).
 //!
 //! Reading order: [`config`], [`Frame`], [`classify`], `backlog` what waits, `outgoing` a channel's sender and
-//! `incoming` its receiver, `fec`, `keeping` the rate, [`End`] the machine.
+//! `incoming` its receiver, `fec`, `keeping` the rate, `releasing` what was
+//! held up, [`End`] the machine.
 
 mod backlog;
 pub mod classify;
@@ -30,11 +31,12 @@ mod incoming;
 mod keeping;
 mod outgoing;
 mod rate;
+mod releasing;
 mod share;
 mod shortest;
 mod stats;
 
-pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs, SlacpConfig};
+pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Release, Repairs, SlacpConfig};
 pub use end::End;
 pub use exchange::{Input, Output, Released};
 pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::backlog::{Backlog, Waiting};
+use super::backlog::{Backlog, Pushed, Waiting};
 use super::config::{ChannelConfig, Order, SlacpConfig};
 use super::exchange::{Output, Released};
 use super::fec::{Block, Blocks, Fate};
@@ -112,9 +112,16 @@ impl Outgoing {
     pub(super) fn push(&mut self, packet: Waiting, outputs: &mut VecDeque<Output>) {
         self.stats.packets += 1;
         let held = if self.config.limit_counts_copies { self.held } else { (0, 0) };
-        if !self.backlog.push(packet, held) {
-            self.stats.dropped_full += 1;
-            outputs.push_back(Output::Release { handle: packet.handle, how: Released::DroppedFull });
+        match self.backlog.push(packet, held) {
+            Pushed::Waits => {}
+            Pushed::Replaces(handle) => {
+                self.stats.superseded += 1;
+                outputs.push_back(Output::Release { handle, how: Released::Superseded });
+            }
+            Pushed::Refused => {
+                self.stats.dropped_full += 1;
+                outputs.push_back(Output::Release { handle: packet.handle, how: Released::DroppedFull });
+            }
         }
         self.stats.most_waiting = self.stats.most_waiting.max(self.backlog.len() as u32);
     }
@@ -215,7 +222,7 @@ impl Outgoing {
     /// The next packet that goes out for the first time.
     pub(super) fn next_new(&mut self, now: Time, outputs: &mut VecDeque<Output>) -> Option<Going> {
         let dropped = &mut self.stats.dropped_early;
-        let Waiting { handle, len, flow, since } = self.backlog.pop(now, |handle| {
+        let Waiting { handle, len, flow, since, .. } = self.backlog.pop(now, |handle| {
             *dropped += 1;
             outputs.push_back(Output::Release { handle, how: Released::DroppedEarly });
         })?;

@@ -11,6 +11,8 @@ pub struct ChannelStats {
     pub dropped_full: u64,
     /// Taken out by CoDel.
     pub dropped_early: u64,
+    /// Acknowledgements whose place a later one has taken.
+    pub superseded: u64,
     /// Packets sent, each counted once, and their bytes.
     pub sent: u64,
     /// Bytes of them.

@@ -234,6 +234,7 @@ fn add(sum: &mut CarrierStats, port: &LinkPort) {
             (&mut layer.packets, channel.packets),
             (&mut layer.dropped_full, channel.dropped_full),
             (&mut layer.dropped_early, channel.dropped_early),
+            (&mut layer.superseded, channel.superseded),
             (&mut layer.sent, channel.sent),
             (&mut layer.sent_bytes, channel.sent_bytes),
             (&mut layer.lost, channel.lost),

@@ -14,8 +14,9 @@ use super::shape::{Shape, Turn};
 use crate::train::{Buffers, TrainTun};
 use crate::tunnel::Event;
 
-/// Packets or trains of them taken from the device in one turn of the loop: what is read goes out before more is.
-const BATCH: usize = 16;
+/// Packets or trains of them taken from the device in one turn of the loop: what is read goes out before more is. So many
+/// that of the ACKs that the host gives at once to what was held up, one in 64 remains.
+const BATCH: usize = 64;
 
 /// IP packets in, IP packets out; the host routes into the device what is to go this way.
 #[derive(Debug)]

@@ -314,7 +314,7 @@ fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
         all.add("satellite", key, metric, help, Total(*count));
     }
     type Pick = fn(&bentpipe_engine::slacp::ChannelStats) -> u64;
-    let picks: [(&'static str, &'static str, &'static str, Pick); 12] = [
+    let picks: [(&'static str, &'static str, &'static str, Pick); 13] = [
         ("packets_sent", "bentpipe_gateway_packets_sent_total", "Packets sent, each counted once.", |channel| {
             channel.sent
         }),
@@ -355,6 +355,12 @@ fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
         ("dropped", "bentpipe_gateway_packets_dropped_total", "Packets for which the queue had no room.", |channel| {
             channel.dropped_full + channel.dropped_early
         }),
+        (
+            "superseded",
+            "bentpipe_gateway_acks_superseded_total",
+            "Acknowledgements that waited when a later one said more.",
+            |channel| channel.superseded,
+        ),
     ];
     for (key, metric, help, pick) in picks {
         all.add_by_channel(key, metric, help, channels.iter().map(|channel| Total(pick(channel))));

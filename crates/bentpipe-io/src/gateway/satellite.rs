@@ -2,7 +2,9 @@
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs, SlacpConfig};
+use bentpipe_engine::slacp::{
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Release, Repairs, SlacpConfig,
+};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use super::carrier::{INTEGRITY, line_overhead, most_packet};
@@ -46,6 +48,7 @@ const CHANNEL: ChannelConfig = ChannelConfig {
     limit: QueueLimit::Unlimited,
     limit_counts_copies: false,
     codel: None,
+    filters_acks: false,
 };
 
 impl Satellite {
@@ -69,7 +72,7 @@ impl Satellite {
             channels,
             report_interval: REPORT_INTERVAL,
             reordering: self.reordering,
-            release_rate: None,
+            release: Release::AtOnce,
             window: SlacpConfig::MOST_WINDOW,
             weightless: false,
             hears_damage: false,
@@ -108,7 +111,7 @@ impl Satellite {
         let room = QueueLimit::Bytes(Bytes::new(product));
         let urgent = ChannelConfig { arq: None, order: Order::None, limit: room, ..CHANNEL };
         let urgent = ChannelConfig { fec: Some(Fec { block: 10, repairs: Repairs::Prompt, ..FEC }), ..urgent };
-        let acks = ChannelConfig { fec: None, ..urgent };
+        let acks = ChannelConfig { fec: None, filters_acks: true, ..urgent };
         //= RFC 8289 §4.3: an interval that most round trips of the whole path do not exceed
         // A standing queue of a round trip is what TCP needs to fill the line after it has halved its window, and to keep
         // it busy while a repetition is on its way; half a one more leaves it room to grow into.
@@ -128,10 +131,8 @@ impl Satellite {
             ..CHANNEL
         };
         let rules = [expedited, echo[0], echo[1], names].map(|rule| (rule, 0)).into_iter().chain([(bare, 1)]).collect();
-        // All at once, what waited for a repair would call up as many ACKs, and these more packets than there is room for.
-        // At twice the line's rate, so that TCP's round trip is back to what it was after as long as the hold took.
-        let release = Rate::from_bits_per_second(2 * self.rate.bits_per_second());
-        let layer = SlacpConfig { release_rate: release, ..self.layer(vec![urgent, acks, bulk]) };
+        // All at once, what waited for a repair is answered at once too, by few ACKs since the other box filters them.
+        let layer = SlacpConfig { release: Release::Gathered, ..self.layer(vec![urgent, acks, bulk]) };
         self.port(layer, rules, 2, true)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, RateControl, Repairs};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, RateControl, Release, Repairs};
 use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::Rate;
 use bentpipe_engine::wire::ipv4;
@@ -25,6 +25,7 @@ const CHANNEL: ChannelConfig = ChannelConfig {
     limit: QueueLimit::Unlimited,
     limit_counts_copies: false,
     codel: None,
+    filters_acks: false,
 };
 const ARQ: Option<Arq> = Some(Arq { transmissions: None });
 const FEC: Option<Fec> =
@@ -38,7 +39,7 @@ fn config(channel: ChannelConfig) -> LinkPortConfig {
         channels: vec![channel],
         report_interval: MS(20),
         reordering: 0,
-        release_rate: None,
+        release: Release::AtOnce,
         window: 10_000,
         weightless: false,
         hears_damage: false,

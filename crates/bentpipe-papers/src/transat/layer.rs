@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bentpipe_engine::slacp::{Arq, Fec, Repairs};
+use bentpipe_engine::slacp::{Arq, Fec, Release, Repairs};
 use bentpipe_engine::units::Duration;
 use bentpipe_study::scenario::{LayerSpec, Scenario};
 
@@ -43,7 +43,7 @@ impl Layer {
         bulk.config.arq = Some(Arq { transmissions: Some(1 + self.retransmissions) });
         bulk.config.fec = self.fec.then_some(Self::FEC);
         if !self.paced {
-            layer.release_rate = None;
+            layer.release = Some(Release::AtOnce);
         }
         scenario.layers.push(layer);
     }
@@ -68,6 +68,7 @@ impl fmt::Display for Layer {
 mod tests {
     use super::*;
     use crate::transat::setting::Setting;
+    use bentpipe_engine::units::Rate;
 
     #[test]
     fn what_is_varied_arrives() {
@@ -79,11 +80,11 @@ mod tests {
             let [end, _] = [0, 1].map(|side| spec.end(&scenario.links, side));
             let bulk = end.channels.last().expect("there is one");
             assert_eq!(bulk.arq, Some(Arq { transmissions: Some(4) }));
-            assert!(bulk.fec.is_some() && end.release_rate.is_none());
+            assert!(bulk.fec.is_some() && end.release == Release::AtOnce);
             assert_eq!(bulk.limit, scenario.links[spec.over[0]].config.queue.limit, "the paper's 50 packets");
         }
         let plain = Setting::one_flow().with_lost_bursts_under(Layer::PLAIN).scenario();
-        let rate = plain.layers[0].end(&plain.links, 0).release_rate.expect("the file paces");
-        assert_eq!(rate.bits_per_second(), 2_500_000);
+        let paced = Release::Paced(Rate::from_bits_per_second(2_500_000).expect("not zero"));
+        assert_eq!(plain.layers[0].end(&plain.links, 0).release, paced, "as the file has it");
     }
 }

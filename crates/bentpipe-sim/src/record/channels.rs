@@ -20,6 +20,8 @@ pub struct ChannelSummary {
     pub dropped_full: u64,
     /// Taken out by CoDel.
     pub dropped_early: u64,
+    /// Acknowledgements whose place a later one took.
+    pub superseded: u64,
     /// Frames that the line lost.
     pub lost_frames: u64,
     /// Frames sent again.
@@ -55,7 +57,17 @@ pub fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<ChannelSummar
         for side in 0..2 {
             let pairs = ends[side].channels.iter().zip(&ends[1 - side].channels);
             for ((here, there), channel) in pairs.zip(&spec.channels).filter(|((here, _), _)| here.packets > 0) {
-                let ChannelStats { packets, dropped_full, dropped_early, lost, resent, copies, repairs, .. } = *here;
+                let ChannelStats {
+                    packets,
+                    dropped_full,
+                    dropped_early,
+                    superseded,
+                    lost,
+                    resent,
+                    copies,
+                    repairs,
+                    ..
+                } = *here;
                 all.push(ChannelSummary {
                     layer: spec.name.clone(),
                     link: scenario.links[spec.over[side]].name.clone(),
@@ -63,6 +75,7 @@ pub fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<ChannelSummar
                     packets,
                     dropped_full,
                     dropped_early,
+                    superseded,
                     lost_frames: lost,
                     resent_frames: resent,
                     copied_frames: copies,

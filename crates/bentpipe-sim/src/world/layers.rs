@@ -57,6 +57,7 @@ impl World {
                     source_port: Some(source),
                     destination_port: Some(destination),
                     bare_ack: false,
+                    acknowledges: None,
                 };
                 self.headers.push(towards(ports.destination, ports.source));
                 self.headers.push(towards(ports.source, ports.destination));
@@ -109,7 +110,8 @@ impl World {
 
     /// A packet comes from above.
     pub(super) fn enter_layer<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
-        let headers = Headers { bare_ack: self.packets.is_bare_ack(parcel), ..self.headers[parcel.to as usize] };
+        let (bare_ack, acknowledges) = (self.packets.is_bare_ack(parcel), self.packets.acknowledges(parcel));
+        let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to as usize] };
         let now = self.now;
         let len = bentpipe_engine::link::Wire::wire_len(&parcel);
         let layer = self.layer(end);
@@ -120,7 +122,7 @@ impl World {
             observer.packet(now, sends_on, Passage::Offered, &self.packets.get(parcel));
         }
         let flow = parcel.to as u64;
-        self.bring(end, Input::Packet { channel, handle, len, flow }, observer);
+        self.bring(end, Input::Packet { channel, handle, len, flow, acknowledges }, observer);
         self.run_layer(end, observer);
     }
 
@@ -175,7 +177,7 @@ impl World {
                     self.note_released(parcel, observer);
                     let reason = match how {
                         Released::DroppedFull => DropReason::QueueFull,
-                        Released::DroppedEarly => DropReason::Early,
+                        Released::DroppedEarly | Released::Superseded => DropReason::Early,
                         // The far end still has to pass it on or to skip it.
                         Released::Acknowledged | Released::Sent | Released::Abandoned => continue,
                     };

@@ -255,8 +255,9 @@ pub(crate) const LAYER: &[Field] = &[
     ),
     field(
         "release_rate",
-        Shape::Any(&[Shape::RATE, Shape::Choice(&["auto", "unlimited"])]),
-        "Rate at which packets that had waited for a repair are passed on; \"auto\", the default, is 1.2 of the link's.",
+        Shape::Any(&[Shape::RATE, Shape::Choice(&["auto", "unlimited", "gathered"])]),
+        "Rate at which packets that had waited for a repair are passed on; \"auto\", the default, is 1.2 of the link's. \
+         \"gathered\" is unlimited, and what comes again after an outage passes as eight groups in a round trip at most.",
     ),
     field(
         "window",
@@ -304,6 +305,11 @@ pub(crate) const CHANNEL: &[Field] = &[
     field("priority", Shape::Count(Counted::new("", 0, 255)), "Lower goes first, always; 0 if not given."),
     field("weight", Shape::Count(Counted::new("", 1, 1000)), "Share among channels of one priority; 1 if not given."),
     field("queue", QUEUE_LIMIT, "What may wait for its first transmission; the link's `queue` if not given."),
+    field(
+        "ack_filter",
+        Shape::Flag,
+        "A bare acknowledgement takes the place of one of its flow that waits and acknowledges less (RFC 3449); false.",
+    ),
     field("counts_copies", Shape::Flag, "Frames not acknowledged yet take room in the queue as well; false."),
     field(
         "codel",

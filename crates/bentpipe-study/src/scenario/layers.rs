@@ -2,7 +2,9 @@
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs, SlacpConfig};
+use bentpipe_engine::slacp::{
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Release, Repairs, SlacpConfig,
+};
 use bentpipe_engine::units::{Duration, Rate};
 
 use super::document::Value;
@@ -27,11 +29,10 @@ pub struct LayerSpec {
     pub report_interval: Duration,
     /// Frames that may overtake one before it counts as lost.
     pub reordering: u64,
-    /// Rate at which packets that had waited for a repair are passed on; `None`: all at once.
-    pub release_rate: Option<Rate>,
-    /// That rate follows from the link's instead: 1.2 of it. All at once, a round trip of packets would call up a round
-    /// trip of ACKs, and these one of packets, more than the queue has room for.
-    pub auto_release: bool,
+    /// How packets are passed on that had waited for a repair. `None`: at a rate that follows from the link's, 1.2 of it.
+    /// All at once, a round trip of packets would call up a round trip of ACKs, and these one of packets, more than the
+    /// queue has room for.
+    pub release: Option<Release>,
     /// Most frames of a channel between transmission and acknowledgement.
     pub window: u32,
     /// Headers and reports take no time.
@@ -70,8 +71,7 @@ impl LayerSpec {
             channels: default_channels(),
             report_interval: Duration::from_millis(20),
             reordering: 0,
-            release_rate: None,
-            auto_release: true,
+            release: None,
             window: SlacpConfig::MOST_WINDOW,
             weightless: false,
             hears_damage: false,
@@ -101,7 +101,9 @@ impl LayerSpec {
             channels: self.channels.iter().map(channel).collect(),
             report_interval: self.report_interval,
             reordering: self.reordering,
-            release_rate: if self.auto_release { heard.rate.map(six_fifths) } else { self.release_rate },
+            release: self
+                .release
+                .unwrap_or(heard.rate.map_or(Release::AtOnce, |rate| Release::Paced(six_fifths(rate)))),
             window: self.window,
             weightless: self.weightless,
             hears_damage: self.hears_damage,
@@ -133,6 +135,7 @@ const PLAIN: ChannelConfig = ChannelConfig {
     limit: QueueLimit::Unlimited,
     limit_counts_copies: false,
     codel: None,
+    filters_acks: false,
 };
 
 /// A block of 60 keeps the overhead low: at a loss of 1 %, 99 blocks of 100 lose at most three of its frames. It ends
@@ -205,10 +208,11 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
         layer.reordering = item.count(Counted::new("frames", 0, 1000), problems)?;
     }
     if let Some(item) = view.get("release_rate").filter(|item| item.as_text() != Some("auto")) {
-        layer.auto_release = false;
-        if item.as_text() != Some("unlimited") {
-            layer.release_rate = Some(item.rate(problems)?);
-        }
+        layer.release = Some(match item.as_text() {
+            Some("unlimited") => Release::AtOnce,
+            Some("gathered") => Release::Gathered,
+            _ => Release::Paced(item.rate(problems)?),
+        });
     }
     if let Some(item) = view.get("window") {
         layer.window = item.count(Counted::new("frames", 1, 65_535), problems)? as u32;
@@ -332,6 +336,9 @@ fn channel(item: &Item<'_>, over: &[usize; 2], network: &Network, problems: &mut
     }
     if let Some(item) = view.get("counts_copies") {
         spec.config.limit_counts_copies = item.flag(problems)?;
+    }
+    if let Some(item) = view.get("ack_filter") {
+        spec.config.filters_acks = item.flag(problems)?;
     }
     if let Some(item) = view.get("codel") {
         match &item.node.value {

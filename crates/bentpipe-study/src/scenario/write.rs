@@ -4,7 +4,7 @@ use bentpipe_engine::link::{
     CellConfig, ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, PacketBursts, QueueLimit, Sharing,
 };
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, Fec, Order, Repairs};
+use bentpipe_engine::slacp::{Arq, Fec, Order, Release, Repairs};
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Duration, Probability};
 use toml::{Table, Value};
@@ -141,13 +141,18 @@ fn limit(limit: &QueueLimit) -> Value {
 }
 
 fn layer(spec: &LayerSpec, scenario: &Scenario) -> Value {
-    let released = spec.release_rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)));
+    let release = match spec.release {
+        None => text("auto"),
+        Some(Release::AtOnce) => text("unlimited"),
+        Some(Release::Gathered) => text("gathered"),
+        Some(Release::Paced(rate)) => text(format_rate(rate)),
+    };
     table([
         ("name", text(&spec.name)),
         ("over", Value::Array(spec.over.iter().map(|&link| text(&scenario.links[link].name)).collect())),
         ("report_interval", duration(spec.report_interval)),
         ("reordering", integer(spec.reordering)),
-        ("release_rate", if spec.auto_release { text("auto") } else { released }),
+        ("release_rate", release),
         ("window", integer(spec.window as u64)),
         ("weightless", Value::Boolean(spec.weightless)),
         ("hears_damage", Value::Boolean(spec.hears_damage)),
@@ -197,6 +202,7 @@ fn channel(spec: &ChannelSpec) -> Value {
     if let Some(own) = &spec.limit {
         put("queue", limit(own));
     }
+    put("ack_filter", Value::Boolean(config.filters_acks));
     put("counts_copies", Value::Boolean(config.limit_counts_copies));
     let copies = match config.copies {
         Some(copies) => table([("interval", duration(copies.interval)), ("most", integer(copies.most as u64))]),

@@ -8,7 +8,7 @@ use super::*;
 use crate::NoProbe;
 use crate::link::QueueLimit;
 use crate::slacp::Released;
-use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Repairs};
+use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Release, Repairs};
 use crate::units::Rate;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -28,6 +28,7 @@ fn channel() -> ChannelConfig {
         limit: QueueLimit::Unlimited,
         limit_counts_copies: false,
         codel: None,
+        filters_acks: false,
     }
 }
 
@@ -41,7 +42,7 @@ fn config(channels: Vec<ChannelConfig>) -> SlacpConfig {
         channels,
         report_interval: MS(20),
         reordering: 0,
-        release_rate: None,
+        release: Release::AtOnce,
         window: 10_000,
         weightless: false,
         hears_damage: false,
@@ -49,6 +50,10 @@ fn config(channels: Vec<ChannelConfig>) -> SlacpConfig {
         catch_up: Duration::ZERO,
         patience: Duration::ZERO,
     }
+}
+
+fn paced(bits_per_second: u64) -> Release {
+    Release::Paced(Rate::from_bits_per_second(bits_per_second).expect("not zero"))
 }
 
 /// What the line does to the n-th frame of a direction.
@@ -186,7 +191,7 @@ impl Pair {
                 && time <= next
             {
                 packets.pop_front();
-                self.give(0, Input::Packet { channel, handle, len, flow });
+                self.give(0, Input::Packet { channel, handle, len, flow, acknowledges: None });
             }
         }
     }
@@ -292,13 +297,57 @@ fn a_copy_that_is_lost_too_is_made_good() {
 
 #[test]
 fn release_after_a_repair_is_paced() {
-    let pace = SlacpConfig { release_rate: Rate::from_bits_per_second(16_000_000), ..config(vec![channel()]) };
-    let mut pair = Pair::new(&pace);
+    let mut pair = Pair::new(&SlacpConfig { release: paced(16_000_000), ..config(vec![channel()]) });
     pair.run(&bulk(100), at(5000), nth_data_lost(&[10]));
     assert_eq!(pair.handles(), (0..100).collect::<Vec<_>>());
     let gaps: Vec<_> = pair.delivered[12..].windows(2).map(|w| w[1].0 - w[0].0).collect();
     // 976 bytes at 16 Mbit/s.
     assert!(gaps.iter().all(|&gap| gap == Duration::from_micros(488)), "{gaps:?}");
+}
+
+/// When packets are passed on, and how many times, if some of them are lost in a row.
+fn deliveries(release: Release, lost: std::ops::Range<usize>) -> Vec<(Time, u32)> {
+    let mut pair = Pair::new(&SlacpConfig { release, ..config(vec![channel()]) });
+    let fade = |side, n, _: &Frame| if side == 0 && lost.contains(&n) { Fate::Lost } else { Fate::Arrives };
+    pair.run(&bulk(400), at(5000), fade);
+    assert_eq!(pair.handles(), (0..400).collect::<Vec<_>>());
+    pair.delivered.clone()
+}
+
+#[test]
+fn what_an_outage_took_passes_in_groups() {
+    let instants = |delivered: &[(Time, u32)]| {
+        let mut instants: Vec<_> = delivered[100..300].iter().map(|&(time, _)| time).collect();
+        instants.dedup();
+        instants
+    };
+    let singly = deliveries(Release::AtOnce, 100..300);
+    assert_eq!(instants(&singly).len(), 200, "each as it comes");
+    let gathered = deliveries(Release::Gathered, 100..300);
+    // An eighth of the round trip of 500 ms, and what reports add to it.
+    let gaps: Vec<_> = instants(&gathered).windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.len() >= 2 && gaps.iter().all(|&gap| gap >= MS(62) && gap < MS(80)), "{gaps:?}");
+    // None is late by more than that, and what was not lost is as early as ever.
+    for (&(time, _), &(alone, _)) in gathered.iter().zip(&singly) {
+        assert!(time >= alone && time - alone < MS(80));
+    }
+    assert_eq!(gathered[..100], singly[..100]);
+    assert_eq!(deliveries(Release::Gathered, 100..108), deliveries(Release::AtOnce, 100..108), "no outage");
+}
+
+#[test]
+fn acknowledgements_take_the_place_of_those_that_wait() {
+    let acks = ChannelConfig { arq: None, order: Order::None, filters_acks: true, ..channel() };
+    let mut pair = Pair::new(&config(vec![acks]));
+    // One of 976 bytes takes the line for a millisecond, and all others wait then.
+    for n in 0..100 {
+        let acknowledges = Some(1000 * n);
+        pair.give(0, Input::Packet { channel: 0, handle: n, len: 976, flow: u64::from(n) % 2, acknowledges });
+    }
+    pair.run(&[], at(1000), |_, _, _| Fate::Arrives);
+    assert_eq!(pair.handles(), [98, 99]);
+    assert_eq!(pair.ends[0].stats().channels[0].superseded, 98);
+    assert_eq!((pair.released[&97], pair.released[&98]), (Released::Superseded, Released::Sent));
 }
 
 #[test]
@@ -543,13 +592,14 @@ proptest! {
     /// is released once; nothing stays behind.
     #[test]
     fn whole_in_order_once(
-        there in fates(), back in fates(), flows in 1u64..5, fec in repairs(), in_channel: bool, pace: bool, copies: bool,
+        there in fates(), back in fates(), flows in 1u64..5, fec in repairs(), in_channel: bool, copies: bool,
+        release in prop::sample::select(vec![Release::AtOnce, Release::Gathered, paced(12_000_000)]),
         reordering in 0u64..4, spread in 0u64..30, window in 5u32..300,
     ) {
         let order = if in_channel { Order::Channel } else { Order::Flow };
         let one = ChannelConfig { copies: copies.then_some(COPIES), fec, order, ..channel() };
         let mut settings = SlacpConfig { reordering, window, ..config(vec![one]) };
-        settings.release_rate = if pace { Rate::from_bits_per_second(12_000_000) } else { None };
+        settings.release = release;
         let mut pair = Pair::new(&settings);
         let packets: Vec<_> = (0..200).map(|n| (at(n * spread), 0, 100 + n as u32, n % flows)).collect();
         pair.run(&packets, at(600_000), |side, n, _| {

@@ -2,7 +2,7 @@
 
 use crate::link::{ChannelConfig as Channel, Distribution, Link, LinkConfig, LossConfig, Outcome, QueueLimit, Wire};
 use crate::probe::Who;
-use crate::slacp::{Arq, ChannelConfig, End, Frame, Input, Order, Output, RateControl, SlacpConfig};
+use crate::slacp::{Arq, ChannelConfig, End, Frame, Input, Order, Output, RateControl, Release, SlacpConfig};
 use crate::units::{Duration, Probability, Rate, Time};
 use crate::{Context, Machine, NoProbe, Step};
 
@@ -26,6 +26,7 @@ fn config(told: u64, rate_control: RateControl) -> SlacpConfig {
         limit: QueueLimit::Unlimited,
         limit_counts_copies: false,
         codel: None,
+        filters_acks: false,
     };
     SlacpConfig {
         rate: Rate::from_bits_per_second(told),
@@ -34,7 +35,7 @@ fn config(told: u64, rate_control: RateControl) -> SlacpConfig {
         channels: vec![channel],
         report_interval: Duration::from_millis(20),
         reordering: 0,
-        release_rate: None,
+        release: Release::AtOnce,
         window: SlacpConfig::MOST_WINDOW,
         weightless: false,
         hears_damage: false,
@@ -86,7 +87,7 @@ pub(in crate::slacp) fn run_all(senders: &[Sender], there: &LinkConfig, seconds:
         let mut wake = next_second;
         for (ends, _) in ends.iter_mut().zip(senders).filter(|(_, sender)| sender.begins <= second) {
             while ends[0].waiting(0) < 4 {
-                let packet = Input::Packet { channel: 0, handle, len: 1400, flow: 0 };
+                let packet = Input::Packet { channel: 0, handle, len: 1400, flow: 0, acknowledges: None };
                 ends[0].handle(&mut Context { now, who: Who(0), probe: &mut probe }, packet);
                 handle += 1;
             }

@@ -1,0 +1,92 @@
+//! When packets are passed on whose turn has come, but that were held up.
+
+use std::collections::VecDeque;
+
+use super::config::{OUTAGE, Release};
+use crate::units::{Duration, Time, TransmitClock};
+
+/// A packet whose turn has come: its channel and number.
+pub(super) type Ready = (u8, u64);
+
+/// Those that wait, and for how long.
+#[derive(Clone, Debug)]
+pub(super) struct Releasing {
+    release: Release,
+    pace: Option<TransmitClock>,
+    waiting: VecDeque<Ready>,
+    /// When the next one may pass.
+    free: Time,
+    /// Until when the packets of an outage may come again.
+    catching_up: Time,
+    /// When a frame came last.
+    heard: Time,
+}
+
+impl Releasing {
+    pub(super) fn new(release: Release) -> Self {
+        let pace = if let Release::Paced(rate) = release { Some(TransmitClock::new(rate)) } else { None };
+        Releasing {
+            release,
+            pace,
+            waiting: VecDeque::new(),
+            free: Time::ZERO,
+            catching_up: Time::ZERO,
+            heard: Time::ZERO,
+        }
+    }
+
+    /// Whether a packet may have to wait although its turn has come.
+    pub(super) fn may_wait(&self) -> bool {
+        self.release != Release::AtOnce
+    }
+
+    /// A frame has come, and before it `missing` ones have not, over a line whose round trip is `round_trip`.
+    pub(super) fn heard(&mut self, now: Time, missing: u64, round_trip: Duration) {
+        if missing > OUTAGE && self.release == Release::Gathered {
+            // The sender learns of it half a round trip from now, and what it sends again takes as long as the silence did;
+            // a quarter more for reports and for what goes first.
+            let silence = now.saturating_since(self.heard);
+            let again = silence + round_trip.saturating_mul(5).div_floor(4);
+            self.catching_up = self.catching_up.max(now + again);
+        }
+        self.heard = now;
+    }
+
+    /// Whether a packet waits whose turn comes as it arrives.
+    pub(super) fn gathers(&self, now: Time) -> bool {
+        now < self.catching_up
+    }
+
+    /// Whether a packet waits whose turn comes with that of another.
+    pub(super) fn holds(&self, now: Time) -> bool {
+        self.pace.is_some() || self.gathers(now)
+    }
+
+    /// A packet has to wait.
+    pub(super) fn wait(&mut self, now: Time, ready: Ready, round_trip: Duration) {
+        if self.pace.is_none() && self.waiting.is_empty() {
+            self.free = now + round_trip.div_floor(OUTAGE);
+        }
+        self.waiting.push_back(ready);
+    }
+
+    /// The turn of another has come with one that has passed: at the end, since flows take turns.
+    pub(super) fn follow(&mut self, ready: Ready) {
+        self.waiting.push_back(ready);
+    }
+
+    /// When the next one may pass.
+    pub(super) fn next(&self) -> Option<Time> {
+        (!self.waiting.is_empty()).then_some(self.free)
+    }
+
+    /// The next one, if it may pass now; `length` tells that of a packet.
+    pub(super) fn pop(&mut self, now: Time, length: impl FnOnce(Ready) -> u32) -> Option<Ready> {
+        let ready = *self.waiting.front().filter(|_| self.free <= now)?;
+        self.waiting.pop_front();
+        if let Some(pace) = &mut self.pace {
+            self.free = now + pace.transmit(length(ready));
+        }
+        Some(ready)
+    }
+}

@@ -179,10 +179,10 @@ impl End {
             return;
         }
         let number = frame.number().expect("all but reports have one");
-        // What arrives too early, while packets before it wait for their release, or too late for its block, is not
-        // noted and so counts as lost: its sender must not think that it is done.
         let missing = self.history.newest().map_or(0, |newest| number.saturating_sub(newest + 1));
         self.releasing.heard(now, missing, self.round_trip());
+        // What arrives too early, while packets before it wait for their release, or too late for its block, is not
+        // noted and so counts as lost: its sender must not think that it is done.
         if !self.history.has(number) && self.takes(now, &frame) {
             self.history.on_frame(now, number);
         }

@@ -43,9 +43,9 @@ impl Releasing {
     /// A frame has come, and before it `missing` ones have not, over a line whose round trip is `round_trip`.
     pub(super) fn heard(&mut self, now: Time, missing: u64, round_trip: Duration) {
         if missing > OUTAGE && self.release == Release::Gathered {
-            // The sender learns of it half a round trip from now, and what it sends again takes as long as the silence did;
-            // a quarter more for reports and for what goes first.
-            let silence = now.saturating_since(self.heard);
+            // What is sent again comes in a round trip, and takes as long as the silence did; a quarter more for reports and
+            // for what goes first. Without an answer nobody sends for longer than about two.
+            let silence = now.saturating_since(self.heard).min(round_trip.saturating_mul(2));
             let again = silence + round_trip.saturating_mul(5).div_floor(4);
             self.catching_up = self.catching_up.max(now + again);
         }
@@ -88,5 +88,24 @@ impl Releasing {
             self.free = now + pace.transmit(length(ready));
         }
         Some(ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_after_a_pause_is_no_longer_for_it() {
+        let (round_trip, at) = (Duration::from_millis(600), |ms| Time::ZERO + Duration::from_millis(ms));
+        let mut releasing = Releasing::new(Release::Gathered);
+        releasing.heard(at(0), 0, round_trip);
+        releasing.heard(at(500), OUTAGE, round_trip);
+        assert!(!releasing.gathers(at(500)), "too few");
+        releasing.heard(at(1000), OUTAGE + 1, round_trip);
+        // 500 ms of silence, and five quarters of a round trip.
+        assert!(releasing.gathers(at(2249)) && !releasing.gathers(at(2250)));
+        releasing.heard(at(60_000), 100, round_trip);
+        assert!(releasing.gathers(at(61_949)) && !releasing.gathers(at(61_950)));
     }
 }

@@ -86,7 +86,7 @@ pub enum Release {
     Paced(Rate),
     /// At once, and the packets of an outage, which come again one by one at the rate of the line, as eight groups in a
     /// round trip at most. TCP's slow start takes eight round trips in a row that are longer than the least for a full
-    /// line, and ends ([`OUTAGE`]); for fewer it waits until the delay is over.
+    /// line, and ends; for fewer it waits until the delay is over.
     Gathered,
 }
 

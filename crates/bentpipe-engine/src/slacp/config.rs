@@ -85,8 +85,8 @@ pub enum Release {
     /// At this rate (transat §5).
     Paced(Rate),
     /// At once, and the packets of an outage, which come again one by one at the rate of the line, as eight groups in a
-    /// round trip at most. TCP's slow start takes eight round trips in a row that are longer than the least for a full
-    /// line, and ends; for fewer it waits until the delay is over.
+    /// round trip at most. HyStart (RFC 9406) ends slow start when eight measurements in a round are all longer than the
+    /// least; with fewer of them it goes on.
     Gathered,
 }
 

@@ -90,11 +90,6 @@ pub enum Release {
     Gathered,
 }
 
-/// Frames in a row that are lost in what counts as an outage. Fewer cannot call up so many acknowledgements that are late
-/// that they count for TCP above.
-//= RFC 9406 §4.2: N_RTT_SAMPLE = 8
-pub(super) const OUTAGE: u64 = 8;
-
 /// CoDel (RFC 8289): drops when packets have waited longer than `target` throughout an `interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {

@@ -2,11 +2,16 @@
 
 use std::collections::VecDeque;
 
-use super::config::{OUTAGE, Release};
+use super::config::Release;
 use crate::units::{Duration, Time, TransmitClock};
 
 /// A packet whose turn has come: its channel and number.
 pub(super) type Ready = (u8, u64);
+
+/// Late measurements of the round trip that end slow start. Fewer losses in a row cannot call up so many, and are no outage;
+/// and so many groups pass in a round trip.
+//= RFC 9406 §4.2: N_RTT_SAMPLE = 8
+const SAMPLES: u64 = 8;
 
 /// Those that wait, and for how long.
 #[derive(Clone, Debug)]
@@ -42,7 +47,7 @@ impl Releasing {
 
     /// A frame has come, and before it `missing` ones have not, over a line whose round trip is `round_trip`.
     pub(super) fn heard(&mut self, now: Time, missing: u64, round_trip: Duration) {
-        if missing > OUTAGE && self.release == Release::Gathered {
+        if missing > SAMPLES && self.release == Release::Gathered {
             // What is sent again comes in a round trip, and takes as long as the silence did; a quarter more for reports and
             // for what goes first. Without an answer nobody sends for longer than about two.
             let silence = now.saturating_since(self.heard).min(round_trip.saturating_mul(2));
@@ -65,7 +70,7 @@ impl Releasing {
     /// A packet has to wait.
     pub(super) fn wait(&mut self, now: Time, ready: Ready, round_trip: Duration) {
         if self.pace.is_none() && self.waiting.is_empty() {
-            self.free = now + round_trip.div_floor(OUTAGE);
+            self.free = now + round_trip.div_floor(SAMPLES);
         }
         self.waiting.push_back(ready);
     }
@@ -100,9 +105,9 @@ mod tests {
         let (round_trip, at) = (Duration::from_millis(600), |ms| Time::ZERO + Duration::from_millis(ms));
         let mut releasing = Releasing::new(Release::Gathered);
         releasing.heard(at(0), 0, round_trip);
-        releasing.heard(at(500), OUTAGE, round_trip);
+        releasing.heard(at(500), SAMPLES, round_trip);
         assert!(!releasing.gathers(at(500)), "too few");
-        releasing.heard(at(1000), OUTAGE + 1, round_trip);
+        releasing.heard(at(1000), SAMPLES + 1, round_trip);
         // 500 ms of silence, and five quarters of a round trip.
         assert!(releasing.gathers(at(2249)) && !releasing.gathers(at(2250)));
         releasing.heard(at(60_000), 100, round_trip);

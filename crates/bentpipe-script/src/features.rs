@@ -1,0 +1,295 @@
+//! What a script needs and does not exist here, found in what it asks for: calls, options, flags, settings, packets.
+//! Whether the script passes has no part in it.
+
+use std::collections::BTreeSet;
+
+use crate::host::Profile;
+use crate::host::command::{Effect, effects};
+use crate::lang::ast::{Action, Body, Call, Expr, Script, Tcp, TcpOption, When};
+use crate::lang::code;
+use crate::play::names;
+use crate::wire::flag;
+
+/// Calls that a host answers.
+const CALLS: [&str; 25] = [
+    "socket", "bind", "listen", "accept", "accept4", "connect", "read", "readv", "recv", "recvfrom", "recvmsg", "write",
+    "writev", "send", "sendto", "sendmsg", "fcntl", "ioctl", "poll", "epoll_create", "epoll_ctl", "epoll_wait", "close",
+    "shutdown", "getsockopt",
+];
+
+/// Socket options that a host has, read or set.
+const OPTIONS: [&str; 21] = [
+    "SO_REUSEADDR", "SO_REUSEPORT", "SO_ERROR", "SO_RCVBUF", "SO_SNDBUF", "SO_LINGER", "TCP_NODELAY", "TCP_CORK",
+    "TCP_NOPUSH", "TCP_MAXSEG", "TCP_KEEPINIT", "TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_SYNCNT",
+    "TCP_NOTSENT_LOWAT", "IP_TOS", "IP_TTL", "IPV6_TCLASS", "IPV6_UNICAST_HOPS", "TCP_CONGESTION",
+];
+
+/// Settings of kernels that change nothing that a host here does.
+const NEUTRAL: [&str; 28] = [
+    "tcp.hostcache.purgenow",
+    "tcp.blackhole",
+    "tcp.syncookies",
+    "kern.ipc.maxsockbuf",
+    "tcp.ecn.maxretries",
+    "tcp.path_mtu_discovery",
+    "tcp.udp_tunneling_port",
+    "tcp.udp_tunneling_overhead",
+    "tcp.rexmit_slop",
+    "tcp.fastopen.client_enable",
+    "tcp_fack",
+    "tcp_fastopen",
+    "tcp_fastopen_key",
+    "tcp_fastopen_cookies",
+    "tcp_fastopen_blackhole_timeout_sec",
+    "tcp_tso_win_divisor",
+    "tcp_min_tso_segs",
+    "tcp_pacing_ss_ratio",
+    "tcp_pacing_ca_ratio",
+    "tcp_syncookies",
+    "tcp_ecn_option",
+    "tcp_base_mss",
+    "tcp_moderate_rcvbuf",
+    "tcp_no_metrics_save",
+    "vm.old_mlock",
+    "tcp_congestion_control",
+    "tcp_recovery",
+    "tcp_ecn",
+];
+
+/// The features of a script that do not exist here, by name.
+pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
+    let mut missing = BTreeSet::new();
+    let mut needs = |feature: &str| {
+        missing.insert(feature.to_owned());
+    };
+    for setting in &script.settings {
+        match setting.name.as_str() {
+            "udp_encapsulation" => needs("UDP encapsulation"),
+            "tcp_md5_secret" => needs("TCP MD5 signatures"),
+            _ => {}
+        }
+    }
+    for event in &script.events {
+        match &event.action {
+            Action::Command(command) => effects(command).iter().for_each(|effect| of_effect(effect, &mut needs)),
+            Action::Call(call) => of_call(call, &mut needs),
+            Action::Code(text) => match code::compile(text, profile == Profile::Rfc) {
+                Err(_) => needs("Python beyond assertions"),
+                Ok(code) => {
+                    let unknown = |name: &&String| name.starts_with("tcpi_") && !names::is_known(name);
+                    for name in code.names().iter().filter(unknown) {
+                        needs(&format!("TCP_INFO: {name}"));
+                    }
+                }
+            },
+            Action::Inbound(packet) | Action::Outbound(packet) => {
+                let is_outbound = matches!(event.action, Action::Outbound(_));
+                if let Body::Tcp(tcp) = &packet.body {
+                    if is_outbound && (tcp.flags & 0xc0 != 0 || packet.ecn.is_some_and(|ecn| ecn != 0)) {
+                        needs("ECN");
+                    }
+                    if tcp.flags & flag::URG != 0 || tcp.urgent.is_some() {
+                        needs("urgent data");
+                    }
+                }
+            }
+        }
+    }
+    of_path(script, &mut needs);
+    if profile == Profile::Linux {
+        of_recovery(script, &mut needs);
+    }
+    missing
+}
+
+fn of_effect(effect: &Effect, needs: &mut impl FnMut(&str)) {
+    match effect {
+        Effect::Foreign(feature) => needs(feature),
+        Effect::Sysctl(name, value) => match (name.as_str(), value.trim()) {
+            ("tcp.insecure_rst" | "tcp.insecure_syn", "0") => {}
+            ("tcp.insecure_rst" | "tcp.insecure_syn", _) => needs("RFC 793's handling of RST and SYN"),
+            ("tcp.ecn.enable" | "tcp_ecn", "1") => needs("ECN"),
+            ("tcp.ecn.enable" | "tcp_ecn", _) => {}
+            ("tcp.syncookies_only" | "tcp.rexmit_drop_options" | "tcp.pmtud_blackhole_detection", "0") => {}
+            ("tcp.syncookies_only", _) => needs("SYN cookies"),
+            ("tcp.rexmit_drop_options", _) => needs("dropping options of a repeated SYN"),
+            ("tcp.pmtud_blackhole_detection", _) => needs("path MTU discovery"),
+            ("tcp_mtu_probing", "0") => {}
+            ("tcp_mtu_probing", _) => needs("path MTU discovery"),
+            ("tcp_early_retrans", "1" | "2") | ("tcp.rfc5827", "1") => needs("early retransmit"),
+            ("tcp_early_retrans" | "tcp.rfc5827", _) => {}
+            (name, value) => {
+                let mut settings = crate::host::Settings::new(Profile::Linux);
+                if !NEUTRAL.contains(&name) && !settings.sysctl(name, value) {
+                    needs(&format!("sysctl {name}"));
+                }
+            }
+        },
+        _ => {}
+    }
+}
+
+fn words<'a>(expr: &'a Expr, found: &mut Vec<&'a str>) {
+    match expr {
+        Expr::Word(word) => found.push(word),
+        Expr::List(all) | Expr::Struct(all) | Expr::Or(all) | Expr::Of(_, all) => {
+            all.iter().for_each(|one| words(one, found));
+        }
+        Expr::Field(name, value) => {
+            words(name, found);
+            words(value, found);
+        }
+        Expr::Any | Expr::Int(_) | Expr::Text(_) => {}
+    }
+}
+
+fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
+    let mut symbols = Vec::new();
+    call.arguments.iter().for_each(|argument| words(argument, &mut symbols));
+    for symbol in &symbols {
+        match *symbol {
+            "MSG_ZEROCOPY" | "SO_ZEROCOPY" => needs("MSG_ZEROCOPY"),
+            "MSG_EOR" => needs("MSG_EOR"),
+            "MSG_OOB" => needs("urgent data"),
+            "MSG_ERRQUEUE" => needs("the error queue of a socket"),
+            "SO_TIMESTAMPING" => needs("time stamps of packets"),
+            "TCP_INQ" => needs("TCP_INQ"),
+            "SIOCOUTQNSD" | "FIONREAD" | "SIOCINQ" | "SIOCOUTQ" => {}
+            _ => {}
+        }
+    }
+    let option = call.arguments.get(2);
+    match call.name.as_str() {
+        "setsockopt" | "getsockopt" => {
+            let Some(Expr::Word(option)) = option else { return needs("a socket option without a name") };
+            let known = OPTIONS.contains(&option.as_str());
+            if !known && !["SO_ZEROCOPY", "SO_TIMESTAMPING", "TCP_INQ"].contains(&option.as_str()) {
+                needs(&format!("socket option {option}"));
+            }
+        }
+        "epoll_create1" => {}
+        name if !CALLS.contains(&name) => needs(&format!("the call {name}")),
+        _ => {}
+    }
+}
+
+/// Path MTU discovery: an ICMP message that tells an MTU, in a script where data is sent.
+fn of_path(script: &Script, needs: &mut impl FnMut(&str)) {
+    let mut told = false;
+    for event in &script.events {
+        match &event.action {
+            Action::Inbound(packet) => {
+                if let Body::Icmp(icmp) = &packet.body {
+                    told |= icmp.mtu.is_some();
+                }
+            }
+            Action::Outbound(packet) => {
+                if matches!(&packet.body, Body::Tcp(tcp) if tcp.len > 0) && told {
+                    return needs("path MTU discovery");
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Loss recovery as Linux does it. `defaults.sh` switches RACK and TLP on; PRR is always on.
+///
+/// - TLP: data leaves by a timer while data is outstanding.
+/// - RACK: data is sent again after an ACK, while RACK is on.
+/// - PRR: an ACK within recovery is answered with more data.
+/// - CUBIC: data is answered in congestion avoidance, after a recovery, while CUBIC is asked for.
+fn of_recovery(script: &Script, needs: &mut impl FnMut(&str)) {
+    let (mut rack, mut tlp, mut cubic) = (false, false, false);
+    let (mut edge, mut acked, mut dupacks) = (0u32, 0u32, 0);
+    let (mut recovery, mut has_recovered) = (None::<u32>, false);
+    let mut last_was_inbound_ack = false;
+    for event in &script.events {
+        match &event.action {
+            Action::Command(command) => {
+                for effect in effects(command) {
+                    match effect {
+                        Effect::Defaults => (rack, tlp, cubic) = (true, true, true),
+                        Effect::Sysctl(name, value) => match name.as_str() {
+                            "tcp_early_retrans" => tlp = !matches!(value.as_str(), "0" | "1" | "2"),
+                            "tcp_recovery" => rack = value != "0",
+                            "tcp_congestion_control" => cubic = value == "cubic",
+                            _ => {}
+                        },
+                        _ => {}
+                    }
+                }
+            }
+            Action::Call(call) if call.name == "setsockopt" => {
+                if let (Some(Expr::Word(option)), Some(value)) = (call.arguments.get(2), call.arguments.get(3))
+                    && option == "TCP_CONGESTION"
+                {
+                    match value {
+                        Expr::Text(name) if name == "reno" => cubic = false,
+                        Expr::Text(name) if name == "cubic" => cubic = true,
+                        _ => needs("another congestion control"),
+                    }
+                }
+            }
+            Action::Call(call) => {
+                if call.name == "write" || call.name == "send" {
+                    last_was_inbound_ack = false;
+                }
+            }
+            Action::Inbound(packet) => {
+                let Body::Tcp(tcp) = &packet.body else { continue };
+                if tcp.flags & flag::SYN != 0 {
+                    (edge, acked, dupacks, recovery, has_recovered) = (1, 1, 0, None, false);
+                    continue;
+                }
+                let Some(ack) = tcp.ack else { continue };
+                last_was_inbound_ack = true;
+                if has_sack_above(tcp, ack) || (ack == acked && tcp.len == 0 && edge.wrapping_sub(acked) as i32 > 0) {
+                    dupacks += 1;
+                } else if ack != acked {
+                    dupacks = 0;
+                }
+                acked = ack;
+                if recovery.is_some_and(|upto| ack.wrapping_sub(upto) as i32 >= 0) {
+                    (recovery, has_recovered) = (None, true);
+                }
+            }
+            Action::Outbound(packet) => {
+                let Body::Tcp(tcp) = &packet.body else { continue };
+                let Some(seq) = tcp.seq.filter(|_| tcp.len > 0) else { continue };
+                let end = seq.wrapping_add(tcp.len);
+                let is_again = edge.wrapping_sub(seq) as i32 > 0;
+                let is_outstanding = edge.wrapping_sub(acked) as i32 > 0;
+                let waits = matches!(event.when, When::After(1..) | When::AfterBetween(1.., _));
+                if waits && is_outstanding && tlp {
+                    needs("TLP");
+                }
+                if is_again && !waits {
+                    if rack {
+                        needs("RACK");
+                    }
+                    if recovery.is_none() && dupacks > 0 {
+                        recovery = Some(edge);
+                    } else if recovery.is_some() && last_was_inbound_ack {
+                        needs("PRR");
+                    }
+                } else if recovery.is_some() && last_was_inbound_ack {
+                    needs("PRR");
+                } else if has_recovered && cubic {
+                    needs("CUBIC");
+                }
+                if end.wrapping_sub(edge) as i32 > 0 {
+                    edge = end;
+                }
+            }
+            Action::Code(_) => {}
+        }
+    }
+}
+
+fn has_sack_above(tcp: &Tcp, ack: u32) -> bool {
+    tcp.options.iter().flatten().any(|option| match option {
+        TcpOption::Sack(blocks) => blocks.iter().any(|(start, _)| start.wrapping_sub(ack) as i32 >= 0),
+        _ => false,
+    })
+}

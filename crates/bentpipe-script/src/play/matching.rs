@@ -1,0 +1,131 @@
+//! Whether a packet is the one that a script expects.
+
+use std::fmt::Write;
+
+use super::Pace;
+use super::flow::Flow;
+use crate::lang::ast::{Packet, Tcp, TcpOption};
+use crate::wire::{Seen, flag, show_flags};
+
+/// The first field that differs, by name.
+///
+/// Options are compared as a set without padding. Where not `strict`, PSH is not compared.
+pub(super) fn difference(
+    packet: &Packet,
+    tcp: &Tcp,
+    seen: &Seen,
+    flow: &Flow,
+    strict: bool,
+    pace: &Pace,
+) -> Option<&'static str> {
+    //= RFC 9293 §3.9.1.2: "The PSH bit is not a record marker and is independent of segment boundaries."
+    let compared = if strict { 0xff } else { !flag::PSH };
+    if (tcp.flags ^ seen.flags) & compared != 0 {
+        return Some("the set of flags");
+    }
+    let seq = if tcp.is_absolute { seen.seq } else { flow.script(seen.seq) };
+    if tcp.seq.is_some_and(|expected| expected != seq) {
+        return Some("the sequence number");
+    }
+    if tcp.len as usize != seen.payload.len() {
+        return Some("the length");
+    }
+    if tcp.flags & flag::ACK != 0 && tcp.ack.is_some_and(|ack| ack != seen.ack) {
+        return Some("the acknowledgement number");
+    }
+    if tcp.window.is_some_and(|window| !same_window(window, seen, flow)) {
+        return Some("the window");
+    }
+    let services = [(packet.tos, seen.tos), (packet.ttl, seen.ttl), (packet.ecn, seen.tos & 3)];
+    if services.iter().any(|(expected, have)| expected.is_some_and(|expected| expected != *have)) {
+        return Some("the IP header");
+    }
+    let expected = tcp.options.as_deref()?;
+    options_differ(expected, &seen.options, flow, strict, pace)
+}
+
+/// Windows are compared in bytes, since the two ends need not scale alike: they are the same if they are within one step
+/// of the coarser scale.
+fn same_window(window: u16, seen: &Seen, flow: &Flow) -> bool {
+    let (live, script) = flow.scales(seen.has(flag::SYN));
+    let (live_bytes, script_bytes) = (u64::from(seen.window) << live, u64::from(window) << script);
+    let step = if live == script { 0 } else { 1u64 << live.max(script) };
+    live_bytes.abs_diff(script_bytes) <= step
+}
+
+fn options_differ(
+    expected: &[TcpOption],
+    have: &[TcpOption],
+    flow: &Flow,
+    strict: bool,
+    pace: &Pace,
+) -> Option<&'static str> {
+    let is_padding = |option: &&TcpOption| matches!(option, TcpOption::Nop | TcpOption::Eol);
+    let expected: Vec<&TcpOption> = expected.iter().filter(|option| !is_padding(option)).collect();
+    let mut have: Vec<&TcpOption> = have.iter().filter(|option| !is_padding(option)).collect();
+    let has_stamps = |all: &[&TcpOption]| all.iter().any(|option| matches!(option, TcpOption::Timestamps(..)));
+    if strict && !has_stamps(&expected) {
+        // Scripts that are not about timestamps leave them out.
+        have.retain(|option| !matches!(option, TcpOption::Timestamps(..)));
+    }
+    for option in expected {
+        let same = |other: &&TcpOption| match (option, *other) {
+            (TcpOption::Timestamps(value, echo), TcpOption::Timestamps(live, live_echo)) => {
+                echo == live_echo && same_stamp(*value, *live, flow, pace)
+            }
+            // The shift may be any: windows are compared in bytes.
+            (TcpOption::WindowScale(shift), TcpOption::WindowScale(live)) => !strict || shift == live,
+            (one, other) => one == other,
+        };
+        match have.iter().position(same) {
+            Some(at) => {
+                have.remove(at);
+            }
+            None => return Some("an option"),
+        }
+    }
+    (!have.is_empty()).then_some("the set of options")
+}
+
+/// Whether a timestamp of the host's may be what the script calls so: its distance from the first one.
+fn same_stamp(script: u32, live: u32, flow: &Flow, pace: &Pace) -> bool {
+    let (Some((first_script, first_live)), Some(tick)) = (flow.first_stamp, pace.tick) else { return true };
+    let script = i64::from(script.wrapping_sub(first_script) as i32) * tick;
+    // The host's clock ticks once a millisecond.
+    let live = i64::from(live.wrapping_sub(first_live) as i32) * 1000;
+    (script - live).abs() <= pace.tolerance + tick.max(1000)
+}
+
+/// The packet as the script writes it.
+pub(super) fn show_expected(packet: &Packet, tcp: &Tcp) -> String {
+    let mut text = String::new();
+    for (name, value) in [("tos", packet.tos), ("ttl", packet.ttl), ("ecn", packet.ecn)] {
+        if let Some(value) = value {
+            let _ = write!(text, "({name} {value:#x}) ");
+        }
+    }
+    let _ = match tcp.seq {
+        Some(seq) => {
+            write!(text, "{} {seq}:{}({})", show_flags(tcp.flags), seq.wrapping_add(tcp.len), tcp.len)
+        }
+        None => write!(text, "{} ...({})", show_flags(tcp.flags), tcp.len),
+    };
+    if tcp.is_absolute {
+        text.push('!');
+    }
+    if let Some(ack) = tcp.ack {
+        let _ = write!(text, " ack {ack}");
+    }
+    if let Some(window) = tcp.window {
+        let _ = write!(text, " win {window}");
+    }
+    match &tcp.options {
+        None => text += " <...>",
+        Some(options) if options.is_empty() => {}
+        Some(options) => {
+            let options: Vec<String> = options.iter().map(TcpOption::to_string).collect();
+            let _ = write!(text, " <{}>", options.join(","));
+        }
+    }
+    text
+}

@@ -96,6 +96,7 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
         }
     }
     of_path(script, &mut needs);
+    of_descriptors(script, &mut needs);
     if profile == Profile::Linux {
         of_recovery(script, &mut needs);
     }
@@ -173,6 +174,28 @@ fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
     }
 }
 
+/// A call on a descriptor that the script has closed, and that is expected to succeed: no host does that.
+fn of_descriptors(script: &Script, needs: &mut impl FnMut(&str)) {
+    let mut closed = BTreeSet::new();
+    for event in &script.events {
+        let Action::Call(call) = &event.action else { continue };
+        let first = match call.arguments.first() {
+            Some(Expr::Int(fd)) => Some(*fd),
+            _ => None,
+        };
+        if let (Expr::Int(fd), true) = (&call.result, ["socket", "accept", "epoll_create"].contains(&call.name.as_str())) {
+            closed.remove(fd);
+        }
+        match first {
+            Some(fd) if call.name == "close" => {
+                closed.insert(fd);
+            }
+            Some(fd) if closed.contains(&fd) && call.errno.is_none() => needs("calls on closed descriptors"),
+            _ => {}
+        }
+    }
+}
+
 /// Path MTU discovery: an ICMP message that tells an MTU, in a script where data is sent.
 fn of_path(script: &Script, needs: &mut impl FnMut(&str)) {
     let mut told = false;
@@ -200,6 +223,10 @@ fn of_path(script: &Script, needs: &mut impl FnMut(&str)) {
 /// - PRR: an ACK within recovery is answered with more data.
 /// - CUBIC: data is answered in congestion avoidance, after a recovery, while CUBIC is asked for.
 fn of_recovery(script: &Script, needs: &mut impl FnMut(&str)) {
+    let sets_send_buffer = script.events.iter().any(|event| match &event.action {
+        Action::Call(call) => matches!(call.arguments.get(2), Some(Expr::Word(option)) if option == "SO_SNDBUF"),
+        _ => false,
+    });
     let (mut rack, mut tlp, mut cubic) = (false, false, false);
     let (mut edge, mut acked, mut dupacks) = (0u32, 0u32, 0);
     let (mut recovery, mut has_recovered) = (None::<u32>, false);
@@ -235,6 +262,15 @@ fn of_recovery(script: &Script, needs: &mut impl FnMut(&str)) {
                 if call.name == "write" || call.name == "send" {
                     last_was_inbound_ack = false;
                 }
+                let asked = match call.arguments.get(2) {
+                    Some(Expr::Int(count)) => *count,
+                    _ => 0,
+                };
+                let is_partial = matches!(call.result, Expr::Int(taken) if 0 < taken && taken < asked);
+                let writes = ["write", "send", "sendto"].contains(&call.name.as_str());
+                if writes && (is_partial || call.until.is_some() && sets_send_buffer) {
+                    needs("send buffers counted in sk_buffs");
+                }
             }
             Action::Inbound(packet) => {
                 let Body::Tcp(tcp) = &packet.body else { continue };
@@ -244,6 +280,9 @@ fn of_recovery(script: &Script, needs: &mut impl FnMut(&str)) {
                 }
                 let Some(ack) = tcp.ack else { continue };
                 last_was_inbound_ack = true;
+                if has_recovered && has_sack_below(tcp, ack) {
+                    needs("undo by D-SACK");
+                }
                 if has_sack_above(tcp, ack) || (ack == acked && tcp.len == 0 && edge.wrapping_sub(acked) as i32 > 0) {
                     dupacks += 1;
                 } else if ack != acked {
@@ -256,8 +295,9 @@ fn of_recovery(script: &Script, needs: &mut impl FnMut(&str)) {
             }
             Action::Outbound(packet) => {
                 let Body::Tcp(tcp) = &packet.body else { continue };
-                let Some(seq) = tcp.seq.filter(|_| tcp.len > 0) else { continue };
-                let end = seq.wrapping_add(tcp.len);
+                let is_fin = tcp.flags & flag::FIN != 0;
+                let Some(seq) = tcp.seq.filter(|_| tcp.len > 0 || is_fin) else { continue };
+                let end = seq.wrapping_add(tcp.len + u32::from(is_fin));
                 let is_again = edge.wrapping_sub(seq) as i32 > 0;
                 let is_outstanding = edge.wrapping_sub(acked) as i32 > 0;
                 let waits = matches!(event.when, When::After(1..) | When::AfterBetween(1.., _));
@@ -285,6 +325,13 @@ fn of_recovery(script: &Script, needs: &mut impl FnMut(&str)) {
             Action::Code(_) => {}
         }
     }
+}
+
+fn has_sack_below(tcp: &Tcp, ack: u32) -> bool {
+    tcp.options.iter().flatten().any(|option| match option {
+        TcpOption::Sack(blocks) => blocks.iter().any(|(start, _)| (start.wrapping_sub(ack) as i32) < 0),
+        _ => false,
+    })
 }
 
 fn has_sack_above(tcp: &Tcp, ack: u32) -> bool {

@@ -364,7 +364,8 @@ impl Host {
             "TCP_NODELAY" => {
                 options.no_delay = value != 0;
                 if is_linux {
-                    self.flush(id, false);
+                    // It pushes what a cork holds back, this once.
+                    self.flush(id, value != 0);
                     self.poll(id);
                 } else if is_connected {
                     // The engine settles it when a connection is opened.
@@ -422,16 +423,19 @@ impl Host {
             "SO_ERROR" => return Some(socket.error.take().map_or(Ok(0), Err)),
             "SO_RCVBUF" => match conn {
                 // Until the handshake is done the peer's MSS is not known, and the buffer is not rounded.
-                Some(conn) if conn.was_connected => conn.endpoint.connection().config().receive_buffer.into(),
+                Some(conn) if conn.watch.mss.is_some() => conn.endpoint.connection().config().receive_buffer.into(),
                 _ => options.receive_buffer.unwrap_or(settings.config.receive_buffer).into(),
             },
             "SO_SNDBUF" => options.send_buffer.unwrap_or(settings.send_buffer) as i64,
             "TCP_NODELAY" => options.no_delay.into(),
             "TCP_CORK" | "TCP_NOPUSH" => options.cork.into(),
             "TCP_MAXSEG" => match conn.filter(|conn| conn.was_connected) {
-                Some(conn) => conn.watch.mss.unwrap_or(conn.endpoint.connection().config().mss).into(),
-                None if is_linux => options.mss.unwrap_or(536).into(),
-                None => options.mss.unwrap_or(if settings.version == super::IpVersion::V6 { 1220 } else { 536 }).into(),
+                Some(conn) => {
+                    let mss = conn.watch.mss.unwrap_or(conn.endpoint.connection().config().mss);
+                    // Linux takes the timestamps off, FreeBSD does not.
+                    i64::from(mss) + if conn.watch.options.0 && !is_linux { 12 } else { 0 }
+                }
+                None => if settings.version == super::IpVersion::V6 && !is_linux { 1220 } else { 536 },
             },
             "TCP_KEEPINIT" => options.keep[0].into(),
             "TCP_KEEPIDLE" => options.keep[1].into(),

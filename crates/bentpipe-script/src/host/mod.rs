@@ -74,7 +74,8 @@ impl Host {
 
     /// When something is to be done next.
     pub fn timer(&self) -> Option<Time> {
-        self.connections().filter_map(|conn| Time::earliest(conn.timer, conn.hold_until)).min()
+        let of = |conn: &Conn| Time::earliest(Time::earliest(conn.timer, conn.hold_until), conn.give_up);
+        self.connections().filter_map(of).min()
     }
 
     /// Lets time pass until `now`, which is not beyond [`Host::timer`].
@@ -83,6 +84,21 @@ impl Host {
         for id in self.ids() {
             self.flush(id, false);
             self.poll(id);
+            self.give_up(id);
+        }
+    }
+
+    /// Ends a connection that has taken too long to open.
+    fn give_up(&mut self, id: SocketId) {
+        let now = self.now;
+        let Some(conn) = self.conn_mut(id) else { return };
+        if conn.was_connected || !conn.is_alive() {
+            conn.give_up = None;
+        } else if conn.give_up.is_some_and(|at| at <= now) {
+            (conn.is_dropped, conn.timer, conn.give_up) = (true, None, None);
+            if let Some(socket) = self.sockets.get_mut(&id) {
+                socket.error = Some("ETIMEDOUT");
+            }
         }
     }
 
@@ -204,15 +220,20 @@ impl Host {
                 return;
             }
         }
+        let is_here = |socket: &Socket| {
+            socket.local.is_some_and(|at| at.port() == local.port() && (at.ip().is_unspecified() || at.ip() == local.ip()))
+        };
         let listener = self.sockets.iter().find_map(|(id, socket)| {
-            let is_here = socket.local.is_some_and(|at| {
-                at.port() == local.port() && (at.ip().is_unspecified() || at.ip() == local.ip())
-            });
-            (is_here && matches!(socket.role, Role::Listener { .. })).then_some(*id)
+            (is_here(socket) && matches!(socket.role, Role::Listener { .. })).then_some(*id)
         });
         match listener {
             Some(id) => self.receive_listening(id, local, remote, &seen, packet),
-            None => self.refuse(&seen, TTL, 0),
+            None => {
+                // A socket that is bound lends its options to the answer.
+                let bound = self.sockets.values().find(|socket| is_here(socket) && matches!(socket.role, Role::Idle));
+                let (ttl, tos) = bound.map_or((TTL, 0), |socket| (socket.options.ttl, socket.options.tos));
+                self.refuse(&seen, ttl, tos);
+            }
         }
     }
 
@@ -239,7 +260,12 @@ impl Host {
 
     fn receive_on(&mut self, id: SocketId, seen: &Seen, packet: &[u8]) {
         let (now, is_open) = (self.now, self.sockets[&id].is_open || self.sockets[&id].parent.is_some());
+        let drops_syn_fin = self.settings.drops_syn_fin;
+        let discards = self.sockets[&id].shut.0 && self.settings.profile == Profile::FreeBsd;
         let Some(conn) = self.conn_mut(id) else { return };
+        if seen.has(flag::SYN | flag::FIN) && drops_syn_fin && conn.state() == State::SynSent {
+            return;
+        }
         if seen.has(flag::SYN) && conn.watch.irs.is_none() {
             conn.watch.irs = Some(seen.seq);
         }
@@ -251,8 +277,22 @@ impl Host {
         //= RFC 1122 §4.2.2.13: "if new data is received after CLOSE is called, its TCP SHOULD send a RST to show that
         //= data was lost"
         if !is_open && has_new && conn.is_alive() {
+            (conn.is_dropped, conn.timer) = (true, None);
+            self.refuse(seen, TTL, 0);
+            self.sockets.remove(&id);
+            return;
+        }
+        if discards && conn.endpoint.readable() > 0 {
+            // FreeBSD: what comes after SHUT_RD is acknowledged and dropped.
+            let mut bytes = vec![0; conn.endpoint.readable() as usize];
             let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
-            conn.endpoint.abort(&mut cx);
+            conn.taken += conn.endpoint.read(&mut cx, &mut bytes) as u64;
+        }
+        let (acknowledged, duplicates) = (conn.endpoint.acknowledged(), conn.endpoint.connection().stats().duplicate_acks);
+        if acknowledged != conn.progress.0 {
+            conn.progress = (acknowledged, duplicates);
+            // MSG_MORE holds until something is acknowledged, a cork longer.
+            conn.more = false;
         }
         self.poll(id);
         self.flush(id, false);
@@ -376,6 +416,7 @@ impl Host {
     fn open(&mut self, local: SocketAddr, remote: SocketAddr, peer: Peer, config: TcpConfig, options: &Options) -> SocketId {
         let mut watch = Watch::default();
         let mut cx = Context { now: self.now, who: Who(0), probe: &mut watch };
+        let is_active = matches!(peer, Peer::Connect(_));
         let buffer = options.send_buffer.unwrap_or(self.settings.send_buffer);
         let endpoint = Endpoint::open(&mut cx, config, local, peer, buffer);
         let conn = Conn {
@@ -383,7 +424,7 @@ impl Host {
             watch,
             timer: None,
             remote,
-            is_active: matches!(peer, Peer::Connect(_)),
+            is_active,
             written: 0,
             held: 0,
             more: false,
@@ -392,6 +433,9 @@ impl Host {
             taken: 0,
             is_told: false,
             is_dropped: false,
+            progress: (0, 0),
+            give_up: (is_active && self.settings.profile == Profile::FreeBsd)
+                .then(|| self.now + Duration::from_secs(options.keep[0].into())),
             was_connected: false,
             is_connect_told: false,
         };

@@ -72,12 +72,17 @@ impl Host {
 
     /// The connection that a descriptor's socket is, or the first one at all.
     pub fn value(&self, id: SocketId, name: &str) -> Option<f64> {
+        let is_linux = self.settings.profile == Profile::Linux;
+        if let ("tcpi_state", None) = (name, self.conn(id)) {
+            let state = if self.is_listener(id) { State::Listen } else { State::Closed };
+            return Some(if is_linux { linux_state(state) } else { freebsd_state(state) });
+        }
         let conn = self.conn(id)?;
         let connection = conn.endpoint.connection();
         let stats = connection.stats();
         let mss = f64::from(conn.watch.mss.unwrap_or(connection.config().mss));
         let state = conn.state();
-        let is_linux = self.settings.profile == Profile::Linux;
+        let disorder = stats.duplicate_acks > conn.progress.1;
         let micros = |duration: Duration| (duration.as_nanos() / 1000) as f64;
         let threshold = |bytes: u64| if bytes == u64::MAX { f64::from(0x7fff_ffffu32) } else { bytes as f64 / mss };
         let in_recovery = conn.watch.recoveries.0 > conn.watch.recoveries.1;
@@ -92,9 +97,14 @@ impl Host {
             "tcpi_advmss" => f64::from(connection.config().mss),
             "tcpi_unacked" => (outstanding as f64 / mss).ceil(),
             "tcpi_ca_state" => {
-                if in_recovery { 3.0 } else { 0.0 }
+                if in_recovery {
+                    3.0
+                } else {
+                    f64::from(u8::from(disorder))
+                }
             }
             "tcpi_rtt" => micros(connection.srtt()?),
+            "tcpi_rto" if conn.watch.rto == Duration::ZERO => micros(connection.config().rto.initial),
             "tcpi_rto" => micros(conn.watch.rto),
             "tcpi_total_retrans" => stats.retransmits as f64,
             "tcpi_last_data_recv" => {

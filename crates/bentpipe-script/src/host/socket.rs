@@ -56,6 +56,10 @@ pub(super) struct Conn {
     pub(super) taken: u64,
     /// The end has been turned into an error.
     pub(super) is_told: bool,
+    /// The data acknowledged and the duplicate ACKs counted when snd_una moved last.
+    pub(super) progress: (u64, u64),
+    /// When a connection that is being opened is given up.
+    pub(super) give_up: Option<Time>,
     /// Ended by the network or by a tool: no packet leaves any more.
     pub(super) is_dropped: bool,
     /// Was connected at some time.
@@ -119,6 +123,11 @@ fn offer(segment: &Segment) -> (Option<u16>, bool, bool, bool) {
 }
 
 impl Watch {
+    /// The peer's SYN has come.
+    pub(super) fn has_peer(&self) -> bool {
+        self.theirs.is_some()
+    }
+
     fn agree(&mut self) {
         let (Some(ours), Some(theirs)) = (self.ours, self.theirs) else { return };
         self.options = (ours.1 && theirs.1, ours.2 && theirs.2, ours.3 && theirs.3);
@@ -142,7 +151,7 @@ impl Probe for Watch {
                 }
             }
             Event::Received { segment } => {
-                if segment.len > 0 {
+                if segment.len > 0 || self.last_data.is_none() {
                     self.last_data = Some(now);
                 }
                 if segment.flags.has(Flags::SYN) && self.theirs.is_none() {

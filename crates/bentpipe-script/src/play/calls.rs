@@ -54,7 +54,8 @@ const EPOLLET: u32 = 1 << 31;
 const EPOLLONESHOT: u32 = 1 << 30;
 
 impl Player {
-    pub(super) fn call(&mut self, line: u32, base: i64, call: &Call) -> Result<(), Stop> {
+    /// Makes a call. The instant at which it returns, where it blocks, counts from `origin`.
+    pub(super) fn call(&mut self, line: u32, origin: i64, call: &Call) -> Result<(), Stop> {
         if self.blocked.is_some() && call.until.is_some() {
             // One thread makes all calls that wait.
             let until = self.blocked.as_ref().map_or(0, |blocked| blocked.until);
@@ -62,7 +63,7 @@ impl Player {
         }
         let (work, timeout) = self.begin(call)?;
         let deadline = timeout.filter(|millis| *millis >= 0).map(|millis| self.now + millis * 1000);
-        let until = call.until.map(|until| base + until);
+        let until = call.until.map(|until| origin + until);
         let mut blocked = Blocked { line, until: until.unwrap_or(self.now), deadline, call: call.clone(), work };
         match (self.attempt(&mut blocked), until) {
             (Reply::Blocks, Some(_)) => {
@@ -76,7 +77,7 @@ impl Player {
             }
             (reply, Some(until)) => {
                 self.compare(&blocked, &reply)?;
-                if until - self.now > self.pace.tolerance.max(self.pace.share * (until - base) / 1000) {
+                if until - self.now > self.pace.tolerance.max(self.pace.share * (until - self.due) / 1000) {
                     return fails(format!("the call returns at {}", seconds(until)), format!("at {}", seconds(self.now)));
                 }
                 self.settle()

@@ -29,6 +29,8 @@ pub(super) struct Flow {
     scale: Option<u8>,
     script_scale: Option<u8>,
     peer_scale: Option<u8>,
+    /// The segment size that the host's SYN asks for.
+    mss: u16,
     /// First sequence number of the host that the peer has not acknowledged, as the script calls it.
     pub(super) last_quoted: u32,
 }
@@ -48,6 +50,7 @@ impl Flow {
             scale: None,
             script_scale: None,
             peer_scale: None,
+            mss: 536,
             last_quoted: 0,
         }
     }
@@ -97,6 +100,11 @@ impl Flow {
         if seen.has(flag::SYN) {
             self.isn = Some(seen.seq);
             self.scale = seen.options.iter().find_map(scale_of);
+            let mss = seen.options.iter().find_map(|option| match option {
+                TcpOption::Mss(mss) => Some(*mss),
+                _ => None,
+            });
+            self.mss = mss.unwrap_or(536).max(1);
         }
     }
 
@@ -113,13 +121,27 @@ impl Flow {
         }
     }
 
+    /// Whether the host's windows are scaled by a shift that the script does not tell.
+    pub(super) fn has_untold_scale(&self) -> bool {
+        self.scale.is_some() && self.script_scale.is_none() && self.peer_scale.is_some()
+    }
+
+    /// The shift of the host's windows in this run.
+    pub(super) fn live_scale(&self) -> u32 {
+        u32::from(self.scale.unwrap_or(0))
+    }
+
     /// The shifts of the host's windows, the run's and the script's. None in a SYN, or where one side does not scale.
     pub(super) fn scales(&self, is_syn: bool) -> (u32, u32) {
         match (self.scale, self.script_scale, self.peer_scale) {
             (Some(live), Some(script), Some(_)) if !is_syn => (u32::from(live), u32::from(script)),
-            (Some(live), None, Some(_)) if !is_syn => (u32::from(live), u32::from(live)),
             _ => (0, 0),
         }
+    }
+
+    /// Bytes of a full segment to the host.
+    pub(super) fn segment(&self) -> u64 {
+        self.mss.into()
     }
 
     /// Takes the next packet; full segments are joined until they are as long as the script expects.

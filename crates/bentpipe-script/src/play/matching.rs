@@ -33,7 +33,7 @@ pub(super) fn difference(
     if tcp.flags & flag::ACK != 0 && tcp.ack.is_some_and(|ack| ack != seen.ack) {
         return Some("the acknowledgement number");
     }
-    if tcp.window.is_some_and(|window| !same_window(window, seen, flow)) {
+    if tcp.window.is_some_and(|window| !same_window(window, seen, flow, strict)) {
         return Some("the window");
     }
     let services = [(packet.tos, seen.tos), (packet.ttl, seen.ttl), (packet.ecn, seen.tos & 3)];
@@ -45,12 +45,26 @@ pub(super) fn difference(
 }
 
 /// Windows are compared in bytes, since the two ends need not scale alike: they are the same if they are within one step
-/// of the coarser scale.
-fn same_window(window: u16, seen: &Seen, flow: &Flow) -> bool {
-    let (live, script) = flow.scales(seen.has(flag::SYN));
-    let (live_bytes, script_bytes) = (u64::from(seen.window) << live, u64::from(window) << script);
+/// of the coarser scale. Where not `strict`, the host may keep its right edge back by less than a segment:
+///
+//= RFC 9293 §3.8.6.2.2: "The suggested SWS avoidance algorithm for the receiver is to keep RCV.NXT+RCV.WND fixed until
+//= the reduction satisfies"
+fn same_window(window: u16, seen: &Seen, flow: &Flow, strict: bool) -> bool {
+    let is_syn = seen.has(flag::SYN);
+    if flow.has_untold_scale() && !is_syn && !strict {
+        // `<...>` leaves the scale open: any that makes them equal will do.
+        let live = flow.live_scale();
+        return (0..=14).any(|script| are_close(seen.window, live, window, script, flow.segment() - 1));
+    }
+    let (live, script) = flow.scales(is_syn);
+    let held_back = if strict || is_syn || seen.window == 0 { 0 } else { flow.segment() - 1 };
+    are_close(seen.window, live, window, script, held_back)
+}
+
+fn are_close(have: u16, live: u32, expected: u16, script: u32, held_back: u64) -> bool {
+    let (live_bytes, script_bytes) = (u64::from(have) << live, u64::from(expected) << script);
     let step = if live == script { 0 } else { 1u64 << live.max(script) };
-    live_bytes.abs_diff(script_bytes) <= step
+    live_bytes <= script_bytes + step && script_bytes <= live_bytes + step + held_back
 }
 
 fn options_differ(

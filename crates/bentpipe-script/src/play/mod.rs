@@ -7,7 +7,7 @@
 mod calls;
 mod flow;
 mod matching;
-pub mod names;
+pub(crate) mod names;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -158,7 +158,10 @@ impl Player {
             match &event.action {
                 Action::Outbound(_) => unreachable!("handled above"),
                 Action::Inbound(packet) => self.inject(packet)?,
-                Action::Call(call) => self.call(event.line, base, call)?,
+                Action::Call(call) => {
+                    let origin = if matches!(event.when, When::At(_)) { 0 } else { base };
+                    self.call(event.line, origin, call)?;
+                }
                 Action::Command(command) => self.command(command)?,
                 Action::Code(text) => self.code(text)?,
             }

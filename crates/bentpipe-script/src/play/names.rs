@@ -18,6 +18,6 @@ const KNOWN: [&str; 13] = [
 ];
 
 /// Whether there is such a value.
-pub fn is_known(name: &str) -> bool {
+pub(crate) fn is_known(name: &str) -> bool {
     KNOWN.contains(&name)
 }

@@ -337,7 +337,8 @@ impl Uplink {
     /// Takes bytes for the client; how many.
     pub fn write(&mut self, now: Time, id: ConnectionId, data: &[u8]) -> usize {
         let Some(endpoint) = self.endpoint(id) else { return 0 };
-        let count = endpoint.write(&mut cx(now, &mut NoProbe), data);
+        // A connection that has ended takes no more: the driver is told of its end.
+        let count = endpoint.write(&mut cx(now, &mut NoProbe), data).unwrap_or(0);
         if count > 0 {
             self.enqueue(id);
         }
@@ -453,7 +454,8 @@ impl Uplink {
             }
             return;
         }
-        if let Some(Err(_)) = outcome {
+        // A reset of a handshake returns the endpoint to LISTEN (RFC 9293 §3.10.7.4): here it is the end.
+        if matches!(outcome, Some(Err(_))) || endpoint.connection().state() == State::Listen {
             if !entry.is_over {
                 self.stats.reset += 1;
             }

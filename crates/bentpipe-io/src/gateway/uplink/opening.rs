@@ -1,12 +1,12 @@
 //! Segments of connections that are not there yet: a SYN, and the reset that answers it.
 
-use bentpipe_engine::tcp::{FIRST_BYTE, Flags, Segment};
+use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::{self as wire, Near, Translation};
 
 /// A segment on its way to a server, read as one that opens a connection; `None` where it is damaged.
 pub(super) fn syn_of(addresses: &Addresses, ports: Ports, bytes: &[u8]) -> Option<Segment> {
-    let mut translation = Translation::new(addresses.reversed(), ports.reversed(), 0);
+    let translation = Translation::new(addresses.reversed(), ports.reversed(), 0);
     translation.parse(bytes, Near::default()).ok().map(|(segment, _)| segment)
 }
 
@@ -16,10 +16,11 @@ pub(super) fn reset_for(syn: &[u8]) -> Option<Vec<u8>> {
     let bytes = &syn[ip.payload];
     let ports = Ports::peek(bytes).ok()?;
     let mut translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
-    translation.parse(bytes, Near::default()).ok()?;
+    let (syn, _) = translation.parse(bytes, Near::default()).ok()?;
+    translation.synchronize(bytes, &syn).ok()?;
     //= RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used, <SEQ=0><ACK=SEG.SEQ+SEG.LEN>"
     let mut reset = Segment::new(Flags::RST | Flags::ACK);
-    reset.ack = FIRST_BYTE;
+    reset.ack = syn.end();
     let header = translation.addresses.header_len();
     let mut packet = vec![0; header + wire::HEADER];
     let length = translation.emit(&reset, &[], &mut packet[header..]).ok()?;

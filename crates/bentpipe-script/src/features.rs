@@ -227,7 +227,8 @@ fn of_recovery(script: &Script, needs: &mut impl FnMut(&str)) {
         Action::Call(call) => matches!(call.arguments.get(2), Some(Expr::Word(option)) if option == "SO_SNDBUF"),
         _ => false,
     });
-    let (mut rack, mut tlp, mut cubic) = (false, false, false);
+    // Linux asks for CUBIC unless it is told otherwise.
+    let (mut rack, mut tlp, mut cubic) = (false, false, true);
     let (mut edge, mut acked, mut dupacks) = (0u32, 0u32, 0);
     let (mut recovery, mut has_recovered) = (None::<u32>, false);
     let mut last_was_inbound_ack = false;
@@ -322,7 +323,12 @@ fn of_recovery(script: &Script, needs: &mut impl FnMut(&str)) {
                     edge = end;
                 }
             }
-            Action::Code(_) => {}
+            Action::Code(text) => {
+                let looks = text.contains("tcpi_snd_cwnd") || text.contains("tcpi_snd_ssthresh");
+                if looks && cubic && (recovery.is_some() || has_recovered) {
+                    needs("CUBIC");
+                }
+            }
         }
     }
 }

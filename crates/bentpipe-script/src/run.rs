@@ -15,6 +15,8 @@ pub struct Options {
     pub profile: Profile,
     /// Names that `#ifdef` finds.
     pub defined: Vec<String>,
+    /// Settings of the kernel, as `sysctl` names them, that the host begins with.
+    pub sysctls: Vec<(String, String)>,
 }
 
 impl Options {
@@ -25,7 +27,7 @@ impl Options {
             Profile::FreeBsd => "FreeBSD",
             Profile::Rfc => "STANDARD",
         };
-        Options { profile, defined: vec![name.to_owned()] }
+        Options { profile, defined: vec![name.to_owned()], sysctls: Vec::new() }
     }
 }
 
@@ -47,6 +49,8 @@ pub struct Played {
     pub verdict: Verdict,
     /// Packets in the script's language, each with its time.
     pub packets: Vec<String>,
+    /// Where something else happened than was written, and counts as the same.
+    pub notes: Vec<String>,
 }
 
 /// packetdrill's own settings that mean nothing here.
@@ -80,7 +84,7 @@ const IGNORED: [&str; 22] = [
 /// # Errors
 /// The first mistake in its text.
 pub fn run(text: &str, options: &Options) -> Result<Played, Mistake> {
-    let unsupported = |features| Played { verdict: Verdict::Unsupported(features), packets: Vec::new() };
+    let unsupported = |features| Played { verdict: Verdict::Unsupported(features), packets: Vec::new(), notes: Vec::new() };
     let script = match parse(text, &options.defined) {
         Ok(script) => script,
         Err(Refusal::Mistake(mistake)) => return Err(mistake),
@@ -90,18 +94,23 @@ pub fn run(text: &str, options: &Options) -> Result<Played, Mistake> {
     if !missing.is_empty() {
         return Ok(unsupported(missing.into_iter().collect()));
     }
-    let (settings, pace) = settings(&script, options.profile)?;
+    let (settings, pace) = settings(&script, options)?;
     let mut player = Player::new(settings, pace);
     let verdict = match player.play(&script) {
         Ok(()) => Verdict::Passes,
         Err((line, Stop::Fails(expected, got))) => Verdict::Fails(Difference { line, expected, got }),
         Err((_, Stop::Needs(feature))) => Verdict::Unsupported(vec![feature]),
     };
-    Ok(Played { verdict, packets: std::mem::take(&mut player.log) })
+    Ok(Played { verdict, packets: std::mem::take(&mut player.log), notes: std::mem::take(&mut player.notes) })
 }
 
-fn settings(script: &Script, profile: Profile) -> Result<(Settings, Pace), Mistake> {
+fn settings(script: &Script, options: &Options) -> Result<(Settings, Pace), Mistake> {
+    let profile = options.profile;
     let mut settings = Settings::new(profile);
+    for (name, value) in &options.sysctls {
+        let name = name.trim_start_matches("net.ipv4.").trim_start_matches("net.inet.");
+        settings.sysctl(name, value);
+    }
     let is_strict = profile == Profile::Rfc;
     // packetdrill: 4 ms, or 12.5 % of the time since the event before. The RFC profile is exact.
     let mut pace = Pace {

@@ -363,9 +363,9 @@ impl Host {
             "SO_REUSEADDR" | "SO_REUSEPORT" => options.reuse = value != 0,
             "TCP_NODELAY" => {
                 options.no_delay = value != 0;
-                if is_linux {
+                if self.settings.profile != Profile::Rfc {
                     // It pushes what a cork holds back, this once.
-                    self.flush(id, value != 0);
+                    self.flush(id, value != 0 && is_linux);
                     self.poll(id);
                 } else if is_connected {
                     // The engine settles it when a connection is opened.

@@ -387,8 +387,8 @@ impl Host {
     fn config(&self, options: &Options, peer_mss: Option<u16>, timestamps: bool, is_active: bool) -> TcpConfig {
         let mut config = self.settings.config;
         config.mss = self.settings.offered_mss().min(options.mss.unwrap_or(u16::MAX));
-        // Linux's form of it is done here.
-        config.nagle = config.nagle && !options.no_delay && self.settings.profile != Profile::Linux;
+        // The forms of it that Linux and FreeBSD have are done here.
+        config.nagle = config.nagle && !options.no_delay && self.settings.profile == Profile::Rfc;
         let retries = self.settings.syn_retries;
         if self.settings.profile == Profile::Linux {
             config.rto.max_retries = options.syn_count.unwrap_or(if is_active { retries.0 } else { 15 });
@@ -534,7 +534,7 @@ impl Host {
     /// Hands over what was held back, if it may leave: full segments, or all of it.
     fn flush(&mut self, id: SocketId, all: bool) {
         let now = self.now;
-        let holds_small = self.settings.profile == Profile::Linux;
+        let profile = self.settings.profile;
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         let options = &socket.options;
         let Role::Connection(conn) = &mut socket.role else { return };
@@ -543,15 +543,22 @@ impl Host {
         }
         let mss = u64::from(conn.watch.mss.unwrap_or(conn.endpoint.connection().config().mss));
         let is_due = conn.hold_until.is_some_and(|at| at <= now);
-        // Minshall's form of Nagle's algorithm: one small segment at a time is on its way.
-        let has_small = holds_small && !options.no_delay && conn.small_end > conn.endpoint.acknowledged();
+        let nagle_holds = !options.no_delay
+            && match profile {
+                // Minshall's form of Nagle's algorithm: one small segment at a time is on its way.
+                Profile::Linux => conn.small_end > conn.endpoint.acknowledged(),
+                // BSD's: a write that finds nothing outstanding leaves whole.
+                Profile::FreeBsd => conn.endpoint.unacknowledged() > 0,
+                // The engine's own.
+                Profile::Rfc => false,
+            };
         let is_corked = (options.cork || conn.more) && !is_due;
-        let tail_may_go = all || is_due || !is_corked && !has_small;
+        let tail_may_go = all || is_due || !is_corked && !nagle_holds;
         let count = if tail_may_go { conn.held } else { conn.held / mss * mss };
         if count > 0 {
             let bytes: Vec<u8> = (conn.written..conn.written + count).map(pattern).collect();
             let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
-            let taken = conn.endpoint.write(&mut cx, &bytes) as u64;
+            let taken = conn.endpoint.write(&mut cx, &bytes).unwrap_or(0) as u64;
             conn.written += taken;
             conn.held -= taken;
             if count % mss != 0 {

@@ -87,7 +87,8 @@ impl Settings {
                     max: Duration::from_secs(120),
                     ..RtoConfig::RFC6298
                 },
-                receive_buffer: 262_144,
+                // What a connection offers at first, before it is tuned.
+                receive_buffer: 65_535,
                 timestamps: true,
                 nagle: true,
                 ..base

@@ -123,11 +123,6 @@ fn offer(segment: &Segment) -> (Option<u16>, bool, bool, bool) {
 }
 
 impl Watch {
-    /// The peer's SYN has come.
-    pub(super) fn has_peer(&self) -> bool {
-        self.theirs.is_some()
-    }
-
     fn agree(&mut self) {
         let (Some(ours), Some(theirs)) = (self.ours, self.theirs) else { return };
         self.options = (ours.1 && theirs.1, ours.2 && theirs.2, ours.3 && theirs.3);

@@ -500,9 +500,18 @@ fn show_result(call: &Call) -> String {
 fn integer(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::Int(value) => Some(*value),
-        Expr::Word(word) if word == "INT_MAX" => Some(i32::MAX.into()),
+        Expr::Word(word) => symbol(word),
         _ => None,
     }
+}
+
+/// Numbers with a name.
+fn symbol(word: &str) -> Option<i64> {
+    if let Some(class) = word.strip_prefix("IPTOS_DSCP_CS") {
+        // RFC 2474 §4.2.2.2: class selectors are the three upper bits.
+        return class.parse::<i64>().ok().filter(|class| *class < 8).map(|class| class << 5);
+    }
+    (word == "INT_MAX").then_some(i32::MAX.into())
 }
 
 fn list_number(expr: &Expr) -> Option<i64> {

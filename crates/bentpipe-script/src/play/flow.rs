@@ -29,6 +29,9 @@ pub(super) struct Flow {
     scale: Option<u8>,
     script_scale: Option<u8>,
     peer_scale: Option<u8>,
+    /// Where the host's FIN stands, by the script; what acknowledges the peer's.
+    pub(super) fin_at: Option<u32>,
+    pub(super) peer_fin: Option<u32>,
     /// The segment size that the host's SYN asks for.
     mss: u16,
     /// First sequence number of the host that the peer has not acknowledged, as the script calls it.
@@ -50,6 +53,8 @@ impl Flow {
             scale: None,
             script_scale: None,
             peer_scale: None,
+            fin_at: None,
+            peer_fin: None,
             mss: 536,
             last_quoted: 0,
         }
@@ -91,6 +96,9 @@ impl Flow {
         if tcp.flags & flag::SYN != 0 {
             self.peer_scale = tcp.options.iter().flatten().find_map(scale_of);
         }
+        if let (Some(seq), true) = (tcp.seq, tcp.flags & flag::FIN != 0) {
+            self.peer_fin = Some(seq.wrapping_add(tcp.len + 1));
+        }
         if let Some(ack) = tcp.ack {
             self.last_quoted = ack;
         }
@@ -110,6 +118,9 @@ impl Flow {
 
     /// Remembers what the script calls the numbers of a packet that has been expected.
     pub(super) fn learn(&mut self, tcp: &Tcp, seen: &Seen) {
+        if let (Some(seq), true) = (tcp.seq, seen.has(flag::FIN)) {
+            self.fin_at = Some(seq.wrapping_add(tcp.len));
+        }
         if tcp.flags & flag::SYN != 0 {
             self.script_scale = tcp.options.iter().flatten().find_map(scale_of);
         }

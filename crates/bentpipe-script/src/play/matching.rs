@@ -44,6 +44,16 @@ pub(super) fn difference(
     options_differ(expected, &seen.options, flow, strict, pace)
 }
 
+/// Whether the script expects the host's FIN once more in an ACK of the peer's FIN, and the ACK came without it.
+/// FreeBSD repeats it there. RFC 9293 figure 13 (§3.6) does not: `<SEQ=101><ACK=301><CTL=ACK>`.
+pub(super) fn is_bare_for_repeated_fin(tcp: &Tcp, seen: &Seen, flow: &Flow) -> bool {
+    let fin = flag::FIN | flag::ACK;
+    let is_repeated = tcp.flags & !flag::PSH == fin && tcp.len == 0 && tcp.seq.is_some() && tcp.seq == flow.fin_at;
+    let is_bare = seen.flags == flag::ACK && seen.payload.is_empty();
+    let follows = tcp.seq.is_some_and(|seq| seq.wrapping_add(1) == flow.script(seen.seq));
+    is_repeated && is_bare && follows && tcp.ack == Some(seen.ack) && flow.peer_fin == Some(seen.ack)
+}
+
 /// Windows are compared in bytes, since the two ends need not scale alike: they are the same if they are within one step
 /// of the coarser scale. Where not `strict`, the host may keep its right edge back by less than a segment:
 ///

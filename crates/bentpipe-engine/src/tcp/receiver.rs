@@ -262,6 +262,10 @@ impl Receiver {
         //= gap in the sequence space."
         self.due = AckDue::Now;
         let from = seq.max(self.rcv_nxt);
+        if from >= end {
+            // All of it lies behind the window or the FIN.
+            return Fresh::None;
+        }
         //= RFC 2883 §4: "the first SACK block [...] MUST be used to report the duplicate segment"; of several duplicate
         //= parts only the first is reported.
         let duplicate = if seq < from { Some((seq, from)) } else { self.beyond.first_overlap(from, end) };

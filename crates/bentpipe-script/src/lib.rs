@@ -5,6 +5,7 @@
 //! [`expect`] what is expected of a tree of scripts.
 #![forbid(unsafe_code)]
 
+pub mod expect;
 pub mod features;
 pub mod host;
 pub mod lang;

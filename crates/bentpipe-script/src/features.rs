@@ -196,9 +196,9 @@ fn of_descriptors(script: &Script, needs: &mut impl FnMut(&str)) {
     }
 }
 
-/// Path MTU discovery: an ICMP message that tells an MTU, in a script where data is sent.
+/// Path MTU discovery: an ICMP message that tells an MTU, before data or a SYN with another MSS is sent.
 fn of_path(script: &Script, needs: &mut impl FnMut(&str)) {
-    let mut told = false;
+    let (mut told, mut offered) = (false, None);
     for event in &script.events {
         match &event.action {
             Action::Inbound(packet) => {
@@ -207,7 +207,14 @@ fn of_path(script: &Script, needs: &mut impl FnMut(&str)) {
                 }
             }
             Action::Outbound(packet) => {
-                if matches!(&packet.body, Body::Tcp(tcp) if tcp.len > 0) && told {
+                let Body::Tcp(tcp) = &packet.body else { continue };
+                let mss = tcp.options.iter().flatten().find_map(|option| match option {
+                    TcpOption::Mss(mss) => Some(*mss),
+                    _ => None,
+                });
+                let is_smaller = mss.is_some() && offered.is_some() && mss != offered;
+                offered = offered.or(mss);
+                if told && (tcp.len > 0 || is_smaller) {
                     return needs("path MTU discovery");
                 }
             }

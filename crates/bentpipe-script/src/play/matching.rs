@@ -55,7 +55,8 @@ pub(super) fn is_bare_for_repeated_fin(tcp: &Tcp, seen: &Seen, flow: &Flow) -> b
 }
 
 /// Windows are compared in bytes, since the two ends need not scale alike: they are the same if they are within one step
-/// of the coarser scale. Where not `strict`, the host may keep its right edge back by less than a segment:
+/// of the coarser scale. Where not `strict`, they may be less than a segment apart: kernels round their buffers to whole
+/// segments, FreeBSD up and Linux down, and the right edge may be kept back by as much:
 ///
 //= RFC 9293 §3.8.6.2.2: "The suggested SWS avoidance algorithm for the receiver is to keep RCV.NXT+RCV.WND fixed until
 //= the reduction satisfies"
@@ -67,14 +68,14 @@ fn same_window(window: u16, seen: &Seen, flow: &Flow, strict: bool) -> bool {
         return (0..=14).any(|script| are_close(seen.window, live, window, script, flow.segment() - 1));
     }
     let (live, script) = flow.scales(is_syn);
-    let held_back = if strict || is_syn || seen.window == 0 { 0 } else { flow.segment() - 1 };
-    are_close(seen.window, live, window, script, held_back)
+    let slack = if strict || is_syn || seen.window == 0 || window == 0 { 0 } else { flow.segment() - 1 };
+    are_close(seen.window, live, window, script, slack)
 }
 
-fn are_close(have: u16, live: u32, expected: u16, script: u32, held_back: u64) -> bool {
+fn are_close(have: u16, live: u32, expected: u16, script: u32, slack: u64) -> bool {
     let (live_bytes, script_bytes) = (u64::from(have) << live, u64::from(expected) << script);
     let step = if live == script { 0 } else { 1u64 << live.max(script) };
-    live_bytes <= script_bytes + step && script_bytes <= live_bytes + step + held_back
+    live_bytes.abs_diff(script_bytes) <= step + slack
 }
 
 fn options_differ(

@@ -97,6 +97,7 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
     }
     of_path(script, &mut needs);
     of_descriptors(script, &mut needs);
+    of_insecure(script, &mut needs);
     if profile == Profile::Linux {
         of_recovery(script, &mut needs);
     }
@@ -107,8 +108,8 @@ fn of_effect(effect: &Effect, needs: &mut impl FnMut(&str)) {
     match effect {
         Effect::Foreign(feature) => needs(feature),
         Effect::Sysctl(name, value) => match (name.as_str(), value.trim()) {
-            ("tcp.insecure_rst" | "tcp.insecure_syn", "0") => {}
-            ("tcp.insecure_rst" | "tcp.insecure_syn", _) => needs("RFC 793's handling of RST and SYN"),
+            // Only where it makes a difference, see below.
+            ("tcp.insecure_rst" | "tcp.insecure_syn", _) => {}
             ("tcp.ecn.enable" | "tcp_ecn", "1") => needs("ECN"),
             ("tcp.ecn.enable" | "tcp_ecn", _) => {}
             ("tcp.syncookies_only" | "tcp.rexmit_drop_options" | "tcp.pmtud_blackhole_detection", "0") => {}
@@ -171,6 +172,52 @@ fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
         "epoll_create1" => {}
         name if !CALLS.contains(&name) => needs(&format!("the call {name}")),
         _ => {}
+    }
+}
+
+/// FreeBSD's `insecure_rst` and `insecure_syn` bring RFC 793's handling back: a RST or SYN anywhere in the window ends the
+/// connection. A script needs that if it switches it on and sends such a segment; one at RCV.NXT is a reset in any case.
+fn of_insecure(script: &Script, needs: &mut impl FnMut(&str)) {
+    let (mut insecure_rst, mut insecure_syn) = (false, false);
+    // What the host has acknowledged, and how far its window reaches: as far as the buffer, where the script tells that.
+    let (mut next, mut window) = (None::<u32>, 65_535u32);
+    for event in &script.events {
+        match &event.action {
+            Action::Command(command) => {
+                for effect in effects(command) {
+                    match effect {
+                        Effect::Sysctl(name, value) if name == "tcp.insecure_rst" => insecure_rst = value != "0",
+                        Effect::Sysctl(name, value) if name == "tcp.insecure_syn" => insecure_syn = value != "0",
+                        _ => {}
+                    }
+                }
+            }
+            Action::Call(call) => {
+                let is_buffer = matches!(call.arguments.get(2), Some(Expr::Word(option)) if option == "SO_RCVBUF");
+                if let (true, Some(Expr::List(list))) = (is_buffer, call.arguments.get(3))
+                    && let Some(Expr::Int(buffer)) = list.first()
+                {
+                    window = window.max(u32::try_from(*buffer).unwrap_or(0));
+                }
+            }
+            Action::Outbound(packet) => {
+                let Body::Tcp(tcp) = &packet.body else { continue };
+                if tcp.flags & flag::RST == 0 {
+                    next = tcp.ack.or(next);
+                }
+            }
+            Action::Inbound(packet) => {
+                let (Body::Tcp(tcp), Some(next)) = (&packet.body, next) else { continue };
+                let Some(distance) = tcp.seq.map(|seq| seq.wrapping_sub(next)) else { continue };
+                let is_rst = tcp.flags & flag::RST != 0;
+                let resets = insecure_rst && is_rst && (1..window).contains(&distance);
+                let is_syn = tcp.flags & flag::SYN != 0 && !is_rst;
+                if resets || insecure_syn && is_syn && (0..window).contains(&distance) {
+                    return needs("RFC 793's handling of RST and SYN");
+                }
+            }
+            Action::Code(_) => {}
+        }
     }
 }
 

@@ -243,3 +243,17 @@ impl Summary {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overruns_are_a_warning() {
+        assert_eq!(overrun(Some(0)), None);
+        let some = overrun(Some(336_355)).expect("a warning");
+        assert!(some.starts_with("warning: the machine could not keep up: 336355 sends "), "{some}");
+        let unknown = overrun(None).expect("a warning");
+        assert!(unknown.contains("could not be counted"), "{unknown}");
+    }
+}

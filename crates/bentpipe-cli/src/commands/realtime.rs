@@ -159,6 +159,7 @@ struct LinkLine {
     dropped_early: u64,
     dropped_channel: u64,
     dropped_listed: u64,
+    dropped_too_long: u64,
 }
 
 impl Summary {
@@ -175,6 +176,7 @@ impl Summary {
             dropped_early: count.dropped_early,
             dropped_channel: count.dropped_channel,
             dropped_listed: count.dropped_listed,
+            dropped_too_long: count.dropped_too_long,
         });
         Summary {
             seconds: emulator.clock().now().as_secs_f64(),
@@ -201,6 +203,7 @@ impl Summary {
                 (link.dropped_early, "RED"),
                 (link.dropped_channel, "channel"),
                 (link.dropped_listed, "listed"),
+                (link.dropped_too_long, "too long"),
             ];
             let given: Vec<_> = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
             vec![

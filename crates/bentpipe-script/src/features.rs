@@ -73,7 +73,7 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
         match &event.action {
             Action::Command(command) => effects(command).iter().for_each(|effect| of_effect(effect, &mut needs)),
             Action::Call(call) => of_call(call, &mut needs),
-            Action::Code(text) => match code::compile(text, profile == Profile::Rfc) {
+            Action::Code(text) => match code::compile(text) {
                 Err(_) => needs("Python beyond assertions"),
                 Ok(code) => {
                     let unknown = |name: &&String| name.starts_with("tcpi_") && !names::is_known(name);

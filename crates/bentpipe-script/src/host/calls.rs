@@ -106,7 +106,10 @@ impl Host {
         let Some(socket) = self.sockets.get(&id) else { return (Reply::Error("EBADF"), None) };
         let is_nonblocking = socket.is_nonblocking;
         let Role::Listener { children, .. } = &socket.role else { return (Reply::Error("EINVAL"), None) };
-        let ready = children.iter().copied().find(|child| self.conn(*child).is_some_and(|conn| conn.was_connected));
+        // RFC 9293's passive OPEN is a connection that can be written to and closed before its handshake is done.
+        let early = self.settings.profile == Profile::Rfc;
+        let is_ready = |child: &SocketId| self.conn(*child).is_some_and(|conn| conn.was_connected || early);
+        let ready = children.iter().copied().find(is_ready);
         let Some(child) = ready else {
             return (if is_nonblocking { Reply::Error("EAGAIN") } else { Reply::Blocks }, None);
         };
@@ -236,7 +239,8 @@ impl Host {
         if is_shut || !conn.is_alive() {
             return Reply::Error("EPIPE");
         }
-        if !conn.was_connected {
+        //= RFC 9293 §3.10.2: "Queue the data for transmission after entering ESTABLISHED state."
+        if !conn.was_connected && self.settings.profile != Profile::Rfc {
             return if is_nonblocking { Reply::Error("EAGAIN") } else { Reply::Blocks };
         }
         let room = conn.endpoint.writable().saturating_sub(conn.held);
@@ -304,7 +308,7 @@ impl Host {
                 //= RFC 1122 §4.2.2.13: "If such a host issues a CLOSE call while received data is still pending in TCP
                 //= [...] its TCP SHOULD send a RST to show that data was lost"
                 let loses_data = conn.endpoint.readable() > 0;
-                if is_over {
+                if is_over && self.settings.profile != Profile::Rfc {
                     self.sockets.remove(&id);
                 } else if linger_zero || loses_data {
                     self.abort(id);

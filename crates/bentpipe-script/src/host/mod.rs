@@ -526,7 +526,9 @@ impl Host {
         }
         let is_over = outcome.is_some();
         let (is_open, has_parent, was_connected) = (socket.is_open, socket.parent.is_some(), conn.was_connected);
-        if is_over && !is_open && (!has_parent || !was_connected) {
+        // Code may ask how it ended.
+        let is_kept = self.settings.profile == Profile::Rfc;
+        if is_over && !is_open && !is_kept && (!has_parent || !was_connected) {
             self.forget(id);
         }
     }
@@ -541,7 +543,7 @@ impl Host {
         if conn.held == 0 {
             return;
         }
-        let mss = u64::from(conn.watch.mss.unwrap_or(conn.endpoint.connection().config().mss));
+        let mss = u64::from(conn.watch.mss.unwrap_or(conn.endpoint.connection().config().mss)).max(1);
         let is_due = conn.hold_until.is_some_and(|at| at <= now);
         let nagle_holds = !options.no_delay
             && match profile {

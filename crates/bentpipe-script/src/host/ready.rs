@@ -120,8 +120,20 @@ impl Host {
     }
 
     /// The names of bentpipe's own scripts: bytes, segments and milliseconds.
-    pub fn own_value(&self, id: SocketId, name: &str) -> Option<f64> {
-        let conn = self.conn(id)?;
+    pub fn own_value(&self, id: Option<SocketId>, name: &str) -> Option<f64> {
+        if let Some(value) = own_constant(name) {
+            return Some(value);
+        }
+        let Some(conn) = id.and_then(|id| self.conn(id)) else {
+            // Nothing has come of it yet.
+            let state = if id.is_some_and(|id| self.is_listener(id)) { State::Listen } else { State::Closed };
+            return match name {
+                "state" => Some(freebsd_state(state)),
+                "ended" => ended("none"),
+                "connected" | "peer_closed" => Some(0.0),
+                _ => None,
+            };
+        };
         let connection = conn.endpoint.connection();
         let stats = connection.stats();
         let whole = |value: u64| if value == u64::MAX { f64::INFINITY } else { value as f64 };
@@ -160,7 +172,7 @@ impl Host {
                 Some(Err(Abort::RetriesExhausted)) => ended("retries_exhausted")?,
                 Some(Err(Abort::Local)) => ended("local")?,
             },
-            name => own_constant(name)?,
+            _ => return None,
         })
     }
 }

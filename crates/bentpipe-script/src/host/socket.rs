@@ -127,7 +127,7 @@ impl Watch {
         let (Some(ours), Some(theirs)) = (self.ours, self.theirs) else { return };
         self.options = (ours.1 && theirs.1, ours.2 && theirs.2, ours.3 && theirs.3);
         let mss = ours.0.unwrap_or(u16::MAX).min(theirs.0.unwrap_or(536));
-        self.mss = Some(mss - if self.options.0 { 12.min(mss) } else { 0 });
+        self.mss = Some(mss.saturating_sub(if self.options.0 { 12 } else { 0 }).max(1));
     }
 }
 

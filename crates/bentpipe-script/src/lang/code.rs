@@ -11,8 +11,8 @@ pub struct Code {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Statement {
-    /// The text of the assertion, and its parts that must hold.
-    Assert(String, Vec<Node>),
+    /// The text of the assertion, and what must hold.
+    Assert(String, Node),
     Assign(String, Node),
 }
 
@@ -38,12 +38,11 @@ pub enum Fault {
     Undefined(String),
 }
 
-/// Takes code apart; commas between comparisons join them if `is_list` says so: there all must hold, while in Python what
-/// follows the first comma is a message.
+/// Takes code apart.
 ///
 /// # Errors
 /// What is beyond assignments, assertions and `print`.
-pub fn compile(text: &str, is_list: bool) -> Result<Code, String> {
+pub fn compile(text: &str) -> Result<Code, String> {
     let mut statements = Vec::new();
     // A backslash joins lines.
     let text = text.replace("\\\n", " ");
@@ -54,7 +53,7 @@ pub fn compile(text: &str, is_list: bool) -> Result<Code, String> {
             if part.is_empty() || part.starts_with("print(") || part.starts_with("print ") {
                 continue;
             }
-            statements.push(statement(part, is_list)?);
+            statements.push(statement(part)?);
         }
     }
     Ok(Code { statements })
@@ -67,7 +66,7 @@ impl Code {
         for statement in &self.statements {
             let mut read = Vec::new();
             match statement {
-                Statement::Assert(_, parts) => parts.iter().for_each(|part| part.names(&mut read)),
+                Statement::Assert(_, condition) => condition.names(&mut read),
                 Statement::Assign(_, value) => value.names(&mut read),
             }
             names.extend(read.into_iter().filter(|name| !given.contains(name)));
@@ -76,14 +75,6 @@ impl Code {
             }
         }
         names
-    }
-
-    /// The names that the code gives a value.
-    pub fn given(&self) -> impl Iterator<Item = &str> {
-        self.statements.iter().filter_map(|statement| match statement {
-            Statement::Assign(name, _) => Some(name.as_str()),
-            Statement::Assert(..) => None,
-        })
     }
 
     /// Runs it. `variables` live from one piece of code to the next; `look` knows the names of the world.
@@ -101,16 +92,14 @@ impl Code {
                     let value = value.value(variables, look)?;
                     variables.insert(name.clone(), value);
                 }
-                Statement::Assert(text, parts) => {
-                    for part in parts {
-                        if part.value(variables, look)? == 0.0 {
-                            let mut names = Vec::new();
-                            part.names(&mut names);
-                            names.dedup();
-                            let known = |name: &String| variables.get(name).copied().or_else(|| look(name));
-                            let values = names.iter().filter_map(|name| known(name).map(|v| (name.clone(), v)));
-                            return Err(Fault::Fails(text.clone(), values.collect()));
-                        }
+                Statement::Assert(text, condition) => {
+                    if condition.value(variables, look)? == 0.0 {
+                        let mut names = Vec::new();
+                        condition.names(&mut names);
+                        names.dedup();
+                        let known = |name: &String| variables.get(name).copied().or_else(|| look(name));
+                        let values = names.iter().filter_map(|name| known(name).map(|v| (name.clone(), v)));
+                        return Err(Fault::Fails(text.clone(), values.collect()));
                     }
                 }
             }
@@ -155,14 +144,12 @@ fn split_outside(text: &str, at: char) -> Vec<String> {
     parts
 }
 
-fn statement(text: &str, is_list: bool) -> Result<Statement, String> {
+fn statement(text: &str) -> Result<Statement, String> {
     if let Some(condition) = text.strip_prefix("assert").filter(|rest| rest.starts_with([' ', '\t', '('])) {
-        let mut parts = split_outside(condition, ',');
-        if !is_list {
-            parts.truncate(1);
-        }
-        let nodes = parts.iter().filter(|part| !part.trim().is_empty()).map(|part| whole(part));
-        return Ok(Statement::Assert(condition.trim().to_owned(), nodes.collect::<Result<_, _>>()?));
+        // What follows the first comma is the message.
+        let parts = split_outside(condition, ',');
+        let node = whole(&parts[0])?;
+        return Ok(Statement::Assert(parts[0].trim().to_owned(), node));
     }
     let tokens = tokens(text)?;
     if let [Piece::Name(name), Piece::Sign(sign), ..] = &tokens[..] {

@@ -96,7 +96,7 @@ fn options_differ(
     for option in expected {
         let same = |other: &&TcpOption| match (option, *other) {
             (TcpOption::Timestamps(value, echo), TcpOption::Timestamps(live, live_echo)) => {
-                echo == live_echo && same_stamp(*value, *live, flow, pace)
+                echo == live_echo && same_stamp(*value, *live, flow, pace, strict)
             }
             // The shift may be any: windows are compared in bytes.
             (TcpOption::WindowScale(shift), TcpOption::WindowScale(live)) => !strict || shift == live,
@@ -113,12 +113,12 @@ fn options_differ(
 }
 
 /// Whether a timestamp of the host's may be what the script calls so: its distance from the first one.
-fn same_stamp(script: u32, live: u32, flow: &Flow, pace: &Pace) -> bool {
+fn same_stamp(script: u32, live: u32, flow: &Flow, pace: &Pace, strict: bool) -> bool {
     let (Some((first_script, first_live)), Some(tick)) = (flow.first_stamp, pace.tick) else { return true };
     let script = i64::from(script.wrapping_sub(first_script) as i32) * tick;
     // The host's clock ticks once a millisecond.
     let live = i64::from(live.wrapping_sub(first_live) as i32) * 1000;
-    (script - live).abs() <= pace.tolerance + tick.max(1000)
+    (script - live).abs() <= if strict { 0 } else { pace.tolerance + tick.max(1000) }
 }
 
 /// The packet as the script writes it.

@@ -226,7 +226,7 @@ impl Player {
             let index = match self.flows.iter().rposition(|flow| (flow.local, flow.remote) == ports) {
                 Some(index) => index,
                 None => {
-                    self.flows.push(Flow::new(ports.0, ports.1, None));
+                    self.flows.push(self.flow(ports.0, ports.1, None));
                     self.current = Some(self.flows.len() - 1);
                     self.flows.len() - 1
                 }
@@ -262,6 +262,15 @@ impl Player {
         }
     }
 
+    fn flow(&self, local: u16, remote: u16, script_ports: Option<(u16, u16)>) -> Flow {
+        let mut flow = Flow::new(local, remote, script_ports);
+        if self.strict {
+            // Timestamps are milliseconds since the start of the script.
+            flow.first_stamp = Some((0, (START / 1_000_000) as u32));
+        }
+        flow
+    }
+
     /// The flow that a packet from the peer belongs to. A SYN to a listener begins a new one if the one at hand is over.
     fn flow_for(&mut self, packet: &Packet, tcp: &Tcp) -> usize {
         if let Some(ports) = packet.ports {
@@ -279,7 +288,7 @@ impl Player {
             }
         }
         let local = self.listening.or(self.bound).unwrap_or(PORT);
-        let mut flow = Flow::new(local, self.next_port, packet.ports);
+        let mut flow = self.flow(local, self.next_port, packet.ports);
         flow.is_closed_port = self.listening.is_none();
         self.next_port += 1;
         self.flows.push(flow);
@@ -440,12 +449,12 @@ impl Player {
     }
 
     fn code(&mut self, text: &str) -> Result<(), Stop> {
-        let code = code::compile(text, self.strict).map_err(Stop::Needs)?;
+        let code = code::compile(text).map_err(Stop::Needs)?;
         let subject = self.subject();
         let is_linux = self.host.settings.profile == Profile::Linux;
         let (host, strict) = (&self.host, self.strict);
         let look = |name: &str| {
-            let own = || if strict { subject.and_then(|id| host.own_value(id, name)) } else { None };
+            let own = || if strict { host.own_value(subject, name) } else { None };
             crate::host::ready::constant(name, is_linux)
                 .or_else(|| subject.and_then(|id| host.value(id, name)))
                 .or_else(own)

@@ -9,7 +9,7 @@ use bentpipe_engine::tcp::State;
 use bentpipe_io::Peer;
 
 use super::socket::{Errno, Options, Reply, Role, Socket, SocketId};
-use super::{Host, Profile, TTL};
+use super::{Host, MOST_SOCKETS, Profile, TTL};
 
 /// First of the ports that are given out (RFC 6335 §6).
 const EPHEMERAL: u16 = 49_152;
@@ -41,8 +41,11 @@ pub enum Shut {
 }
 
 impl Host {
-    /// socket().
-    pub fn create(&mut self, is_nonblocking: bool) -> SocketId {
+    /// socket(); `None` where there are too many.
+    pub fn create(&mut self, is_nonblocking: bool) -> Option<SocketId> {
+        if self.sockets.len() >= MOST_SOCKETS {
+            return None;
+        }
         let options = Options {
             mss: None,
             no_delay: false,
@@ -57,7 +60,7 @@ impl Host {
             syn_count: None,
             reuse: false,
         };
-        self.add(Socket {
+        Some(self.add(Socket {
             role: Role::Idle,
             local: None,
             is_nonblocking,
@@ -66,7 +69,7 @@ impl Host {
             shut: (false, false),
             options,
             parent: None,
-        })
+        }))
     }
 
     /// bind().
@@ -393,11 +396,11 @@ impl Host {
             // Linux doubles what it is given, for its own accounts.
             "SO_SNDBUF" => {
                 let bytes = if is_linux { (2 * value).max(4608) } else { value.max(1) };
-                options.send_buffer = Some(bytes.clamp(1, 1 << 26) as usize);
+                options.send_buffer = Some(bytes.clamp(1, 1 << 22) as usize);
             }
             "SO_RCVBUF" => {
                 let bytes = if is_linux { (2 * value).max(2304) } else { value.max(1) };
-                options.receive_buffer = Some(bytes.clamp(1, 1 << 26) as u32);
+                options.receive_buffer = Some(bytes.clamp(1, 1 << 22) as u32);
             }
             "IP_TOS" | "IPV6_TCLASS" => options.tos = value as u8,
             "IP_TTL" | "IPV6_UNICAST_HOPS" => options.ttl = value as u8,

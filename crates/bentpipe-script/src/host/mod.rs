@@ -31,6 +31,9 @@ const LONGEST: usize = 65_535 + 40;
 /// More packets at one instant than a host has reason to send: a machine that never waits.
 const LIVELOCK: u32 = 200_000;
 
+/// Sockets that a host has at the same time: each has its buffers.
+const MOST_SOCKETS: usize = 200;
+
 /// Hop limit of packets (RFC 1700).
 const TTL: u8 = 64;
 
@@ -312,7 +315,7 @@ impl Host {
             return;
         }
         let Role::Listener { backlog, children } = &self.sockets[&id].role else { return };
-        if children.len() > *backlog {
+        if children.len() > *backlog || self.sockets.len() >= MOST_SOCKETS {
             return;
         }
         let mss = seen.options.iter().find_map(|option| match option {

@@ -125,11 +125,11 @@ impl Settings {
             mtu: 1500,
             config,
             mss: (profile == Profile::Rfc).then_some(1000),
-            send_buffer: 4 << 20,
+            send_buffer: 1 << 20,
             syn_retries: (6, 5),
             icmp_may_reset: true,
             drops_syn_fin: false,
-            keep: [75, 7200, if profile == Profile::Linux { 75 } else { 75 }, if profile == Profile::Linux { 9 } else { 8 }],
+            keep: [75, 7200, 75, if profile == Profile::Linux { 9 } else { 8 }],
             notsent_lowat: u64::MAX,
         }
     }
@@ -160,12 +160,12 @@ impl Settings {
             "tcp_frto" => config.variant.frto = is_on,
             "tcp_slow_start_after_idle" => config.restart_after_idle = is_on,
             "tcp_reordering" => config.variant.dup_thresh.count = number as u32,
-            "tcp_wmem" => self.send_buffer = numbers.get(2).copied().unwrap_or(number).clamp(1, 1 << 26) as usize,
+            "tcp_wmem" => self.send_buffer = numbers.get(2).copied().unwrap_or(number).clamp(1, 1 << 22) as usize,
             "tcp_rmem" => {
-                config.receive_buffer = numbers.get(1).copied().unwrap_or(number).clamp(1, 1 << 26) as u32 / 2;
+                config.receive_buffer = numbers.get(1).copied().unwrap_or(number).clamp(1, 1 << 22) as u32 / 2;
             }
-            "tcp.recvspace" => config.receive_buffer = number.clamp(1, 1 << 26) as u32,
-            "tcp.sendspace" => self.send_buffer = number.clamp(1, 1 << 26) as usize,
+            "tcp.recvspace" => config.receive_buffer = number.clamp(1, 1 << 22) as u32,
+            "tcp.sendspace" => self.send_buffer = number.clamp(1, 1 << 22) as usize,
             "tcp.rexmit_initial" => config.rto.initial = millis,
             "tcp.delacktime" => config.ack.delay = millis,
             "tcp_syn_retries" => self.syn_retries.0 = number as u32,

@@ -159,11 +159,11 @@ impl Parser {
         // Beyond a microsecond nothing is exact.
         let fraction: i64 = format!("{fraction:0<6}")[..6].parse().expect("six digits");
         match whole.parse::<i64>() {
-            Ok(whole) if whole < 1_000_000_000 => {
+            Ok(whole) if whole < 10_000_000 => {
                 self.at += 1;
                 Ok(whole * 1_000_000 + fraction)
             }
-            _ => self.expected("a time below a billion seconds"),
+            _ => self.expected("a time below ten million seconds"),
         }
     }
 

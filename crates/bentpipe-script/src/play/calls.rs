@@ -198,7 +198,7 @@ impl Player {
         match call.name.as_str() {
             "socket" => {
                 let is_nonblocking = symbols(arguments).iter().any(|symbol| symbol == "SOCK_NONBLOCK");
-                let id = self.host.create(is_nonblocking);
+                let Some(id) = self.host.create(is_nonblocking) else { return done(Reply::Error("EMFILE")) };
                 match expected {
                     Some(fd) if fd >= 0 => {
                         self.descriptors.insert(fd, Descriptor::Socket(id));

@@ -170,7 +170,7 @@ impl<S: SendingHalf> Duplex<S> {
                 State::TimeWait => {}
                 _ => self.finish(cx, Err(Abort::Reset)),
             }
-        } else if self.receiver.is_offered(segment.seq) {
+        } else if self.receiver.in_window(segment.seq) {
             self.challenge(cx.now);
         }
     }
@@ -238,8 +238,10 @@ impl<S: SendingHalf> Duplex<S> {
         if self.state == State::TimeWait && segment.flags.has(Flags::FIN) && segment.end() == self.receiver.rcv_nxt() {
             self.time_wait = Some(cx.now + self.config.time_wait);
         }
-        // The ACK and the window of a probe beyond a closed window count nevertheless.
-        if segment.flags.has(Flags::ACK) && segment.seq == self.receiver.rcv_nxt() {
+        // The ACK and the window of a probe beyond a closed window count nevertheless, and those of the segment received last,
+        // which a peer repeats in a simultaneous close.
+        let rcv_nxt = self.receiver.rcv_nxt();
+        if segment.flags.has(Flags::ACK) && (segment.seq == rcv_nxt || segment.end() == rcv_nxt) {
             self.on_acknowledgement(cx, segment);
         }
         if segment.len > 0 && segment.end() <= self.receiver.rcv_nxt() {

@@ -310,5 +310,6 @@ impl Endpoint {
     }
 }
 
+mod numbers;
 #[cfg(test)]
 mod tests;

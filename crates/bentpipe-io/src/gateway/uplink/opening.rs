@@ -1,12 +1,15 @@
-//! Segments of connections that are not there yet: a SYN, and the reset that answers it.
+//! Segments outside of any connection: reading one, and the reset that answers a SYN.
 
 use bentpipe_engine::tcp::{FIRST_BYTE, Flags, Segment};
-use bentpipe_engine::wire::ip::{self, Addresses, Ports};
+use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::wire::tcp::{self as wire, Near, Translation};
 
-/// A segment on its way to a server, read as one that opens a connection; `None` where it is damaged.
-pub(super) fn syn_of(addresses: &Addresses, ports: Ports, bytes: &[u8]) -> Option<Segment> {
-    let mut translation = Translation::new(addresses.reversed(), ports.reversed(), 0);
+/// The segment in an IP packet, in the numbering of its own SYN; `None` where it is damaged.
+pub(super) fn segment_of(packet: &[u8]) -> Option<Segment> {
+    let ip = ip::parse(packet).ok()?;
+    let bytes = &packet[ip.payload];
+    let ports = Ports::peek(bytes).ok()?;
+    let mut translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
     translation.parse(bytes, Near::default()).ok().map(|(segment, _)| segment)
 }
 

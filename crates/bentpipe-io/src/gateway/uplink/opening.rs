@@ -20,7 +20,7 @@ pub(super) fn reset_for(syn: &[u8]) -> Option<Vec<u8>> {
     let ports = Ports::peek(bytes).ok()?;
     let mut translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
     translation.parse(bytes, Near::default()).ok()?;
-    //= RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used, <SEQ=0><ACK=SEG.SEQ+SEG.LEN>"
+    //= RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used", <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>
     let mut reset = Segment::new(Flags::RST | Flags::ACK);
     reset.ack = FIRST_BYTE;
     let header = translation.addresses.header_len();

@@ -37,7 +37,7 @@ fn reopens(clock: Option<u32>, seq: i32, later: Option<i32>) -> bool {
         assert_eq!(new.heard(&world, from), [], "the server is asked first");
         return true;
     }
-    //= RFC 9293 §3.10.7.4: "<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>"
+    // The answer is <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>.
     let [Said { flags: Flags::ACK, seq, ack, .. }] = new.heard(&world, from)[..] else { panic!("{:?}", world.sent) };
     assert_eq!((seq, ack), (old.peer, old.next));
     // The client's FIN is still acknowledged.

@@ -103,7 +103,7 @@ impl World<'_> {
         while self.ends[n].written < self.ends[n].total {
             let from = self.ends[n].written;
             let chunk: Vec<u8> = (from..self.ends[n].total.min(from + 512)).map(|place| pattern(n, place)).collect();
-            let taken = self.user(n, |e, cx| e.write(cx, &chunk)) as u64;
+            let taken = self.user(n, |e, cx| e.write(cx, &chunk)).unwrap_or(0) as u64;
             self.ends[n].written += taken;
             if taken == 0 {
                 break;

@@ -8,7 +8,7 @@
 mod pair;
 
 use bentpipe_engine::stp::{Arming, Connection, Segment, StpConfig};
-use bentpipe_engine::tcp::{Abort, Role};
+use bentpipe_engine::tcp::{Abort, Flags, Role};
 use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::ipv4::HEADER as IP_HEADER;
@@ -82,7 +82,11 @@ impl Channel for Adversary<'_> {
             if packet.protocol != PROTOCOL || packet.addresses != to.addresses.reversed() {
                 return Err(format!("for somebody else: {packet:?}"));
             }
-            let (read, payload) = to.parse(&bytes[packet.payload.clone()], near).map_err(|error| error.to_string())?;
+            let segment = &bytes[packet.payload.clone()];
+            let (read, payload) = to.parse(segment, near).map_err(|error| error.to_string())?;
+            if read.flags.has(Flags::SYN) && to.irs.is_none() && (!read.flags.has(Flags::ACK) || read.ack == 1) {
+                to.synchronize(segment).expect("it was read");
+            }
             Ok((read, &bytes[packet.payload][payload]))
         });
         let arrived = match parsed {

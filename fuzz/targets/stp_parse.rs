@@ -24,7 +24,7 @@ pub(crate) fn run(data: &[u8]) {
     };
     let (ours, peers) = (Numbering::from_isn(0xffff_fff0), Numbering::from_isn(u32::from(mode) << 24));
     let sender = Translation { iss: ours, irs: Some(peers), ..Translation::new(there, ports, 0) };
-    let mut receiver = Translation { iss: peers, irs: Some(ours), ..Translation::new(there.reversed(), ports, 0) };
+    let receiver = Translation { iss: peers, irs: Some(ours), ..Translation::new(there.reversed(), ports, 0) };
     let near = Near { rcv_nxt: u64::from(mode) << 30, snd_una: u64::from(mode) << 20 };
     let Ok((segment, payload)) = receiver.parse(&bytes, near) else { return };
     let mut out = vec![0; bytes.len()];

@@ -8,7 +8,7 @@
 mod pair;
 
 use bentpipe_engine::tcp::variant::{Growth, VARIANTS};
-use bentpipe_engine::tcp::{AckPolicy, Connection, Daass, Role, Segment, TcpConfig, Variant};
+use bentpipe_engine::tcp::{AckPolicy, Connection, Daass, Flags, Role, Segment, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::{Near, Translation};
@@ -71,7 +71,15 @@ impl Channel for Adversary<'_> {
         }
         // Both ends are where this segment says, give or take what is under way.
         let near = Near { rcv_nxt: segment.seq, snd_una: segment.ack };
-        let parsed = self.wire[1 - from].parse(&out, near);
+        let to = &mut self.wire[1 - from];
+        let parsed = to.parse(&out, near);
+        if let Ok((read, _)) = &parsed
+            && read.flags.has(Flags::SYN)
+            && to.irs.is_none()
+            && (!read.flags.has(Flags::ACK) || read.ack == 1)
+        {
+            to.synchronize(&out, read).expect("it was read");
+        }
         let arrived = match parsed {
             Ok((read, _)) if damaged => {
                 assert!(self.forges, "damage went through the checksum");

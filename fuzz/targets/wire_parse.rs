@@ -43,7 +43,7 @@ fn whole_packet(bytes: &[u8]) {
     let payload = &bytes[packet.payload];
     let _ = udp::parse(&packet.addresses, payload);
     if let Ok(ports) = Ports::peek(payload) {
-        let mut translation = Translation::new(packet.addresses.reversed(), ports.reversed(), 7);
+        let translation = Translation::new(packet.addresses.reversed(), ports.reversed(), 7);
         let _ = translation.parse(payload, Near::default());
     }
 }
@@ -82,7 +82,6 @@ fn segment(data: &[u8], mend: bool) {
     // Options in an order of the sender's own can take more room than ours, never more than 40 bytes of it: then the
     // error says so.
     let Ok(length) = peer.emit(&segment, &[&bytes[payload]], &mut out) else { return };
-    let mut again = before;
-    let (read, _) = again.parse(&out[..length], near).expect("what we write can be read");
+    let (read, _) = before.parse(&out[..length], near).expect("what we write can be read");
     assert_eq!(read, segment);
 }

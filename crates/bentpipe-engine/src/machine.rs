@@ -43,9 +43,11 @@ pub trait Machine {
     type Input;
     /// What the driver is asked to do.
     type Output;
+    /// What the machine did with an input: what the driver must know before it acts on the input itself.
+    type Verdict;
 
     /// Takes one input.
-    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Self::Input);
+    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Self::Input) -> Self::Verdict;
 
     /// The next thing to do at `cx.now`; timers that are due act here.
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Self::Output>;

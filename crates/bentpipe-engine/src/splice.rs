@@ -190,6 +190,7 @@ impl Splice {
 impl Machine for Splice {
     type Input = SpliceInput;
     type Output = SpliceOutput;
+    type Verdict = ();
 
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: SpliceInput) {
         match input {

@@ -91,6 +91,7 @@ impl Spoofer {
 impl Machine for Spoofer {
     type Input = Input;
     type Output = Output;
+    type Verdict = ();
 
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
         match input {
@@ -139,7 +140,9 @@ impl Machine for Spoofer {
             match self.connection.poll(cx) {
                 Step::Do(TcpOutput::Transmit(segment)) => return Step::Do(Output::Transmit(segment)),
                 // It has nothing to say itself, and closes behind the source.
-                Step::Do(TcpOutput::PeerClosed) => self.connection.handle(cx, TcpInput::Close),
+                Step::Do(TcpOutput::PeerClosed) => {
+                    self.connection.handle(cx, TcpInput::Close);
+                }
                 Step::Do(_) => {}
                 Step::Wait(until) => return Step::Wait(until),
             }

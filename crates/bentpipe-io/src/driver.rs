@@ -12,7 +12,7 @@ use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Probe, Step};
 
 use crate::clock::Clock;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Closing, Endpoint};
 use crate::lateness::Lateness;
 use crate::tun::Tun;
 use crate::waiter::Waiter;
@@ -79,7 +79,10 @@ impl<P: Probe> User<'_, '_, P> {
     }
 
     /// See [`Endpoint::write`].
-    pub fn write(&mut self, data: &[u8]) -> usize {
+    ///
+    /// # Errors
+    /// [`Closing`] after a close.
+    pub fn write(&mut self, data: &[u8]) -> Result<usize, Closing> {
         self.endpoint.write(&mut self.cx, data)
     }
 

@@ -1,13 +1,14 @@
 //! A connection of the engine with its bytes: IP packets in and out, a byte stream for the user.
 //!
-//! No clock and no device: the driver brings both. The engine counts bytes, the two rings here hold them. Payload is
-//! stored where it belongs before the engine judges the segment; what the engine then does not accept is overwritten
-//! by what it does.
+//! No clock and no device: the driver brings both. The engine counts bytes, the two rings here hold them. A payload is
+//! stored after the engine has accepted its segment, and only where no byte has been received before.
 
 use std::net::SocketAddr;
-use std::ops::Range;
 
-use bentpipe_engine::tcp::{Abort, Connection, FIRST_BYTE, Flags, Input, Output, Role, Segment, TcpConfig};
+use bentpipe_engine::tcp::{
+    Abort, Connection, FIRST_BYTE, Fresh, Input, Output, Role, Segment, State, TcpConfig, Verdict,
+};
+use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::{Near, Translation};
 use bentpipe_engine::wire::{EmitError, WireError};
@@ -24,6 +25,14 @@ pub enum Peer {
     /// Whoever sends the first SYN.
     Accept,
 }
+
+/// The connection takes no more bytes: it has been closed, or has ended (RFC 9293 §3.10.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("connection closing")]
+pub struct Closing;
+
+/// The MSS of a peer over IPv6 whose SYN does not say one; over IPv4 it is 536 (RFC 9293 §3.7.1).
+const ASSUMED_MSS_IPV6: u16 = 1220;
 
 /// One end of a connection, with buffers.
 #[derive(Debug)]
@@ -68,7 +77,8 @@ impl Endpoint {
             }
             Peer::Accept => (Role::Passive, None),
         };
-        let mut connection = Connection::new(config, role);
+        let assumed_mss = if local.is_ipv6() { ASSUMED_MSS_IPV6 } else { config.assumed_mss };
+        let mut connection = Connection::new(TcpConfig { assumed_mss, ..config }, role);
         connection.handle(cx, Input::Open);
         Endpoint {
             local,
@@ -145,9 +155,9 @@ impl Endpoint {
         }
     }
 
-    /// Bytes that the buffers take.
+    /// Bytes of memory: both buffers, and the lists of what came beyond gaps on either side.
     pub fn memory(&self) -> u64 {
-        (self.outgoing.capacity() + self.incoming.capacity()) as u64
+        (self.outgoing.capacity() + self.incoming.capacity() + self.connection.memory()) as u64
     }
 
     /// By how many bytes buffers that were shrunk may grow from now on. A packet that does not fit then is as good as
@@ -170,16 +180,18 @@ impl Endpoint {
         }
     }
 
-    /// Whether the receive buffer has room for the payload at `span`, or can be given it.
-    fn has_room(&mut self, span: Range<u64>) -> bool {
+    /// Whether the receive buffer has room for the payload of a segment, or can be given it. Nothing grows for a segment that
+    /// the connection will refuse.
+    fn has_room(&mut self, now: Time, segment: &Segment) -> bool {
+        let start = segment.seq.saturating_sub(FIRST_BYTE);
         let have = self.incoming.capacity() as u64;
-        let most = u64::from(self.connection.config().receive_buffer);
+        let max = u64::from(self.connection.config().receive_buffer);
         // Beyond the whole buffer is beyond the window: the engine takes nothing of it.
-        let needed = span.end.saturating_sub(self.taken).min(most);
-        if needed <= have || span.start >= self.taken + most {
+        let needed = (start + u64::from(segment.len)).saturating_sub(self.taken).min(max);
+        if needed <= have || start >= self.taken + max || !self.connection.would_accept(now, segment) {
             return true;
         }
-        let capacity = needed.max(2 * have).min(most);
+        let capacity = needed.max(2 * have).min(max);
         if capacity - have > self.spare {
             return false;
         }
@@ -188,15 +200,18 @@ impl Endpoint {
         true
     }
 
-    /// Takes as much of `data` as there is room for; how much that is.
-    pub fn write<P: Probe>(&mut self, cx: &mut Context<'_, P>, data: &[u8]) -> usize {
+    /// Takes as much of `data` as there is room for; returns how much that is.
+    ///
+    /// # Errors
+    /// [`Closing`] after [`Endpoint::close`] and after the end: nothing was taken.
+    pub fn write<P: Probe>(&mut self, cx: &mut Context<'_, P>, data: &[u8]) -> Result<usize, Closing> {
         let length = data.len().min(self.writable() as usize);
-        if length > 0 {
-            self.outgoing.store(self.written, &data[..length]);
-            self.written += length as u64;
-            self.connection.handle(cx, Input::Write(length as u64));
+        if self.connection.handle(cx, Input::Write(length as u64)) == Verdict::Refused {
+            return Err(Closing);
         }
-        length
+        self.outgoing.store(self.written, &data[..length]);
+        self.written += length as u64;
+        Ok(length)
     }
 
     /// Fills `data` with what can be read; how much that is.
@@ -215,6 +230,11 @@ impl Endpoint {
     /// Sends no more: a FIN follows what was written.
     pub fn close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.connection.handle(cx, Input::Close);
+    }
+
+    /// Holds small segments while data is outstanding, or no longer does: TCP_NODELAY of a socket.
+    pub fn set_nagle(&mut self, on: bool) {
+        self.connection.set_nagle(on);
     }
 
     /// Drops everything and resets.
@@ -237,45 +257,55 @@ impl Endpoint {
             return Ok(false);
         }
         let near = Near { rcv_nxt: self.connection.rcv_nxt(), snd_una: self.connection.snd_una() };
-        match &mut self.translation {
-            Some(translation) if translation.is_for_us(&ip.addresses, ports) => {
-                let (segment, payload) = translation.parse(bytes, near)?;
-                let start = segment.seq.saturating_sub(FIRST_BYTE);
-                if !payload.is_empty() && !self.has_room(start..start + payload.len() as u64) {
-                    self.no_room += 1;
-                    return Ok(true);
-                }
-                self.store(&segment, &bytes[payload]);
-                self.connection.handle(cx, Input::Segment(segment));
-                // The connection says the same when it is polled next, which may be later.
-                self.readable = self.connection.received();
-                self.acknowledged = self.connection.acknowledged();
-            }
+        let listens = self.translation.is_none();
+        let translation = match self.translation {
+            Some(translation) if translation.is_for_us(&ip.addresses, ports) => translation,
             Some(_) => return Ok(false),
+            // A listener: the first SYN that the connection accepts decides who the peer is.
             None => {
-                // A listener: the first SYN decides who the peer is.
                 let remote = SocketAddr::new(ip.addresses.source(), ports.source);
                 let iss = isn(cx.now, self.local, remote);
-                let mut translation = Translation::new(ip.addresses.reversed(), ports.reversed(), iss);
-                let (segment, _) = translation.parse(bytes, near)?;
-                if segment.flags != Flags::SYN {
-                    return Ok(false);
-                }
-                self.translation = Some(translation);
-                self.connection.handle(cx, Input::Segment(segment));
+                Translation::new(ip.addresses.reversed(), ports.reversed(), iss)
+            }
+        };
+        let (segment, payload) = translation.parse(bytes, near)?;
+        let payload = &bytes[payload];
+        if listens && !self.connection.would_accept(cx.now, &segment) {
+            return Ok(false);
+        }
+        if !payload.is_empty() && !self.has_room(cx.now, &segment) {
+            self.no_room += 1;
+            return Ok(true);
+        }
+        match self.connection.handle(cx, Input::Segment(segment)) {
+            Verdict::Refused => {}
+            Verdict::Accepted(fresh) => self.store(&segment, fresh, payload),
+            Verdict::Synchronized(fresh) => {
+                let known = self.translation.insert(translation);
+                known.synchronize(bytes, &segment)?;
+                self.store(&segment, fresh, payload);
             }
         }
+        if self.connection.state() == State::Listen {
+            self.translation = None;
+        }
+        // The connection says the same when it is polled next, which may be later.
+        self.readable = self.connection.received();
+        self.acknowledged = self.connection.acknowledged();
         Ok(true)
     }
 
-    /// Stores what the user has not got yet and the window has room for.
-    fn store(&mut self, segment: &Segment, payload: &[u8]) {
-        let Some(start) = segment.seq.checked_sub(FIRST_BYTE) else { return };
-        let skip = self.connection.received().saturating_sub(start);
-        let room = (self.taken + self.incoming.capacity() as u64).saturating_sub(start);
-        let keep = skip.min(payload.len() as u64) as usize..room.min(payload.len() as u64) as usize;
-        if keep.start < keep.end {
-            self.incoming.store(start + keep.start as u64, &payload[keep]);
+    /// Stores the part of a payload that is new.
+    fn store(&mut self, segment: &Segment, fresh: Fresh, payload: &[u8]) {
+        let first = segment.seq.max(FIRST_BYTE);
+        let mut put = |(start, end): (u64, u64)| {
+            let part = (start - first) as usize..(end - first) as usize;
+            self.incoming.store(start - FIRST_BYTE, &payload[part]);
+        };
+        match fresh {
+            Fresh::None => {}
+            Fresh::Span(start, end) => put((start, end)),
+            Fresh::Spans => self.connection.fresh_spans().iter().copied().for_each(put),
         }
     }
 

@@ -307,7 +307,9 @@ impl TcpEnd {
                 }
             }
             // A server of bulk data has nothing to say and closes behind the client.
-            Output::PeerClosed => self.connection.handle(cx, Input::Close),
+            Output::PeerClosed => {
+                self.connection.handle(cx, Input::Close);
+            }
             Output::Closed(Err(abort)) if self.acked_at.is_none() || self.received_at.is_none() => {
                 self.aborted = Some(abort);
             }

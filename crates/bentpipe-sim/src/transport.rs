@@ -33,7 +33,9 @@ impl Transport {
     #[inline(always)]
     pub(crate) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
         match self {
-            Transport::Tcp(connection) => connection.handle(cx, input),
+            Transport::Tcp(connection) => {
+                connection.handle(cx, input);
+            }
             Transport::Stp(connection) => handle_stp(connection, cx, input),
         }
     }

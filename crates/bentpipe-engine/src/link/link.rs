@@ -394,6 +394,7 @@ impl Sky {
 impl<P: Wire> Machine for Link<P> {
     type Input = P;
     type Output = Arrival<P>;
+    type Verdict = ();
 
     fn handle<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) {
         self.offer(cx, packet);

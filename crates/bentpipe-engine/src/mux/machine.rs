@@ -394,6 +394,7 @@ impl Mux {
 impl Machine for Mux {
     type Input = Input;
     type Output = Output;
+    type Verdict = ();
 
     fn handle<P: Probe>(&mut self, _: &mut Context<'_, P>, input: Input) {
         match input {

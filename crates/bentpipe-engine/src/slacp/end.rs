@@ -526,6 +526,7 @@ impl End {
 impl Machine for End {
     type Input = Input;
     type Output = Output;
+    type Verdict = ();
 
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
         match input {

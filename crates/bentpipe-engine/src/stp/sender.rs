@@ -350,6 +350,14 @@ impl SendingHalf for Sender {
         self.resend = self.outstanding.front().map(|syn| syn.span.end());
     }
 
+    fn relisten(&mut self) {
+        (self.snd_una, self.snd_nxt, self.examined) = (0, 0, 0);
+        self.outstanding.clear();
+        self.timers.clear();
+        (self.resend, self.leaving) = (None, None);
+        self.peer = PeerWindow::open(0);
+    }
+
     fn update_window(&mut self, segment: &Segment) -> bool {
         self.peer.update(self.snd_una, segment).unwrap_or(false)
     }
@@ -400,7 +408,8 @@ impl SendingHalf for Sender {
         Ok(())
     }
 
-    fn next(&mut self, now: Time) -> Option<Span> {
+    /// Nothing is reserved: SACK blocks beside data take the room that a segment leaves.
+    fn next(&mut self, now: Time, _reserved: u16) -> Option<Span> {
         if let Some(end) = self.resend.take()
             && let Some(index) = self.ending(end)
         {
@@ -435,6 +444,10 @@ impl SendingHalf for Sender {
             let from = if self.config.arming == Arming::Departure { departure } else { now };
             self.arm(index, from);
         }
+    }
+
+    fn memory(&self) -> usize {
+        self.sacked.memory()
     }
 
     fn check(&self) {

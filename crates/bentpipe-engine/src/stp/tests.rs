@@ -335,7 +335,7 @@ mod twin {
                 for _ in 0..10_000 {
                     let late = fast.deadline().is_some_and(|at| at.as_nanos() <= now);
                     let outcome = if late { fast.on_time(&mut cx) } else { Ok(()) };
-                    let span = outcome.map(|()| fast.next(cx.now)).map_err(|_| ());
+                    let span = outcome.map(|()| fast.next(cx.now, 0)).map_err(|_| ());
                     if let Ok(Some(span)) = span {
                         let segment = Segment { seq: span.seq, len: span.len, ..Segment::new(Flags::ACK) };
                         fast.on_transmit(cx.now, &segment);

@@ -106,6 +106,8 @@ pub enum TcbSharing {
 pub struct TcpConfig {
     /// Most bytes of payload in a segment that we send and that we ask for.
     pub mss: u16,
+    /// The MSS taken for that of a peer whose SYN does not say one: 536 over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
+    pub assumed_mss: u16,
     /// The row of the table.
     pub variant: Variant,
     /// When we acknowledge.
@@ -143,6 +145,7 @@ impl Default for TcpConfig {
     fn default() -> Self {
         TcpConfig {
             mss: 1460,
+            assumed_mss: 536,
             variant: Variant::named("sack").expect("a row of the table"),
             ack: AckPolicy::DELAYED,
             rto: RtoConfig::RFC6298,

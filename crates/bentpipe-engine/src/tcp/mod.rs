@@ -20,7 +20,8 @@ pub mod variant;
 mod window;
 
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
-pub use connection::{Abort, Connection, Duplex, Input, Output, Role, State, TcpStats};
+pub use connection::{Abort, Connection, Duplex, Input, Output, Role, State, TcpStats, Verdict};
+pub use receiver::Fresh;
 pub use rtt::{RtoConfig, RttClock, RttEstimator};
 pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use sender::{Sender, TcbCache};

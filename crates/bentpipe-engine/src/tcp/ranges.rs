@@ -4,6 +4,9 @@
 
 use std::collections::VecDeque;
 
+/// An empty set keeps memory for this many ranges.
+const KEPT_CAPACITY: usize = 256;
+
 /// A set of sequence numbers as half-open ranges that neither touch nor overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
@@ -22,6 +25,36 @@ impl Ranges {
 
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.ranges.capacity() * size_of::<(u64, u64)>()
+    }
+
+    /// Gives back the memory of a set that was once large, if it is empty now.
+    #[inline]
+    pub(crate) fn shrink_if_empty(&mut self) {
+        if self.ranges.is_empty() && self.ranges.capacity() > KEPT_CAPACITY {
+            self.ranges = VecDeque::new();
+        }
+    }
+
+    /// The first range that shares members with `start..end`.
+    pub(crate) fn first_overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let range = self.ranges.get(self.index_after(start)).filter(|range| range.0 < end)?;
+        Some((start.max(range.0), end.min(range.1)))
+    }
+
+    /// Whether `start..end` would grow a range instead of making one more.
+    pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
+        let at = self.ranges.partition_point(|r| r.1 < start);
+        self.ranges.get(at).is_some_and(|range| range.0 <= end)
     }
 
     #[inline]
@@ -173,6 +206,12 @@ mod tests {
                     prop_assert_eq!(ranges.gap_from(at).map(|g| g.0), gap);
                     prop_assert_eq!(ranges.count_in(at, at + 20), plain.range(at..at + 20).count() as u64);
                     prop_assert_eq!(ranges.holding(at).is_some(), plain.contains(&at));
+                    let first = (at..at + 9).find(|n| plain.contains(n));
+                    let upto = first.and_then(|first| (first..at + 9).find(|n| !plain.contains(n)));
+                    let overlap = first.map(|first| (first, upto.unwrap_or(at + 9)));
+                    prop_assert_eq!(ranges.first_overlap(at, at + 9), overlap);
+                    let touched = (at.saturating_sub(1)..at + 10).any(|n| plain.contains(&n));
+                    prop_assert_eq!(ranges.touches(at, at + 9), touched);
                 }
             }
         }

@@ -14,6 +14,23 @@ enum AckDue {
     By(Time),
 }
 
+/// Which bytes of a segment's payload are new, in sequence numbers. A driver that keeps bytes stores these and no others, so
+/// that what has been received once, and perhaps reported by SACK, is never overwritten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fresh {
+    /// None.
+    #[default]
+    None,
+    /// From the first number to before the second.
+    Span(u64, u64),
+    /// The spans that [`Duplex::fresh_spans`](super::Duplex::fresh_spans) lists until the next segment: received ranges lie
+    /// between them.
+    Spans,
+}
+
+/// The fewest and the most ranges beyond gaps that a receiver keeps. In between, one for each full segment of the buffer.
+const RANGES: core::ops::RangeInclusive<u64> = 64..=65_536;
+
 /// The receiver of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
@@ -26,9 +43,14 @@ pub(super) struct Receiver {
     buffer_limit: u64,
     /// Right edge of the window last offered; it never moves back (RFC 9293 §3.8.6).
     edge: u64,
+    /// The right edge that the peer has been told: `edge`, rounded down by the window scale, which was this.
+    told: u64,
+    scale: u8,
     mss: u16,
     /// What has come beyond a gap.
     beyond: Ranges,
+    /// The new parts of the segment that came last, where received ranges lie between them.
+    fresh: Vec<(u64, u64)>,
     /// The blocks changed last, newest first (RFC 2018 §4).
     recent: [(u64, u64); MAX_SACK_BLOCKS],
     recent_len: usize,
@@ -63,8 +85,11 @@ impl Receiver {
             buffer: config.receive_buffer as u64,
             buffer_limit: u64::MAX,
             edge: 0,
+            told: 0,
+            scale: 0,
             mss: config.mss,
             beyond: Ranges::new(),
+            fresh: Vec::new(),
             recent: [(0, 0); MAX_SACK_BLOCKS],
             recent_len: 0,
             sack_blocks: 0,
@@ -118,9 +143,17 @@ impl Receiver {
     /// (RFC 9293 §3.8.6.2.2, avoidance of the silly window).
     pub(super) fn read(&mut self, bytes: u64) -> bool {
         self.read = (self.read + bytes).min(self.rcv_nxt);
-        let opens = (self.read + self.buffer).saturating_sub(self.edge);
-        let was_small = self.edge.saturating_sub(self.rcv_nxt) < self.mss as u64;
-        was_small && opens >= (self.mss as u64).min(self.buffer / 2)
+        let was_small = self.told.saturating_sub(self.rcv_nxt) < self.mss as u64;
+        if !was_small {
+            return false;
+        }
+        let wanted = (self.read + self.buffer).max(self.edge);
+        let told = self.rcv_nxt + ((wanted.saturating_sub(self.rcv_nxt) >> self.scale) << self.scale);
+        let tell = told.saturating_sub(self.told) >= (self.mss as u64).min(self.buffer / 2);
+        if tell {
+            self.edge = wanted;
+        }
+        tell
     }
 
     /// The buffer has another size. Whether the peer should hear of it, as in [`Receiver::read`].
@@ -143,8 +176,9 @@ impl Receiver {
         if wanted >= self.edge + (self.mss as u64).min(self.buffer / 2) {
             self.edge = wanted;
         }
-        let window = self.edge.saturating_sub(self.rcv_nxt);
-        ((window >> scale) << scale) as u32
+        let window = (self.edge.saturating_sub(self.rcv_nxt) >> scale) << scale;
+        (self.told, self.scale) = (self.rcv_nxt + window, scale);
+        window as u32
     }
 
     /// The window of a SYN, at most `limit`, since it is not scaled (RFC 7323 §2.2): no more has been offered until the
@@ -152,6 +186,7 @@ impl Receiver {
     pub(super) fn offer_syn_window(&mut self, limit: u64) -> u32 {
         let window = self.buffer.min(limit);
         self.edge = FIRST_BYTE + window;
+        self.told = self.edge;
         window as u32
     }
 
@@ -169,52 +204,144 @@ impl Receiver {
         }
     }
 
-    /// Takes the payload `seq..end`. Whether `rcv_nxt` moved.
-    pub(super) fn on_data(&mut self, now: Time, seq: u64, end: u64) -> bool {
+    /// Whether `seq` lies in the window that was offered, or is the number expected next.
+    pub(super) fn is_offered(&self, seq: u64) -> bool {
+        seq == self.rcv_nxt || (seq > self.rcv_nxt && seq < self.edge)
+    }
+
+    /// One past the last byte that the buffer or the window offered takes.
+    #[inline(always)]
+    pub(super) fn limit(&self) -> u64 {
+        (self.read + self.buffer).max(self.edge)
+    }
+
+    /// The new parts of the segment that came last: see [`Fresh::Spans`].
+    pub(super) fn fresh_spans(&self) -> &[(u64, u64)] {
+        &self.fresh
+    }
+
+    /// Bytes of memory beside the user's data.
+    pub(super) fn memory(&self) -> usize {
+        self.beyond.memory() + self.fresh.capacity() * size_of::<(u64, u64)>()
+    }
+
+    /// Takes the payload `seq..end`: which of it is new. If `rcv_nxt` moved, it begins there.
+    #[inline(always)]
+    pub(super) fn on_data(&mut self, now: Time, seq: u64, end: u64) -> Fresh {
         self.data_segments = self.data_segments.saturating_add(1);
         // Beyond what the buffer takes there is nowhere to put it.
-        let end = end.min((self.read + self.buffer).max(self.edge));
+        let end = end.min(self.limit());
         if end <= self.rcv_nxt {
-            self.duplicates += 1;
-            if self.ns2 && end == self.rcv_nxt && self.beyond.is_empty() {
-                self.in_order(now);
-            } else {
-                self.duplicate = Some((seq, end));
-                self.due = AckDue::Now;
-            }
-            return false;
+            self.on_old_data(now, seq, end);
+            return Fresh::None;
         }
+        if seq > self.rcv_nxt || !self.beyond.is_empty() {
+            return self.on_data_and_gaps(seq, end);
+        }
+        let from = core::mem::replace(&mut self.rcv_nxt, end);
+        if seq < from {
+            self.report_duplicate(seq, from);
+        } else {
+            self.in_order(now);
+        }
+        Fresh::Span(from, end)
+    }
+
+    fn on_old_data(&mut self, now: Time, seq: u64, end: u64) {
+        self.duplicates += 1;
+        if self.ns2 && end == self.rcv_nxt && self.beyond.is_empty() {
+            self.in_order(now);
+        } else {
+            self.report_duplicate(seq, end);
+        }
+    }
+
+    /// Data beyond a gap, or data that comes while there are gaps.
+    fn on_data_and_gaps(&mut self, seq: u64, end: u64) -> Fresh {
+        //= RFC 5681 §4.2: "A TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all or part of a
+        //= gap in the sequence space."
+        self.due = AckDue::Now;
+        let from = seq.max(self.rcv_nxt);
+        if from >= end {
+            // All of it lies behind the window or the FIN.
+            return Fresh::None;
+        }
+        //= RFC 2883 §4: "the first SACK block [...] MUST be used to report the duplicate segment"; of several duplicate
+        //= parts only the first is reported.
+        let duplicate = if seq < from { Some((seq, from)) } else { self.beyond.first_overlap(from, end) };
         if seq > self.rcv_nxt {
             self.had_gap = true;
             self.out_of_order += 1;
-            let repeated = self.beyond.holding(seq).filter(|range| range.1 >= end);
-            if repeated.is_some() {
-                self.duplicates += 1;
-                self.duplicate = Some((seq, end));
-            } else {
-                self.beyond.insert(seq, end, |_, _| ());
+            let max = (self.buffer / self.mss as u64).clamp(*RANGES.start(), *RANGES.end());
+            if self.beyond.len() as u64 >= max && !self.beyond.touches(from, end) {
+                return Fresh::None;
             }
+        }
+        if let Some((start, end)) = duplicate {
+            self.report_duplicate(start, end);
+        }
+        self.fresh.clear();
+        let fresh = &mut self.fresh;
+        self.beyond.insert(from, end, |start, end| fresh.push((start, end)));
+        let fresh = match self.fresh[..] {
+            [] => Fresh::None,
+            [(start, end)] => Fresh::Span(start, end),
+            _ => Fresh::Spans,
+        };
+        if from > self.rcv_nxt {
+            self.duplicates += (fresh == Fresh::None) as u64;
             self.remember(seq);
-            // "A receiver SHOULD send an immediate ACK when an out-of-order segment arrives" (RFC 5681 §4.2).
-            self.due = AckDue::Now;
-            return false;
+        } else {
+            self.advance();
         }
-        if seq < self.rcv_nxt {
-            self.duplicate = Some((seq, self.rcv_nxt));
-        }
-        self.rcv_nxt = end;
-        if self.beyond.is_empty() {
-            self.in_order(now);
-            return true;
-        }
-        if let Some((_, to)) = self.beyond.holding(end) {
-            self.rcv_nxt = to;
-        }
-        self.beyond.remove_below(self.rcv_nxt + 1, |_, _| ());
+        fresh
+    }
+
+    /// Moves `rcv_nxt` over the range that begins there. Whether there is one.
+    fn advance(&mut self) -> bool {
+        let Some((_, to)) = self.beyond.holding(self.rcv_nxt) else { return false };
+        self.rcv_nxt = to;
+        self.beyond.remove_below(to, |_, _| ());
+        self.beyond.shrink_if_empty();
         self.forget_acknowledged();
-        // It "fills in all or part of a gap" (RFC 5681 §4.2).
-        self.due = AckDue::Now;
         true
+    }
+
+    /// Keeps the payload of a SYN, `FIRST_BYTE..end`, until the handshake is done (RFC 9293 §3.10.7.2).
+    pub(super) fn keep_until_open(&mut self, end: u64) -> Fresh {
+        let end = end.min(self.limit());
+        if end <= self.rcv_nxt || !self.beyond.is_empty() {
+            return Fresh::None;
+        }
+        self.beyond.insert(self.rcv_nxt, end, |_, _| ());
+        Fresh::Span(self.rcv_nxt, end)
+    }
+
+    /// The handshake is done: what came with the SYN counts. Whether there was anything.
+    pub(super) fn open(&mut self) -> bool {
+        let any = !self.beyond.is_empty() && self.advance();
+        if any {
+            self.due = AckDue::Now;
+        }
+        any
+    }
+
+    /// The peer's stream ends at `rcv_nxt`: forgets what was received beyond.
+    pub(super) fn drop_beyond(&mut self) {
+        self.beyond.clear();
+        self.beyond.shrink_if_empty();
+        self.recent_len = 0;
+    }
+
+    /// One past the highest byte received, in order or not.
+    pub(super) fn highest(&self) -> u64 {
+        self.beyond.end().max(self.rcv_nxt)
+    }
+
+    /// Notes a duplicate for the very next ACK, which goes out now.
+    fn report_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicate = Some((start, end));
+        self.due = AckDue::Now;
     }
 
     /// The SYN of a one-way opening is acknowledged like a segment of data.
@@ -271,18 +398,28 @@ impl Receiver {
         self.pending = 0;
     }
 
-    /// SACK blocks for a segment that goes out: a D-SACK first, then the newest.
+    /// How many SACK blocks the next segment carries if it has room for all.
     #[inline(always)]
-    pub(super) fn sack_blocks(&mut self) -> SackBlocks {
+    pub(super) fn sack_blocks_due(&self) -> usize {
+        if self.recent_len == 0 && self.duplicate.is_none() {
+            return 0;
+        }
+        (self.recent_len + (self.dsack && self.duplicate.is_some()) as usize).min(self.sack_blocks)
+    }
+
+    /// SACK blocks for a segment that goes out, at most `max`: a D-SACK first, then the newest.
+    #[inline(always)]
+    pub(super) fn sack_blocks(&mut self, max: usize) -> SackBlocks {
         let duplicate = self.duplicate.take();
         let mut blocks = SackBlocks::NONE;
-        if self.sack_blocks == 0 || (self.recent_len == 0 && duplicate.is_none()) {
+        let max = max.min(self.sack_blocks);
+        if max == 0 || (self.recent_len == 0 && duplicate.is_none()) {
             return blocks;
         }
         if let Some((start, end)) = duplicate.filter(|_| self.dsack) {
             blocks.push(self.rcv_nxt, start, end);
         }
-        let room = self.sack_blocks - blocks.len();
+        let room = max - blocks.len();
         for &(start, end) in self.recent[..self.recent_len].iter().take(room) {
             blocks.push(self.rcv_nxt, start, end);
         }

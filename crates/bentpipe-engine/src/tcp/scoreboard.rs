@@ -30,11 +30,22 @@ impl Scoreboard {
         self.sacked.is_empty()
     }
 
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.sacked.memory()
+    }
+
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.sacked.clear();
         (self.total, self.below_lost, self.below_rxt) = (0, 0, 0);
         (self.lost_edge, self.high_rxt) = (0, 0);
+    }
+
+    /// Whether `start..end` leaves at most `max` ranges.
+    #[inline]
+    pub(super) fn has_room(&self, start: u64, end: u64, max: usize) -> bool {
+        self.sacked.len() < max || self.sacked.touches(start, end)
     }
 
     /// The peer holds `start..end`. Whether that was news.

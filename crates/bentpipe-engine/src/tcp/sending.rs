@@ -127,8 +127,10 @@ pub trait SendingHalf {
     fn set_peer_mss(&mut self, mss: u16);
     /// This end sends no SYN: the opening is one-way.
     fn skip_syn(&mut self);
-    /// The SYN goes out once more: it crossed the peer's.
+    /// Sends the SYN once more: it crossed the peer's, or the peer repeats its own.
     fn resend_syn(&mut self);
+    /// Forgets the peer: a passive connection returns to LISTEN. Bytes written stay.
+    fn relisten(&mut self);
     /// Takes the window that a segment offers. Whether it changed.
     fn update_window(&mut self, segment: &Segment) -> bool;
     /// Takes an acceptable ACK, `snd_una <= ack <= snd_max`; `sample` is the round trip that timestamps give.
@@ -146,13 +148,16 @@ pub trait SendingHalf {
     /// # Errors
     /// A segment was retransmitted as often as allowed.
     fn on_time<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort>;
-    /// The next segment to send now, if any.
-    fn next(&mut self, now: Time) -> Option<Span>;
+    /// The next segment to send now, if any, with `reserved` bytes of a full segment left free for options that change
+    /// from segment to segment (RFC 6691 §2).
+    fn next(&mut self, now: Time, reserved: u16) -> Option<Span>;
     /// The probe of a closed window, where one is due (RFC 9293 §3.8.6.1).
     fn window_probe(&mut self) -> Option<Span>;
     /// A segment goes to the driver now: one of [`SendingHalf::next`]'s, an ACK or a reset.
     #[inline(always)]
     fn on_transmit(&mut self, _now: Time, _segment: &Segment) {}
+    /// Bytes of memory for what the peer has reported by SACK.
+    fn memory(&self) -> usize;
     /// Invariants that hold between events.
     fn check(&self);
 }

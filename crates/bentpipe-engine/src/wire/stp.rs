@@ -200,12 +200,12 @@ impl Translation {
 
     /// Reads a segment from the peer; the range is where its payload lies in `bytes`.
     ///
-    /// The first SYN, if it acknowledges nothing or our SYN, teaches the peer's initial sequence number. Before that all
-    /// sequence numbers of the peer are 0.
+    /// Nothing is learnt from it: see [`synchronize`](Self::synchronize). Before the peer's initial sequence number is known,
+    /// a segment's sequence number is read as 0.
     ///
     /// # Errors
     /// Whatever is not exactly a segment that [`Translation::emit`] could have written: see [`StpError`].
-    pub fn parse(&mut self, bytes: &[u8], near: Near) -> Result<(Segment, Range<usize>), StpError> {
+    pub fn parse(&self, bytes: &[u8], near: Near) -> Result<(Segment, Range<usize>), StpError> {
         let fixed: [u8; HEADER] = super::bytes(bytes, 0)?;
         if fixed[16] >> 4 != VERSION {
             return Err(StpError::Version(fixed[16] >> 4));
@@ -232,11 +232,18 @@ impl Translation {
             return Err(StpError::Acknowledgement(ack.0));
         }
         read_option(&bytes[HEADER..header], ack, &mut segment)?;
-        if flags.has(Flags::SYN) && self.irs.is_none() && (!flags.has(Flags::ACK) || segment.ack == 1) {
-            self.irs = Some(Numbering(seq));
-        }
         segment.seq = self.irs.map_or(0, |irs| irs.unwrap(seq, near.rcv_nxt));
         Ok((segment, header..bytes.len()))
+    }
+
+    /// Learns the peer's initial sequence number from its SYN, which [`parse`](Self::parse) has read from `bytes` and the
+    /// connection has accepted.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] if `bytes` is no segment.
+    pub fn synchronize(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        self.irs = Some(Numbering(SeqNumber(u32_at(bytes, 4)?)));
+        Ok(())
     }
 }
 

@@ -42,7 +42,9 @@ pub struct Near {
 
 /// One end's knowledge of how its connection is written on the wire.
 ///
-/// It learns from the SYNs that pass through it; for a connection whose handshake is not seen, fill in the fields.
+/// [`emit`](Self::emit) notes the window scale of our SYN. The peer's initial sequence number and scale are learnt by
+/// [`synchronize`](Self::synchronize) alone, once the connection has accepted the SYN that carries them. For a connection
+/// whose handshake is not seen, fill in the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
     /// From us to the peer.
@@ -186,15 +188,14 @@ impl Translation {
         at
     }
 
-    /// Reads a segment from the peer; the range is where its payload lies in `bytes`.
+    /// Reads a segment from the peer; the range is where its payload lies in `bytes`. Nothing is learnt from it.
     ///
-    /// The first SYN, if it acknowledges nothing or our SYN, teaches the peer's initial sequence number and window
-    /// scale. Before that all sequence numbers of the peer are 0. SYN options elsewhere and empty SACK blocks mean
-    /// nothing and are left out.
+    /// Before the peer's initial sequence number is known, a segment's sequence number is read as 0. SYN options on other
+    /// segments and empty SACK blocks are left out.
     ///
     /// # Errors
     /// Truncation, impossible data offset or option length, wrong checksum.
-    pub fn parse(&mut self, bytes: &[u8], near: Near) -> Result<(Segment, Range<usize>), WireError> {
+    pub fn parse(&self, bytes: &[u8], near: Near) -> Result<(Segment, Range<usize>), WireError> {
         let fixed: [u8; HEADER] = super::bytes(bytes, 0)?;
         let header = usize::from(fixed[12] >> 4) * 4;
         if header < HEADER {
@@ -218,13 +219,21 @@ impl Translation {
         read_options(&bytes[HEADER..header], ack, &mut segment)?;
         if !is_syn {
             segment.syn = SynOptions::default();
-        } else if self.irs.is_none() && (!is_ack || segment.ack == 1) {
-            self.irs = Some(Numbering(seq));
-            self.peer_scale = segment.syn.window_scale;
         }
         segment.seq = self.irs.map_or(0, |irs| irs.unwrap(seq, near.rcv_nxt));
         segment.window = u32::from(u16_at(&fixed, 14)?) << if is_syn { 0 } else { self.receive_shift() };
         Ok((segment, header..bytes.len()))
+    }
+
+    /// Learns the peer's initial sequence number and window scale from its SYN. `bytes` were read as `syn` by
+    /// [`parse`](Self::parse), and the connection has accepted it.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] if `bytes` is not that segment.
+    pub fn synchronize(&mut self, bytes: &[u8], syn: &Segment) -> Result<(), WireError> {
+        self.irs = Some(Numbering(SeqNumber(u32_at(bytes, 4)?)));
+        self.peer_scale = syn.syn.window_scale;
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Two endpoints back to back in virtual time, as IP packets with real bytes.
 
+mod hostile;
+
 use std::collections::VecDeque;
 
 use bentpipe_engine::NoProbe;
@@ -25,6 +27,8 @@ struct World {
     ends: [End; 2],
     sent: u64,
     lose: fn(u64) -> bool,
+    /// A longer packet is dropped, as by a path with DF set.
+    mtu: usize,
 }
 
 impl World {
@@ -37,7 +41,7 @@ impl World {
             Endpoint::open(&mut cx, config, server, Peer::Accept, 30_000),
         ];
         let ends = ends.map(|endpoint| End { endpoint, arriving: VecDeque::new(), timer: None });
-        World { now: Time::ZERO, ends, sent: 0, lose }
+        World { now: Time::ZERO, ends, sent: 0, lose, mtu: usize::from(config.mss) + 40 }
     }
 
     fn user<R>(&mut self, end: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_, NoProbe>) -> R) -> R {
@@ -46,7 +50,7 @@ impl World {
     }
 
     fn flush(&mut self) {
-        let mut out = [0; 2000];
+        let mut out = [0; 10_000];
         for from in 0..2 {
             loop {
                 match self.user(from, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
@@ -56,7 +60,7 @@ impl World {
                     }
                     Step::Do(length) => {
                         self.sent += 1;
-                        if !(self.lose)(self.sent) {
+                        if !(self.lose)(self.sent) && length <= self.mtu {
                             let arrives = self.now + DELAY;
                             self.ends[1 - from].arriving.push_back((arrives, out[..length].to_vec()));
                         }
@@ -97,7 +101,7 @@ fn exchange(config: TcpConfig, total: u64, lose: fn(u64) -> bool) -> World {
         for end in 0..2 {
             if world.ends[end].endpoint.is_connected() && written[end] < total {
                 let data: Vec<u8> = (written[end]..total.min(written[end] + 5000)).map(byte).collect();
-                written[end] += world.user(end, |e, cx| e.write(cx, &data)) as u64;
+                written[end] += world.user(end, |e, cx| e.write(cx, &data)).expect("it is open") as u64;
                 if written[end] == total {
                     world.user(end, |e, cx| e.close(cx));
                 }
@@ -129,6 +133,22 @@ fn every_byte_arrives_through_loss() {
         let config = TcpConfig { receive_buffer: 50_021, timestamps, ..TcpConfig::default() };
         let world = exchange(config, 300_000, |n| n % 17 == 5);
         assert!(world.ends.iter().all(|end| end.endpoint.connection().stats().retransmits > 0));
+    }
+}
+
+/// RFC 6691 §2: options shorten the payload. With SACK blocks on data both ways, packets once were longer than the MTU, and two
+/// such endpoints stood still until both gave up.
+#[test]
+fn every_packet_fits_the_mtu() {
+    for mtu in [576, 1280, 1500, 9000] {
+        for timestamps in [false, true] {
+            let config = TcpConfig { mss: mtu - 40, receive_buffer: 100_003, timestamps, ..TcpConfig::default() };
+            let config = TcpConfig { time_wait: Duration::from_secs(10), ..config };
+            let world = exchange(config, 300_000, |n| n % 97 == 5);
+            assert!(world.now < Time::ZERO + Duration::from_secs(30), "{mtu}: {:?}", world.now);
+            let sacked = world.ends.iter().all(|end| end.endpoint.connection().stats().retransmits > 0);
+            assert!(sacked, "both directions repaired losses");
+        }
     }
 }
 

@@ -134,7 +134,7 @@ pub(crate) fn engine(door: Door, peer: Peer, config: TcpConfig, path: &Path, scr
         }
         let may_send = user.endpoint().peer_has_closed() || !script.peer_closes_first;
         if user.endpoint().is_connected() && may_send && !closed {
-            written += user.write(&script.upload[written..]);
+            written += user.write(&script.upload[written..]).expect("it is open");
             if written == script.upload.len() {
                 user.close();
                 closed = true;

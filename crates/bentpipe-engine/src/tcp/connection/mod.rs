@@ -6,8 +6,9 @@
 mod arrival;
 mod output;
 
+use self::arrival::TimestampCheck;
 use super::config::{Handshake, TcpConfig};
-use super::receiver::Receiver;
+use super::receiver::{Fresh, Receiver};
 use super::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment, Timestamps};
 use super::sender::{Sender, TcbCache};
 use super::sending::{Protocol, SendingHalf, Span};
@@ -80,8 +81,21 @@ pub enum Input {
     Close,
     /// Drop everything, send a reset.
     Abort,
-    /// A segment has come; where the driver keeps real bytes it has stored them at the segment's span already.
+    /// A segment has come. A driver that keeps bytes stores those of its payload that the verdict names.
     Segment(Segment),
+}
+
+/// What a connection did with an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was accepted. Of a segment's payload, these bytes are new.
+    Accepted(Fresh),
+    /// The peer's SYN was accepted: its initial sequence number and its options hold from now on. Of its payload, these
+    /// bytes are new.
+    Synchronized(Fresh),
+    /// A segment that is not acceptable, so that nothing in it may be acted on; or bytes written after CLOSE, which are not
+    /// sent (RFC 9293 §3.10.2: "connection closing").
+    Refused,
 }
 
 /// What a connection asks of the driver, or tells it.
@@ -185,6 +199,10 @@ pub struct Duplex<S> {
     /// TSval to echo, and the ACK we had sent when it came (RFC 7323 §4.3).
     ts_recent: u32,
     last_ack_sent: u64,
+    /// When TS.Recent was last taken.
+    ts_recent_at: Time,
+    /// Both SYNs had the window scale option.
+    scaled: bool,
     /// Sequence number of the peer's FIN.
     peer_fin: Option<u64>,
     time_wait: Option<Time>,
@@ -204,6 +222,15 @@ fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
 
+/// Bytes of a SACK option with its padding, and how many blocks fit beside a payload.
+const fn sack_option_len(blocks: usize) -> u16 {
+    if blocks == 0 { 0 } else { 4 + 8 * blocks as u16 }
+}
+
+const fn blocks_in(room: u16) -> usize {
+    (room.saturating_sub(4) / 8) as usize
+}
+
 /// The least MSS that a peer can mean: every host takes datagrams of 68 bytes (RFC 791 §3.2), 40 of them headers.
 const LEAST_MSS: u16 = 28;
 
@@ -219,6 +246,11 @@ impl Connection {
     /// Takes over what earlier connections to the same host have learnt (RFC 9040). Before it is opened.
     pub fn inherit(&mut self, cache: &TcbCache) {
         self.sender.inherit(cache, self.config.tcb_sharing);
+    }
+
+    /// Holds small segments while data is outstanding, or no longer does (RFC 9293 §3.7.4): TCP_NODELAY of a socket.
+    pub fn set_nagle(&mut self, on: bool) {
+        self.sender.set_nagle(on);
     }
 
     /// Leaves what it has learnt for later connections.
@@ -240,6 +272,8 @@ impl<S: SendingHalf> Duplex<S> {
             rcv_scale: NO_SCALE,
             ts_recent: 0,
             last_ack_sent: 0,
+            ts_recent_at: Time::ZERO,
+            scaled: false,
             peer_fin: None,
             time_wait: None,
             pending: Pending::default(),
@@ -313,6 +347,38 @@ impl<S: SendingHalf> Duplex<S> {
         self.receiver.is_contiguous()
     }
 
+    /// The new bytes of the segment that was handled last, as spans of sequence numbers, where its verdict says
+    /// [`Fresh::Spans`].
+    pub fn fresh_spans(&self) -> &[(u64, u64)] {
+        self.receiver.fresh_spans()
+    }
+
+    /// Whether a segment would be accepted and its payload, if any, taken as data: a driver that must first find memory for it
+    /// asks before it does. Changes nothing.
+    pub fn would_accept(&self, now: Time, segment: &Segment) -> bool {
+        let flags = segment.flags;
+        match self.state {
+            State::Closed => false,
+            State::Listen => flags.has(Flags::SYN) && !flags.has(Flags::RST) && !flags.has(Flags::ACK),
+            State::SynSent => {
+                flags.has(Flags::SYN) && !flags.has(Flags::RST) && (!flags.has(Flags::ACK) || segment.ack == 1)
+            }
+            _ => {
+                flags.has(Flags::ACK)
+                    && !flags.has(Flags::RST)
+                    && !flags.has(Flags::SYN)
+                    && self.timestamp_check(now, segment) == TimestampCheck::Pass
+                    && self.receiver.acceptable(segment.seq, segment.sequence_len())
+                    && self.ack_is_acceptable(segment.ack)
+            }
+        }
+    }
+
+    /// Bytes of memory for ranges received beyond gaps and for those that the peer has reported.
+    pub fn memory(&self) -> usize {
+        self.receiver.memory() + self.sender.memory()
+    }
+
     /// Bytes received beyond a gap, which the user cannot have yet.
     pub fn beyond_gaps(&self) -> u64 {
         self.receiver.beyond_gaps()
@@ -376,17 +442,17 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     /// Takes the peer's SYN: its options, its sequence number.
-    fn take_syn(&mut self, segment: &Segment) {
+    fn take_syn(&mut self, now: Time, segment: &Segment) {
         self.receiver.synchronize();
         let ours = &self.config;
         self.sack = ours.variant.sack && (segment.syn.sack_permitted || S::PROTOCOL == Protocol::Stp);
         self.timestamps = ours.timestamps && segment.timestamps.is_some();
-        let scaled = ours.window_scaling && segment.syn.window_scale.is_some();
-        self.rcv_scale = if scaled { self.offered_scale() } else { NO_SCALE };
-        let limit = if scaled { u64::MAX } else { S::PROTOCOL.window_limit() };
+        self.scaled = ours.window_scaling && segment.syn.window_scale.is_some();
+        self.rcv_scale = if self.scaled { self.offered_scale() } else { NO_SCALE };
+        let limit = if self.scaled { u64::MAX } else { S::PROTOCOL.window_limit() };
         self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, limit);
         if let Some(timestamps) = segment.timestamps {
-            self.ts_recent = timestamps.value;
+            (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
         }
     }
 
@@ -396,11 +462,21 @@ impl<S: SendingHalf> Duplex<S> {
         (0..14).find(|shift| buffer >> shift <= u16::MAX as u32).unwrap_or(14)
     }
 
-    //= RFC 6691 §2: the MSS option counts no options; what we send shrinks by those it carries
+    /// The most bytes of payload beside the options that every segment carries. The MSS option does not count options
+    /// (RFC 6691 §2), so what we send shrinks by those that it has; SACK blocks come and go, and are subtracted where a
+    /// segment is chosen.
     fn effective_mss(&self, peer: Option<u16>) -> u16 {
-        //= RFC 9293 §3.7.1: "If an MSS Option is not received at connection setup, [...] 536"
-        let mss = self.config.mss.min(peer.unwrap_or(536).max(LEAST_MSS));
+        let mss = self.config.mss.min(peer.unwrap_or(self.config.assumed_mss).max(LEAST_MSS));
         mss.saturating_sub(if self.timestamps { 12 } else { 0 }).max(1)
+    }
+
+    /// Bytes of a data segment to keep free for the SACK blocks that are due, at most half of it.
+    #[inline(always)]
+    fn reserved_for_sack(&self) -> u16 {
+        match self.receiver.sack_blocks_due() {
+            0 => 0,
+            due => sack_option_len(due.min(blocks_in(self.sender.mss() / 2))),
+        }
     }
 
     fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
@@ -410,6 +486,9 @@ impl<S: SendingHalf> Duplex<S> {
             self.enter(cx, State::FinWait1);
         }
         self.pending.set(Pending::CONNECTED);
+        if self.receiver.open() {
+            self.pending.set(Pending::READABLE);
+        }
     }
 
     fn on_close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
@@ -437,24 +516,47 @@ impl<S: SendingHalf> Duplex<S> {
             return;
         }
         if !matches!(self.state, State::Listen | State::SynSent | State::TimeWait) {
-            let mut reset = Segment::new(Flags::RST | Flags::ACK);
-            reset.seq = self.sender.snd_nxt();
-            reset.ack = self.receiver.rcv_nxt();
-            self.reset = Some(reset);
+            self.reset_peer(cx.now);
         }
         self.finish(cx, Err(Abort::Local));
+    }
+
+    /// A reset that the peer accepts.
+    fn reset_peer(&mut self, now: Time) {
+        let mut reset = Segment::new(Flags::RST | Flags::ACK);
+        (reset.seq, reset.ack) = (self.sender.snd_nxt(), self.receiver.rcv_nxt());
+        reset.timestamps = self.timestamps_now(now);
+        self.reset = Some(reset);
+    }
+
+    /// The timestamps of a segment that goes out now, once both ends have agreed on them.
+    #[inline(always)]
+    fn timestamps_now(&self, now: Time) -> Option<Timestamps> {
+        self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent })
+    }
+
+    fn on_write(&mut self, bytes: u64) -> Verdict {
+        //= RFC 9293 §3.10.2: "error: connection closing"
+        let closing = self.sender.is_closed() || self.closed.is_some();
+        if closing {
+            return Verdict::Refused;
+        }
+        self.sender.write(bytes);
+        Verdict::Accepted(Fresh::None)
     }
 }
 
 impl<S: SendingHalf> Machine for Duplex<S> {
     type Input = Input;
     type Output = Output;
+    type Verdict = Verdict;
 
     #[inline(always)]
-    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
+    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) -> Verdict {
         // By reference: a segment is large, and nobody needs a copy of it.
         match &input {
-            Input::Segment(segment) => self.on_segment(cx, segment),
+            Input::Segment(segment) => return self.on_segment(cx, segment),
+            &Input::Write(bytes) => return self.on_write(bytes),
             &Input::Read(bytes) => {
                 if self.receiver.read(bytes) && !self.peer_has_closed() {
                     self.receiver.acknowledge_now();
@@ -465,11 +567,11 @@ impl<S: SendingHalf> Machine for Duplex<S> {
                     self.receiver.acknowledge_now();
                 }
             }
-            &Input::Write(bytes) => self.sender.write(bytes),
             Input::Open => self.on_open(cx),
             Input::Close => self.on_close(cx),
             Input::Abort => self.on_abort(cx),
         }
+        Verdict::Accepted(Fresh::None)
     }
 
     #[inline(always)]
@@ -486,9 +588,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             && let Err(abort) = self.sender.on_time(cx)
         {
             if self.receiver.rcv_nxt() > 0 {
-                let mut reset = Segment::new(Flags::RST | Flags::ACK);
-                (reset.seq, reset.ack) = (self.sender.snd_nxt(), self.receiver.rcv_nxt());
-                self.reset = Some(reset);
+                self.reset_peer(cx.now);
             }
             self.finish(cx, Err(abort));
             return self.end_of_life(cx);
@@ -498,7 +598,8 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             return self.end_of_life(cx);
         }
         if self.can_send()
-            && let Some(span) = self.sender.next(cx.now).or_else(|| self.sender.window_probe())
+            && let Some(span) =
+                self.sender.next(cx.now, self.reserved_for_sack()).or_else(|| self.sender.window_probe())
         {
             let segment = self.segment(cx.now, span);
             return self.transmit(cx, segment, span.retransmission);

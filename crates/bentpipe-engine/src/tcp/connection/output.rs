@@ -21,15 +21,17 @@ impl<S: SendingHalf> Duplex<S> {
         } else {
             segment.window = self.receiver.offer_window(self.rcv_scale);
         }
-        let with_timestamps = if span.syn && !synchronized { self.config.timestamps } else { self.timestamps };
-        if with_timestamps {
-            segment.timestamps = Some(Timestamps { value: timestamp(now), echo: self.ts_recent });
-        }
+        segment.timestamps = if span.syn && !synchronized && self.config.timestamps {
+            Some(Timestamps { value: timestamp(now), echo: 0 })
+        } else {
+            self.timestamps_now(now)
+        };
         if synchronized {
             segment.ack = self.receiver.rcv_nxt();
             self.last_ack_sent = segment.ack;
             if self.sack && !span.syn {
-                segment.sack = self.receiver.sack_blocks();
+                let room = if span.len == 0 { MAX_SACK_BLOCKS } else { blocks_in(self.sender.mss() - span.len) };
+                segment.sack = self.receiver.sack_blocks(room);
             }
             self.receiver.acknowledged();
         }
@@ -49,8 +51,10 @@ impl<S: SendingHalf> Duplex<S> {
             return;
         }
         segment.syn.sack_permitted = if answer { self.sack } else { self.config.variant.sack };
-        let scale = if answer { (self.rcv_scale > 0).then_some(self.rcv_scale) } else { Some(self.offered_scale()) };
-        segment.syn.window_scale = scale.filter(|_| self.config.window_scaling);
+        //= RFC 7323 §2.2: "This option MAY be sent in an initial <SYN> segment [...] If a Window Scale option was received in
+        //= the initial <SYN> segment, then this option MAY be sent in the <SYN,ACK> segment", also where our shift is 0
+        let scale = if answer { self.scaled } else { self.config.window_scaling };
+        segment.syn.window_scale = scale.then(|| self.offered_scale());
     }
 
     /// A segment without data.

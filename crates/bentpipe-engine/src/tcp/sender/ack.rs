@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// SACKed ranges that are kept whatever the flight: small segments make more of them than full ones.
+const MIN_SACKED_RANGES: usize = 1024;
+
 impl Sender {
     /// Window update (RFC 9293 §3.10.7.4). Whether the window offered changed.
     #[inline(always)]
@@ -57,9 +60,11 @@ impl Sender {
         }
         let mut news = false;
         let floor = self.snd_una.max(segment.ack);
+        // No honest receiver of full segments has more gaps than every second of them.
+        let max = MIN_SACKED_RANGES.max((self.flight() / self.mss as u64) as usize);
         for (start, end) in segment.sack.iter(segment.ack) {
             // Below the ACK it is a D-SACK (RFC 2883); beyond what was sent it is nonsense.
-            if start >= floor && start < end && end <= self.snd_max {
+            if start >= floor && start < end && end <= self.snd_max && self.scoreboard.has_room(start, end, max) {
                 news |= self.scoreboard.sack(start, end);
             }
         }

@@ -111,6 +111,12 @@ impl SendingHalf for Sender {
         self.snd_nxt = 0;
     }
 
+    fn relisten(&mut self) {
+        (self.snd_una, self.snd_nxt, self.snd_max) = (0, 0, 0);
+        (self.rto_at, self.timed, self.retries) = (None, None, 0);
+        self.peer = PeerWindow::open(0);
+    }
+
     #[inline(always)]
     fn update_window(&mut self, segment: &Segment) -> bool {
         self.take_window(segment)
@@ -137,7 +143,8 @@ impl SendingHalf for Sender {
     }
 
     #[inline(always)]
-    fn next(&mut self, now: Time) -> Option<Span> {
+    fn next(&mut self, now: Time, reserved: u16) -> Option<Span> {
+        self.reserved = reserved;
         let span = self.choose(now)?;
         Some(self.sent(now, span))
     }
@@ -145,6 +152,10 @@ impl SendingHalf for Sender {
     #[inline(always)]
     fn window_probe(&mut self) -> Option<Span> {
         if core::mem::take(&mut self.probe_now) { self.due_probe() } else { None }
+    }
+
+    fn memory(&self) -> usize {
+        self.scoreboard.memory()
     }
 
     fn check(&self) {

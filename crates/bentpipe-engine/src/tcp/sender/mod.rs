@@ -55,6 +55,8 @@ pub struct Sender {
     ns2_deaf: bool,
     unit: WindowUnit,
     mss: u16,
+    /// Bytes of a full segment that options other than timestamps take now.
+    reserved: u16,
     nagle: bool,
     restart_after_idle: bool,
     max_retries: u32,
@@ -128,6 +130,7 @@ impl Sender {
             ns2_deaf: false,
             unit: config.shortcuts.window_unit,
             mss: config.mss,
+            reserved: 0,
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
             max_retries: config.rto.max_retries,
@@ -167,6 +170,12 @@ impl Sender {
         }
     }
 
+    /// Bytes of payload in a full segment with the options that it would carry now.
+    #[inline(always)]
+    fn full(&self) -> u16 {
+        self.mss - self.reserved
+    }
+
     fn flight(&self) -> u64 {
         self.snd_max - self.snd_una
     }
@@ -180,6 +189,11 @@ impl Sender {
     #[inline(always)]
     fn right_edge(&self, allowed: u64) -> u64 {
         self.snd_una + allowed.min(self.peer.now)
+    }
+
+    pub(in crate::tcp) fn set_nagle(&mut self, on: bool) {
+        self.nagle = on;
+        self.new_event();
     }
 
     pub(in crate::tcp) fn inherit(&mut self, cache: &TcbCache, sharing: TcbSharing) {

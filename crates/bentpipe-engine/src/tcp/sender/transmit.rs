@@ -61,7 +61,7 @@ impl Sender {
         //= RFC 9293 §3.8.6: "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND",
         //= however little of it a window that has shrunk, or an old one that came late, lets out
         let again = span.seq < self.snd_max && self.persist_at.is_none();
-        if span.len == self.mss || span.syn || again {
+        if span.len == self.full() || span.syn || again {
             return true;
         }
         let all = span.seq + span.len as u64 == self.data_end;
@@ -126,7 +126,7 @@ impl Sender {
         }
         self.rescue = self.recover;
         self.rescuing = true;
-        let from = self.scoreboard.end().max(self.snd_una).max(self.snd_max.saturating_sub(self.mss as u64));
+        let from = self.scoreboard.end().max(self.snd_una).max(self.snd_max.saturating_sub(self.full() as u64));
         Some(self.span(from, self.snd_max))
     }
 
@@ -185,7 +185,7 @@ impl Sender {
     /// The segment that starts at `seq` and ends before `edge`.
     #[inline(always)]
     pub(in crate::tcp) fn span(&self, seq: u64, edge: u64) -> Span {
-        Span::at(seq, edge, self.mss, self.data_end, self.fin)
+        Span::at(seq, edge, self.full(), self.data_end, self.fin)
     }
 
     /// Keeps the books of a segment that goes out now.

@@ -91,6 +91,9 @@ impl Ends {
         let (sender, receiver) =
             if up { (&mut self.client, &mut self.server) } else { (&mut self.server, &mut self.client) };
         let (segment, payload) = receiver.parse(bytes, near).expect("a segment");
+        if segment.flags.has(Flags::SYN) {
+            receiver.synchronize(bytes, &segment).expect("a segment");
+        }
         let payload = &bytes[payload];
         assert_eq!(HEADER + segment.options_len() as usize + payload.len(), bytes.len());
         let mut out = [0; 100];
@@ -187,7 +190,7 @@ fn sealed(us: &Translation, mut bytes: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn numbers_wrap_in_the_middle_of_a_transfer() {
-    let (mut us, mut peer) = pair(u32::MAX - 1000, u32::MAX - 10, None, None);
+    let (mut us, peer) = pair(u32::MAX - 1000, u32::MAX - 10, None, None);
     let segment = Segment { seq: 1002, ack: 12, len: 4, window: 1000, ..Segment::new(Flags::ACK) };
     let mut out = [0; 24];
     us.emit(&segment, &[b"data"], &mut out).expect("it fits");
@@ -206,7 +209,7 @@ fn numbers_wrap_in_the_middle_of_a_transfer() {
 #[test]
 fn window_scale_needs_both_syns_and_spares_them() {
     let window = |ours, theirs, flags, window| {
-        let (mut us, mut peer) = pair(1, 2, ours, theirs);
+        let (mut us, peer) = pair(1, 2, ours, theirs);
         let syn = SynOptions { window_scale: if flags == Flags::SYN { ours } else { None }, ..SynOptions::default() };
         let mut out = [0; 24];
         let length = us.emit(&Segment { window, syn, ..Segment::new(flags) }, &[], &mut out).expect("it fits");
@@ -219,8 +222,9 @@ fn window_scale_needs_both_syns_and_spares_them() {
     assert_eq!(window(Some(14), Some(0), Flags::ACK, u32::MAX), (65_535, 65_535 << 14));
 }
 
+/// RFC 9293 §3.10.7.3: a SYN counts once the connection has accepted it. Reading teaches nothing.
 #[test]
-fn a_syn_teaches_only_where_it_can_be_meant() {
+fn a_syn_teaches_when_it_is_accepted() {
     let (mut stranger, _) = pair(9000, 0, None, None);
     let mut fresh = Translation::new(ADDRESSES.reversed(), PORTS.reversed(), 500);
     let mut out = [0; 20];
@@ -229,17 +233,21 @@ fn a_syn_teaches_only_where_it_can_be_meant() {
         from.emit(&Segment { ack, ..Segment::new(Flags::SYN | Flags::ACK) }, &[], &mut out).expect("it fits");
         out
     };
-    // An old SYN-ACK that acknowledges something else.
-    let (old, _) = fresh.parse(&syn_ack(&mut stranger, 77), Near::default()).expect("a segment");
-    assert_eq!((old.ack, fresh.irs), (77, None));
-    let (new, _) = fresh.parse(&syn_ack(&mut stranger, 1), Near::default()).expect("a segment");
-    assert_eq!((new.ack, new.seq, fresh.irs), (1, 0, Some(Numbering::from_isn(9000))));
+    for ack in [77, 1] {
+        let bytes = syn_ack(&mut stranger, ack);
+        let (read, _) = fresh.parse(&bytes, Near::default()).expect("a segment");
+        assert_eq!((read.ack, read.seq, fresh.irs), (ack, 0, None));
+    }
+    let bytes = syn_ack(&mut stranger, 1);
+    let (read, _) = fresh.parse(&bytes, Near::default()).expect("a segment");
+    fresh.synchronize(&bytes, &read).expect("a segment");
+    assert_eq!(fresh.irs, Some(Numbering::from_isn(9000)));
 }
 
 #[test]
 fn duplicates_below_the_ack_are_reported_across_the_wrap() {
     // RFC 2883 §4: the first block may lie below the acknowledgement number.
-    let (mut us, mut peer) = pair(3, u32::MAX - 2000, None, None);
+    let (mut us, peer) = pair(3, u32::MAX - 2000, None, None);
     let ack = 2500;
     let mut sack = SackBlocks::NONE;
     sack.push(ack, 1000, 2460);
@@ -262,16 +270,16 @@ fn a_header_alone_has_the_checksum_of_zeros() {
 
 #[test]
 fn each_field_that_lies_is_named() {
-    let (mut us, mut peer) = pair(1, 2, None, None);
+    let (mut us, peer) = pair(1, 2, None, None);
     let mut out = [0; 60];
     let timestamps = Some(Timestamps { value: 1, echo: 2 });
     let length = us.emit(&Segment { timestamps, ..Segment::new(Flags::ACK) }, &[], &mut out).expect("it fits");
     let good = out[..length].to_vec();
-    let mut read = |bytes: &[u8]| peer.parse(bytes, START).map(|_| ());
+    let read = |bytes: &[u8]| peer.parse(bytes, START).map(|_| ());
     assert_eq!(read(&good), Ok(()));
     assert_eq!(read(&good[..19]), Err(WireError::Truncated { needed: 20, have: 19 }));
     assert_eq!(read(&good[..28]), Err(WireError::Truncated { needed: 32, have: 28 }));
-    let mut with = |at: usize, byte: u8| {
+    let with = |at: usize, byte: u8| {
         let mut bad = good.clone();
         bad[at] = byte;
         read(&sealed(&us, bad))

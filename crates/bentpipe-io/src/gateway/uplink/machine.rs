@@ -236,7 +236,8 @@ impl Uplink {
     /// Takes bytes for the client; how many.
     pub fn write(&mut self, now: Time, id: ConnectionId, data: &[u8]) -> usize {
         let Some(endpoint) = self.endpoint(id) else { return 0 };
-        let count = endpoint.write(&mut cx(now, &mut NoProbe), data);
+        // A connection that has ended takes no more: the driver is told of its end.
+        let count = endpoint.write(&mut cx(now, &mut NoProbe), data).unwrap_or(0);
         if count > 0 {
             self.enqueue(id);
         }

@@ -1,6 +1,6 @@
 //! Segments outside of any connection: reading one, and the reset that answers a SYN.
 
-use bentpipe_engine::tcp::{FIRST_BYTE, Flags, Segment};
+use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::wire::tcp::{self as wire, Near, Translation};
 
@@ -9,7 +9,7 @@ pub(super) fn segment_of(packet: &[u8]) -> Option<Segment> {
     let ip = ip::parse(packet).ok()?;
     let bytes = &packet[ip.payload];
     let ports = Ports::peek(bytes).ok()?;
-    let mut translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
+    let translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
     translation.parse(bytes, Near::default()).ok().map(|(segment, _)| segment)
 }
 
@@ -19,10 +19,11 @@ pub(super) fn reset_for(syn: &[u8]) -> Option<Vec<u8>> {
     let bytes = &syn[ip.payload];
     let ports = Ports::peek(bytes).ok()?;
     let mut translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
-    translation.parse(bytes, Near::default()).ok()?;
+    let (syn, _) = translation.parse(bytes, Near::default()).ok()?;
+    translation.synchronize(bytes, &syn).ok()?;
     //= RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used", <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>
     let mut reset = Segment::new(Flags::RST | Flags::ACK);
-    reset.ack = FIRST_BYTE;
+    reset.ack = syn.end();
     let header = translation.addresses.header_len();
     let mut packet = vec![0; header + wire::HEADER];
     let length = translation.emit(&reset, &[], &mut packet[header..]).ok()?;

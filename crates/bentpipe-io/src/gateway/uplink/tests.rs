@@ -164,7 +164,7 @@ fn a_syn_is_answered_when_the_server_has_accepted() {
     assert_eq!(parsed.addresses.source(), SocketAddr::from(SERVER).ip());
     let (segment, _) = {
         let ports = ip::Ports { source: CLIENT.1, destination: SERVER.1 };
-        let mut translation = tcp::Translation::new(parsed.addresses.reversed(), ports, 0);
+        let translation = tcp::Translation::new(parsed.addresses.reversed(), ports, 0);
         translation.parse(&answer[parsed.payload], tcp::Near::default()).expect("it is whole")
     };
     assert!(segment.syn.mss == Some(1460) && segment.syn.window_scale.is_some() && segment.timestamps.is_some());
@@ -215,7 +215,7 @@ fn too_many_are_refused_and_the_old_ones_live() {
 #[test]
 fn bytes_go_both_ways_and_each_way_ends_by_itself() {
     let (mut world, mut client, id) = open(config());
-    client.user(world.now, |end, cx| (end.write(cx, b"GET /"), end.close(cx)));
+    client.user(world.now, |end, cx| (end.write(cx, b"GET /").expect("it is open"), end.close(cx)));
     exchange(&mut world, &mut client);
     assert!(world.said.contains(&Uplinked::Ready(id)), "{:?}", world.said);
     assert!(!world.machine.has_ended(id), "there is something to be read first");

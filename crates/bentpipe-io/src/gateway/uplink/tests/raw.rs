@@ -20,7 +20,7 @@ impl Said {
         let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let header = usize::from(bytes[12] >> 4) * 4;
         let ports = ip::Ports::peek(bytes).expect("it is whole");
-        let mut translation = tcp::Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
+        let translation = tcp::Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
         let (segment, _) = translation.parse(bytes, tcp::Near::default()).expect("it is whole");
         Said {
             port: ports.destination,

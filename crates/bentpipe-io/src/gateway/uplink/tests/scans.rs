@@ -245,7 +245,7 @@ fn scanned(seed: u64) {
             }
         }
         down += world.machine.write(world.now, id, &bytes[down..(down + 500).min(bytes.len())]);
-        up += client.user(world.now, |end, cx| end.write(cx, &bytes[up..(up + 500).min(bytes.len())]));
+        up += client.user(world.now, |end, cx| end.write(cx, &bytes[up..(up + 500).min(bytes.len())]).expect("open"));
         world.now += Duration::from_millis(2);
         let from = world.sent.len();
         world.poll();

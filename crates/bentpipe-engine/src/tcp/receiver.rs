@@ -258,8 +258,8 @@ impl Receiver {
 
     /// Data beyond a gap, or data that comes while there are gaps.
     fn on_data_and_gaps(&mut self, seq: u64, end: u64) -> Fresh {
-        //= RFC 5681 §4.2: "A TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all or part of a
-        //= gap in the sequence space."
+        //= RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or
+        //= part of a gap in the sequence space."
         self.due = AckDue::Now;
         let from = seq.max(self.rcv_nxt);
         if from >= end {
@@ -427,7 +427,7 @@ impl Receiver {
     }
 
     //= RFC 2018 §4: "The first SACK block [...] MUST specify the contiguous block of data containing the segment which
-    //= triggered this ACK" and the others "repeat the most recently reported SACK blocks"
+    //= triggered this ACK" and the others come "by repeating the most recently reported SACK blocks"
     fn remember(&mut self, seq: u64) {
         if self.sack_blocks == 0 {
             return;

@@ -353,7 +353,7 @@ impl<S: SendingHalf> Duplex<S> {
     fn note_fin(&mut self, end: u64) {
         let rcv_nxt = self.receiver.rcv_nxt();
         if end > rcv_nxt {
-            //= RFC 5681 §4.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives"
+            //= RFC 5681 §3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives"
             self.receiver.acknowledge_now();
         }
         if self.peer_fin.is_some() || end < rcv_nxt || end > self.receiver.limit() {

@@ -232,7 +232,8 @@ fn scanned(seed: u64) {
                 | [Flags::NONE, Flags::ACK, Flags::PSH, Flags::FIN, Flags::SYN][below(5) as usize];
             let timestamps = (below(2) == 0).then(|| (below(1 << 32) as u32, below(1 << 32) as u32));
             let numbers = (below(1 << 32) as u32, below(1 << 32) as u32);
-            world.hear(&segment(port, numbers, flags, timestamps, below(1 << 16) as u16, b""));
+            let payload = &[0xee; 20][..below(21) as usize];
+            world.hear(&segment(port, numbers, flags, timestamps, below(1 << 16) as u16, payload));
         }
         // Servers take every third that is asked for, and refuse every other third.
         for said in std::mem::take(&mut world.said) {

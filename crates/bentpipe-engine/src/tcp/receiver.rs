@@ -266,7 +266,7 @@ impl Receiver {
             // All of it lies behind the window or the FIN.
             return Fresh::None;
         }
-        //= RFC 2883 §4: "the first SACK block [...] MUST be used to report the duplicate segment"; of several duplicate
+        //= RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of data"; of several duplicate
         //= parts only the first is reported.
         let duplicate = if seq < from { Some((seq, from)) } else { self.beyond.first_overlap(from, end) };
         if seq > self.rcv_nxt {

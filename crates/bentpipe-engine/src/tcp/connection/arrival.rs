@@ -221,7 +221,7 @@ impl<S: SendingHalf> Duplex<S> {
     pub(in crate::tcp) fn sequence_check<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> bool {
         match self.timestamp_check(cx.now, segment) {
             TimestampCheck::Pass => {}
-            //= RFC 7323 §5.3: "Send an acknowledgment in reply as specified in Section 3.10.7.4 [...] and drop the segment."
+            //= RFC 7323 §5.3: "Send an acknowledgment in reply [...] and drop the segment."
             TimestampCheck::Old => {
                 self.refuse_aloud(cx.now, segment);
                 return false;

@@ -127,8 +127,9 @@ fn nothing_is_reopened_while_draining() {
 //= sequence number, TCP endpoints MUST send a 'challenge ACK' to the remote peer"
 #[test]
 fn elsewhere_a_syn_goes_to_the_connection() {
-    for ours_closes in [false, true] {
-        let (mut world, mut client) = (World::new(config()), Raw::new(40_000, ISN, Some(CLOCK)));
+    for (ours_closes, clock) in [(false, None), (true, None), (false, Some(CLOCK)), (true, Some(CLOCK))] {
+        let later = |by: u32| clock.map(|clock| clock + by);
+        let (mut world, mut client) = (World::new(config()), Raw::new(40_000, ISN, clock));
         let id = client.open(&mut world);
         if ours_closes {
             let from = world.sent.len();
@@ -140,16 +141,13 @@ fn elsewhere_a_syn_goes_to_the_connection() {
         world.said.clear();
         for seq in [1, 1000, 1 << 31, 0xffff_ff00] {
             let from = world.sent.len();
-            Raw { next: client.next.wrapping_add(seq), clock: Some(CLOCK + 50), ..client }.send(
-                &mut world,
-                Flags::SYN,
-                b"",
-            );
+            let mut syn = Raw { next: client.next.wrapping_add(seq), clock: later(50), ..client };
+            syn.send(&mut world, Flags::SYN, b"");
             let said: Vec<_> = client.heard(&world, from).iter().map(|said| (said.flags, said.seq, said.ack)).collect();
             assert_eq!(said, [(Flags::ACK, client.peer, client.next)], "{seq}");
         }
         assert_eq!(world.said, []);
-        client.clock = Some(CLOCK + 60);
+        client.clock = later(60);
         client.send(&mut world, Flags::ACK, b"alive");
         let mut got = [0; 5];
         assert_eq!(world.machine.read(world.now, id, &mut got), 5);

@@ -217,10 +217,12 @@ impl Uplink {
         }
     }
 
-    /// How many bytes the connection takes now; its buffer grows for it where there is memory.
+    /// How many bytes the connection takes now, none after [`Uplink::close`]; its buffer grows for it where there is memory.
     pub fn room(&mut self, id: ConnectionId) -> usize {
         let (most, budget) = (self.config.send_buffer(), self.config.memory.saturating_sub(self.memory));
-        let Some(Entry { stage: Stage::Open(endpoint), is_over: false, .. }) = self.entries.get_mut(&id) else {
+        let Some(Entry { stage: Stage::Open(endpoint), is_over: false, is_closed: false, .. }) =
+            self.entries.get_mut(&id)
+        else {
             return 0;
         };
         let held = endpoint.unacknowledged() + endpoint.writable();

@@ -13,6 +13,9 @@ pub(super) struct Quotation {
     pub(super) text: String,
 }
 
+/// An RFC and its sections; `None` for a document that is no RFC.
+type Named = Option<(u32, Vec<Number>)>;
+
 /// Consecutive lines that belong together, with the number of the first.
 struct Block {
     line: usize,
@@ -75,8 +78,8 @@ fn paragraphs(content: &str) -> Vec<Block> {
     rows.chain(blocks(content, |line| is_text(line).then_some((line, true)))).collect()
 }
 
-/// A reference at the beginning of `text`: how long it is, and to what. `None` in it is a document that is no RFC.
-fn reference(text: &str, own: Option<u32>) -> Option<(usize, Option<(u32, Vec<Number>)>)> {
+/// A reference at the beginning of `text`: how long it is, and to what.
+fn reference(text: &str, own: Option<u32>) -> Option<(usize, Named)> {
     let (rfc, mut at) = match text.strip_prefix("RFC ") {
         Some(rest) => {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

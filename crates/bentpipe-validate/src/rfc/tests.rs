@@ -1,84 +1,21 @@
 //! The quotations in this repository, each against its RFC.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::check::{all, digests};
 use super::digest::{Digest, Fault};
 use super::sections::{divide, name, number, words};
 use super::sources::{Quotation, find};
-
-/// RFCs that are quoted without a digest, and why.
-const NOT_CHECKED: &[(u32, &str)] = &[];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Files under `folder` that may quote, by path.
-fn files(folder: &Path, ends: &[&str], found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder of the repository") {
-        let path = entry.expect("it can be read").path();
-        if path.is_dir() {
-            if path.file_name().is_some_and(|name| name != "target") {
-                files(&path, ends, found);
-            }
-        } else if path.extension().is_some_and(|end| ends.iter().any(|wanted| end == *wanted)) {
-            found.push(path);
-        }
-    }
-}
-
-fn digests() -> BTreeMap<u32, Digest> {
-    let mut found = Vec::new();
-    files(&root().join("validation/rfc"), &["digest"], &mut found);
-    let read = |path: &PathBuf| Digest::from_bytes(&fs::read(path).expect("it can be read"));
-    found
-        .iter()
-        .map(|path| read(path).unwrap_or_else(|error| panic!("{}: {error:#}", path.display())))
-        .map(|d| (d.rfc, d))
-        .collect()
-}
-
-/// What is wrong with a quotation, for people; `None` if nothing is.
-fn judge(digests: &BTreeMap<u32, Digest>, quotation: &Quotation) -> Option<String> {
-    let Quotation { rfc, sections, text, .. } = quotation;
-    if NOT_CHECKED.iter().any(|(number, _)| number == rfc) {
-        return None;
-    }
-    let Some(digest) = digests.get(rfc) else {
-        return Some(format!("RFC {rfc} has no digest in validation/rfc, and is not named in NOT_CHECKED"));
-    };
-    let named = sections.iter().map(|section| format!("§{}", name(section))).collect::<Vec<_>>().join(", ");
-    Some(match digest.check(sections, text).err()? {
-        Fault::NoSection => format!("RFC {rfc} has no {named}"),
-        Fault::TooShort(words) => format!("\"{words}\" is too short to be looked for: leave the quotation marks out"),
-        Fault::Altered(words, elsewhere) if elsewhere.is_empty() => {
-            format!("RFC {rfc} does not say \"{words}\", in {named} or elsewhere")
-        }
-        Fault::Altered(words, elsewhere) => {
-            format!("RFC {rfc} {named} does not say \"{words}\", §{} does", elsewhere.join(", §"))
-        }
-    })
-}
-
 #[test]
 fn quotations_are_verbatim() {
-    let (digests, mut sources, mut checked, mut faults) = (digests(), Vec::new(), 0, Vec::new());
-    for (folder, ends) in [("crates", ["rs", "pkt"]), ("fuzz", ["rs", "rs"]), ("docs/specs", ["md", "md"])] {
-        files(&root().join(folder), &ends, &mut sources);
-    }
-    sources.sort();
-    for path in sources {
-        let content = fs::read_to_string(&path).expect("a text of the repository");
-        let shown = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
-        for quotation in find(&path, &content) {
-            checked += 1;
-            if let Some(fault) = judge(&digests, &quotation) {
-                faults.push(format!("{shown}:{}: {fault}", quotation.line));
-            }
-        }
-    }
+    let (checked, faults) = all(&root()).expect("the repository can be read");
     assert!(faults.is_empty(), "{} of {checked} quotations:\n{}", faults.len(), faults.join("\n"));
     // Should they no longer be found, nothing would be checked: there were 180 when this was written.
     assert!(checked > 150, "{checked}");
@@ -94,7 +31,8 @@ fn digests_are_those_of_the_readme() {
         Some((rfc.parse().ok()?, text.trim_matches('`').to_owned()))
     });
     let listed: BTreeSet<(u32, String)> = rows.collect();
-    let have: BTreeSet<_> = digests().into_values().map(|digest| (digest.rfc, digest.text)).collect();
+    let have: BTreeSet<_> =
+        digests(&root()).expect("they are whole").into_values().map(|digest| (digest.rfc, digest.text)).collect();
     assert_eq!(listed, have);
 }
 

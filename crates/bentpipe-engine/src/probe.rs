@@ -18,6 +18,8 @@ pub enum DropReason {
     Channel,
     /// It stands on the scenario's drop list.
     Listed,
+    /// It is longer than the link's MTU.
+    TooLong,
 }
 
 /// Something that happened inside a machine.

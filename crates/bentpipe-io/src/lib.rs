@@ -17,6 +17,7 @@ pub mod gateway;
 mod lateness;
 mod namespace;
 mod nat;
+mod overruns;
 mod priority;
 mod ring;
 pub mod rootless;

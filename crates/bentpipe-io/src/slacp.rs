@@ -234,9 +234,10 @@ impl LinkPort {
                 }
             }
             Frame::Repair { channel, first, count, index, .. } => {
-                // If it completes its block, it is asked for before the next tidying; if it is refused, it goes then.
-                self.incoming[usize::from(channel)].keep_symbol(first, count, index, &bytes[body]);
                 self.end.handle(cx, Input::Frame(frame));
+                if self.end.took_symbol() {
+                    self.incoming[usize::from(channel)].keep_symbol(first, count, index, &bytes[body]);
+                }
             }
             Frame::Sync { .. } | Frame::Report(_) => self.end.handle(cx, Input::Frame(frame)),
         }

@@ -66,6 +66,7 @@ impl Observer for Fingerprint {
             Passage::Dropped(DropReason::Early) => 3,
             Passage::Dropped(DropReason::Channel) => 4,
             Passage::Dropped(DropReason::Listed) => 5,
+            Passage::Dropped(DropReason::TooLong) => 6,
         };
         self.add(link as u64 | passage << 32 | (packet.forward as u64) << 40);
         self.add(packet.flow as u64 | (packet.wire_len as u64) << 32);

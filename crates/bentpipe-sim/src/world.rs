@@ -427,6 +427,8 @@ impl World {
             let after = self.links[n].counters();
             let reason = if after.dropped_listed > before.dropped_listed {
                 DropReason::Listed
+            } else if after.dropped_too_long > before.dropped_too_long {
+                DropReason::TooLong
             } else if after.dropped_early > before.dropped_early {
                 DropReason::Early
             } else {

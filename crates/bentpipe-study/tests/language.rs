@@ -112,6 +112,7 @@ delay = "1 ms"
 bit_error_rate = { nominal = "1e-7", implementation_loss = "0.5 dB" }
 backward.rate_trace = [6, 18, 24]
 header = "8 B"
+mtu = "1500 B"
 
 [[flows]]
 name = "parted"

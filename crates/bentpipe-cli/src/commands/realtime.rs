@@ -111,6 +111,19 @@ pub(crate) fn stall(worst: &str) -> String {
     format!("warning: the machine stood still for {worst}: a sender may have timed out for that, and not for the link")
 }
 
+/// The warning about packets that were dropped before any link saw them, if some were.
+pub(crate) fn overrun(count: Option<u64>) -> Option<String> {
+    let what = match count {
+        Some(0) => return None,
+        Some(count) => format!(
+            "the machine could not keep up: {count} sends (single packets, or trains of up to 128) were dropped at full \
+             devices, before any link"
+        ),
+        None => "packets dropped at the devices could not be counted: a device is gone".to_owned(),
+    };
+    Some(format!("warning: {what}; losses and rates were not those of the scenario"))
+}
+
 /// What the links did.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
@@ -122,11 +135,16 @@ pub(crate) struct Summary {
     foreign: u64,
     /// Packets that hosts did not take.
     refused: u64,
+    /// Trains and single packets of hosts that the kernel dropped at full devices; `null` if a device is gone.
+    overruns: Option<u64>,
     wakeups: u64,
     late_median_us: f64,
     late_p99_us: f64,
     late_max_us: f64,
+    /// No overruns, and half of the wake-ups at most 1 ms late.
     kept_up: bool,
+    #[serde(skip)]
+    is_late: bool,
     /// Once, for so long that a sender may have timed out for it.
     stalled: bool,
 }
@@ -141,11 +159,13 @@ struct LinkLine {
     dropped_early: u64,
     dropped_channel: u64,
     dropped_listed: u64,
+    dropped_too_long: u64,
 }
 
 impl Summary {
     pub(crate) fn new(scenario: &Scenario, emulator: &Emulator) -> Self {
         let lateness: &Lateness = emulator.lateness();
+        let overruns = emulator.overruns().ok();
         let micros = |span: Duration| span.as_nanos() as f64 / 1e3;
         let links = scenario.links.iter().zip(emulator.counters()).map(|(link, count)| LinkLine {
             name: link.name.clone(),
@@ -156,6 +176,7 @@ impl Summary {
             dropped_early: count.dropped_early,
             dropped_channel: count.dropped_channel,
             dropped_listed: count.dropped_listed,
+            dropped_too_long: count.dropped_too_long,
         });
         Summary {
             seconds: emulator.clock().now().as_secs_f64(),
@@ -163,11 +184,13 @@ impl Summary {
             channels: channels(scenario, &emulator.layer_stats()),
             foreign: emulator.traffic().foreign,
             refused: emulator.refused(),
+            overruns,
             wakeups: lateness.count(),
             late_median_us: micros(lateness.median()),
             late_p99_us: micros(lateness.p99()),
             late_max_us: micros(lateness.max()),
-            kept_up: !lateness.is_too_great(),
+            is_late: lateness.is_too_great(),
+            kept_up: overruns == Some(0) && !lateness.is_too_great(),
             stalled: lateness.stall().is_some(),
         }
     }
@@ -180,6 +203,7 @@ impl Summary {
                 (link.dropped_early, "RED"),
                 (link.dropped_channel, "channel"),
                 (link.dropped_listed, "listed"),
+                (link.dropped_too_long, "too long"),
             ];
             let given: Vec<_> = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
             vec![
@@ -207,7 +231,10 @@ impl Summary {
         if self.refused > 0 {
             let _ = write!(text, "\n{} packets were not taken by a host's stack", self.refused);
         }
-        if !self.kept_up {
+        if let Some(overrun) = overrun(self.overruns) {
+            let _ = write!(text, "\n{overrun}");
+        }
+        if self.is_late {
             text.push_str(
                 "\nwarning: the machine could not keep up: half of the wake-ups were more than 1 ms late, so delays and \
                  rates were not those of the scenario",
@@ -217,5 +244,19 @@ impl Summary {
             let _ = write!(text, "\n{}", stall(&us(self.late_max_us)));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overruns_are_a_warning() {
+        assert_eq!(overrun(Some(0)), None);
+        let some = overrun(Some(336_355)).expect("a warning");
+        assert!(some.starts_with("warning: the machine could not keep up: 336355 sends "), "{some}");
+        let unknown = overrun(None).expect("a warning");
+        assert!(unknown.contains("could not be counted"), "{unknown}");
     }
 }

@@ -299,8 +299,9 @@ pub(super) fn channels(channels: &[ChannelSummary]) -> String {
 }
 
 fn drops(drops: &Drops) -> String {
-    let Drops { queue_full, early, channel, listed } = *drops;
-    let reasons = [(queue_full, "queue"), (early, "RED"), (channel, "channel"), (listed, "listed")];
+    let Drops { queue_full, early, channel, listed, too_long } = *drops;
+    let reasons =
+        [(queue_full, "queue"), (early, "RED"), (channel, "channel"), (listed, "listed"), (too_long, "too long")];
     let given: Vec<_> = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
     if given.is_empty() { "0".to_owned() } else { given.join(", ") }
 }

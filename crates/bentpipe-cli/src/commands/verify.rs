@@ -10,7 +10,7 @@ use bentpipe_sim::{Timers, in_parallel, run_with};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
-use super::realtime::{refused, span_of, stall};
+use super::realtime::{overrun, refused, span_of, stall};
 use crate::args::Verify;
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
@@ -50,6 +50,8 @@ struct Report<'a> {
     late_p99_us: f64,
     late_max_us: f64,
     draws: u64,
+    /// Packets and trains of the kernel's TCP that were dropped at full devices.
+    kernel_overruns: Option<u64>,
     /// Why the kernel's TCP was not measured, if it was not.
     no_kernel: Option<String>,
     agrees: bool,
@@ -95,11 +97,13 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let lines: Vec<Line> = (0..bulks.len())
         .map(|n| Line {
             drawn: summed_up(drawn.iter().map(|draw| seconds(&bulks[n], draw[n].received_at)).collect()),
-            ..line(&bulks[n], [simulated[n], nearest[n]], &engine[n], kernel.as_ref().ok().map(|all| &all[n]))
+            ..line(&bulks[n], [simulated[n], nearest[n]], &engine[n], kernel.as_ref().ok().map(|(all, _)| &all[n]))
         })
         .collect();
     let (agrees, within_drawn) = judge(&lines, args.tolerance);
-    let report = Report { draws: args.draws, within_drawn, ..report(&remake, lines, &lateness, kernel.err(), agrees) };
+    let kernel_overruns = kernel.as_ref().ok().and_then(|(_, overruns)| *overruns);
+    let report = report(&remake, lines, &lateness, kernel.err(), agrees);
+    let report = Report { draws: args.draws, within_drawn, kernel_overruns, ..report };
     if args.json {
         output::print_json(&report)?;
     } else {
@@ -166,14 +170,16 @@ fn simulate(scenario: &Scenario) -> Result<Vec<Option<Time>>, Failure> {
     Ok(result.map_err(Failure::broken)?.flows.iter().map(|flow| flow.received_at).collect())
 }
 
+/// How the flows went, and how many packets and trains were dropped at full devices.
 fn kernel(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
     settings: &KernelSettings,
     go_on: impl FnMut(Time) -> bool,
-) -> Result<Vec<Transferred>, EmulateError> {
+) -> Result<(Vec<Transferred>, Option<u64>), EmulateError> {
     let mut lab = Lab::build(scenario, &[])?;
-    sockets::run(scenario, bulks, &mut lab, settings, go_on)
+    let transferred = sockets::run(scenario, bulks, &mut lab, settings, go_on)?;
+    Ok((transferred, lab.emulator().overruns().ok()))
 }
 
 /// How long a flow took that was done then.
@@ -215,6 +221,7 @@ fn report<'a>(
         late_p99_us: micros(lateness.p99()),
         late_max_us: micros(lateness.max()),
         draws: 0,
+        kernel_overruns: None,
         no_kernel,
         agrees,
         within_drawn: agrees,
@@ -258,6 +265,8 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
     ];
     let table = output::table(&header, 1, rows);
     let kernel = report.no_kernel.as_ref().map_or(String::new(), |why| format!("Linux's TCP: {why}\n"));
+    let overrun = report.kernel_overruns.and_then(|count| overrun(Some(count)));
+    let overrun = overrun.map_or(String::new(), |warning| format!("{warning}\n"));
     let verdict = match (report.agrees, report.within_drawn) {
         (true, _) => format!("the engine's times agree within {tolerance} %"),
         (false, true) => format!(
@@ -281,7 +290,7 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
     );
     let stalled = lateness.stall().map_or(String::new(), |worst| format!("{}\n", stall(&span_of(worst))));
     format!(
-        "{}: {}\n\n{table}\n\n{drawn}{verdict}; {late}\n{stalled}{kernel}{}\n",
+        "{}: {}\n\n{table}\n\n{drawn}{verdict}; {late}\n{stalled}{kernel}{overrun}{}\n",
         scenario.name,
         scenario.description,
         report.remake.line()

@@ -1,12 +1,12 @@
 //! `bentpipe emulate`: what programs meet on its links, and what is left of it.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Emulation, file, of_link, output, possible};
+use crate::support::{DATAGRAMS, Emulation, SIZES, bound, file, of_link, output, possible, socket_drops, talk};
 
 fn link(more: &str) -> String {
     format!(
@@ -27,12 +27,6 @@ fn echo(socket: &UdpSocket) -> std::io::Result<()> {
     let mut buffer = [0; 200];
     let (length, from) = socket.recv_from(&mut buffer)?;
     socket.send_to(&buffer[..length], from).map(drop)
-}
-
-fn bound(address: IpAddr) -> std::io::Result<UdpSocket> {
-    let socket = UdpSocket::bind((address, 0))?;
-    socket.set_read_timeout(Some(Duration::from_secs(5)))?;
-    Ok(socket)
 }
 
 #[test]
@@ -59,7 +53,7 @@ fn a_round_trip_takes_what_the_links_say() {
     }
     let summary = emulation.stop();
     assert_eq!(of_link(&summary, "sat/forward", "delivered"), 10);
-    assert_eq!(summary["kept_up"], true, "{summary}");
+    assert_eq!((&summary["kept_up"], &summary["overruns"]), (&true.into(), &0.into()), "{summary}");
 }
 
 /// 1500 bytes each 50 ms, whenever that is on the emulator's clock: of ten datagrams two go at a time.
@@ -200,6 +194,60 @@ fn a_layer_mends_what_the_link_loses() {
     assert_eq!((count("delivered") + dropped, count("skipped")), (count("packets"), 0), "{summary}");
     // 2763 segments of 1448 bytes, of which 138 are lost at the mean; with a deviation of 11 it is never so few.
     assert!(count("lost_frames") > 50 && count("recovered") + count("resent_frames") > 50, "{summary}");
+}
+
+/// Datagrams of several sizes, one behind the other faster than the link takes them: each comes as it was sent.
+#[test]
+fn datagrams_keep_their_sizes_and_bytes() {
+    if !possible() {
+        return;
+    }
+    // Through a router's kernel too, which takes each train and sends it on.
+    for hosts in [&[][..], &["--host", "terminal"]] {
+        let emulation = Emulation::start(&[&["geo", "--set", "links.sat.rate='100 Mbit/s'"], hosts].concat());
+        let (a, b) = (emulation.host("server"), emulation.host("client"));
+        let mut lost = 0;
+        for (from, to) in a.addresses().into_iter().zip(b.addresses()) {
+            let (near, far) = (a.inside(|| bound(from)), b.inside(|| bound(to)));
+            lost += DATAGRAMS - talk(&near, &far, &SIZES);
+        }
+        // What the client's socket had no room for is the client's, and counted there.
+        assert_eq!(lost, b.inside(socket_drops));
+        let summary = emulation.stop();
+        for link in ["internet/forward", "sat/forward", "lan/forward"] {
+            assert_eq!(of_link(&summary, link, "offered"), 2 * DATAGRAMS, "{summary}");
+            assert_eq!(of_link(&summary, link, "delivered"), 2 * DATAGRAMS, "{summary}");
+        }
+        assert_eq!((&summary["refused"], &summary["overruns"]), (&0.into(), &0.into()), "{summary}");
+    }
+}
+
+/// While nobody reads the device, its queue overflows: each datagram reaches the link or is counted.
+#[test]
+fn overruns_of_the_device_are_counted() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link("queue = \"10 s\""));
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let near = a.inside(|| bound(a.v4.into()));
+    emulation.signal(Signal::SIGSTOP);
+    // The device has room for 4096.
+    let count = 6000;
+    for number in 0..count {
+        near.send_to(&[1; 10], (b.v4, 9)).unwrap_or_else(|error| panic!("{number}: {error}"));
+    }
+    emulation.signal(Signal::SIGCONT);
+    // 4096 packets of 38 bytes at 20 Mbit/s: 62 ms.
+    std::thread::sleep(Duration::from_millis(1500));
+    let summary = emulation.stop();
+    let overruns = summary["overruns"].as_u64().unwrap_or_else(|| panic!("{summary}"));
+    let accounted = of_link(&summary, "sat/forward", "offered") + overruns;
+    // Besides, the stack may have sent a few packets of IPv6's own meanwhile.
+    assert!((count..count + 10).contains(&accounted), "{summary}");
+    assert!(overruns > 1800, "{summary}");
+    assert_eq!(summary["kept_up"], false, "{summary}");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! `bentpipe shell`: a command behind the link, the machine before it, and what lies beyond that.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::support::{bentpipe, file, output, possible};
+use crate::support::{DATAGRAMS, SIZES, bentpipe, bound, file, output, possible, socket_drops, talk};
 
 const LINK: &str = r#"
 name = "test"
@@ -120,6 +120,51 @@ fn the_outside_is_there_and_the_machine_is_as_before() {
     let millis: f64 = millis.parse().unwrap_or_else(|_| panic!("{text}\n{error}"));
     assert!((300.1..305.0).contains(&millis), "{millis} ms");
     assert_eq!((forwarding, tables.trim(), devices), ("0", "0", "0"), "{text}\n{error}");
+}
+
+/// Does something in the network of a process.
+fn beside<T: Send>(pid: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
+    let done = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let namespace = std::fs::File::open(format!("/proc/{pid}/ns/net"))?;
+            nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET)?;
+            work()
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    done.expect("the process runs, and its stack works")
+}
+
+/// As in `emulate`, and on a machine that `unshare` gives the test: datagrams of several sizes, IPv4 and IPv6.
+#[test]
+fn datagrams_keep_their_sizes_and_bytes() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&LINK.replace("10 Mbit/s", "100 Mbit/s").replace("150 ms", "20 ms\"\nqueue = \"1 s"));
+    let mut shell = Command::new("unshare")
+        .args(["-n", env!("CARGO_BIN_EXE_bentpipe"), "shell", &path, "--", "sh", "-c", "echo $$; exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("util-linux");
+    let mut line = String::new();
+    BufReader::new(shell.stdout.take().expect("piped")).read_line(&mut line).expect("text");
+    let inside: u32 = line.trim().parse().expect("the command's process");
+    let mut lost = 0;
+    for network in ["198.18.0.", "fd62:656e:7470::"] {
+        let [from, to] = ["1", "2"].map(|host| format!("{network}{host}").parse().expect("an address"));
+        let (near, far) = (beside(shell.id(), || bound(from)), beside(inside, || bound(to)));
+        lost += DATAGRAMS - talk(&near, &far, &SIZES);
+    }
+    assert_eq!(lost, beside(inside, socket_drops));
+    drop(shell.stdin.take());
+    let output = shell.wait_with_output().expect("ours");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let row = text.lines().find(|line| line.contains("sat/forward")).unwrap_or_else(|| panic!("{text}"));
+    let count = (2 * DATAGRAMS).to_string();
+    assert_eq!(row.matches(&count).count(), 2, "offered and delivered: {text}");
 }
 
 #[test]

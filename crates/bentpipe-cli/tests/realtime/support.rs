@@ -1,9 +1,10 @@
 //! The command in real time, and sockets in its namespaces.
 
 use std::io::{BufRead, BufReader};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
 
 use bentpipe_io::Namespace;
 use serde_json::Value;
@@ -118,4 +119,62 @@ pub(crate) fn of_link(summary: &Value, link: &str, key: &str) -> u64 {
     let links = summary["links"].as_array().expect("a list");
     let found = links.iter().find(|entry| entry["name"] == link).unwrap_or_else(|| panic!("no {link}: {summary}"));
     found[key].as_u64().unwrap_or_else(|| panic!("no {key}: {summary}"))
+}
+
+/// Sizes that take turns in [`talk`], bytes.
+pub(crate) const SIZES: [usize; 5] = [1000, 100, 100, 1000, 50];
+
+/// Datagrams of one [`talk`].
+pub(crate) const DATAGRAMS: u64 = 500 * SIZES.len() as u64;
+
+pub(crate) fn bound(address: IpAddr) -> std::io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((address, 0))?;
+    socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+    Ok(socket)
+}
+
+/// Sends [`DATAGRAMS`] of these sizes in turn and returns how many came. Each that comes is one that was sent, whole, and
+/// behind those that were sent before it.
+pub(crate) fn talk(near: &UdpSocket, far: &UdpSocket, sizes: &[usize]) -> u64 {
+    let to = far.local_addr().expect("bound");
+    let datagram = |number: u64| -> Vec<u8> {
+        let size = sizes[number as usize % sizes.len()];
+        let bytes = (0..size as u64).map(|n| (number + n).wrapping_mul(0x9e37_79b9).to_be_bytes()[5]);
+        number.to_be_bytes().into_iter().chain(bytes).take(size).collect()
+    };
+    std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            // Longer than any: one that grew must not look whole.
+            let mut buffer = [0; 65_535];
+            let (mut came, mut next) = (0, 0);
+            while next < DATAGRAMS
+                && let Ok(length) = far.recv(&mut buffer)
+            {
+                let number = u64::from_be_bytes(buffer[..8].try_into().expect("eight bytes"));
+                assert!(
+                    (next..DATAGRAMS).contains(&number),
+                    "{length} bytes after {next}: nobody sent that, or not now"
+                );
+                assert!(buffer[..length] == datagram(number), "{number} has {length} bytes");
+                (came, next) = (came + 1, number + 1);
+            }
+            came
+        });
+        for number in 0..DATAGRAMS {
+            near.send_to(&datagram(number), to).expect("a route");
+        }
+        receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Datagrams that sockets in the network namespace of the calling thread had no room for.
+pub(crate) fn socket_drops() -> std::io::Result<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/net/snmp")?;
+    let mut udp = text.lines().filter_map(|line| line.strip_prefix("Udp: ")).map(str::split_whitespace);
+    let (names, values) = (udp.next().expect("names"), udp.next().expect("values"));
+    let v4 = names.zip(values).find(|(name, _)| *name == "RcvbufErrors").map(|(_, value)| value);
+    let text = std::fs::read_to_string("/proc/thread-self/net/snmp6")?;
+    let v6 = text.lines().find_map(|line| line.strip_prefix("Udp6RcvbufErrors"));
+    let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<u64>().ok()).expect("a number");
+    Ok(number(v4) + number(v6))
 }

@@ -283,6 +283,7 @@ impl<P: Wire> CellPort<P> {
             DropReason::Early => self.counters.dropped_early += 1,
             DropReason::Channel => self.counters.dropped_channel += 1,
             DropReason::Listed => self.counters.dropped_listed += 1,
+            DropReason::TooLong => self.counters.dropped_too_long += 1,
         }
         cx.emit(|| Event::Dropped { reason });
         Some((packet, Err(reason)))

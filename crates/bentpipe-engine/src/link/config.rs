@@ -185,6 +185,8 @@ pub struct LinkConfig {
     pub delay: Duration,
     /// Bytes that the link's own header adds to each packet on the line.
     pub header: u32,
+    /// A longer packet, `header` not counted, is dropped before the queue; `None`: no limit.
+    pub mtu: Option<u32>,
     /// Queue before the line.
     pub queue: QueueConfig,
     /// State of the channel over time.
@@ -217,6 +219,7 @@ impl LinkConfig {
             rate_trace: None,
             delay,
             header: 0,
+            mtu: None,
             queue: QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail },
             channel: ChannelConfig::Clear,
             good: LossConfig::NONE,

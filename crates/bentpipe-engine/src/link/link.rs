@@ -61,6 +61,8 @@ pub struct LinkCounters {
     pub dropped_channel: u64,
     /// Lost by the drop list.
     pub dropped_listed: u64,
+    /// Lost because they were longer than the link's MTU.
+    pub dropped_too_long: u64,
     /// Most packets that waited at once; counted where the queue can refuse any, else 0.
     pub max_waiting: u32,
 }
@@ -68,7 +70,7 @@ pub struct LinkCounters {
 impl LinkCounters {
     /// All losses.
     pub const fn dropped(&self) -> u64 {
-        self.dropped_full + self.dropped_early + self.dropped_channel + self.dropped_listed
+        self.dropped_full + self.dropped_early + self.dropped_channel + self.dropped_listed + self.dropped_too_long
     }
 }
 
@@ -123,6 +125,7 @@ pub struct Link<P> {
     line: Line,
     delay: Duration,
     header: u32,
+    mtu: u32,
     limit: QueueLimit,
     red: Option<Red>,
     sky: Option<Box<Sky>>,
@@ -153,6 +156,7 @@ impl<P: Wire> Link<P> {
             line: Line::of(config),
             delay: config.delay,
             header: config.header,
+            mtu: config.mtu.unwrap_or(u32::MAX),
             limit: config.queue.limit,
             red,
             sky,
@@ -205,9 +209,11 @@ impl<P: Wire> Link<P> {
             cx.emit(|| Event::Dropped { reason: DropReason::Listed });
             return false;
         }
-        if let Err(reason) = self.admit(cx, length) {
+        let admitted = if length > self.mtu { Err(DropReason::TooLong) } else { self.admit(cx, length) };
+        if let Err(reason) = admitted {
             match reason {
                 DropReason::Early => self.counters.dropped_early += 1,
+                DropReason::TooLong => self.counters.dropped_too_long += 1,
                 _ => self.counters.dropped_full += 1,
             }
             cx.emit(|| Event::Dropped { reason });

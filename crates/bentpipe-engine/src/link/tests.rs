@@ -52,6 +52,17 @@ fn a_packet_takes_transmission_and_propagation() {
 }
 
 #[test]
+fn a_packet_over_the_mtu_is_dropped_and_takes_no_room() {
+    let mut config = config();
+    config.mtu = Some(999);
+    assert_eq!(arrivals(&config, &[0.0, 1.0]), [None, None]);
+    config.mtu = Some(1000);
+    // The link's own header does not count.
+    config.header = 8;
+    assert_eq!(arrivals(&config, &[0.0, 1.0]).iter().flatten().count(), 2);
+}
+
+#[test]
 fn the_queue_holds_its_limit_beside_the_one_in_transmission() {
     let mut config = config();
     config.queue.limit = QueueLimit::Packets(2);

@@ -28,6 +28,8 @@ pub struct MuxConfig {
 impl MuxConfig {
     /// What a stream may send before the peer's hello has come.
     pub const FIRST_CREDIT: u64 = 64 << 10;
+    /// Resets that may wait for the carrier, if [`MuxConfig::most_streams`] is not more: openings beyond are dropped.
+    pub const LEAST_ANSWERS: usize = 1024;
     /// The smallest window under want of memory.
     pub const LEAST_WINDOW: u64 = 16 << 10;
 }

@@ -120,6 +120,8 @@ pub struct Mux {
     turns: Turns,
     /// Messages that go before data. Of credit only that it is owed: the limit is that of the moment when it goes.
     control: VecDeque<Message>,
+    /// Resets among them.
+    resets: usize,
     outputs: VecDeque<Output>,
     room: u32,
     /// What the peer's hello said.
@@ -143,6 +145,7 @@ impl Mux {
             streams: BTreeMap::new(),
             turns: Turns::default(),
             control: [hello].into(),
+            resets: 0,
             outputs: VecDeque::new(),
             room: 0,
             peer: None,
@@ -224,6 +227,7 @@ impl Mux {
 
     fn refuse(&mut self, stream: StreamId, reason: Reason) {
         self.stats.reset_here += 1;
+        self.resets += 1;
         self.control.push_back(Message::Reset { stream, reason });
     }
 
@@ -263,7 +267,9 @@ impl Mux {
 
     fn on_open(&mut self, id: StreamId, route: Route, credit: u64, len: u32) {
         let theirs = id.0 % 2 != self.next % 2;
-        if !theirs || self.streams.contains_key(&id) {
+        // A peer that keeps to its limit never has so many resets on their way: its openings are dropped unanswered.
+        let is_flood = self.resets >= MuxConfig::LEAST_ANSWERS.max(self.config.most_streams as usize);
+        if !theirs || is_flood || self.streams.contains_key(&id) {
             self.stats.stray += 1;
         } else if self.draining {
             self.refuse(id, Reason::Draining);
@@ -359,6 +365,10 @@ impl Mux {
                     });
                     self.stats.bytes_sent += u64::from(len);
                     return Some(Message::Open { stream: id, route, credit, len });
+                }
+                Message::Reset { stream, reason } => {
+                    self.resets -= 1;
+                    return Some(Message::Reset { stream, reason });
                 }
                 other => return Some(other),
             }

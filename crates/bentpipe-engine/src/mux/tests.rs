@@ -393,3 +393,21 @@ proptest! {
         }
     }
 }
+
+/// A peer that opens more than it may, faster than our answers go out, costs no more memory than so many answers.
+#[test]
+fn answers_to_a_flood_of_openings_are_bounded() {
+    let [_, mut b] = pair();
+    let count = 10_000;
+    for n in 0..count {
+        give(&mut b, Input::Message(Message::Open { stream: StreamId(2 * n), route: route(), credit: 0, len: 0 }));
+    }
+    assert_eq!(b.len(), 100);
+    let resets = sent(&mut b, u32::MAX).iter().filter(|message| matches!(message, Message::Reset { .. })).count();
+    assert_eq!(resets, MuxConfig::LEAST_ANSWERS);
+    assert_eq!(b.stats().stray, count - 100 - resets as u64);
+    // The queue is empty: the next one has its answer again.
+    give(&mut b, Input::Message(Message::Open { stream: StreamId(2 * count), route: route(), credit: 0, len: 0 }));
+    let answer = Message::Reset { stream: StreamId(2 * count), reason: Reason::NoResources };
+    assert_eq!(sent(&mut b, u32::MAX), [answer]);
+}

@@ -50,6 +50,8 @@ pub struct End {
     initial_rtt: Duration,
     /// Copies of the last span, and when it began.
     copied: (u32, Time),
+    /// The frame that came last was a repair frame of use.
+    took_symbol: bool,
     outputs: VecDeque<Output>,
     frames: u64,
     bytes: u64,
@@ -102,6 +104,7 @@ impl End {
             releasing,
             initial_rtt: config.initial_rtt,
             copied: (0, Time::ZERO),
+            took_symbol: false,
             outputs: VecDeque::new(),
             frames: 0,
             bytes: 0,
@@ -118,6 +121,12 @@ impl End {
     /// Whether the bytes of a packet that was delivered may have to serve in computing others of its block.
     pub fn needs(&self, channel: u8, seq: u64) -> bool {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.needs(seq))
+    }
+
+    /// Whether the frame of the last [`Input::Frame`] was a repair frame that was taken: its symbol is to be kept. A
+    /// refused one must leave nothing, or it could take the place of a genuine symbol.
+    pub fn took_symbol(&self) -> bool {
+        self.took_symbol
     }
 
     /// Whether the block that begins with this packet waits for more frames: its symbols are to be kept. Once it does
@@ -174,6 +183,7 @@ impl End {
     }
 
     fn on_frame(&mut self, now: Time, frame: Frame) {
+        self.took_symbol = false;
         if let Frame::Report(report) = frame {
             self.on_report(now, &report);
             return;
@@ -206,7 +216,8 @@ impl End {
                     return false;
                 }
                 let recovery = incoming.on_repair(first, count, index);
-                self.recover(channel, recovery);
+                self.took_symbol = recovery.is_some();
+                self.recover(channel, recovery.flatten());
                 self.skip_to(now, channel, floor)
             }
             Frame::Sync { channel, floor, .. } => self.skip_to(now, channel, floor),

@@ -47,12 +47,13 @@ impl Incoming {
         self.decoder.as_ref().is_some_and(|decoder| decoder.needs(seq))
     }
 
-    pub(super) fn on_repair(&mut self, first: u64, count: u8, index: u8) -> Option<Recovery> {
+    /// A repair frame has come; `None`: its symbol is of no use.
+    pub(super) fn on_repair(&mut self, first: u64, count: u8, index: u8) -> Option<Option<Recovery>> {
         if first + (count as u64) <= self.order.next() {
             return None;
         }
         self.decoder.as_mut()?.on_repair(first, count, index);
-        self.completed(first)
+        Some(self.completed(first))
     }
 
     fn completed(&mut self, seq: u64) -> Option<Recovery> {

@@ -101,6 +101,11 @@ impl<S: SendingHalf> End<S> {
             segment.len == 0 || segment.seq + segment.len as u64 <= FIRST_BYTE + self.written,
             "more is sent than was written"
         );
+        let max = self.connection.config().mss as u32;
+        assert!(
+            segment.len == 0 || segment.len as u32 + segment.options_len() <= max,
+            "{segment:?} with its options is longer than an MSS of {max} lets it be (RFC 6691 §2)"
+        );
         // The probe of a closed window lies beyond it.
         let probe = segment.sequence_len() <= 1;
         assert!(

@@ -178,6 +178,14 @@ impl Emulator {
         self.devices.iter().map(TrainTun::refused).sum()
     }
 
+    /// Sends of hosts, trains or packets alone, that the kernel dropped at full devices: they never reached a link.
+    ///
+    /// # Errors
+    /// Fails if a device is gone.
+    pub fn overruns(&self) -> io::Result<u64> {
+        self.devices.iter().map(TrainTun::overruns).sum()
+    }
+
     /// What the links counted, in the scenario's order.
     pub fn counters(&self) -> Vec<LinkCounters> {
         self.network.counters()

@@ -52,6 +52,14 @@ impl LinkShape {
         self.tun.refused()
     }
 
+    /// Packets and trains of the host that the kernel dropped because the device's queue was full.
+    ///
+    /// # Errors
+    /// Fails if the device is gone.
+    pub fn overruns(&self) -> io::Result<u64> {
+        self.tun.overruns()
+    }
+
     /// Packets of the host that no frame has room for.
     pub fn too_long(&self) -> u64 {
         self.too_long
@@ -67,6 +75,11 @@ impl Shape for LinkShape {
         let help = "Packets from the peer for which the host had no room.";
         let refused = Value::Total(self.tun.refused());
         readings.add("link", "refused_by_host", "bentpipe_gateway_packets_refused_by_host_total", help, refused);
+        // A device that is gone ends the loop; what it counted is not known any more.
+        if let Ok(overruns) = self.tun.overruns() {
+            let help = "Packets and trains of the host that the kernel dropped because the device's queue was full.";
+            readings.add("link", "overruns", "bentpipe_gateway_device_overruns_total", help, Value::Total(overruns));
+        }
         let help = "Packets of the host that no frame has room for.";
         readings.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(self.too_long));
     }

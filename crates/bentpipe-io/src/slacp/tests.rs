@@ -297,6 +297,61 @@ fn what_is_no_ip_packet_is_refused_where_headers_are_compressed() {
     assert_eq!(port.stats().unexpanded, 1);
 }
 
+/// A repair frame that the machine refuses leaves nothing behind: its symbol would take the place of the genuine one.
+#[test]
+fn symbols_of_refused_frames_are_not_kept() {
+    let config = config(ChannelConfig { fec: FEC, ..CHANNEL });
+    let packets: Vec<_> = traffic(10).into_iter().map(|(_, packet)| packet).collect();
+    let mut sender = LinkPort::new(&config);
+    let (mut out, mut frames) = ([0; 2000], Vec::new());
+    let mut now = Time::ZERO;
+    packets.iter().for_each(|packet| {
+        let mut cx = Context { now, who: Who(0), probe: &mut NoProbe };
+        sender.send(&mut cx, packet).expect("short enough");
+    });
+    while now < Time::ZERO + MS(200) {
+        let mut cx = Context { now, who: Who(0), probe: &mut NoProbe };
+        match sender.poll(&mut cx, &mut out).expect("room for any frame") {
+            Step::Wait(until) => now = until.unwrap_or(Time::ZERO + MS(200)),
+            Step::Do(Emitted::Frame(length)) => frames.push(out[..length].to_vec()),
+            Step::Do(Emitted::Packet(_)) => unreachable!("nobody sends"),
+        }
+    }
+    let fresh = LinkPort::new(&config);
+    let read = |frame: &Vec<u8>| slacp::parse(frame, fresh.end(), Integrity::Crc).expect("a frame of ours").frame;
+    let is_repair = |wanted: u8| move |frame: &Frame| matches!(frame, Frame::Repair { index, .. } if *index == wanted);
+    let of = |index: u8| frames.iter().find(|frame| is_repair(index)(&read(frame))).expect("two repairs").clone();
+    let (first_repair, second_repair) = (of(0), of(1));
+    let Frame::Repair { channel, number, first, count, floor, len, .. } = read(&first_repair) else { unreachable!() };
+    let Some(heard) = read(&second_repair).number() else { unreachable!() };
+    for (lie, number, count) in [("another count", number + 100, count - 1), ("a number that was heard", heard, count)]
+    {
+        let mut receiver = LinkPort::new(&config);
+        let mut cx = Context { now, who: Who(0), probe: &mut NoProbe };
+        // Nor the word that nothing more comes, which is sent behind the repairs.
+        let comes = |frame: &Frame| matches!(frame, Frame::Data { seq, .. } if ![3, 7].contains(seq));
+        for frame in frames.iter().filter(|frame| comes(&read(frame))).chain([&second_repair]) {
+            receiver.receive(&mut cx, frame).expect("a frame of ours");
+        }
+        let forged = Frame::Repair { channel, number, first, count, index: 0, floor, len };
+        let length = slacp::emit(&forged, 0, &[&vec![0x5a; len as usize]], Integrity::Crc, &mut out).expect("it fits");
+        receiver.receive(&mut cx, &out[..length]).expect("it has the form of a frame");
+        receiver.receive(&mut cx, &first_repair).expect("a frame of ours");
+        let mut delivered = Vec::new();
+        while let Step::Do(emitted) = receiver.poll(&mut cx, &mut out).expect("room for any frame") {
+            if let Emitted::Packet(length) = emitted {
+                delivered.push(out[..length].to_vec());
+            }
+        }
+        delivered.sort_by_key(|packet| number_of(packet));
+        assert!(
+            delivered == packets,
+            "{lie}: {:?}",
+            delivered.iter().map(|packet| number_of(packet)).collect::<Vec<_>>()
+        );
+    }
+}
+
 #[test]
 fn what_is_refused_is_counted() {
     let mut port = LinkPort::new(&config(ChannelConfig { fec: FEC, ..CHANNEL }));

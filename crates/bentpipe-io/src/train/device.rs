@@ -10,6 +10,7 @@ use tun_rs::SyncDevice;
 use super::gather::Gather;
 use super::join::Join;
 use super::{LONGEST, Packet, ROOM, Train};
+use crate::overruns::Overruns;
 use crate::tun::{self, TunConfig};
 
 /// Emptied buffers that are kept, of 64 kB each; what a burst needed beyond is given back.
@@ -54,6 +55,7 @@ pub struct TrainTun {
     device: SyncDevice,
     join: Join,
     gather: Gather,
+    overruns: Overruns,
     refused: u64,
     written: u64,
 }
@@ -64,7 +66,7 @@ impl TrainTun {
     /// # Errors
     /// The system's: without CAP_NET_ADMIN or `/dev/net/tun`, or where the name is taken.
     pub fn create(config: &TunConfig) -> io::Result<Self> {
-        Ok(Self::over(config.build(true)?))
+        Self::over(config.build(true)?)
     }
 
     /// As [`TrainTun::create`], with addresses of either version, each in a network of so many bits.
@@ -72,12 +74,23 @@ impl TrainTun {
     /// # Errors
     /// As there.
     pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16) -> io::Result<Self> {
-        Ok(Self::over(tun::with_addresses(name, addresses, mtu, true)?))
+        Self::over(tun::with_addresses(name, addresses, mtu, true)?)
     }
 
-    fn over(device: SyncDevice) -> Self {
+    fn over(device: SyncDevice) -> io::Result<Self> {
         let takes_udp = device.udp_gso();
-        TrainTun { device, join: Join::new(takes_udp), gather: Gather::new(takes_udp), refused: 0, written: 0 }
+        let overruns = Overruns::of(device.name()?)?;
+        let (join, gather) = (Join::new(takes_udp), Gather::new(takes_udp));
+        Ok(TrainTun { device, join, gather, overruns, refused: 0, written: 0 })
+    }
+
+    /// Sends of the host that the kernel dropped because the device's queue was full. Each is a train of packets, or one
+    /// packet alone: the kernel counts no packets of trains.
+    ///
+    /// # Errors
+    /// Fails if the device is gone.
+    pub fn overruns(&self) -> io::Result<u64> {
+        self.overruns.count()
     }
 
     /// Packets for which the host had no use or room.

@@ -105,9 +105,13 @@ impl Headers {
             (UDP, UDP_CHECKSUM) => Part::Udp,
             _ => return None,
         };
-        let length = start + header_length(part, &packet[start.into()..])?;
+        let transport = packet.get(start.into()..)?;
+        let length = start + header_length(part, transport)?;
         let size = packet.len().checked_sub(length.into()).filter(|size| *size > 0)? as u16;
-        is_plain.then_some(Headers { part, length, size, ..self })
+        // Bytes behind a datagram (UDP options) would become part of it: lengths are written anew.
+        let is_whole = length_in_ip(packet)? == packet.len()
+            && (part == Part::Tcp || usize::from(get(transport, 4)) == transport.len());
+        (is_plain && is_whole).then_some(Headers { part, length, size, ..self })
     }
 
     /// What a packet with all its checksums says: it can be a part of a train if they are right.
@@ -117,9 +121,9 @@ impl Headers {
     }
 
     fn of_sound(alone: Headers, packet: &[u8]) -> Option<Headers> {
-        let (start, protocol, length, addresses) = match packet.first()? >> 4 {
-            4 if packet.len() > 20 => (20, packet[9], get(packet, 2).into(), 12..20),
-            6 if packet.len() > 40 => (40, packet[6], usize::from(get(packet, 4)) + 40, 8..40),
+        let (start, protocol, addresses) = match packet.first()? >> 4 {
+            4 if packet.len() > 20 => (20, packet[9], 12..20),
+            6 if packet.len() > 40 => (40, packet[6], 8..40),
             _ => return None,
         };
         let offset = match protocol {
@@ -130,13 +134,12 @@ impl Headers {
         let at = start + offset;
         let headers = Headers { checksum: Some((start, at)), ..alone }.single(packet, start, offset)?;
         let transport = &packet[start.into()..];
-        let is_whole = length == packet.len()
-            && (start == 40 || sum(&packet[..20]) == u16::MAX)
+        let has_sums = (start == 40 || sum(&packet[..20]) == u16::MAX)
             // RFC 768: zero says that there is no checksum.
-            && (protocol == TCP || usize::from(get(transport, 4)) == transport.len() && get(packet, at.into()) != 0);
+            && (protocol == TCP || get(packet, at.into()) != 0);
         let pseudo = Checksum::new().bytes(&packet[addresses]).word(protocol.into()).word(transport.len() as u16);
         let is_right = || tun_rs::checksum(transport, u64::from(!pseudo.finish())) == u16::MAX;
-        (is_whole && is_right()).then_some(headers)
+        (has_sums && is_right()).then_some(headers)
     }
 
     /// Makes of a packet of these headers, which came whole, with room before it and the payloads of others behind it, a
@@ -309,6 +312,15 @@ fn header_length(part: Part, transport: &[u8]) -> Option<u16> {
         }
         Part::Udp => (transport.len() >= UDP_HEADER).then_some(UDP_HEADER as u16),
         Part::Alone => None,
+    }
+}
+
+/// Bytes of the packet, as its IP header says.
+fn length_in_ip(packet: &[u8]) -> Option<usize> {
+    match packet.first()? >> 4 {
+        4 if packet.len() >= 20 => Some(get(packet, 2).into()),
+        6 if packet.len() >= 40 => Some(usize::from(get(packet, 4)) + 40),
+        _ => None,
     }
 }
 

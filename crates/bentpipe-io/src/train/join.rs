@@ -36,6 +36,8 @@ struct Joined {
     last: u32,
     pieces: u32,
     packets: u16,
+    /// Payload of each packet but the last.
+    size: u16,
     payload: u32,
     /// The flags of the last packet.
     flags: u8,
@@ -84,7 +86,7 @@ impl Join {
                 self.recent = at;
             }
             None => {
-                let mut joined = Joined::at(number);
+                let mut joined = Joined::at(number, packet.train.headers.size);
                 joined.add(&packet);
                 joined.is_open &= match packet.train.headers.part {
                     Part::Tcp => packet.flags() & SPECIAL == 0,
@@ -166,8 +168,8 @@ impl Join {
 
 impl Joined {
     /// A train without packets whose first piece will be this one.
-    fn at(piece: u32) -> Self {
-        Joined { first: piece, last: piece, pieces: 1, packets: 0, payload: 0, flags: 0, is_open: true }
+    fn at(piece: u32, size: u16) -> Self {
+        Joined { first: piece, last: piece, pieces: 1, packets: 0, size, payload: 0, flags: 0, is_open: true }
     }
 
     /// Whether a packet of the same flow fits in behind the others.
@@ -183,6 +185,7 @@ impl Joined {
         self.payload += u32::from(payload);
         let is_last = packet.index + 1 == packet.train.count;
         self.flags = if is_last { packet.flags() } else { 0 };
-        self.is_open &= payload == headers.size && self.flags & LAST == 0;
+        // Of this train's size, not of the one that the packet was read in: a shorter packet is the last one.
+        self.is_open &= payload == self.size && self.flags & LAST == 0;
     }
 }

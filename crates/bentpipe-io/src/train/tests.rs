@@ -9,6 +9,7 @@ use super::join::Join;
 use super::*;
 
 mod gather;
+mod twin;
 
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
@@ -144,6 +145,12 @@ fn framed(kernel: VirtioNetHdr, packet: &[u8]) -> Vec<u8> {
 fn read(bytes: Vec<u8>) -> Vec<Packet> {
     let end = bytes.len();
     Train::read(bytes, end).expect("a train").packets().collect()
+}
+
+/// Datagrams of one flow with these payloads, each read by itself.
+fn datagrams(sizes: &[u16]) -> Vec<Packet> {
+    let one = Sent { is_udp: true, packets: 1, may_fragment: false, ..PLAIN };
+    sizes.iter().flat_map(|size| Sent { size: *size, last: *size, ..one.clone() }.packets()).collect()
 }
 
 /// What is written where these leave together.
@@ -387,6 +394,23 @@ fn datagrams_are_joined_where_the_host_takes_them_so() {
     // As many as every kernel takes.
     let many = Sent { size: 10, last: 10, packets: 100, ..one };
     assert_eq!(lengths(&[many]), [64, 36]);
+}
+
+/// A shorter packet ends its train: the kernel cuts all but the last at the first one's size.
+#[test]
+fn a_shorter_packet_ends_a_train() {
+    let sizes = [1000, 100, 100, 1000, 50];
+    let packets = datagrams(&sizes);
+    let writes = joined(packets.clone());
+    let back: Vec<_> = writes.iter().flat_map(|write| read(write.clone())).collect();
+    assert_eq!(without_id(bytes(&back)), without_id(bytes(&packets)));
+    assert_eq!(writes.into_iter().map(|write| read(write).len()).collect::<Vec<_>>(), [2, 1, 2]);
+    // TCP: the bytes would be the same, their packets would not.
+    let short = Sent { packets: 1, size: 100, last: 100, ..PLAIN.next(1) };
+    assert_eq!(
+        lengths(&[PLAIN, short.clone(), short.next(1), Sent { size: 1000, last: 1000, ..short.next(1).next(1) }]),
+        [4, 1, 1]
+    );
 }
 
 #[test]

@@ -148,6 +148,8 @@ pub struct Drops {
     pub channel: u64,
     /// On the scenario's list.
     pub listed: u64,
+    /// Longer than the link's MTU.
+    pub too_long: u64,
 }
 
 /// What a link did.
@@ -307,6 +309,7 @@ impl LinkSummary {
                 early: counters.dropped_early,
                 channel: counters.dropped_channel,
                 listed: counters.dropped_listed,
+                too_long: counters.dropped_too_long,
             },
             max_queue_packets: counters.max_waiting,
         }

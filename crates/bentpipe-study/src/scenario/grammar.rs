@@ -131,6 +131,12 @@ pub(crate) const DIRECTION: &[Field] = &[
         Shape::SIZE,
         "What the link's own header adds to each packet on the line, such as \"8 B\" of a MAC layer; 0 B if not given.",
     ),
+    field(
+        "mtu",
+        Shape::SIZE,
+        "Longest packet, its IP header included and `header` not, such as \"1500 B\". Longer packets are dropped without \
+         notice, as on a path where ICMP is filtered. Unlimited if not given.",
+    ),
     field("bursts", Shape::Table(BURSTS), "Times at which the channel is bad."),
     field("gilbert_elliott", Shape::Table(GILBERT_ELLIOTT), "A channel with two states of exponential lengths."),
     field(

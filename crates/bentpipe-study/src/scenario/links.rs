@@ -175,6 +175,9 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     if let Some(item) = layers.get("header") {
         config.header = header(&item, problems)?;
     }
+    if let Some(item) = layers.get("mtu") {
+        config.mtu = Some(mtu(&item, problems)?);
+    }
     if in_cells {
         config.cells = Some(cells(layers.get("atm"), problems)?);
         refuse_with_cells(&config, layers, problems)?;
@@ -213,6 +216,17 @@ fn header(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
     Some(bytes as u32)
 }
 
+/// The longest packet: RFC 791 §3.2 has every host forward 68 bytes.
+fn mtu(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
+    let bytes = item.size(problems)?.get();
+    if !(68..=65_535).contains(&bytes) {
+        let expected = "68 B to 65535 B, such as \"1500 B\"".to_owned();
+        item.refuse(problems, format!("`{}` is no length of a packet", item.path), Some(expected));
+        return None;
+    }
+    Some(bytes as u32)
+}
+
 /// What a link in cells cannot have.
 fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mut Problems) -> Option<()> {
     let mut refuse = |key: &str, message: &str, expected: &str| {
@@ -228,6 +242,7 @@ fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mu
             .then(|| refuse("rate_trace", "cells follow no trace", "`rate`, or framing = \"packets\"")),
         Some(refuse("queue", "what waits in cells stands in `atm`", "atm.buffer = \"8192 cells\"")),
         Some(refuse("header", "cells have headers of their own", "no `header`")),
+        Some(refuse("mtu", "AAL5 carries packets of any length", "no `mtu`")),
         (config.extra_delay.0 > Duration::ZERO)
             .then(|| refuse("bursts", "`extra_delay` is not there for cells", "bursts without it")),
     ];

@@ -80,6 +80,7 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
         rate_trace,
         delay,
         header,
+        mtu,
         queue,
         channel,
         good,
@@ -112,6 +113,9 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     put("bit_error_rate", probability(good.bit));
     if *header > 0 {
         put("header", text(SIZE.format(*header as u64)));
+    }
+    if let Some(mtu) = mtu {
+        put("mtu", text(SIZE.format(*mtu as u64)));
     }
     if *channel != ChannelConfig::Clear {
         put("bursts", bursts(channel, bad, extra_delay.0));

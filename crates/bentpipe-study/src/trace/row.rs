@@ -169,6 +169,7 @@ fn drop_reason(reason: DropReason) -> &'static str {
         DropReason::Early => "early",
         DropReason::Channel => "channel",
         DropReason::Listed => "listed",
+        DropReason::TooLong => "too-long",
     }
 }
 

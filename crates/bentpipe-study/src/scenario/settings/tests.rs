@@ -9,6 +9,7 @@ use bentpipe_engine::tcp::{AckPolicy, RtoConfig, Shortcuts};
 fn every_field_has_a_row() {
     let TcpConfig {
         mss: _,
+        assumed_mss: _,
         variant,
         ack,
         rto,

@@ -259,15 +259,15 @@ impl Receiver {
 
     /// Data beyond a gap, or data that comes while there are gaps.
     fn on_data_and_gaps(&mut self, seq: u64, end: u64) -> Fresh {
-        //= RFC 5681 §4.2: "A TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all or part of a
-        //= gap in the sequence space."
+        //= RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or
+        //= part of a gap in the sequence space."
         self.due = AckDue::Now;
         let from = seq.max(self.rcv_nxt);
         if from >= end {
             // All of it lies behind the window or the FIN.
             return Fresh::None;
         }
-        //= RFC 2883 §4: "the first SACK block [...] MUST be used to report the duplicate segment"; of several duplicate
+        //= RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of data"; of several duplicate
         //= parts only the first is reported.
         let duplicate = if seq < from { Some((seq, from)) } else { self.beyond.first_overlap(from, end) };
         if seq > self.rcv_nxt {
@@ -428,7 +428,7 @@ impl Receiver {
     }
 
     //= RFC 2018 §4: "The first SACK block [...] MUST specify the contiguous block of data containing the segment which
-    //= triggered this ACK" and the others "repeat the most recently reported SACK blocks"
+    //= triggered this ACK" and the others come "by repeating the most recently reported SACK blocks"
     fn remember(&mut self, seq: u64) {
         if self.sack_blocks == 0 {
             return;

@@ -221,7 +221,7 @@ impl<S: SendingHalf> Duplex<S> {
     pub(in crate::tcp) fn sequence_check<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> bool {
         match self.timestamp_check(cx.now, segment) {
             TimestampCheck::Pass => {}
-            //= RFC 7323 §5.3: "Send an acknowledgment in reply as specified in Section 3.10.7.4 [...] and drop the segment."
+            //= RFC 7323 §5.3: "Send an acknowledgment in reply [...] and drop the segment."
             TimestampCheck::Old => {
                 self.refuse_aloud(cx.now, segment);
                 return false;
@@ -355,7 +355,7 @@ impl<S: SendingHalf> Duplex<S> {
     fn note_fin(&mut self, end: u64) {
         let rcv_nxt = self.receiver.rcv_nxt();
         if end > rcv_nxt {
-            //= RFC 5681 §4.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives"
+            //= RFC 5681 §3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives"
             self.receiver.acknowledge_now();
         }
         if self.peer_fin.is_some() || end < rcv_nxt || end > self.receiver.limit() {

@@ -296,7 +296,7 @@ fn timestamps_once_agreed_are_in_every_segment() {
     scene.user(|e, cx| e.abort(cx));
     let reset = scene.answers();
     assert_eq!((reset[0].flags.has(Flags::RST), reset[0].timestamps.map(|t| t.echo)), (true, Some(1001)));
-    // A reset needs none (RFC 7323 §3.2: "in any non-<RST> segment").
+    // A reset needs none (RFC 7323 §3.2: "in every non-<RST> segment").
     let mut scene = Scene::established(TcpConfig { timestamps: true, ..plain() });
     scene.inject(Segment { flags: Flags::RST, ..at(1) }, b"");
     assert_eq!(scene.endpoint.outcome(), Some(Err(Abort::Reset)));

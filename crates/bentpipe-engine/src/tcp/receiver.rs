@@ -138,16 +138,17 @@ impl Receiver {
         self.read += 1;
     }
 
-    /// The user has taken `bytes`. Whether the window opens by so much that the peer should hear of it: by a segment if it was
-    /// smaller than that (RFC 9293 §3.8.6.2.2), else by two segments and a quarter of the buffer.
+    /// The user has taken `bytes`. Whether the window was smaller than a segment and opens by one, so that the peer should
+    /// hear of it (RFC 9293 §3.8.6.2.2).
     pub(super) fn read(&mut self, bytes: u64) -> bool {
         self.read = (self.read + bytes).min(self.rcv_nxt);
-        let was_small = self.told.saturating_sub(self.rcv_nxt) < self.mss as u64;
         let mss = self.mss as u64;
-        let enough = if was_small { mss.min(self.buffer / 2) } else { (2 * mss).max(self.buffer / 4) };
+        if self.told.saturating_sub(self.rcv_nxt) >= mss {
+            return false;
+        }
         let wanted = (self.read + self.buffer).max(self.edge);
         let window = wanted.saturating_sub(self.rcv_nxt).min(self.max_window);
-        let tell = self.rcv_nxt + ((window >> self.scale) << self.scale) >= self.told + enough;
+        let tell = self.rcv_nxt + ((window >> self.scale) << self.scale) >= self.told + mss.min(self.buffer / 2);
         if tell {
             self.edge = wanted;
         }

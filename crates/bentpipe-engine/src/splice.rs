@@ -1,5 +1,5 @@
 //! A split connection: two TCP connections back to back, with a bounded buffer between them (`minei` §4, figure 8;
-//! RFC 3135 §2.4 "split connection").
+//! a split connection of RFC 3135 §2.4).
 //!
 //! The near leg faces whoever opens, the far leg whoever is opened. The SYN that comes in on the near leg opens the far
 //! one; then each leg recovers, grows and times out for itself, by its own settings. What one leg receives in order is

@@ -340,5 +340,6 @@ impl Endpoint {
     }
 }
 
+mod numbers;
 #[cfg(test)]
 mod tests;

@@ -140,7 +140,9 @@ impl Expectations {
             let has_section = allowed.rfc.starts_with("RFC ") && allowed.rfc.contains('§');
             if !has_section || allowed.sentence.len() < 20 || allowed.difference.is_empty() {
                 let script = allowed.scripts.first().map_or("", String::as_str);
-                return value(format!("[[allowed]] `{script}`: expected a difference, an RFC with its §, and its sentence"));
+                return value(format!(
+                    "[[allowed]] `{script}`: expected a difference, an RFC with its §, and its sentence"
+                ));
             }
         }
         if let Some((feature, _)) = this.unsupported.iter().find(|(_, reason)| reason.is_empty()) {
@@ -264,7 +266,10 @@ mod tests {
     #[test]
     fn refusals_name_what_is_missing() {
         for (more, message) in [
-            ("[[allowed]]\nscripts = ['a']\ndifference = 'd'\nrfc = 'RFC 1'\nsentence = 'long enough to be a sentence'", "its §"),
+            (
+                "[[allowed]]\nscripts = ['a']\ndifference = 'd'\nrfc = 'RFC 1'\nsentence = 'long enough to be a sentence'",
+                "its §",
+            ),
             ("[[allowed]]\nscripts = ['a']\ndifference = 'd'\nrfc = 'RFC 1 §2'\nsentence = ''", "its sentence"),
             ("[unsupported]\nCUBIC = ''", "expected a reason"),
             ("[[mistaken]]\nscripts = ['a']\nreason = ''", "expected a reason"),
@@ -273,7 +278,8 @@ mod tests {
             ("[[host]]\nprofile = 'rfc'\nsysctl = ['a']", "expected name=value"),
             ("alowed = 1", "unknown field"),
         ] {
-            let text = if more.starts_with("alowed") { format!("{more}\n{MINIMAL}") } else { format!("{MINIMAL}{more}") };
+            let text =
+                if more.starts_with("alowed") { format!("{more}\n{MINIMAL}") } else { format!("{MINIMAL}{more}") };
             let error = Expectations::parse(&text).expect_err(more).to_string();
             assert!(error.contains(message), "{error}");
         }
@@ -286,7 +292,10 @@ mod tests {
              sentence = 'long enough to be a sentence'\n[[mistaken]]\nscripts = ['wrong.pkt']\nreason = 'r'\n"
         );
         let expectations = Expectations::parse(&text).expect("sound");
-        let (good, bad) = ("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n0 > S 0:0(0)");
+        let (good, bad) = (
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3",
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n0 > S 0:0(0)",
+        );
         let mut tally = Tally::default();
         let mut judge = |path: &str, text: &str| expectations.judge(path, text, &mut tally);
         assert_eq!(judge("a.pkt", good), Outcome::Passes);
@@ -297,7 +306,9 @@ mod tests {
         let unknown = judge("s.pkt", "0 socket(..., SOCK_STREAM, IPPROTO_SCTP) = 3");
         assert!(matches!(unknown, Outcome::Unexpected(what) if what.contains("has no reason")));
         assert_eq!(judge("wrong.pkt", "nonsense"), Outcome::Mistaken);
-        assert!(matches!(judge("b.pkt", "nonsense"), Outcome::Unexpected(what) if what.starts_with("is not understood")));
+        assert!(
+            matches!(judge("b.pkt", "nonsense"), Outcome::Unexpected(what) if what.starts_with("is not understood"))
+        );
         assert_eq!((tally.passes, tally.allowed, tally.unsupported, tally.mistaken), (1, 1, 1, 1));
         assert_eq!(tally.unexpected.len(), 4);
         assert_eq!(tally.supported().0, 3);

@@ -12,16 +12,56 @@ use crate::wire::flag;
 
 /// Calls that a host answers.
 const CALLS: [&str; 25] = [
-    "socket", "bind", "listen", "accept", "accept4", "connect", "read", "readv", "recv", "recvfrom", "recvmsg", "write",
-    "writev", "send", "sendto", "sendmsg", "fcntl", "ioctl", "poll", "epoll_create", "epoll_ctl", "epoll_wait", "close",
-    "shutdown", "getsockopt",
+    "socket",
+    "bind",
+    "listen",
+    "accept",
+    "accept4",
+    "connect",
+    "read",
+    "readv",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "write",
+    "writev",
+    "send",
+    "sendto",
+    "sendmsg",
+    "fcntl",
+    "ioctl",
+    "poll",
+    "epoll_create",
+    "epoll_ctl",
+    "epoll_wait",
+    "close",
+    "shutdown",
+    "getsockopt",
 ];
 
 /// Socket options that a host has, read or set.
 const OPTIONS: [&str; 21] = [
-    "SO_REUSEADDR", "SO_REUSEPORT", "SO_ERROR", "SO_RCVBUF", "SO_SNDBUF", "SO_LINGER", "TCP_NODELAY", "TCP_CORK",
-    "TCP_NOPUSH", "TCP_MAXSEG", "TCP_KEEPINIT", "TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_SYNCNT",
-    "TCP_NOTSENT_LOWAT", "IP_TOS", "IP_TTL", "IPV6_TCLASS", "IPV6_UNICAST_HOPS", "TCP_CONGESTION",
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "SO_ERROR",
+    "SO_RCVBUF",
+    "SO_SNDBUF",
+    "SO_LINGER",
+    "TCP_NODELAY",
+    "TCP_CORK",
+    "TCP_NOPUSH",
+    "TCP_MAXSEG",
+    "TCP_KEEPINIT",
+    "TCP_KEEPIDLE",
+    "TCP_KEEPINTVL",
+    "TCP_KEEPCNT",
+    "TCP_SYNCNT",
+    "TCP_NOTSENT_LOWAT",
+    "IP_TOS",
+    "IP_TTL",
+    "IPV6_TCLASS",
+    "IPV6_UNICAST_HOPS",
+    "TCP_CONGESTION",
 ];
 
 /// Settings of kernels that change nothing that a host here does.
@@ -230,7 +270,9 @@ fn of_descriptors(script: &Script, needs: &mut impl FnMut(&str)) {
             Some(Expr::Int(fd)) => Some(*fd),
             _ => None,
         };
-        if let (Expr::Int(fd), true) = (&call.result, ["socket", "accept", "epoll_create"].contains(&call.name.as_str())) {
+        if let (Expr::Int(fd), true) =
+            (&call.result, ["socket", "accept", "epoll_create"].contains(&call.name.as_str()))
+        {
             closed.remove(fd);
         }
         match first {

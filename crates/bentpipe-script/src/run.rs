@@ -84,7 +84,8 @@ const IGNORED: [&str; 22] = [
 /// # Errors
 /// The first mistake in its text.
 pub fn run(text: &str, options: &Options) -> Result<Played, Mistake> {
-    let unsupported = |features| Played { verdict: Verdict::Unsupported(features), packets: Vec::new(), notes: Vec::new() };
+    let unsupported =
+        |features| Played { verdict: Verdict::Unsupported(features), packets: Vec::new(), notes: Vec::new() };
     let script = match parse(text, &options.defined) {
         Ok(script) => script,
         Err(Refusal::Mistake(mistake)) => return Err(mistake),
@@ -129,7 +130,9 @@ fn take(setting: &Setting, settings: &mut Settings, pace: &mut Pace) -> Result<(
     let value = setting.value.as_deref();
     let number = |least: i64, most: i64| {
         let number = value.and_then(|value| value.parse::<i64>().ok());
-        number.filter(|number| (least..=most).contains(number)).ok_or(format!("expected a number from {least} to {most}"))
+        number
+            .filter(|number| (least..=most).contains(number))
+            .ok_or(format!("expected a number from {least} to {most}"))
     };
     match setting.name.as_str() {
         "tolerance_usecs" => pace.tolerance = number(0, 3_600_000_000)?,

@@ -133,8 +133,7 @@ pub fn set_service(packet: &mut [u8], tos: u8, ttl: u8) {
     if packet[0] >> 4 == 4 {
         (packet[1], packet[8]) = (tos, ttl);
         packet[10..12].fill(0);
-        let mut sum: u32 =
-            packet[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        let mut sum: u32 = packet[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         while sum > 0xffff {
             sum = (sum & 0xffff) + (sum >> 16);
         }
@@ -186,7 +185,8 @@ fn read_options(mut bytes: &[u8]) -> Option<Vec<TcpOption>> {
         let length = usize::from(*rest.first()?);
         let body = bytes.get(2..length)?;
         bytes = &bytes[length..];
-        let word = |at: usize| body.get(at..at + 4).map(|four| u32::from_be_bytes(four.try_into().expect("four bytes")));
+        let word =
+            |at: usize| body.get(at..at + 4).map(|four| u32::from_be_bytes(four.try_into().expect("four bytes")));
         options.push(match (kind, body.len()) {
             (2, 2) => TcpOption::Mss(u16::from_be_bytes([body[0], body[1]])),
             (3, 1) => TcpOption::WindowScale(body[0]),
@@ -203,7 +203,8 @@ fn read_options(mut bytes: &[u8]) -> Option<Vec<TcpOption>> {
 
 /// Flags as a script writes them.
 pub fn show_flags(flags: u8) -> String {
-    let names = [(0x02, 'S'), (0x01, 'F'), (0x04, 'R'), (0x08, 'P'), (0x20, 'U'), (0x40, 'E'), (0x80, 'W'), (0x10, '.')];
+    let names =
+        [(0x02, 'S'), (0x01, 'F'), (0x04, 'R'), (0x08, 'P'), (0x20, 'U'), (0x40, 'E'), (0x80, 'W'), (0x10, '.')];
     let shown: String = names.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| name).collect();
     if shown.is_empty() { "-".into() } else { shown }
 }

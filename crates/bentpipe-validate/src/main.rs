@@ -3,6 +3,7 @@
 mod draw;
 mod ns2;
 mod reference;
+mod rfc;
 mod show;
 
 use std::path::PathBuf;
@@ -45,12 +46,28 @@ enum Command {
         #[arg(long, default_value = "validation/ns2/scenario.tcl")]
         script: PathBuf,
     },
+    /// The quotations of RFCs in this repository against digests of the RFCs
+    Quotations {
+        /// The repository
+        #[arg(default_value = ".")]
+        root: PathBuf,
+    },
+    /// Make the digests that quotations from RFCs are checked against
+    RfcDigest {
+        /// A folder with texts from the RFC editor, rfcN.txt
+        texts: PathBuf,
+        /// Where the digests go
+        #[arg(long, default_value = "validation/rfc")]
+        out: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
     let agrees = match Arguments::parse().command {
         Command::Ns2 { csv, show: Some(id), .. } => ns2::show(&csv, &id),
         Command::Ns2 { csv, rerun, script, show: None } => ns2::validate(&csv, rerun, &script),
+        Command::Quotations { root } => rfc::check(&root),
+        Command::RfcDigest { texts, out } => rfc::make(&texts, &out),
         Command::Ns2Explore { count, seed, script } => ns2::explore(count, seed, &script),
     };
     match agrees {

@@ -61,8 +61,8 @@ impl Turns {
         self.old.push_back(id);
     }
 
-    //= RFC 8290 §4.2: "the queue [from the list of new queues that is empty] is moved to the end of the list of old
-    //= queues", and only one that is found empty there leaves: else it would be new again at once, before all others
+    //= RFC 8290 §4.2: "If the queue selected for dequeue came from the list of new queues, it is moved to _the end
+    //= of_ the list of old queues", and only one that is found empty there leaves: else it would be new again at once
     /// The head has nothing to send.
     pub(super) fn rest(&mut self, turn: &mut Turn) {
         if let Some(id) = self.fresh.pop_front() {

@@ -167,7 +167,7 @@ impl Backlog {
             dropped(packet?.handle);
             (packet, _) = self.look(codel, now);
             codel.dropping = true;
-            //= RFC 8289 §5.4: "If we exited recently, try to resume at the drop rate that controlled the queue"
+            //= RFC 8289 §5.5: "assume that the drop rate [...] on the last cycle is a good starting point"
             let delta = codel.count.saturating_sub(codel.last_count);
             let recent = now.saturating_since(codel.drop_next) < codel.config.interval.saturating_mul(16);
             codel.count = if delta > 1 && recent { delta } else { 1 };

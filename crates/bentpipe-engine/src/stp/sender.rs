@@ -209,7 +209,7 @@ impl Sender {
         let beyond = self.open && self.outstanding[index].span.end() > self.snd_una + self.peer.now;
         let segment = &mut self.outstanding[index];
         if segment.transmissions > self.config.max_retransmissions as u16 {
-            //= RFC 9293 §3.8.6: "a sender SHOULD NOT time out the connection if data beyond the right window edge is not
+            //= RFC 9293 §3.8.6: "SHOULD NOT time out the connection if data beyond the right window edge is not
             //= acknowledged", as long as the peer answers
             if !(beyond && core::mem::take(&mut self.heard)) {
                 return Err(Abort::RetriesExhausted);

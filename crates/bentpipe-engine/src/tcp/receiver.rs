@@ -39,8 +39,8 @@ pub(super) struct Receiver {
     /// Up to here the user has taken the data.
     read: u64,
     buffer: u64,
-    /// The most that the header can offer.
-    buffer_limit: u64,
+    /// The greatest window that the header can say.
+    max_window: u64,
     /// Right edge of the window last offered; it never moves back (RFC 9293 §3.8.6).
     edge: u64,
     /// The right edge that the peer has been told: `edge`, rounded down by the window scale, which was this.
@@ -83,7 +83,7 @@ impl Receiver {
             rcv_nxt: 0,
             read: FIRST_BYTE,
             buffer: config.receive_buffer as u64,
-            buffer_limit: u64::MAX,
+            max_window: u64::MAX,
             edge: 0,
             told: 0,
             scale: 0,
@@ -110,11 +110,10 @@ impl Receiver {
     }
 
     /// The handshake is known: what both ends agreed on.
-    pub(super) fn negotiated(&mut self, sack_blocks: usize, dsack: bool, buffer_limit: u64) {
+    pub(super) fn negotiated(&mut self, sack_blocks: usize, dsack: bool, max_window: u64) {
         self.sack_blocks = sack_blocks;
         self.dsack = dsack && sack_blocks > 1;
-        self.buffer_limit = buffer_limit;
-        self.buffer = self.buffer.min(buffer_limit);
+        self.max_window = max_window;
     }
 
     /// The peer's SYN has come (or there is none): data starts here.
@@ -139,17 +138,17 @@ impl Receiver {
         self.read += 1;
     }
 
-    /// The user has taken `bytes`. Whether the window opens by so much that the peer should hear of it
-    /// (RFC 9293 §3.8.6.2.2, avoidance of the silly window).
+    /// The user has taken `bytes`. Whether the window was smaller than a segment and opens by one, so that the peer should
+    /// hear of it (RFC 9293 §3.8.6.2.2).
     pub(super) fn read(&mut self, bytes: u64) -> bool {
         self.read = (self.read + bytes).min(self.rcv_nxt);
-        let was_small = self.told.saturating_sub(self.rcv_nxt) < self.mss as u64;
-        if !was_small {
+        let mss = self.mss as u64;
+        if self.told.saturating_sub(self.rcv_nxt) >= mss {
             return false;
         }
         let wanted = (self.read + self.buffer).max(self.edge);
-        let told = self.rcv_nxt + ((wanted.saturating_sub(self.rcv_nxt) >> self.scale) << self.scale);
-        let tell = told.saturating_sub(self.told) >= (self.mss as u64).min(self.buffer / 2);
+        let window = wanted.saturating_sub(self.rcv_nxt).min(self.max_window);
+        let tell = self.rcv_nxt + ((window >> self.scale) << self.scale) >= self.told + mss.min(self.buffer / 2);
         if tell {
             self.edge = wanted;
         }
@@ -158,7 +157,7 @@ impl Receiver {
 
     /// The buffer has another size. Whether the peer should hear of it, as in [`Receiver::read`].
     pub(super) fn resize(&mut self, buffer: u64) -> bool {
-        self.buffer = buffer.min(self.buffer_limit);
+        self.buffer = buffer;
         // Before the peer's SYN there is nobody to tell.
         self.rcv_nxt > 0 && self.read(0)
     }
@@ -176,7 +175,7 @@ impl Receiver {
         if wanted >= self.edge + (self.mss as u64).min(self.buffer / 2) {
             self.edge = wanted;
         }
-        let window = (self.edge.saturating_sub(self.rcv_nxt) >> scale) << scale;
+        let window = (self.edge.saturating_sub(self.rcv_nxt).min(self.max_window) >> scale) << scale;
         (self.told, self.scale) = (self.rcv_nxt + window, scale);
         window as u32
     }
@@ -204,9 +203,9 @@ impl Receiver {
         }
     }
 
-    /// Whether `seq` lies in the window that was offered, or is the number expected next.
-    pub(super) fn is_offered(&self, seq: u64) -> bool {
-        seq == self.rcv_nxt || (seq > self.rcv_nxt && seq < self.edge)
+    /// Whether `seq` lies in the receive window, or is the number expected next.
+    pub(super) fn in_window(&self, seq: u64) -> bool {
+        seq == self.rcv_nxt || (seq > self.rcv_nxt && seq < self.limit())
     }
 
     /// One past the last byte that the buffer or the window offered takes.
@@ -242,6 +241,9 @@ impl Receiver {
         if seq < from {
             self.report_duplicate(seq, from);
         } else {
+            //= RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment", and one that is
+            // longer was joined from several on its way.
+            self.pending += (end - seq >= 2 * self.mss as u64) as u32;
             self.in_order(now);
         }
         Fresh::Span(from, end)
@@ -258,15 +260,15 @@ impl Receiver {
 
     /// Data beyond a gap, or data that comes while there are gaps.
     fn on_data_and_gaps(&mut self, seq: u64, end: u64) -> Fresh {
-        //= RFC 5681 §4.2: "A TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all or part of a
-        //= gap in the sequence space."
+        //= RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or
+        //= part of a gap in the sequence space."
         self.due = AckDue::Now;
         let from = seq.max(self.rcv_nxt);
         if from >= end {
             // All of it lies behind the window or the FIN.
             return Fresh::None;
         }
-        //= RFC 2883 §4: "the first SACK block [...] MUST be used to report the duplicate segment"; of several duplicate
+        //= RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of data"; of several duplicate
         //= parts only the first is reported.
         let duplicate = if seq < from { Some((seq, from)) } else { self.beyond.first_overlap(from, end) };
         if seq > self.rcv_nxt {
@@ -427,7 +429,7 @@ impl Receiver {
     }
 
     //= RFC 2018 §4: "The first SACK block [...] MUST specify the contiguous block of data containing the segment which
-    //= triggered this ACK" and the others "repeat the most recently reported SACK blocks"
+    //= triggered this ACK" and the others come "by repeating the most recently reported SACK blocks"
     fn remember(&mut self, seq: u64) {
         if self.sack_blocks == 0 {
             return;

@@ -85,8 +85,8 @@ impl Scoreboard {
         self.below_rxt = 0;
     }
 
-    //= RFC 6675 §4: "IsLost (SeqNum): returns true when either DupThresh discontiguous SACKed sequences have arrived
-    //= above 'SeqNum' or more than (DupThresh - 1) * SMSS bytes [...] have been SACKed"
+    //= RFC 6675 §4: "The routine returns true when either DupThresh discontiguous SACKed sequences have arrived above
+    //= 'SeqNum' or more than (DupThresh - 1) * SMSS bytes [...] have been SACKed"
     /// Moves `lost_edge` up after news: `dup_thresh` ranges above, or more than `bytes` bytes.
     pub(super) fn find_losses(&mut self, dup_thresh: u32, bytes: u64) {
         let (mut ranges, mut sum) = (0, 0);

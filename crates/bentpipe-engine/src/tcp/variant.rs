@@ -238,7 +238,7 @@ impl Variant {
     }
 }
 
-/// When the receiver leaves the delayed ACK aside at the start (RFC 2760 §3.2.3, "DAASS").
+/// When the receiver leaves the delayed ACK aside at the start (RFC 2760 §3.2.3, DAASS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Daass {
     /// Never.

@@ -13,6 +13,7 @@ mod machine;
 mod opening;
 mod pacer;
 mod raw;
+mod reopening;
 mod work;
 
 pub use config::{UplinkConfig, UplinkStats};

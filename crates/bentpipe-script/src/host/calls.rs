@@ -430,7 +430,11 @@ impl Host {
             "SO_ERROR" => return Some(socket.error.take().map_or(Ok(0), Err)),
             "SO_RCVBUF" => match conn {
                 // Until the handshake is done the peer's MSS is not known, and the buffer is not rounded.
-                Some(conn) if conn.watch.mss.is_some() => conn.endpoint.connection().config().receive_buffer.into(),
+                Some(conn) if conn.watch.mss.is_some() => {
+                    let buffer = conn.endpoint.connection().config().receive_buffer;
+                    let mss = u32::from(conn.watch.mss.unwrap_or(1)) + if conn.watch.options.0 { 12 } else { 0 };
+                    i64::from(if is_linux { buffer } else { buffer.div_ceil(mss) * mss })
+                }
                 _ => options.receive_buffer.unwrap_or(settings.config.receive_buffer).into(),
             },
             "SO_SNDBUF" => options.send_buffer.unwrap_or(settings.send_buffer) as i64,
@@ -442,7 +446,13 @@ impl Host {
                     // Linux takes the timestamps off, FreeBSD does not.
                     i64::from(mss) + if conn.watch.options.0 && !is_linux { 12 } else { 0 }
                 }
-                None => if settings.version == super::IpVersion::V6 && !is_linux { 1220 } else { 536 },
+                None => {
+                    if settings.version == super::IpVersion::V6 && !is_linux {
+                        1220
+                    } else {
+                        536
+                    }
+                }
             },
             "TCP_KEEPINIT" => options.keep[0].into(),
             "TCP_KEEPIDLE" => options.keep[1].into(),

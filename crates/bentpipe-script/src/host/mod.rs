@@ -224,11 +224,14 @@ impl Host {
             }
         }
         let is_here = |socket: &Socket| {
-            socket.local.is_some_and(|at| at.port() == local.port() && (at.ip().is_unspecified() || at.ip() == local.ip()))
+            socket
+                .local
+                .is_some_and(|at| at.port() == local.port() && (at.ip().is_unspecified() || at.ip() == local.ip()))
         };
-        let listener = self.sockets.iter().find_map(|(id, socket)| {
-            (is_here(socket) && matches!(socket.role, Role::Listener { .. })).then_some(*id)
-        });
+        let listener = self
+            .sockets
+            .iter()
+            .find_map(|(id, socket)| (is_here(socket) && matches!(socket.role, Role::Listener { .. })).then_some(*id));
         match listener {
             Some(id) => self.receive_listening(id, local, remote, &seen, packet),
             None => {
@@ -291,7 +294,8 @@ impl Host {
             let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
             conn.taken += conn.endpoint.read(&mut cx, &mut bytes) as u64;
         }
-        let (acknowledged, duplicates) = (conn.endpoint.acknowledged(), conn.endpoint.connection().stats().duplicate_acks);
+        let (acknowledged, duplicates) =
+            (conn.endpoint.acknowledged(), conn.endpoint.connection().stats().duplicate_acks);
         if acknowledged != conn.progress.0 {
             conn.progress = (acknowledged, duplicates);
             // MSG_MORE holds until something is acknowledged, a cork longer.
@@ -323,7 +327,12 @@ impl Host {
             _ => None,
         });
         let has_timestamps = seen.options.iter().any(|option| matches!(option, TcpOption::Timestamps(..)));
-        let config = self.config(&options, mss, has_timestamps, false);
+        let mut config = self.config(&options, mss, has_timestamps, false);
+        let scales = seen.options.iter().any(|option| matches!(option, TcpOption::WindowScale(_)));
+        if self.settings.profile == Profile::FreeBsd && !scales {
+            // Before accept() the window is what the header can say.
+            config.receive_buffer = config.receive_buffer.min(u16::MAX.into());
+        }
         let child = self.open(local, remote, Peer::Accept, config, &options);
         if let Some(socket) = self.sockets.get_mut(&child) {
             socket.parent = Some(id);
@@ -409,14 +418,22 @@ impl Host {
             let segments = (14_600 / u32::from(mss)).clamp(2, 10);
             config.variant.initial_window = config.variant.initial_window.min(segments);
         }
-        if self.settings.profile == Profile::FreeBsd {
-            // The buffer is rounded up to whole segments once the MSS is known.
+        if self.settings.profile == Profile::FreeBsd && is_active {
+            // The buffer is rounded up to whole segments once the MSS is known; a listener's is not before accept(), when
+            // the engine has settled it.
             config.receive_buffer = config.receive_buffer.div_ceil(u32::from(mss)) * u32::from(mss);
         }
         config
     }
 
-    fn open(&mut self, local: SocketAddr, remote: SocketAddr, peer: Peer, config: TcpConfig, options: &Options) -> SocketId {
+    fn open(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        peer: Peer,
+        config: TcpConfig,
+        options: &Options,
+    ) -> SocketId {
         let mut watch = Watch::default();
         let mut cx = Context { now: self.now, who: Who(0), probe: &mut watch };
         let is_active = matches!(peer, Peer::Connect(_));

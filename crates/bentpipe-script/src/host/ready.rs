@@ -62,9 +62,10 @@ impl Host {
     /// A number that changes with each arrival and each acknowledgement: edges for epoll.
     pub fn edges(&self, id: SocketId) -> (u64, u64) {
         match self.socket(id).map(|socket| &socket.role) {
-            Some(Role::Connection(conn)) => {
-                (conn.endpoint.connection().received() + u64::from(conn.endpoint.peer_has_closed()), conn.endpoint.acknowledged())
-            }
+            Some(Role::Connection(conn)) => (
+                conn.endpoint.connection().received() + u64::from(conn.endpoint.peer_has_closed()),
+                conn.endpoint.acknowledged(),
+            ),
             Some(Role::Listener { children, .. }) => (children.len() as u64, 0),
             _ => (0, 0),
         }

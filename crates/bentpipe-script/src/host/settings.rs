@@ -82,11 +82,7 @@ impl Settings {
                     tick: None,
                 },
                 // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_retries2.
-                rto: RtoConfig {
-                    min: Duration::from_millis(200),
-                    max: Duration::from_secs(120),
-                    ..RtoConfig::RFC6298
-                },
+                rto: RtoConfig { min: Duration::from_millis(200), max: Duration::from_secs(120), ..RtoConfig::RFC6298 },
                 // What a connection offers at first, before it is tuned.
                 receive_buffer: 65_535,
                 timestamps: true,

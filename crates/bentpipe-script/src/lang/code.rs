@@ -81,11 +81,7 @@ impl Code {
     ///
     /// # Errors
     /// The first assertion that fails, or the first name without a value.
-    pub fn run(
-        &self,
-        variables: &mut BTreeMap<String, f64>,
-        look: &dyn Fn(&str) -> Option<f64>,
-    ) -> Result<(), Fault> {
+    pub fn run(&self, variables: &mut BTreeMap<String, f64>, look: &dyn Fn(&str) -> Option<f64>) -> Result<(), Fault> {
         for statement in &self.statements {
             match statement {
                 Statement::Assign(name, value) => {

@@ -78,7 +78,10 @@ impl Player {
             (reply, Some(until)) => {
                 self.compare(&blocked, &reply)?;
                 if until - self.now > self.pace.tolerance.max(self.pace.share * (until - self.due) / 1000) {
-                    return fails(format!("the call returns at {}", seconds(until)), format!("at {}", seconds(self.now)));
+                    return fails(
+                        format!("the call returns at {}", seconds(until)),
+                        format!("at {}", seconds(self.now)),
+                    );
                 }
                 self.settle()
             }
@@ -171,9 +174,8 @@ impl Player {
             };
             let before = interest.told;
             // An edge: something became ready that was not, or more of it has come.
-            let is_new = !interest.is_edge
-                || ready & !before.0 != 0
-                || (ready & event::IN != 0 && progress.0 != before.1.0);
+            let is_new =
+                !interest.is_edge || ready & !before.0 != 0 || (ready & event::IN != 0 && progress.0 != before.1.0);
             if interest.is_edge && ready == 0 {
                 interest.told.0 = 0;
             } else if interest.is_edge {

@@ -43,26 +43,27 @@ pub(crate) const TCP_HEAD: &[Field] = &[
 const NODE: Shape = Shape::Text;
 
 /// A link.
-pub(crate) const LINK: &[Field] = &[
+pub(crate) const LINK: &[Field] = &{
+    let mut all = [OF_BOTH_DIRECTIONS[0]; OF_BOTH_DIRECTIONS.len() + DIRECTION.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = match at.checked_sub(OF_BOTH_DIRECTIONS.len()) {
+            None => OF_BOTH_DIRECTIONS[at],
+            Some(at) => DIRECTION[at],
+        };
+        at += 1;
+    }
+    all
+};
+
+/// What a link has beside the settings of its directions.
+const OF_BOTH_DIRECTIONS: &[Field] = &[
     field("name", Shape::Text, "Name of the link, for overrides, routes and results."),
     field("between", Shape::Pair(&NODE), "The two nodes of a duplex link; forward is from the first to the second."),
     field("from", NODE, "Where a link in one direction leaves."),
     field("to", NODE, "Where a link in one direction leads."),
     field("forward", Shape::Table(DIRECTION), "What the forward direction has otherwise."),
     field("backward", Shape::Table(DIRECTION), "What the backward direction has otherwise."),
-    DIRECTION[0],
-    DIRECTION[1],
-    DIRECTION[2],
-    DIRECTION[3],
-    DIRECTION[4],
-    DIRECTION[5],
-    DIRECTION[6],
-    DIRECTION[7],
-    DIRECTION[8],
-    DIRECTION[9],
-    DIRECTION[10],
-    DIRECTION[11],
-    DIRECTION[12],
 ];
 
 /// A node.

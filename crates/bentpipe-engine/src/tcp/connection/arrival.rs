@@ -170,7 +170,7 @@ impl<S: SendingHalf> Duplex<S> {
                 State::TimeWait => {}
                 _ => self.finish(cx, Err(Abort::Reset)),
             }
-        } else if self.receiver.is_offered(segment.seq) {
+        } else if self.receiver.in_window(segment.seq) {
             self.challenge(cx.now);
         }
     }
@@ -221,7 +221,7 @@ impl<S: SendingHalf> Duplex<S> {
     pub(in crate::tcp) fn sequence_check<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> bool {
         match self.timestamp_check(cx.now, segment) {
             TimestampCheck::Pass => {}
-            //= RFC 7323 §5.3: "Send an acknowledgment in reply as specified in Section 3.10.7.4 [...] and drop the segment."
+            //= RFC 7323 §5.3: "Send an acknowledgment in reply [...] and drop the segment."
             TimestampCheck::Old => {
                 self.refuse_aloud(cx.now, segment);
                 return false;
@@ -238,8 +238,10 @@ impl<S: SendingHalf> Duplex<S> {
         if self.state == State::TimeWait && segment.flags.has(Flags::FIN) && segment.end() == self.receiver.rcv_nxt() {
             self.time_wait = Some(cx.now + self.config.time_wait);
         }
-        // The ACK and the window of a probe beyond a closed window count nevertheless.
-        if segment.flags.has(Flags::ACK) && segment.seq == self.receiver.rcv_nxt() {
+        // The ACK and the window of a probe beyond a closed window count nevertheless, and those of the segment received last,
+        // which a peer repeats in a simultaneous close.
+        let rcv_nxt = self.receiver.rcv_nxt();
+        if segment.flags.has(Flags::ACK) && (segment.seq == rcv_nxt || segment.end() == rcv_nxt) {
             self.on_acknowledgement(cx, segment);
         }
         if segment.len > 0 && segment.end() <= self.receiver.rcv_nxt() {
@@ -353,7 +355,7 @@ impl<S: SendingHalf> Duplex<S> {
     fn note_fin(&mut self, end: u64) {
         let rcv_nxt = self.receiver.rcv_nxt();
         if end > rcv_nxt {
-            //= RFC 5681 §4.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives"
+            //= RFC 5681 §3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives"
             self.receiver.acknowledge_now();
         }
         if self.peer_fin.is_some() || end < rcv_nxt || end > self.receiver.limit() {

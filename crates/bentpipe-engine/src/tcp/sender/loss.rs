@@ -39,8 +39,8 @@ impl Sender {
         }
         self.counters.duplicate_acks += 1;
         if self.phase == Phase::Loss && self.frto.on_duplicate_ack() {
-            //= RFC 5682 §2.1 step 3a: "set the congestion window to no more than 3 * MSS, and continue with the slow
-            //= start retransmitting unacknowledged segments"
+            //= RFC 5682 §2.1 step 3a: "set the congestion window to no more than 3 * MSS [...] and continue with the
+            //= slow-start algorithm retransmitting unacknowledged segments"
             self.snd_nxt = self.snd_una;
             self.window.set_segments(2);
             self.dupacks = 0;
@@ -104,7 +104,7 @@ impl Sender {
         }
         match (self.recover, self.variant.recovery) {
             (None, _) => true,
-            //= RFC 6675 §5: not "until HighACK >= RecoveryPoint"
+            //= RFC 6675 §5: not until HighACK reaches RecoveryPoint
             (Some(recover), Recovery::Pipe(PipeForm::Rfc6675 | PipeForm::Rfc3517)) => self.snd_una >= recover,
             (Some(_), Recovery::BurstEstimate(cells)) if cells.guard != ReentryGuard::Recover => {
                 self.phase == Phase::Open
@@ -184,7 +184,7 @@ impl Sender {
     }
 
     pub(in crate::tcp) fn on_timeout<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
-        //= RFC 9293 §3.8.6: "a sender SHOULD NOT time out the connection if data beyond the right window edge is not
+        //= RFC 9293 §3.8.6: "SHOULD NOT time out the connection if data beyond the right window edge is not
         //= acknowledged", and "If the window shrinks to zero, the TCP implementation MUST probe it"
         let shut = self.open && self.peer.now == 0;
         self.probe_now |= shut;

@@ -1,12 +1,15 @@
-//! Segments of connections that are not there yet: a SYN, and the reset that answers it.
+//! Segments outside of any connection: reading one, and the reset that answers a SYN.
 
 use bentpipe_engine::tcp::{Flags, Segment};
-use bentpipe_engine::wire::ip::{self, Addresses, Ports};
+use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::wire::tcp::{self as wire, Near, Translation};
 
-/// A segment on its way to a server, read as one that opens a connection; `None` where it is damaged.
-pub(super) fn syn_of(addresses: &Addresses, ports: Ports, bytes: &[u8]) -> Option<Segment> {
-    let translation = Translation::new(addresses.reversed(), ports.reversed(), 0);
+/// The segment in an IP packet, in the numbering of its own SYN; `None` where it is damaged.
+pub(super) fn segment_of(packet: &[u8]) -> Option<Segment> {
+    let ip = ip::parse(packet).ok()?;
+    let bytes = &packet[ip.payload];
+    let ports = Ports::peek(bytes).ok()?;
+    let translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
     translation.parse(bytes, Near::default()).ok().map(|(segment, _)| segment)
 }
 
@@ -18,7 +21,7 @@ pub(super) fn reset_for(syn: &[u8]) -> Option<Vec<u8>> {
     let mut translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
     let (syn, _) = translation.parse(bytes, Near::default()).ok()?;
     translation.synchronize(bytes, &syn).ok()?;
-    //= RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used, <SEQ=0><ACK=SEG.SEQ+SEG.LEN>"
+    //= RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used", <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>
     let mut reset = Segment::new(Flags::RST | Flags::ACK);
     reset.ack = syn.end();
     let header = translation.addresses.header_len();

@@ -83,7 +83,12 @@ impl Parser {
                 "flowlabel" => {
                     self.number("a flow label", 0xf_ffff)?;
                 }
-                _ => return self.mistake(place, format!("`{word}`: expected ect0, ect1, ce, noecn, tos, class, ttl, hlim or flowlabel")),
+                _ => {
+                    return self.mistake(
+                        place,
+                        format!("`{word}`: expected ect0, ect1, ce, noecn, tos, class, ttl, hlim or flowlabel"),
+                    );
+                }
             }
             if self.take(end) {
                 return Ok(());

@@ -1,6 +1,8 @@
 //! Whose turn it is: what can carry data goes out as the pacer has room, one packet of each connection in turn; all else
 //! goes at once.
 
+use bentpipe_engine::tcp::State;
+
 use super::*;
 
 /// Whether polling it may bring a segment that has to wait for its turn.
@@ -44,13 +46,14 @@ impl Uplink {
         let endpoint = self.endpoint(id)?;
         match endpoint.poll(&mut cx(now, &mut NoProbe), out) {
             Ok(Step::Do(length)) => {
-                self.look(id);
+                self.note_timestamp(id, &out[..length]);
+                self.look(now, id);
                 self.enqueue(id);
                 Some(length)
             }
             Ok(Step::Wait(until)) => {
                 self.set_timer(id, until);
-                self.look(id);
+                self.look(now, id);
                 None
             }
             // A packet that finds no room is lost; the timer goes on.
@@ -73,6 +76,7 @@ impl Uplink {
         if self.sweep_at <= now {
             self.sweep(now);
         }
+        self.end_lingering(now);
         loop {
             if let Some(told) = self.told.pop_front() {
                 if let Uplinked::Ready(id) = told
@@ -118,7 +122,8 @@ impl Uplink {
             let line = (!self.in_turns.is_empty()).then(|| self.pacer.next());
             let sweep = (!self.entries.is_empty()).then_some(self.sweep_at);
             let timer = self.timers.first().map(|&(at, _)| at);
-            return Step::Wait(Time::earliest(Time::earliest(line, timer), sweep));
+            let linger = self.lingering.first().map(|&(until, _)| until);
+            return Step::Wait([line, timer, linger, sweep].into_iter().flatten().min());
         }
     }
 }

@@ -1,0 +1,290 @@
+//! An adversary who sends whatever segments he likes, in anybody's name, and sees none of ours. What he makes us hold is
+//! bounded and goes away by itself; the connections of others live.
+
+use bentpipe_engine::stream::Stream;
+
+use super::raw::{Raw, Said, segment};
+use super::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// TIME-WAIT of [`config`]: the least.
+const TIME_WAIT: Duration = Duration::from_secs(5);
+
+/// A number below `most`, drawn.
+fn below(guess: &mut Stream, most: u64) -> u64 {
+    (guess.uniform() * most as f64) as u64
+}
+
+/// A number of 32 bits, drawn.
+fn number(guess: &mut Stream) -> u32 {
+    below(guess, 1 << 32) as u32
+}
+
+fn at_rest(world: &World) -> bool {
+    let stats = world.machine.stats();
+    (stats.open, stats.memory, world.machine.held()) == (0, 0, 0)
+}
+
+/// Lets time pass until the machine holds nothing, in steps; how long that took.
+fn until_at_rest(world: &mut World, step: Duration, most: Duration) -> Duration {
+    let from = world.now;
+    while !at_rest(world) {
+        assert!(world.now < from + most, "{:?} after {:?}", world.machine.stats(), world.now.saturating_since(from));
+        world.run(world.now + step);
+    }
+    world.now.saturating_since(from)
+}
+
+/// While the server is being asked nothing has been said to the client: only who knows its number speaks for it.
+#[test]
+fn a_guess_ends_no_connection_that_is_being_opened() {
+    let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
+    client.send(&mut world, Flags::SYN, b"");
+    let id = world.wish();
+    for next in [0, 4999, 5000, 5002, 5001 + 60_000, 5001u32.wrapping_sub(1 << 31)] {
+        assert_eq!(Raw { next, ..client }.send(&mut world, Flags::RST, b""), Heard::Taken);
+        // Nor does another SYN take the place of the first one.
+        Raw { next: next.wrapping_add(9), ..client }.send(&mut world, Flags::SYN, b"");
+    }
+    assert_eq!((world.wish(), world.machine.stats().open), (id, 1));
+    world.machine.connected(world.now, id);
+    world.poll();
+    let [answer] = client.heard(&world, 0)[..] else { panic!("one answer") };
+    assert_eq!((answer.flags, answer.ack), (Flags::SYN | Flags::ACK, 5001));
+    // In SYN-RECEIVED it is the connection that looks at the number.
+    for next in [0, 5000, 5002, 70_000] {
+        Raw { next, ..client }.send(&mut world, Flags::RST, b"");
+    }
+    client.peer = answer.end();
+    client.send(&mut world, Flags::ACK, b"");
+    assert_eq!(world.machine.stats().open, 1);
+
+    let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
+    client.send(&mut world, Flags::SYN, b"");
+    let id = world.wish();
+    client.send(&mut world, Flags::RST, b"");
+    assert_eq!(world.said.last(), Some(&Uplinked::Reset(id)), "its own reset counts");
+    assert!(at_rest(&world));
+}
+
+/// A flood of SYNs takes as many places as there are; they are free again after some minutes, whether the servers accept
+/// or say nothing at all.
+#[test]
+fn half_open_connections_expire() {
+    for accepted in [false, true] {
+        let mut world = World::new(config());
+        for port in 1000..1300 {
+            Raw::new(port, u32::from(port) * 977, None).send(&mut world, Flags::SYN, b"");
+        }
+        let stats = world.machine.stats();
+        assert_eq!((stats.open, stats.refused, world.machine.held()), (100, 200, 100));
+        assert!(stats.memory <= config().memory);
+        let asked = |said: &Uplinked| if let Uplinked::Connect(id, _) = said { Some(*id) } else { None };
+        let ids: Vec<_> = world.said.iter().filter_map(asked).collect();
+        if accepted {
+            ids.iter().for_each(|&id| world.machine.connected(world.now, id));
+        }
+        world.said.clear();
+        let took = until_at_rest(&mut world, MINUTE, MINUTE.saturating_mul(6));
+        //= RFC 9293 §3.8.3: "to provide retransmission of the segment for at least 3 minutes"
+        assert!(took >= MINUTE.saturating_mul(3), "{took:?}");
+        let of_reset = |said: &Uplinked| if let Uplinked::Reset(id) = said { Some(*id) } else { None };
+        let mut reset: Vec<_> = world.said.iter().filter_map(of_reset).collect();
+        reset.sort();
+        assert_eq!(reset, ids, "the driver hears of each");
+    }
+}
+
+/// A genuine client behind a flood: its place is not taken from it.
+#[test]
+fn a_flood_harms_no_open_connection() {
+    let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
+    let id = client.open(&mut world);
+    for port in 1000..1300 {
+        Raw::new(port, u32::from(port) * 977, None).send(&mut world, Flags::SYN, b"");
+    }
+    client.clock = Some(8);
+    client.send(&mut world, Flags::ACK, b"hello");
+    let mut got = [0; 5];
+    assert_eq!((world.machine.read(world.now, id, &mut got), &got), (5, b"hello"));
+}
+
+/// The client's FIN over and over again, as a client that hears nothing sends it, or in its name with any number.
+#[test]
+fn fins_do_not_extend_time_wait_for_ever() {
+    for stray in [false, true] {
+        let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
+        let id = client.open(&mut world);
+        client.close_last(&mut world, id);
+        let (from, mut answers) = (world.now, 0);
+        client.next -= 1;
+        while !at_rest(&world) {
+            let by = if stray { answers * 65_537 + 1_000_000 } else { 0 };
+            let before = world.sent.len();
+            Raw { next: client.next.wrapping_add(by), ..client }.send(&mut world, Flags::FIN | Flags::ACK, b"");
+            answers += (world.sent.len() - before) as u32;
+            world.run(world.now + Duration::from_secs(1));
+            assert!(world.now < from + TIME_WAIT.saturating_mul(5), "it has no end");
+        }
+        assert!(answers >= 5, "until then it is acknowledged: {answers}");
+    }
+}
+
+/// Those that wait for stray segments give way, the oldest first, where there are too many of them for a new one.
+#[test]
+fn time_wait_keeps_nobody_out() {
+    let mut world = World::new(UplinkConfig { most_streams: 10, ..config() });
+    let mut clients: Vec<Raw> = (0..40).map(|n| Raw::new(1000 + n, 5000, Some(7))).collect();
+    for client in &mut clients {
+        let id = client.open(&mut world);
+        client.close_last(&mut world, id);
+        world.now += Duration::from_millis(10);
+        assert!(world.machine.held() <= 20);
+    }
+    assert_eq!(world.machine.stats().refused, 0);
+    // The last ones are still there, the first ones are nobody's.
+    let heard = |world: &mut World, client: &Raw| {
+        Raw { next: client.next - 1, ..*client }.send(world, Flags::FIN | Flags::ACK, b"")
+    };
+    assert_eq!(heard(&mut world, &clients[39]), Heard::Taken);
+    assert_eq!(heard(&mut world, &clients[0]), Heard::Pass);
+    until_at_rest(&mut world, Duration::from_secs(1), TIME_WAIT.saturating_mul(5));
+}
+
+/// Data is left, the server has ended, and the client is gone: repetitions end (RFC 9293 §3.8.3).
+#[test]
+fn orphans_end() {
+    let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
+    let id = client.open(&mut world);
+    assert_eq!(world.machine.write(world.now, id, &[7; 10_000]), 10_000);
+    world.machine.close(world.now, id);
+    // 15 repetitions, backed off from a second to a minute.
+    let took = until_at_rest(&mut world, MINUTE, MINUTE.saturating_mul(15));
+    assert!(took >= Duration::from_secs(100), "{took:?}");
+    assert_eq!(world.said.last(), Some(&Uplinked::Reset(id)));
+}
+
+/// Data is left, the server has ended, and the client says for ever that it has no room.
+#[test]
+fn orphans_end_though_the_client_answers_probes() {
+    let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
+    let id = client.open(&mut world);
+    client.window = 0;
+    client.send(&mut world, Flags::ACK, b"");
+    assert_eq!(world.machine.write(world.now, id, &[7; 10_000]), 10_000);
+    world.machine.close(world.now, id);
+    let from = world.now;
+    while !at_rest(&world) {
+        assert!(world.now < from + Duration::from_secs(2 * 3600 + 6 * 60), "{:?}", world.machine.stats());
+        world.run(world.now + Duration::from_secs(20));
+        client.clock = client.clock.map(|clock| clock + 20_000);
+        client.send(&mut world, Flags::ACK, b"");
+    }
+    assert!(world.now >= from + Duration::from_secs(2 * 3600 + 4 * 60), "{:?}", world.now);
+    assert_eq!(world.said.last(), Some(&Uplinked::Reset(id)));
+}
+
+/// Who has not the numbers is not the client: scans keep no dead connection. The client's own keep-alives do.
+#[test]
+fn only_the_client_keeps_its_connection() {
+    for alive in [false, true] {
+        let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
+        let id = client.open(&mut world);
+        let mut guess = Stream::named(1, "scan");
+        let from = world.now;
+        while world.now < from + Duration::from_secs(6 * 3600) {
+            world.run(world.now + MINUTE.saturating_mul(10));
+            if at_rest(&world) {
+                break;
+            }
+            for flags in [Flags::SYN, Flags::RST, Flags::FIN | Flags::ACK, Flags::ACK, Flags::FIN] {
+                let numbers = (number(&mut guess), number(&mut guess));
+                world.hear(&segment(40_000, numbers, flags, None, 1000, b""));
+            }
+            if alive {
+                // A keep-alive repeats the last number that was acknowledged (RFC 9293 §3.8.4).
+                client.clock = client.clock.map(|clock| clock + 600_000);
+                Raw { next: client.next - 1, ..client }.send(&mut world, Flags::ACK, b"");
+            }
+        }
+        let lasted = world.now.saturating_since(from);
+        assert_eq!(at_rest(&world), !alive, "{lasted:?}");
+        if !alive {
+            assert!(lasted <= Duration::from_secs(2 * 3600 + 20 * 60), "{lasted:?}");
+            assert_eq!(world.said.last(), Some(&Uplinked::Reset(id)));
+        }
+    }
+}
+
+/// A transfer both ways, while the adversary plays every kind of scan in the two clients' names and in others'.
+fn scanned(seed: u64) {
+    let mut guess = Stream::named(seed, "scan");
+    let mut below = move |most: u64| below(&mut guess, most);
+    let (mut world, mut client, id) = open(config());
+    let bytes: Vec<u8> = (0..200_000u32).map(|n| (n / 251) as u8 ^ n as u8).collect();
+    let (mut down, mut up, mut got_down, mut got_up) = (0, 0, Vec::<u8>::new(), Vec::<u8>::new());
+    let mut scratch = [0; 4096];
+    let mut most_held = 0;
+    for _ in 0..4000 {
+        for _ in 0..4 {
+            let port = if below(2) == 0 { CLIENT.1 } else { 30_000 + below(400) as u16 };
+            let flags = [Flags::SYN, Flags::FIN, Flags::RST, Flags::ACK][below(4) as usize]
+                | [Flags::NONE, Flags::ACK, Flags::PSH, Flags::FIN, Flags::SYN][below(5) as usize];
+            let timestamps = (below(2) == 0).then(|| (below(1 << 32) as u32, below(1 << 32) as u32));
+            let numbers = (below(1 << 32) as u32, below(1 << 32) as u32);
+            let payload = &[0xee; 20][..below(21) as usize];
+            world.hear(&segment(port, numbers, flags, timestamps, below(1 << 16) as u16, payload));
+        }
+        // Servers take every third that is asked for, and refuse every other third.
+        for said in std::mem::take(&mut world.said) {
+            if let Uplinked::Connect(id, _) = said {
+                match below(3) {
+                    0 => world.machine.connected(world.now, id),
+                    1 => world.machine.failed(world.now, id, Reason::Refused),
+                    _ => {}
+                }
+            }
+        }
+        down += world.machine.write(world.now, id, &bytes[down..(down + 500).min(bytes.len())]);
+        up += client.user(world.now, |end, cx| end.write(cx, &bytes[up..(up + 500).min(bytes.len())]).expect("open"));
+        world.now += Duration::from_millis(2);
+        let from = world.sent.len();
+        world.poll();
+        // What is said to others is lost on them.
+        for (_, packet) in &world.sent[from..] {
+            if Said::of(packet).port == CLIENT.1 {
+                client.user(world.now, |end, cx| end.receive(cx, packet)).expect("it is whole");
+            }
+        }
+        while let Some(packet) = client.packet(world.now) {
+            world.hear(&packet);
+        }
+        let count = client.user(world.now, |end, cx| end.read(cx, &mut scratch));
+        got_down.extend(&scratch[..count]);
+        let count = world.machine.read(world.now, id, &mut scratch);
+        got_up.extend(&scratch[..count]);
+        most_held = most_held.max(world.machine.held());
+        assert!(world.machine.stats().memory <= config().memory);
+        assert_eq!(client.0.outcome(), None, "seed {seed}: it lives");
+    }
+    assert!(most_held <= 200, "{most_held}");
+    assert!(got_down == bytes && got_up == bytes, "seed {seed}: {} and {} bytes", got_down.len(), got_up.len());
+    world.machine.abort(world.now, id);
+    until_at_rest(&mut world, MINUTE, MINUTE.saturating_mul(6));
+}
+
+#[test]
+fn scans_harm_nobody() {
+    (0..8).for_each(scanned);
+}
+
+/// Nothing of a SYN's payload is held beyond what is counted.
+#[test]
+fn long_syns_are_counted() {
+    let mut world = World::new(config());
+    for port in 1000..1100 {
+        Raw::new(port, 5000, None).send(&mut world, Flags::SYN, &[7; 60_000]);
+    }
+    let stats = world.machine.stats();
+    assert!(stats.memory >= stats.open * 60_000 && stats.memory <= config().memory, "{stats:?}");
+}

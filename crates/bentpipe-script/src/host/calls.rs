@@ -447,7 +447,9 @@ impl Host {
                     i64::from(mss) + if conn.watch.options.0 && !is_linux { 12 } else { 0 }
                 }
                 None => {
-                    if settings.version == super::IpVersion::V6 && !is_linux {
+                    if let (true, Some(mss)) = (settings.tells_own_mss, options.mss) {
+                        i64::from(mss)
+                    } else if settings.version == super::IpVersion::V6 && !is_linux {
                         1220
                     } else {
                         536

@@ -61,6 +61,8 @@ pub struct Settings {
     pub drops_syn_fin: bool,
     /// Keepalive in seconds: until the handshake is given up, before the first probe, between probes; and probes.
     pub keep: [u32; 4],
+    /// getsockopt(TCP_MAXSEG) before the handshake tells what was set, as in Linux since 6.6, not the default.
+    pub tells_own_mss: bool,
     /// Bytes not sent yet below which a socket is writable.
     pub notsent_lowat: u64,
 }
@@ -126,6 +128,7 @@ impl Settings {
             icmp_may_reset: true,
             drops_syn_fin: false,
             keep: [75, 7200, 75, if profile == Profile::Linux { 9 } else { 8 }],
+            tells_own_mss: false,
             notsent_lowat: u64::MAX,
         }
     }
@@ -166,6 +169,7 @@ impl Settings {
             "tcp.delacktime" => config.ack.delay = millis,
             "tcp_syn_retries" => self.syn_retries.0 = number as u32,
             "tcp_synack_retries" => self.syn_retries.1 = number as u32,
+            "bentpipe.tells_own_mss" => self.tells_own_mss = is_on,
             "tcp_notsent_lowat" => self.notsent_lowat = number,
             "tcp.icmp_may_rst" => self.icmp_may_reset = is_on,
             "tcp.drop_synfin" => self.drops_syn_fin = is_on,

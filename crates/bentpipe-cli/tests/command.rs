@@ -72,7 +72,8 @@ fn scripts_pass_fail_and_are_refused() {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("fails        bad.pkt:5") && text.contains("expected: S. 0:0(0) ack 2"), "{text}");
     assert!(text.contains("got:      S. 0:0(0) ack 1"), "{text}");
-    let json: Value = serde_json::from_str(&ok(folder.path(), &["script", "good.pkt", "--json", "--verbose"])).expect("JSON");
+    let json: Value =
+        serde_json::from_str(&ok(folder.path(), &["script", "good.pkt", "--json", "--verbose"])).expect("JSON");
     assert_eq!((&json[0]["verdict"], json[0]["packets"].as_array().map(Vec::len)), (&Value::from("passes"), Some(2)));
     let error = refused(folder.path(), 2, &["script", "wrong.pkt"]);
     assert!(error.contains("wrong.pkt:1:9: `3`: expected `(`"), "{error}");
@@ -87,7 +88,8 @@ fn conformance_of_a_folder() {
     write("tree/good.pkt", "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n");
     write("tree/other.pkt", "0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3\n");
     write("tree/bad.pkt", "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n0 > S 0:0(0)\n");
-    let head = "tree = 't'\nmarker = 'good.pkt'\n[[host]]\nprofile = 'linux'\n[unsupported]\n'UDP' = 'another protocol'\n";
+    let head =
+        "tree = 't'\nmarker = 'good.pkt'\n[[host]]\nprofile = 'linux'\n[unsupported]\n'UDP' = 'another protocol'\n";
     let allowed = "[[allowed]]\nscripts = ['bad.pkt']\ndifference = 'd'\nrfc = 'RFC 9293 §3'\nsentence = 'a sentence of some length'\n";
     write("e.toml", &format!("{head}{allowed}"));
     let text = ok(folder.path(), &["script", "tree", "--expect", "e.toml"]);

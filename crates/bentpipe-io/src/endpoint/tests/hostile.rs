@@ -199,6 +199,7 @@ fn a_fin_ends_the_stream_where_it_stands() {
     // The FIN first, then text that claims to lie behind it.
     let mut scene = Scene::established(plain());
     scene.inject(fin(4), b"def");
+    scene.inject(fin(9), b"");
     scene.inject(at(6), b"XYZ");
     scene.inject(at(1), b"abcdeXYZ");
     assert_eq!((scene.read(), scene.state()), (b"abcdef".to_vec(), State::CloseWait));

@@ -137,6 +137,7 @@ profile = "ns2"
 variant = "reno"
 mss = "{MSS} B"
 rto.min = "1 s"
+once_per_window = false
 shortcuts.handshake = "none"
 [[links]]
 name = "terrestrial"
@@ -155,6 +156,7 @@ backward.rate = "unlimited"
 name = "arq"
 over = "satellite"
 report_interval = "0 s"
+release_rate = "unlimited"
 weightless = true
 hears_damage = true
 channels = [

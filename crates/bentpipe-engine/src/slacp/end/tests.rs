@@ -8,7 +8,7 @@ use super::*;
 use crate::NoProbe;
 use crate::link::QueueLimit;
 use crate::slacp::Released;
-use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Release, Repairs};
+use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Queueing, RateControl, Release, Repairs};
 use crate::units::Rate;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -29,6 +29,8 @@ fn channel() -> ChannelConfig {
         limit_counts_copies: false,
         codel: None,
         filters_acks: false,
+        queueing: Queueing::Fifo,
+        segments: 1,
     }
 }
 

@@ -10,8 +10,8 @@ use bentpipe_study::scenario::Scenario;
 use bentpipe_study::stats::{mean, standard_deviation};
 
 use super::sweeps::{Curve, at_error_rate, curve, full_rate, parts_of_reno, switches};
-use super::tables::{best, noisy, rate_ladder, rate_of, trials_of};
-use super::worlds::{MIB, Place, greatest, rates, world};
+use super::tables::{TRIALS, best, noisy, rate_ladder, rate_of, trials_of};
+use super::worlds::{Load, MIB, Place, greatest, measured, rates, world};
 use crate::lab::Lab;
 use crate::published::{ACTS, Claim};
 use crate::reproduce::ReproduceError;
@@ -145,9 +145,19 @@ impl Study<'_> {
                 found(farthest(&pairs), format!("at 105 offered {}: {SHAPED}", each(&pairs))).and(ordered)
             }
             "A-C12" => {
-                let pairs = self.points(|curve| curve.full, "full");
+                // 54.105 is in table 6 too, as the greatest of the trials.
+                let mut greatest_of = Vec::new();
+                for place in Place::ALL {
+                    let full = measured(place, Load::Full, &[]);
+                    let what = format!("acts, full rate, {}", place.name());
+                    greatest_of.push(greatest(&rates(&lab.runs(&what, &full, TRIALS)?)));
+                }
+                let printed = self.points(|curve| curve.full, "full");
+                let pairs: Vec<_> =
+                    greatest_of.into_iter().zip(printed).map(|(ours, (_, paper))| (ours, paper)).collect();
                 let ordered = pairs.windows(2).all(|two| two[0].0 > two[1].0);
-                found(farthest(&pairs), format!("{}; {}", each(&pairs), switches(lab)?)).and(ordered)
+                let why = format!("greatest of ten trials {}; means of four: {}", each(&pairs), switches(lab)?);
+                found(farthest(&pairs), why).and(ordered)
             }
             "A-C13" => {
                 let falls: Vec<_> = self.curves.iter().map(|curve| curve.full - curve.peak().1).collect();
@@ -315,6 +325,6 @@ pub(super) fn full_window(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let buffer = format!("{} B", bytes.ceil() as u64);
     let clean = world(2, &[("tcp.receive_buffer", &buffer), CLEAN[0], CLEAN[1]]);
     let ours = greatest(&rates(&lab.runs("acts, scenario 2, full window", &clean, 2)?));
-    let ten = mean(&rates(&lab.runs("acts, scenario 2", &world(2, &[]), super::tables::TRIALS)?));
+    let ten = mean(&rates(&lab.runs("acts, scenario 2", &world(2, &[]), TRIALS)?));
     Ok(format!("10 MB at the printed error rates: {ten:.1} Mbit/s; {buffer} without loss: {ours:.1} Mbit/s"))
 }

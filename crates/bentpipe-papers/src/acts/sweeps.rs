@@ -219,11 +219,11 @@ pub(super) fn noise_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
 
 /// What each part of 4.3BSD Reno does to scenario 3 at full rate, Mbit/s, in words.
 pub(super) fn parts_of_reno(lab: &Lab<'_>) -> Result<String, ReproduceError> {
-    const ALL: [(&str, &str, &str); 4] = [
-        ("the constant", "tcp.shortcuts.bsd_additive_constant", "false"),
-        ("half of the window instead of FlightSize", "tcp.shortcuts.ssthresh_base", "flight-size"),
-        ("no guard", "tcp.once_per_window", "true"),
-        ("no guard after a timeout", "tcp.guard_after_timeout", "true"),
+    const PARTS: [(&str, &str, &str); 4] = [
+        ("without the constant", "tcp.shortcuts.bsd_additive_constant", "false"),
+        ("half of FlightSize instead of the window", "tcp.shortcuts.ssthresh_base", "flight-size"),
+        ("with RFC 6582's guard", "tcp.once_per_window", "true"),
+        ("with that guard after a timeout only", "tcp.guard_after_timeout", "true"),
     ];
     let ten = |sets: &[(&str, &str)]| -> Result<String, ReproduceError> {
         let scenario = congested(Place::Satellite, Load::Full, sets);
@@ -231,12 +231,12 @@ pub(super) fn parts_of_reno(lab: &Lab<'_>) -> Result<String, ReproduceError> {
         Ok(format!("{:.1} ({:.1})", mean(&all), greatest(&all)))
     };
     let mut words = Vec::new();
-    for (name, key, value) in ALL {
-        words.push(format!("without {name} {}", ten(&[(key, value)])?));
+    for (name, key, value) in PARTS {
+        words.push(format!("{name} {}", ten(&[(key, value)])?));
     }
-    let rfc: Vec<_> = ALL[..3].iter().map(|&(_, key, value)| (key, value)).collect();
+    let rfc: Vec<_> = PARTS[..3].iter().map(|&(_, key, value)| (key, value)).collect();
     Ok(format!(
-        "mean (greatest) of ten trials {}; {}; without all of them, as RFC 5681 and 6582 have it, {}",
+        "mean (greatest) of ten trials {}; {}; with the first three of these, as RFC 5681 and 6582 have it, {}",
         ten(&[])?,
         words.join(", "),
         ten(&rfc)?

@@ -11,6 +11,15 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
              H-F01",
         ),
     ),
+    ("H-N02", Works("a link with loss and without a queue of its own; T2 from 10 ms (figure 10) to 500 ms (figure 6)")),
+    ("H-N03", Rows(&["H-F15"])),
+    (
+        "H-M01",
+        Works(
+            "engine::slacp over engine::arq with `weightless`, `hears_damage` and reports at once: each transmission is \
+             answered one T2 after it, what was lost goes first, a copy is held until then",
+        ),
+    ),
     ("H-M02", Works("engine::arq::Resequencer, per flow, without a bound that is reached")),
     ("H-M03", Rows(&["H-F13"])),
     (
@@ -26,6 +35,13 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         Works(
             "ns-2's Reno (profile `ns2`) as it was before July 2003, when it made a fast retransmit for each loss of a window; \
              an ACK per segment, greedy, no window clamp",
+        ),
+    ),
+    (
+        "H-M07",
+        Works(
+            "engine::spoof, `spoof` of a flow: an ACK at once, and as window what the copies leave of the buffer, which \
+             several flows share",
         ),
     ),
     ("H-M08", Works("a link's `loss`; Probability::of_each_bit and any_of_bits between packets and bits")),

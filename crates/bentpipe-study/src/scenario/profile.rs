@@ -212,3 +212,20 @@ fn ns2_2003() -> TcpConfig {
         ..base
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a packet script each of `crates/bentpipe-engine/tests/scripts/bsd` shows.
+    #[test]
+    fn bsd_reno_is_4_3_bsd_reno() {
+        let config = profile("bsd-reno").expect("a profile").config();
+        assert!(!config.variant.once_per_window && !config.variant.guard_after_timeout, "no guard of RFC 6582");
+        assert_eq!(config.shortcuts.ssthresh_base, SsthreshBase::InForce);
+        assert!(config.shortcuts.bsd_additive_constant);
+        let rest =
+            Shortcuts { ssthresh_base: SsthreshBase::FlightSize, bsd_additive_constant: false, ..config.shortcuts };
+        assert_eq!(rest, Shortcuts::NONE, "nothing of ns-2");
+    }
+}

@@ -62,13 +62,13 @@ pub(super) fn timeouts_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
 }
 
 /// A world in which a gateway that several connections share locks up: T1 is five times T2.
-fn long_terrestrial(connections: u32, more: More) -> Setting {
-    Setting { connections, more, ..Setting::new(Scheme::Split, 30, 500, 100, 0.1) }
+fn long_terrestrial(buffer: u32, connections: u32, more: More) -> Setting {
+    Setting { connections, more, ..Setting::new(Scheme::Split, buffer, 500, 100, 0.1) }
 }
 
 /// Total of N = 10 over the peak, B = 30 and T1 = 500 ms.
 pub(super) fn long_terrestrial_ratio(lab: &Lab<'_>) -> Result<f64, ReproduceError> {
-    let settings = [1, 2, 10].map(|connections| long_terrestrial(connections, &[]));
+    let settings = [1, 2, 10].map(|connections| long_terrestrial(30, connections, &[]));
     let all = points(lab, "figure 15, T1 = 500 ms", &settings, SEEDS)?;
     let peak = all.iter().map(|point| point.per_mu).fold(0.0, f64::max);
     Ok(all[2].per_mu / peak)
@@ -80,17 +80,20 @@ pub(super) fn collapse(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const CLOSED: More = &[("flows.data.spoof.reopens", "false")];
     let ten = Setting { connections: 10, ..Setting::new(Scheme::Split, 30, 100, 100, 0.1) };
     let short = varied(lab, "figure 15, gateways", ten, &[&[], SLOW, CLOSED, EQUAL])?;
-    let long = [(2, &[][..]), (4, &[]), (7, &[]), (10, &[]), (20, &[]), (10, EQUAL)];
-    let long = points(lab, "figure 15, T1 = 500 ms", &long.map(|(n, more)| long_terrestrial(n, more)), SEEDS)?;
+    let long: [(u32, u32, More); 7] =
+        [(30, 2, &[]), (30, 4, &[]), (30, 7, &[]), (30, 10, &[]), (30, 20, &[]), (100, 10, &[]), (30, 10, EQUAL)];
+    let long = long.map(|(buffer, connections, more)| long_terrestrial(buffer, connections, more));
+    let long = points(lab, "figure 15, T1 = 500 ms", &long, SEEDS)?;
     let listed =
         |all: &[Measured]| all.iter().map(|point| format!("{:.2}", point.per_mu)).collect::<Vec<_>>().join(" ");
     Ok(format!(
-        "T1 and T2 are not printed, and T1 decides: with T1 = 500 ms N = 2, 4, 7, 10, 20 carry {}, with equal parts of the \
-         buffer for each connection N = 10 carries {:.2}. The shared buffer locks up: data that waits for a lost segment fills \
-         it, and the retransmission finds no room. With T1 = 100 ms N = 10 carries {}; with a timer of 10 s at least, with \
+        "T1 and T2 are not printed, and T1 decides: with T1 = 500 ms N = 2, 4, 7, 10, 20 carry {} (N = 10 with B = 100: \
+         {:.2}), with equal parts of the buffer for each connection N = 10 carries {:.2}. The shared buffer locks up: data that \
+         waits for a lost segment fills it, and the retransmission finds no room. With T1 = 100 ms N = 10 carries {}; with a timer of 10 s at least, with \
          windows that go out in ACKs of data only, with equal parts {}",
         listed(&long[..5]),
         long[5].per_mu,
+        long[6].per_mu,
         listed(&short[..1]),
         listed(&short[1..])
     ))

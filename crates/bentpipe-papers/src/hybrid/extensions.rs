@@ -47,7 +47,7 @@ pub(super) fn timeouts_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const SACK: More = &[("tcp.variant", "sack")];
     let mut words = Vec::new();
     for (buffer, t2) in [(20, 100), (100, 250)] {
-        let setting = Setting { seconds: 1800, ..Setting::new(Scheme::EndToEnd, buffer, 100, t2, 0.1) };
+        let setting = Setting { seconds: 900, ..Setting::new(Scheme::EndToEnd, buffer, 100, t2, 0.1) };
         let all = varied(lab, "timeouts", setting, &[&[], SLOW, NEWRENO, SACK])?;
         let per_hour: Vec<_> =
             all.iter().map(|point| format!("{:.0}", point.timeouts as f64 / point.seconds * 3600.0)).collect();
@@ -154,7 +154,7 @@ pub(super) fn route_changes(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const SELDOM: More = &[("links.satellite.forward.bursts", JUMPS_300)];
     const JUMPS_10: &str = r#"{ gap = "10 s", length = "10 s", loss = "10 %", extra_delay = "50 ms" }"#;
     const JUMPS_300: &str = r#"{ gap = "300 s", length = "300 s", loss = "10 %", extra_delay = "50 ms" }"#;
-    let at = |t2| Setting { seconds: 1800, ..Setting::new(Scheme::EndToEnd, 100, 100, t2, 0.1) };
+    let at = |t2| Setting { seconds: 1200, ..Setting::new(Scheme::EndToEnd, 100, 100, t2, 0.1) };
     let changes = varied(lab, "route changes", at(250), &[&[], OFTEN, SELDOM])?;
     let longer = &points(lab, "route changes", &[at(300)], SEEDS)?[0];
     Ok(format!(

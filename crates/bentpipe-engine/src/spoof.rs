@@ -8,6 +8,8 @@
 //!
 //! A window goes out with the ACKs that answer data, and once when it opens after it had been (nearly) closed: that is
 //! the receiver's ordinary conduct (RFC 9293 §3.8.6.2.2), and the model's (H-Q05). Departures in between are not told.
+//! A gateway whose windows go out with ACKs alone ([`Spoofer::with_acks_only`]) leaves a source that it closed to that
+//! source's persist timer.
 
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
@@ -50,6 +52,10 @@ pub struct Spoofer {
     released: u64,
     dropped: Option<Segment>,
     drops: u64,
+    /// No window goes out but in an ACK that answers a segment.
+    acks_only: bool,
+    /// Bytes released that the connection has not been told of.
+    untold: u64,
 }
 
 impl Spoofer {
@@ -65,7 +71,14 @@ impl Spoofer {
             released: 0,
             dropped: None,
             drops: 0,
+            acks_only: false,
+            untold: 0,
         }
+    }
+
+    /// The same without the segment that opens a window again after it was closed.
+    pub fn with_acks_only(self) -> Self {
+        Spoofer { acks_only: true, ..self }
     }
 
     /// Bytes of this connection in the buffer: out of order, waiting, or sent on and not released.
@@ -101,7 +114,9 @@ impl Machine for Spoofer {
             }
             Input::Free(bytes) => {
                 self.free = bytes;
-                self.offer(cx);
+                if !self.acks_only {
+                    self.offer(cx);
+                }
             }
             Input::Segment(segment) => {
                 // A repetition takes no room, so it is answered even where there is none.
@@ -112,6 +127,10 @@ impl Machine for Spoofer {
                     return;
                 }
                 let before = self.held();
+                if self.acks_only {
+                    self.connection.handle(cx, TcpInput::Read(core::mem::take(&mut self.untold)));
+                    self.offer(cx);
+                }
                 self.connection.handle(cx, TcpInput::Segment(segment));
                 self.received = self.connection.received();
                 // The ACK that answers advertises what this segment leaves.
@@ -122,7 +141,11 @@ impl Machine for Spoofer {
                 let bytes = bytes.min(self.forwarded - self.released);
                 self.released += bytes;
                 self.free += bytes;
-                self.connection.handle(cx, TcpInput::Read(bytes));
+                if self.acks_only {
+                    self.untold += bytes;
+                } else {
+                    self.connection.handle(cx, TcpInput::Read(bytes));
+                }
             }
         }
     }

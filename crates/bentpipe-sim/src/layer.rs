@@ -1,6 +1,6 @@
 //! One end of a link layer in virtual time: the engine's machine, and the packets it knows by handle and number.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{End, Frame};
@@ -18,10 +18,40 @@ pub(crate) struct LayerEnd {
     pub(crate) default_channel: u8,
     /// Packets by handle. Not by their slot in the store: the far end is done with a packet before its copy is released
     /// here, and by then another one may have its slot.
-    held: Vec<Parcel>,
+    held: Vec<Held>,
     free_handles: Vec<u32>,
     /// By channel, what it has sent.
     sent: Vec<Sent>,
+    /// By channel, the frames of a packet, and packets of several frames by id.
+    segments: Vec<u8>,
+    parts: BTreeMap<u64, Part>,
+    packets: u64,
+}
+
+/// A packet that the machine knows by handle.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    parcel: Parcel,
+    /// Handles are used again, and the far end may still wait for a frame of the packet that had one before.
+    id: u64,
+}
+
+/// A packet of which frames are on their way.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Frames that the far end has neither passed on nor skipped.
+    left: u8,
+    /// A frame was skipped: the packet is lost.
+    broken: bool,
+}
+
+/// What the far end's word on a frame says of its packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Taken {
+    /// Other frames of it are to come.
+    InPart,
+    Whole(Parcel),
+    Broken(Parcel),
 }
 
 /// Packets from their first transmission until the far end has passed them on or skipped them. They stay here rather
@@ -30,11 +60,18 @@ pub(crate) struct LayerEnd {
 struct Sent {
     first: u64,
     /// Each with its distance from its predecessor.
-    packets: VecDeque<Option<(Parcel, u32)>>,
+    packets: VecDeque<Option<(Held, u32)>>,
 }
 
 impl LayerEnd {
-    pub(crate) fn new(end: End, sends_on: usize, hears: usize, rules: (Vec<(Rule, u8)>, u8), channels: usize) -> Self {
+    /// An end with channels whose packets have so many frames each.
+    pub(crate) fn new(
+        end: End,
+        sends_on: usize,
+        hears: usize,
+        rules: (Vec<(Rule, u8)>, u8),
+        segments: Vec<u8>,
+    ) -> Self {
         LayerEnd {
             end,
             sends_on,
@@ -43,12 +80,17 @@ impl LayerEnd {
             default_channel: rules.1,
             held: Vec::new(),
             free_handles: Vec::new(),
-            sent: vec![Sent::default(); channels],
+            sent: vec![Sent::default(); segments.len()],
+            segments,
+            parts: BTreeMap::new(),
+            packets: 0,
         }
     }
 
     /// Keeps a packet; answers its handle.
     pub(crate) fn hold(&mut self, parcel: Parcel) -> u32 {
+        let parcel = Held { parcel, id: self.packets };
+        self.packets += 1;
         match self.free_handles.pop() {
             Some(handle) => {
                 self.held[handle as usize] = parcel;
@@ -68,18 +110,22 @@ impl LayerEnd {
     }
 
     /// The packet of a handle.
-    pub(crate) fn held(&self, handle: u32) -> Parcel {
-        self.held[handle as usize]
+    fn held(&self, handle: u32) -> Parcel {
+        self.held[handle as usize].parcel
     }
 
     /// A data frame goes out with the packet of that handle.
     pub(crate) fn on_sent(&mut self, frame: &Frame, handle: u32) {
         if let Frame::Data { channel, seq, behind, .. } = *frame {
-            let parcel = self.held(handle);
+            let held = self.held[handle as usize];
             let sent = &mut self.sent[channel as usize];
             // Else it goes out again.
             if seq == sent.first + sent.packets.len() as u64 {
-                sent.packets.push_back(Some((parcel, behind)));
+                sent.packets.push_back(Some((held, behind)));
+                let left = self.segments[channel as usize];
+                if left > 1 {
+                    self.parts.entry(held.id).or_insert(Part { left, broken: false });
+                }
             }
         }
     }
@@ -87,18 +133,28 @@ impl LayerEnd {
     /// A packet that the far end asks for, and its distance from its predecessor.
     pub(crate) fn look_up(&self, channel: u8, seq: u64) -> Option<(Parcel, u32)> {
         let sent = &self.sent[channel as usize];
-        *sent.packets.get(seq.checked_sub(sent.first)? as usize)?
+        (*sent.packets.get(seq.checked_sub(sent.first)? as usize)?).map(|(held, behind)| (held.parcel, behind))
     }
 
-    /// The far end is done with a packet.
-    pub(crate) fn take(&mut self, channel: u8, seq: u64) -> Option<Parcel> {
+    /// The far end is done with a frame, which it skipped or passed on.
+    pub(crate) fn take(&mut self, channel: u8, seq: u64, skipped: bool) -> Option<Taken> {
         let sent = &mut self.sent[channel as usize];
-        let (parcel, _) = sent.packets.get_mut(seq.checked_sub(sent.first)? as usize)?.take()?;
+        let (Held { parcel, id }, _) = sent.packets.get_mut(seq.checked_sub(sent.first)? as usize)?.take()?;
         while let Some(None) = sent.packets.front() {
             sent.packets.pop_front();
             sent.first += 1;
         }
-        Some(parcel)
+        let mut broken = skipped;
+        if let Some(part) = self.parts.get_mut(&id) {
+            part.left -= 1;
+            part.broken |= skipped;
+            broken = part.broken;
+            if part.left > 0 {
+                return Some(Taken::InPart);
+            }
+            self.parts.remove(&id);
+        }
+        Some(if broken { Taken::Broken(parcel) } else { Taken::Whole(parcel) })
     }
 }
 

@@ -15,17 +15,21 @@ use crate::packet::{self, IPV4_HEADER, Parcel, Store, TCP_HEADER};
 pub(crate) struct Buffer {
     capacity: u64,
     used: u64,
+    /// Each end has an equal part of it.
+    in_parts: bool,
     /// The ends that share it.
     pub(crate) ends: Vec<usize>,
 }
 
 impl Buffer {
-    pub(crate) fn new(capacity: u64) -> Self {
-        Buffer { capacity, used: 0, ends: Vec::new() }
+    pub(crate) fn new(capacity: u64, in_parts: bool) -> Self {
+        Buffer { capacity, used: 0, in_parts, ends: Vec::new() }
     }
 
-    fn free(&self) -> u64 {
-        self.capacity.saturating_sub(self.used)
+    /// What is free for an end that holds so much: of all of it, or of an equal part.
+    fn free(&self, held: u64) -> u64 {
+        let all = self.capacity.saturating_sub(self.used);
+        if self.in_parts { all.min((self.capacity / self.ends.len() as u64).saturating_sub(held)) } else { all }
     }
 }
 
@@ -43,9 +47,11 @@ pub(crate) struct SpoofEnd {
 }
 
 impl SpoofEnd {
-    pub(crate) fn new(config: TcpConfig, flow: u32, sink: u32, buffer: Rc<RefCell<Buffer>>) -> Self {
+    pub(crate) fn new(config: TcpConfig, flow: u32, sink: u32, buffer: Rc<RefCell<Buffer>>, acks_only: bool) -> Self {
         let ns2_lengths = config.shortcuts.ns2_lengths;
-        SpoofEnd { spoofer: Spoofer::new(config), buffer, flow, sink, ns2_lengths, opened: false, sent_on: 0 }
+        let spoofer = Spoofer::new(config);
+        let spoofer = if acks_only { spoofer.with_acks_only() } else { spoofer };
+        SpoofEnd { spoofer, buffer, flow, sink, ns2_lengths, opened: false, sent_on: 0 }
     }
 
     pub(crate) fn stats(&self) -> TcpStats {
@@ -55,7 +61,7 @@ impl SpoofEnd {
     /// Hands the machine an input, and the buffer what has come of it.
     pub(crate) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
         let before = self.spoofer.held();
-        let free = self.buffer.borrow().free();
+        let free = self.buffer.borrow().free(before);
         self.spoofer.handle(cx, Input::Free(free));
         self.spoofer.handle(cx, input);
         let mut buffer = self.buffer.borrow_mut();
@@ -64,7 +70,7 @@ impl SpoofEnd {
 
     /// Room may have come about elsewhere: a closed window is opened again.
     pub(crate) fn note_room<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        let free = self.buffer.borrow().free();
+        let free = self.buffer.borrow().free(self.spoofer.held());
         self.spoofer.handle(cx, Input::Free(free));
     }
 

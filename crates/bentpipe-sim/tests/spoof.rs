@@ -87,6 +87,53 @@ fn one_connection_never_overflows_and_several_may() {
     assert!(shared.flows.iter().all(|flow| flow.delivered > 0), "none is left without a window for good");
 }
 
+/// Equal parts isolate: nothing finds no room, and all carry as much.
+#[test]
+fn equal_parts_of_the_buffer_refuse_nothing() {
+    let flows = "greedy = true\ncount = 10";
+    let parts = scenario(flows, 30, "10 %", "100 s").to_toml().replace("\"common\"", "\"equal\"");
+    let result = runs(&Scenario::parse(&parts, "parts.toml", &[]).expect("it reads back"));
+    assert_eq!(result.flows.iter().map(|flow| flow.refused).sum::<u64>(), 0);
+    let carried = result.flows.iter().map(|flow| flow.delivered);
+    let (least, greatest) = (carried.clone().min().expect("ten"), carried.max().expect("ten"));
+    // Three packets per round trip of 350 ms at least: some 850 in 100 s, of which a round trip is 3.
+    assert!(greatest - least <= greatest / 20, "{least} {greatest}");
+}
+
+/// A gateway that tells its window in ACKs of data only leaves a source that it closed to its persist timer.
+#[test]
+fn a_window_told_in_acks_only_costs_persist_timers() {
+    let text = scenario("greedy = true\ncount = 4", 12, "10 %", "200 s").to_toml().replace("\"common\"", "\"equal\"");
+    let with = |reopens: &str| {
+        let text = text.replace("reopens = true", reopens);
+        let result = runs(&Scenario::parse(&text, "acks-only.toml", &[]).expect("it reads back"));
+        result.flows.iter().map(|flow| flow.delivered).sum::<u64>()
+    };
+    let (told, untold) = (with("reopens = true"), with("reopens = false"));
+    assert!(untold > 0 && 2 * untold < told, "{told} {untold}");
+}
+
+/// H-M04: a packet in S frames arrives whole and once, whatever is lost, and is lost with one of its frames.
+#[test]
+fn packets_in_frames_arrive_whole_or_not_at_all() {
+    let with = |transmissions: &str, segments: u32| {
+        let text = scenario("bytes = \"1000 segments\"", 20, "30 %", "600 s").to_toml();
+        let text = text.replace("segments = 1", &format!("segments = {segments}"));
+        let text = text.replace("transmissions = \"unlimited\"", transmissions);
+        runs(&Scenario::parse(&text, "cut.toml", &[]).expect("it reads back"))
+    };
+    let whole = with("transmissions = \"unlimited\"", 5);
+    assert_eq!((whole.flows[0].delivered, whole.flows[0].refused), (460_000, 0));
+    let channel = &whole.layers[0][0].channels[0];
+    assert_eq!((channel.packets, channel.sent), (1000, 5000), "packets come, frames go");
+    // A frame may go out once: 0.7^5 of the packets arrive, 168 of 1000, with a deviation of 12; four of them either way.
+    let once = with("transmissions = 1", 5).flows[0].delivered / 460;
+    assert!((120..=216).contains(&once), "{once}");
+    // Not cut, 700, with a deviation of 14.5.
+    let plain = with("transmissions = 1", 1).flows[0].delivered / 460;
+    assert!((642..=758).contains(&plain), "{plain}");
+}
+
 #[test]
 fn literal_timers_give_the_same_run() {
     let scenario = scenario("greedy = true\ncount = 3", 20, "20 %", "60 s");

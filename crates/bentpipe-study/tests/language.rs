@@ -152,7 +152,7 @@ hears_damage = true
 channels = [
     { name = "urgent", match = [{ dscp = 46, protocol = "udp", port = 53, up_to = "100 B" }], transmissions = 3, copies = { interval = "80 ms", most = 2 }, fec = { block = 10, interval = "20 ms", most_overhead = "30 %", repairs = "spare" }, order = "none", priority = 1, weight = 2, queue = "10 packets", counts_copies = true, codel = { target = "5 ms", interval = "100 ms" } },
     { name = "acks", match = [{ bare_ack = true }], transmissions = "off", ack_filter = true },
-    { name = "bulk", transmissions = 3, order = "channel" },
+    { name = "bulk", transmissions = 3, order = "channel", queueing = "fair", segments = 4 },
 ]
 
 [[flows]]
@@ -169,14 +169,14 @@ from = "A"
 to = "C"
 greedy = true
 dscp = 10
-spoof = { at = "B", buffer = "20 packets" }
+spoof = { at = "B", buffer = "20 packets", sharing = "equal", reopens = false }
 
 [[flows]]
 name = "forever"
 from = "A"
 to = "B"
 greedy = true
-tcp = { timeout_repair = "oldest", once_per_window = false }
+tcp = { timeout_repair = "oldest", once_per_window = false, guard_after_timeout = false }
 
 [[flows]]
 name = "web"

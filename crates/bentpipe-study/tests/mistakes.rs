@@ -217,6 +217,9 @@ fn cells_nodes_and_paces_are_checked() {
         )
     };
     let bulk = "bytes = \"1 MB\"\n";
+    let layer = |keys: &str, channel: &str| {
+        format!("{bulk}[[layers]]\nname = \"x\"\nover = \"l\"\n{keys}\nchannels = [{{ name = \"c\", {channel} }}]\n")
+    };
     for (link, rest, expected) in [
         ("atm.buffer = \"10 cells\"", bulk, "means something for cells only"),
         ("framing = \"aal5\"\nqueue = \"5 packets\"", bulk, "stands in `atm`"),
@@ -226,6 +229,11 @@ fn cells_nodes_and_paces_are_checked() {
         ("framing = \"aal5\"\natm.early_packet_discard = \"80 %\"", bulk, "limited buffer only"),
         ("framing = \"aal5\"", "bytes = \"1 MB\"\n[[layers]]\nname = \"x\"\nover = \"l\"\n", "over a link in cells"),
         ("framing = \"aal5\"\natm.sharing = \"fair\"", bulk, "\"per-vc\", \"shared\""),
+        ("", &layer("", "segments = 2"), "a frame on the wire carries a whole packet"),
+        ("", &layer("weightless = true", "segments = 2, codel = \"auto\""), "packets in several frames need them all"),
+        ("", &layer("weightless = true", "segments = 65"), "from 1 to 64"),
+        ("", &layer("", "queueing = \"fair\", ack_filter = true"), "neither `codel` nor `ack_filter`"),
+        ("", &layer("", "queueing = \"shared\""), "\"fifo\", \"fair\""),
         ("", "bytes = \"1 MB\"\n[nodes.c]\nprocessing = \"1 ms\"\n", "no link leads to a node `c`"),
         (
             "[[links]]\nname = \"m\"\nbetween = [\"b\", \"c\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",

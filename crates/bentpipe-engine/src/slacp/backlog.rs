@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::config::{ChannelConfig, Codel};
+use super::config::{ChannelConfig, Codel, Queueing};
+use super::fair::{Fair, Room};
 use crate::link::QueueLimit;
 use crate::units::{Duration, Time};
 
@@ -23,6 +24,8 @@ pub(super) enum Pushed {
     Waits,
     /// In the place of the one with this handle.
     Replaces(u32),
+    /// In the room of the one with this handle, which another flow loses.
+    Evicts(u32),
     /// There is no room.
     Refused,
 }
@@ -46,6 +49,10 @@ pub(super) struct Backlog {
     taken: u64,
     bytes: u64,
     limit: QueueLimit,
+    /// Frames of a packet.
+    segments: u32,
+    /// The packets by flow, if flows take turns; `packets` is empty then.
+    fair: Option<Fair>,
     codel: Option<State>,
     /// The place of the last acknowledgement of a flow that waits, if they are filtered.
     acks: Option<BTreeMap<u64, u64>>,
@@ -69,26 +76,38 @@ impl Backlog {
             taken: 0,
             bytes: 0,
             limit: config.limit,
+            segments: u32::from(config.segments.clamp(1, ChannelConfig::MAX_SEGMENTS)),
+            fair: (config.queueing == Queueing::Fair).then(Fair::default),
             codel,
             acks: config.filters_acks.then(BTreeMap::new),
         }
     }
 
+    /// Frames that wait.
     pub(super) fn len(&self) -> usize {
-        self.packets.len()
+        self.fair.as_ref().map_or(self.packets.len(), Fair::len)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.len() == 0
+    }
+
+    /// Packets of which no frame has been sent: the others count among those held elsewhere.
+    fn whole_packets(&self) -> usize {
+        self.fair.as_ref().map_or(self.packets.len() / self.segments as usize, |fair| fair.whole_packets(self.segments))
+    }
+
+    fn front(&self) -> Option<&Waiting> {
+        self.fair.as_ref().map_or(self.packets.front(), Fair::front)
     }
 
     /// How long the first one has waited.
     pub(super) fn wait(&self, now: Time) -> Duration {
-        self.packets.front().map_or(Duration::ZERO, |packet| now.saturating_since(packet.since))
+        self.front().map_or(Duration::ZERO, |packet| now.saturating_since(packet.since))
     }
 
     pub(super) fn front_len(&self) -> Option<u32> {
-        self.packets.front().map(|packet| packet.len)
+        self.front().map(|packet| packet.len)
     }
 
     /// Takes a packet in, if there is room beside what is `held` elsewhere.
@@ -98,9 +117,23 @@ impl Backlog {
         }
         let has_room = match self.limit {
             QueueLimit::Unlimited => true,
-            QueueLimit::Packets(limit) => self.packets.len() + held.0 < limit as usize,
+            QueueLimit::Packets(limit) => self.whole_packets() + held.0 < limit as usize,
             QueueLimit::Bytes(limit) => self.bytes + held.1 + packet.len as u64 <= limit.get(),
         };
+        if let Some(fair) = &mut self.fair {
+            let room = if has_room { Room::Free } else { Room::Taken };
+            return match fair.push(packet, self.segments, room) {
+                Ok(None) => {
+                    self.bytes += u64::from(packet.len);
+                    Pushed::Waits
+                }
+                Ok(Some(evicted)) => {
+                    self.bytes = self.bytes + u64::from(packet.len) - u64::from(evicted.len);
+                    Pushed::Evicts(evicted.handle)
+                }
+                Err(()) => Pushed::Refused,
+            };
+        }
         if !has_room {
             return Pushed::Refused;
         }
@@ -108,8 +141,15 @@ impl Backlog {
             acks.insert(packet.flow, self.taken + self.packets.len() as u64);
         }
         self.bytes += packet.len as u64;
-        self.packets.push_back(packet);
+        self.packets.extend(cut(packet, self.segments));
         Pushed::Waits
+    }
+
+    /// A packet of a flow is held elsewhere, or no longer, which its flow answers for where flows take turns.
+    pub(super) fn hold(&mut self, flow: u64, bytes: i64) {
+        if let Some(fair) = &mut self.fair {
+            fair.hold(flow, bytes);
+        }
     }
 
     /// Puts an acknowledgement in the place of one that acknowledges less; answers the handle of that.
@@ -127,6 +167,11 @@ impl Backlog {
     }
 
     fn take(&mut self) -> Option<Waiting> {
+        if let Some(fair) = &mut self.fair {
+            let packet = fair.pop()?;
+            self.bytes -= u64::from(packet.len);
+            return Some(packet);
+        }
         let packet = self.packets.pop_front()?;
         if let Some(acks) = &mut self.acks
             && acks.get(&packet.flow) == Some(&self.taken)
@@ -197,6 +242,12 @@ impl Backlog {
     }
 }
 
+/// A packet as so many frames of its length in all; the first ones take what does not divide.
+pub(super) fn cut(packet: Waiting, segments: u32) -> impl Iterator<Item = Waiting> {
+    let (part, more) = (packet.len / segments, packet.len % segments);
+    (0..segments).map(move |n| Waiting { len: part + u32::from(n < more), ..packet })
+}
+
 fn control_law(codel: &State, from: Time) -> Time {
     from + Duration::from_secs_f64_rounded(codel.config.interval.as_secs_f64() / (codel.count as f64).sqrt())
 }
@@ -223,6 +274,8 @@ mod tests {
             limit_counts_copies: false,
             codel,
             filters_acks: true,
+            queueing: Queueing::Fifo,
+            segments: 1,
         })
     }
 

@@ -99,6 +99,16 @@ pub struct Codel {
     pub interval: Duration,
 }
 
+/// How the flows of a channel wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// First in, first out; what finds no room is dropped.
+    Fifo,
+    /// Each flow has a queue of its own, and they take turns (deficit round robin, Shreedhar and Varghese 1995). Where
+    /// there is no room, the flow that takes up most of it loses its newest packet (longest queue drop, McKenney 1990).
+    Fair,
+}
+
 /// A logical channel: its treatment, its queue, its share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChannelConfig {
@@ -123,6 +133,17 @@ pub struct ChannelConfig {
     /// Whether an acknowledgement takes the place of one of its flow that waits and acknowledges less (ACK filtering, RFC
     /// 3449 §5.2.1): a narrow line carries the last of them, and one that was held up is not answered by a burst.
     pub filters_acks: bool,
+    /// How flows wait. With [`Queueing::Fair`] there is neither CoDel nor ACK filtering.
+    pub queueing: Queueing,
+    /// Frames that a packet is cut into, 1 to [`ChannelConfig::MAX_SEGMENTS`] (`hybrid`, S of H-M04). The limit of the
+    /// queue counts packets; one of which any frame is not acknowledged takes the room of a whole one. More than one
+    /// only in the idealised layer: frames on the wire carry whole packets. There is no FEC and no CoDel then.
+    pub segments: u8,
+}
+
+impl ChannelConfig {
+    /// Frames that a packet may be cut into: a packet of 500 bytes leaves some to each.
+    pub const MAX_SEGMENTS: u8 = 64;
 }
 
 /// Where the rate of sending comes from.

@@ -16,7 +16,7 @@
 //! Not here: fragmentation across frames but for `hybrid`'s S; header compression ([`crate::compression`]); encryption (the
 //! gateway's).
 //!
-//! Reading order: [`config`], [`Frame`], [`classify`], `backlog` what waits, `outgoing` a channel's sender and
+//! Reading order: [`config`], [`Frame`], [`classify`], `backlog` what waits (`fair` by flow), `outgoing` a channel's sender and
 //! `incoming` its receiver, `fec`, `keeping` the rate, `releasing` what was
 //! held up, [`End`] the machine.
 
@@ -25,6 +25,7 @@ pub mod classify;
 pub mod config;
 mod end;
 mod exchange;
+mod fair;
 mod fec;
 mod frame;
 mod incoming;
@@ -36,7 +37,7 @@ mod share;
 mod shortest;
 mod stats;
 
-pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Release, Repairs, SlacpConfig};
+pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Queueing, RateControl, Release, Repairs, SlacpConfig};
 pub use end::End;
 pub use exchange::{Input, Output, Released};
 pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};

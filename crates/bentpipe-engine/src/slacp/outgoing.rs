@@ -1,9 +1,10 @@
 //! A channel at the sender: what waits, what is out, and what has to go out again.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::backlog::{Backlog, Pushed, Waiting};
-use super::config::{ChannelConfig, Order, SlacpConfig};
+use super::config::{ChannelConfig, Order, Queueing, SlacpConfig};
 use super::exchange::{Output, Released};
 use super::fec::{Block, Blocks, Fate};
 use super::stats::ChannelStats;
@@ -33,6 +34,14 @@ struct Slot {
     /// Transmissions without a verdict.
     flying: u32,
     copies: u8,
+}
+
+/// A packet in several frames, or of a flow that answers for its room.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    flow: u64,
+    /// Frames that are not done.
+    left: u32,
 }
 
 /// What a transmission of this channel was.
@@ -66,8 +75,10 @@ pub(super) struct Outgoing {
     /// The floor: all below are done.
     first: u64,
     slots: VecDeque<Slot>,
-    /// Bytes of the packets in `slots` that are not done.
+    /// Packets in `slots` that are not done, and the bytes of their frames that are not.
     held: (usize, u64),
+    /// Those packets by handle, where that is more than a frame each.
+    parts: Option<BTreeMap<u32, Part>>,
     resend: VecDeque<u64>,
     /// Packets that may be copied, and when, in order of time.
     copies: VecDeque<(Time, u64)>,
@@ -91,6 +102,7 @@ impl Outgoing {
             first: 0,
             slots: VecDeque::new(),
             held: (0, 0),
+            parts: (config.segments > 1 || config.queueing == Queueing::Fair).then(BTreeMap::new),
             resend: VecDeque::new(),
             copies: VecDeque::new(),
             flows: BTreeMap::new(),
@@ -117,6 +129,10 @@ impl Outgoing {
             Pushed::Replaces(handle) => {
                 self.stats.superseded += 1;
                 outputs.push_back(Output::Release { handle, how: Released::Superseded });
+            }
+            Pushed::Evicts(handle) => {
+                self.stats.dropped_full += 1;
+                outputs.push_back(Output::Release { handle, how: Released::DroppedFull });
             }
             Pushed::Refused => {
                 self.stats.dropped_full += 1;
@@ -253,7 +269,7 @@ impl Outgoing {
         if self.config.arq.is_some() {
             self.may_copy(now, seq);
         }
-        self.held = (self.held.0 + 1, self.held.1 + len as u64);
+        self.hold(handle, flow, len);
         let mut sealed = None;
         let block = self.blocks.as_mut().map(|blocks| {
             let (id, block) = blocks.add(now, seq, len);
@@ -262,6 +278,45 @@ impl Outgoing {
         });
         self.on_sealed(sealed, outputs);
         Some(Going { seq, behind, len, handle, floor, sent: Sent::Data { seq, block, floor } })
+    }
+
+    /// A frame takes room until it is done.
+    fn hold(&mut self, handle: u32, flow: u64, len: u32) {
+        self.held.1 += u64::from(len);
+        let Some(parts) = &mut self.parts else {
+            self.held.0 += 1;
+            return;
+        };
+        if let Entry::Vacant(entry) = parts.entry(handle) {
+            entry.insert(Part { flow, left: u32::from(self.config.segments) });
+            self.held.0 += 1;
+        }
+        if self.config.limit_counts_copies {
+            self.backlog.hold(flow, i64::from(len));
+        }
+    }
+
+    /// A frame is done. Returns whether its packet is.
+    fn let_go(&mut self, handle: u32, len: u32) -> bool {
+        self.held.1 -= u64::from(len);
+        if let Some(parts) = &mut self.parts
+            && let Entry::Occupied(mut entry) = parts.entry(handle)
+        {
+            let part = entry.get_mut();
+            part.left -= 1;
+            let (flow, left) = (part.flow, part.left);
+            if left == 0 {
+                entry.remove();
+            }
+            if self.config.limit_counts_copies {
+                self.backlog.hold(flow, -i64::from(len));
+            }
+            if left > 0 {
+                return false;
+            }
+        }
+        self.held.0 -= 1;
+        true
     }
 
     fn predecessor(&mut self, seq: u64, flow: u64) -> u32 {
@@ -394,8 +449,10 @@ impl Outgoing {
             return;
         }
         slot.state = State::Done;
-        self.held = (self.held.0 - 1, self.held.1 - slot.len as u64);
-        outputs.push_back(Output::Release { handle: slot.handle, how });
+        let (handle, len) = (slot.handle, slot.len);
+        if self.let_go(handle, len) {
+            outputs.push_back(Output::Release { handle, how });
+        }
         while self.slots.front().is_some_and(|slot| slot.state == State::Done) {
             self.slots.pop_front();
             self.first += 1;

@@ -29,10 +29,14 @@ pub enum Handshake {
 pub enum SsthreshBase {
     /// What is outstanding (RFC 5681 equation 4).
     FlightSize,
-    /// The window in force, as in 4.3BSD and ns-2.
+    /// The sender's window, inflation included, as in ns-2.
     Window,
-    /// The window in force, rounded down to a whole segment: ns-2 before 2006.
+    /// The sender's window, rounded down to a whole segment: ns-2 before 2006.
     WholeWindow,
+    /// 4.3BSD: the window in force, which is the lesser of the sender's (inflation included) and the peer's. The half is
+    /// rounded down to whole segments, and a repeated timeout of one segment halves again (Stevens, TCP/IP Illustrated,
+    /// volume 2, §25.11 and §29.4).
+    InForce,
 }
 
 /// Departures from the RFCs that the papers' simulators had. All off by default.

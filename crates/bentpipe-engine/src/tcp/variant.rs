@@ -138,8 +138,12 @@ pub struct Variant {
     /// What a timeout sends again.
     pub timeout_repair: TimeoutRepair,
     /// Tahoe and Reno: no second fast retransmit for what was sent before the first (RFC 6582 §3.2 step 2, ns-2's
-    /// `bugfix_`). Off: each loss of a window may cause one, as in 4.3BSD-Reno.
+    /// `bugfix_`). Off: each loss of a window may cause one, as in 4.3BSD Reno and in ns-2's Reno before July 2003.
     pub once_per_window: bool,
+    /// Where `once_per_window` is off: still no fast retransmit for what was sent before a timeout until it is
+    /// acknowledged, as in ns-2's Reno. Off: the duplicate ACKs that needless repetitions call up may cause one, as in
+    /// 4.3BSD Reno, which had no guard at all.
+    pub guard_after_timeout: bool,
     /// Most segments sent in answer to one ACK.
     pub max_burst: Option<u32>,
 }
@@ -155,6 +159,7 @@ const BASE: Variant = Variant {
     frto: false,
     timeout_repair: TimeoutRepair::GoBack,
     once_per_window: true,
+    guard_after_timeout: true,
     max_burst: None,
 };
 

@@ -173,13 +173,16 @@ impl CongestionWindow {
         }
     }
 
-    /// Halves the threshold at a loss, with `flight` bytes outstanding; the half as it is, unrounded.
-    fn halve_ssthresh(&mut self, flight: u64) -> f64 {
+    /// Halves the threshold at a loss, with `flight` bytes outstanding and `offered` bytes of window from the peer;
+    /// returns the half as it is, unrounded.
+    fn halve_ssthresh(&mut self, flight: u64, offered: u64) -> f64 {
         self.counted = 0;
+        let window = (self.cwnd + self.inflation as f64).min(self.clamp as f64);
         let half = match self.base {
             SsthreshBase::FlightSize => flight as f64 / 2.0,
-            SsthreshBase::Window => (self.cwnd + self.inflation as f64).min(self.clamp as f64) / 2.0,
+            SsthreshBase::Window => window / 2.0,
             SsthreshBase::WholeWindow => (self.usable() / self.mss as u64 / 2) as f64 * self.mss,
+            SsthreshBase::InForce => (window.min(offered as f64) / self.mss / 2.0).floor() * self.mss,
         };
         let whole = match self.unit {
             WindowUnit::Bytes => half as u64 as f64,
@@ -191,27 +194,44 @@ impl CongestionWindow {
     }
 
     /// A loss found by duplicate ACKs: threshold and window are halved.
-    pub(super) fn on_fast_retransmit(&mut self, flight: u64) {
+    pub(super) fn on_fast_retransmit(&mut self, flight: u64, offered: u64) {
         if self.fixed {
             return;
         }
-        let half = self.halve_ssthresh(flight);
+        let half = self.halve_ssthresh(flight, offered);
         self.set_cwnd(match self.base {
-            SsthreshBase::FlightSize => self.ssthresh,
+            SsthreshBase::FlightSize | SsthreshBase::InForce => self.ssthresh,
             SsthreshBase::Window | SsthreshBase::WholeWindow => half.max(self.mss),
         });
     }
 
-    /// Tahoe's answer to a loss, and everyone's to a timeout: one segment. `halve` is off for a repeated timeout of
-    /// the same segment (RFC 5681 §3.1).
-    pub(super) fn on_restart(&mut self, flight: u64, halve: bool) {
+    /// Tahoe's answer to a loss: one segment.
+    pub(super) fn on_restart(&mut self, flight: u64, offered: u64) {
         if self.fixed {
             return;
         }
-        if halve {
-            self.halve_ssthresh(flight);
-        }
+        self.halve_ssthresh(flight, offered);
         self.set_cwnd(self.mss);
+    }
+
+    /// A timeout: one segment, no inflation. `halve` is off for a repeated timeout of the same segment (RFC 5681 §3.1).
+    pub(super) fn on_timeout(&mut self, flight: u64, offered: u64, halve: bool) {
+        // 4.3BSD inflates `snd_cwnd` itself, and halves what it finds there.
+        if self.base != SsthreshBase::InForce {
+            self.inflation = 0;
+        }
+        if !self.fixed {
+            if halve {
+                self.halve_ssthresh(flight, offered);
+            }
+            self.set_cwnd(self.mss);
+        }
+        self.inflation = 0;
+    }
+
+    /// True if a repeated timeout of one segment halves the threshold again.
+    pub(super) fn halves_each_time(&self) -> bool {
+        self.base == SsthreshBase::InForce
     }
 
     /// A duplicate ACK in fast recovery: a segment has left the network.

@@ -144,10 +144,11 @@ fn every_packet_fits_the_mtu() {
         for timestamps in [false, true] {
             let config = TcpConfig { mss: mtu - 40, receive_buffer: 100_003, timestamps, ..TcpConfig::default() };
             let config = TcpConfig { time_wait: Duration::from_secs(10), ..config };
-            let world = exchange(config, 300_000, |n| n % 29 == 5);
+            // A hash of the count: no rhythm of data and ACKs that losses could keep to.
+            let world = exchange(config, 300 * u64::from(config.mss), |n| byte(n) < 8);
             assert!(world.now < Time::ZERO + Duration::from_secs(30), "{mtu}: {:?}", world.now);
-            let sacked = world.ends.iter().all(|end| end.endpoint.connection().stats().retransmits > 0);
-            assert!(sacked, "both directions repaired losses");
+            let repaired = world.ends.each_ref().map(|end| end.endpoint.connection().stats().retransmits);
+            assert!(repaired.iter().all(|repaired| *repaired > 0), "MTU {mtu}: {repaired:?} repairs");
         }
     }
 }

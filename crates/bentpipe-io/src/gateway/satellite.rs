@@ -3,7 +3,7 @@
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
@@ -49,6 +49,8 @@ const CHANNEL: ChannelConfig = ChannelConfig {
     limit_counts_copies: false,
     codel: None,
     filters_acks: false,
+    queueing: Queueing::Fifo,
+    segments: 1,
 };
 
 impl Satellite {

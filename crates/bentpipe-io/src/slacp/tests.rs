@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, RateControl, Release, Repairs};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, Queueing, RateControl, Release, Repairs};
 use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::Rate;
 use bentpipe_engine::wire::ipv4;
@@ -26,6 +26,8 @@ const CHANNEL: ChannelConfig = ChannelConfig {
     limit_counts_copies: false,
     codel: None,
     filters_acks: false,
+    queueing: Queueing::Fifo,
+    segments: 1,
 };
 const ARQ: Option<Arq> = Some(Arq { transmissions: None });
 const FEC: Option<Fec> =

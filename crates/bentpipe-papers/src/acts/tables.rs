@@ -8,7 +8,7 @@ use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, mean_secs};
 use bentpipe_study::stats::{mean, standard_deviation};
 use bentpipe_study::topology;
 
-use super::worlds::{Load, MIB, Place, alone, congested, greatest, rates, world};
+use super::worlds::{Load, MIB, Place, alone, congested, greatest, measured, rates, world};
 use crate::lab::Lab;
 use crate::published::{ACTS, Cell};
 use crate::reproduce::ReproduceError;
@@ -229,11 +229,16 @@ fn parameters() -> Vec<Row> {
     cells(5).iter().map(row).collect()
 }
 
-/// Our greatest of ten trials for a row of table 6, Mbit/s.
-pub(super) fn best(lab: &Lab<'_>, row: &str) -> Result<f64, ReproduceError> {
-    Ok(greatest(&match row {
-        "scenario 1 OC-3" => trials_of(lab, Place::Satellite)?,
-        "scenario 2 OC-12" => rates(&lab.runs("acts, scenario 2", &world(2, &[]), TRIALS)?),
+/// Our greatest of ten trials for a cell of table 6, Mbit/s. For scenario 3 the switch is that of the experiment or that of
+/// the paper's simulation.
+pub(super) fn best(lab: &Lab<'_>, row: &str, column: &str) -> Result<f64, ReproduceError> {
+    Ok(greatest(&match (row, column) {
+        ("scenario 1 OC-3", _) => trials_of(lab, Place::Satellite)?,
+        ("scenario 2 OC-12", _) => rates(&lab.runs("acts, scenario 2", &world(2, &[]), TRIALS)?),
+        (_, "experiment") => {
+            let shared = measured(Place::Satellite, Load::Full, &[]);
+            rates(&lab.runs("acts, scenario 3 as measured", &shared, TRIALS)?)
+        }
         _ => rates(&lab.runs("acts, scenario 3", &congested(Place::Satellite, Load::Full, &[]), TRIALS)?),
     }))
 }
@@ -251,30 +256,31 @@ fn comparison(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
             rows.push(within(row, 1e-9, "the two printed throughputs, relative to the larger, truncated (A-Q10)"));
             continue;
         }
-        let ours = best(lab, &cell.row)?;
+        let ours = best(lab, &cell.row, &cell.column)?;
         let row = cell_row(6, cell, Some(ours));
         // 5 % for a transfer that loses nothing (A-C03), a third for what the buffer's threshold decides (A-C07).
         let by = if cell.row.starts_with("scenario 3") { paper / 3.0 } else { 0.05 * paper };
-        let row = within(row, by, "greatest of ten trials of ours");
+        let why = match (cell.row.starts_with("scenario 3"), cell.column.as_str()) {
+            (true, "experiment") => {
+                "greatest of ten trials of ours, the switch as measured: the channels share 8192 cells (§5.1)"
+            }
+            (true, _) => "greatest of ten trials of ours, the switch as simulated: 8192 cells for each channel (§8.2)",
+            _ => "greatest of ten trials of ours",
+        };
+        let row = within(row, by, why);
         rows.push(match row.verdict {
             Verdict::Differs if cell.row.starts_with("scenario 2") => row.judged(Verdict::Differs, noisy(lab)?),
-            Verdict::Differs => row.judged(Verdict::Differs, super::claims::CONGESTED),
             _ => row,
         });
     }
     Ok(rows)
 }
 
-/// Why scenario 2 does not come out at its bit error rate, in our numbers.
+/// What scenario 2 comes to at its bit error rate, and what was varied.
 pub(super) fn noisy(lab: &Lab<'_>) -> Result<String, ReproduceError> {
-    let clean = super::sweeps::at_error_rate(lab, "reno", "0")?;
-    let additive = super::sweeps::at_error_rate(lab, "additive", "1e-9")?;
     Ok(format!(
-        "at 1e-9 a GB loses nine packets, and each costs Reno minutes of growth by one segment per round trip. Without \
-         loss ours gives {:.1} Mbit/s; with the eighth of a segment per ACK that 4.3BSD Reno adds (RFC 2525) {:.1} to {:.1} \
-         at 1e-9 itself (A-E09)",
-        greatest(&clean),
-        additive.iter().copied().fold(f64::INFINITY, f64::min),
-        greatest(&additive)
+        "not explained. At 1e-9 a GB loses nine packets, and each costs the growth from half of the window. Mean (greatest) \
+         of ten trials, two without loss: {}",
+        super::sweeps::noise_varied(lab)?
     ))
 }

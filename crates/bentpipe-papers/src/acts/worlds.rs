@@ -62,7 +62,16 @@ pub(super) enum Load {
     Written(f64),
 }
 
-/// Three sources into one line, scenarios 3 and 5.
+/// The switches of the experiments: 8192 cells that the channels of a module share (§5.1). The paper's simulation of
+/// scenario 3 gives as much to each channel (§8.2), and so does `acts-3.toml`; scenario 5 was not simulated.
+const AS_MEASURED: (&str, &str) = ("links.sat.forward.atm.sharing", "shared");
+
+/// Three sources into one line as the experiments had them, scenarios 3 and 5.
+pub(super) fn measured(place: Place, load: Load, more: &[(&str, &str)]) -> Scenario {
+    congested(place, load, &[&[AS_MEASURED], more].concat())
+}
+
+/// Three sources into one line, scenarios 3 and 5 as shipped.
 pub(super) fn congested(place: Place, load: Load, more: &[(&str, &str)]) -> Scenario {
     let mut sets = more.to_vec();
     let setting = match load {
@@ -135,6 +144,20 @@ mod tests {
             let (there, back) = topology::flow_paths(&scenario, &scenario.flows[0]).expect("joined");
             let delay = |path: &[usize]| topology::facts(&scenario, path, 9180).delay.as_secs_f64();
             assert!((1e3 * (delay(&there) + delay(&back)) + 0.248 - 534.0).abs() < 1e-9);
+        }
+    }
+
+    /// The experiments' switches share their cells; in the simulation of scenario 3 each channel has its own.
+    #[test]
+    fn the_buffers_are_those_of_the_experiment_or_of_the_simulation() {
+        use bentpipe_engine::link::Sharing;
+        let sharing = |scenario: &Scenario| {
+            let sat = scenario.links.iter().find(|link| link.name == "sat/forward").expect("a link of the world");
+            sat.config.cells.as_ref().expect("in cells").sharing
+        };
+        assert_eq!(sharing(&congested(Place::Satellite, Load::Full, &[])), Sharing::PerChannel);
+        for place in Place::ALL {
+            assert_eq!(sharing(&measured(place, Load::Full, &[])), Sharing::Shared, "{place:?}");
         }
     }
 

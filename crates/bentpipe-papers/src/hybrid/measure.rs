@@ -10,7 +10,7 @@ use crate::lab::{Lab, Runs};
 use crate::reproduce::ReproduceError;
 
 /// Seeds behind each point, at most: with these, 95 % intervals of the throughput are a few percent wide.
-const MOST_SEEDS: u32 = 4;
+pub(super) const SEEDS: u32 = 4;
 const CONFIDENCE: f64 = 0.95;
 
 /// A point of a curve.
@@ -65,9 +65,14 @@ fn measured(setting: Setting, runs: &Runs) -> Measured {
 }
 
 /// The points of these settings.
-pub(super) fn points(lab: &Lab<'_>, what: &str, settings: &[Setting]) -> Result<Vec<Measured>, ReproduceError> {
+pub(super) fn points(
+    lab: &Lab<'_>,
+    what: &str,
+    settings: &[Setting],
+    seeds: u32,
+) -> Result<Vec<Measured>, ReproduceError> {
     let scenarios: Vec<_> = settings.iter().map(Setting::scenario).collect();
-    let seeds = lab.options().reps.min(MOST_SEEDS);
+    let seeds = lab.options().reps.min(seeds);
     let runs = lab.sweep(what, &scenarios, seeds)?;
     Ok(settings.iter().zip(&runs).map(|(&setting, runs)| measured(setting, runs)).collect())
 }

@@ -4,9 +4,11 @@
 //! of them. Its curves print no numbers, so a figure is judged by the statements that it is printed for.
 //!
 //! Reading order: `setting` the worlds; `measure` throughput and its interval; `sweeps` the points of each figure;
-//! `traces` the windows of two connections; `claims` the statements; `figures`; `seen` where the rest can be seen.
+//! `traces` the windows of two connections; `claims` the statements; `extensions` what was varied, and what the
+//! paper only names; `figures`; `seen` where the rest can be seen.
 
 mod claims;
+mod extensions;
 mod figures;
 mod measure;
 mod seen;

@@ -1,9 +1,16 @@
 //! Where the paper's topologies, mechanisms and experiments can be seen, and what became of our decisions.
 
-use crate::inventory::Seen::{self, Missing, Partly, Rows, Works};
+use super::extensions;
+use crate::inventory::Seen::{self, Rows, Unprinted, Works};
 
 pub(super) const SEEN: &[(&str, Seen)] = &[
-    ("H-N01", Works("hybrid::setting builds it for both schemes; drawn as H-F01")),
+    (
+        "H-N01",
+        Works(
+            "scenarios/hybrid-end-to-end.toml and hybrid-split.toml, which hybrid::setting runs with other values; drawn as \
+             H-F01",
+        ),
+    ),
     ("H-N02", Works("a link with loss and without a queue of its own; T2 from 10 ms (figure 10) to 500 ms (figure 6)")),
     ("H-N03", Rows(&["H-F15"])),
     (
@@ -17,13 +24,19 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("H-M03", Rows(&["H-F13"])),
     (
         "H-M04",
-        Partly(
-            "the model has S (`bentpipe model hybrid --segments`); the simulated link layer sends packets whole, as in all \
-             of the paper's figures",
+        Works(
+            "`segments` of a layer's channel: each frame is lost and repeated by itself, a packet is passed on with the last \
+             and takes room until all are acknowledged; runs: H-E14",
         ),
     ),
     ("H-M05", Works("`counts_copies` of a layer's channel; end to end it drops what finds no room")),
-    ("H-M06", Works("ns-2's Reno (profile `ns2`), an ACK per segment, greedy, no window clamp")),
+    (
+        "H-M06",
+        Works(
+            "ns-2's Reno (profile `ns2`) as it was before July 2003, when it made a fast retransmit for each loss of a window; \
+             an ACK per segment, greedy, no window clamp",
+        ),
+    ),
     (
         "H-M07",
         Works(
@@ -45,19 +58,9 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         ),
     ),
     ("H-M16", Works("model::hybrid::connections")),
-    (
-        "H-M17",
-        Partly(
-            "a link's `extra_delay` in bursts moves its delay for a while; the paper excludes route changes, no run has them",
-        ),
-    ),
-    (
-        "H-M18",
-        Partly(
-            "SACK TCP over the satellite is the variant `sack` in any scenario; the paper names it without a result",
-        ),
-    ),
-    ("H-M19", Missing("one FIFO for all connections, as in the paper's simulations; fair queuing is only named there")),
+    ("H-M17", Unprinted(extensions::route_changes)),
+    ("H-M18", Unprinted(extensions::sack_for_arq)),
+    ("H-M19", Unprinted(extensions::isolation)),
     ("H-E01", Rows(&["H-F06"])),
     ("H-E02", Rows(&["H-F07"])),
     ("H-E03", Rows(&["H-F08"])),
@@ -71,7 +74,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("H-E11", Rows(&["H-F16"])),
     ("H-E12", Works("model::hybrid::tests: 240 points, every column, within what ten printed digits leave")),
     ("H-E13", Works("model::hybrid::tests: 165 values of the mean in-order delay, likewise")),
-    ("H-E14", Partly("the model's points of H-E12 have S from 1 to 8; simulations have S = 1, see H-M04")),
+    ("H-E14", Unprinted(extensions::in_segments)),
     ("H-Q01", Works("model::hybrid: the equations as rebuilt, each with its number")),
     ("H-Q02", Works("`per_mu` and `per_capacity` in model::hybrid; all figures are in units of mu")),
     ("H-Q03", Works("figure 12's axis; H-C06 says where the curves cross")),

@@ -1,5 +1,6 @@
 //! The worlds of the paper: source, gateway, satellite link with ARQ, destination (figures 1 and 2), and the same as
-//! parameters of the model.
+//! parameters of the model. Each world is a shipped scenario, `scenarios/hybrid-*.toml`, with other values for what a figure
+//! varies.
 
 use std::fmt;
 
@@ -16,10 +17,17 @@ pub(super) const PACKET: u64 = 500;
 /// Its payload.
 pub(super) const MSS: u64 = PACKET - 40;
 
+const END_TO_END: &str = include_str!("../../../../scenarios/hybrid-end-to-end.toml");
+const SPLIT: &str = include_str!("../../../../scenarios/hybrid-split.toml");
+
 /// Simulated time where no window has to rise often: the first seconds, in which it opens, are a percent or two.
 const LEAST_SECONDS: u32 = 300;
 /// Rises of the window from half to all of it that are simulated.
 const RISES: f64 = 12.0;
+/// Fades, and the least time, of a channel that fades: with 30 fades of 300 s the throughput at the slowest rate was not known
+/// to a fifth.
+const FADES: f64 = 1000.0;
+const FADING_SECONDS: u32 = 600;
 
 /// How TCP crosses the satellite link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +64,12 @@ pub(super) struct Setting {
     pub(super) transmissions: Option<u32>,
     /// N.
     pub(super) connections: u32,
+    /// S.
+    pub(super) segments: u32,
     /// Simulated time, seconds.
     pub(super) seconds: u32,
+    /// What an experiment changes besides, as `--set` would.
+    pub(super) more: &'static [(&'static str, &'static str)],
 }
 
 impl Setting {
@@ -73,7 +85,9 @@ impl Setting {
             fading: None,
             transmissions: None,
             connections: 1,
+            segments: 1,
             seconds: LEAST_SECONDS,
+            more: &[],
         }
     }
 
@@ -82,6 +96,12 @@ impl Setting {
         let path = self.path();
         let rise = path.max_window() / 2.0 * path.transfer_s(0.75 * path.max_window(), Delay::Logarithm);
         Setting { seconds: LEAST_SECONDS.max((RISES * rise) as u32), ..self }
+    }
+
+    /// Simulated for a thousand fades where the time allows, or ten minutes.
+    pub(super) fn for_many_fades(self) -> Self {
+        let seconds = self.fading.map_or(0.0, |rate| FADES / rate) as u32;
+        Setting { seconds: seconds.clamp(FADING_SECONDS, 5 * FADING_SECONDS), ..self }
     }
 
     /// The terrestrial round trip that makes α this.
@@ -94,91 +114,51 @@ impl Setting {
         let round_trips = (Duration::from_micros(self.t1_us), Duration::from_micros(self.t2_us));
         let rate = Rate::from_bits_per_second(1_000_000).expect("not zero");
         let loss = Probability::new(self.loss).expect("a share");
-        Path::new(f64::from(self.buffer), round_trips, rate, Bytes::new(PACKET), loss, 1).expect("a path of the paper")
+        Path::new(f64::from(self.buffer), round_trips, rate, Bytes::new(PACKET), loss, self.segments)
+            .expect("a path of the paper")
     }
 
-    fn channel(&self) -> String {
+    /// The channel: losses of each packet, or fades.
+    fn channel(&self) -> Vec<(&'static str, String)> {
+        const LOSS: &str = "links.satellite.forward.loss";
         let share = Probability::new(self.loss).expect("a share");
         match self.fading.and_then(|rate| Fading::with_rate(share, rate)) {
             // §V.C: nothing is lost in the good state, all in the bad one.
-            Some(fading) => format!(
-                "forward.bursts = {{ gap = {{ exponential = \"{} ns\" }}, length = {{ exponential = \"{} ns\" }}, \
-                 loss = \"100 %\" }}",
-                fading.mean_good().as_nanos(),
-                fading.mean_bad.as_nanos()
-            ),
-            None => format!("forward.loss = {}", self.loss),
+            Some(fading) => {
+                let bursts = format!(
+                    "{{ gap = {{ exponential = \"{} ns\" }}, length = {{ exponential = \"{} ns\" }}, loss = \"100 %\" }}",
+                    fading.mean_good().as_nanos(),
+                    fading.mean_bad.as_nanos()
+                );
+                vec![(LOSS, "0".to_owned()), ("links.satellite.forward.bursts", bursts)]
+            }
+            None => vec![(LOSS, self.loss.to_string())],
         }
     }
 
-    /// The scenario.
+    /// The shipped scenario with this setting's values.
     ///
     /// The gateway's buffer lies in the layer end to end, and in the gateway where TCP ends there; in both, what is
-    /// sent and not acknowledged takes room (H-M05). TCP is ns-2's Reno without delayed ACKs (H-M06), with a timer of at
-    /// least 1 s (H-Q14), and a window that only the buffer limits.
-    ///
-    /// TCP's ACKs go past the ARQ: the way back loses nothing (H-M10), while the reports that an ARQ of theirs would wait
-    /// for cross the way there, which does. So does a SYN, hence none.
+    /// sent and not acknowledged takes room (H-M05).
     pub(super) fn scenario(&self) -> Scenario {
-        let queue = match self.scheme {
-            Scheme::EndToEnd => format!("{} packets", self.buffer),
-            Scheme::Split => "unlimited".to_owned(),
+        let (text, file, buffer) = match self.scheme {
+            Scheme::EndToEnd => (END_TO_END, "hybrid-end-to-end.toml", "layers.arq.channels.data.queue"),
+            Scheme::Split => (SPLIT, "hybrid-split.toml", "flows.data.spoof.buffer"),
         };
-        let spoof = match self.scheme {
-            Scheme::EndToEnd => String::new(),
-            Scheme::Split => format!("spoof = {{ at = \"gateway\", buffer = \"{} packets\" }}", self.buffer),
-        };
-        let transmissions = self.transmissions.map_or("\"unlimited\"".to_owned(), |most| most.to_string());
-        let text = format!(
-            r#"name = "hybrid"
-time_limit = "{seconds} s"
-[tcp]
-profile = "ns2"
-variant = "reno"
-mss = "{MSS} B"
-rto.min = "1 s"
-shortcuts.handshake = "none"
-[[links]]
-name = "terrestrial"
-between = ["source", "gateway"]
-rate = "100 Mbit/s"
-queue = "unlimited"
-delay = "{terrestrial} ns"
-[[links]]
-name = "satellite"
-between = ["gateway", "destination"]
-delay = "{satellite} ns"
-forward.rate = "1 Mbit/s"
-{channel}
-backward.rate = "unlimited"
-[[layers]]
-name = "arq"
-over = "satellite"
-report_interval = "0 s"
-weightless = true
-hears_damage = true
-channels = [
-    {{ name = "acks", match = [{{ up_to = "60 B" }}], transmissions = "off", order = "none" }},
-    {{ name = "data", transmissions = {transmissions}, order = "flow", counts_copies = true, queue = "{queue}" }},
-]
-[[flows]]
-name = "data"
-from = "source"
-to = "destination"
-greedy = true
-count = {connections}
-stagger = "{stagger} ms"
-{spoof}
-"#,
-            seconds = self.seconds,
-            terrestrial = self.t1_us * 500,
-            satellite = self.t2_us * 500,
-            channel = self.channel(),
-            connections = self.connections,
-            // So that they do not begin as one.
-            stagger = 137,
-        );
-        Scenario::parse(&text, "hybrid.toml", &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
+        let transmissions = self.transmissions.map_or("unlimited".to_owned(), |most| most.to_string());
+        let mut sets = vec![
+            ("time_limit", format!("{} s", self.seconds)),
+            ("links.terrestrial.delay", format!("{} ns", self.t1_us * 500)),
+            ("links.satellite.delay", format!("{} ns", self.t2_us * 500)),
+            ("layers.arq.channels.data.transmissions", transmissions),
+            ("layers.arq.channels.data.segments", self.segments.to_string()),
+            (buffer, format!("{} packets", self.buffer)),
+            ("flows.data.count", self.connections.to_string()),
+        ];
+        sets.extend(self.channel());
+        sets.extend(self.more.iter().map(|&(key, value)| (key, value.to_owned())));
+        let sets: Vec<_> = sets.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        Scenario::parse(text, file, &sets).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
     }
 }
 
@@ -199,11 +179,33 @@ mod tests {
         let plain = Setting::new(Scheme::EndToEnd, 50, 100, 250, 0.1);
         let split = Setting { scheme: Scheme::Split, connections: 4, ..plain };
         let fading = Setting { fading: Some(5.0), transmissions: Some(3), ..plain };
-        for setting in [plain, split, fading] {
+        let cut = Setting { segments: 4, more: super::super::extensions::FAIR, ..plain };
+        for setting in [plain, split, fading, cut] {
             let scenario = setting.scenario();
             assert_eq!(Scenario::parse(&scenario.to_toml(), "again.toml", &[]).as_ref(), Ok(&scenario));
         }
         assert_eq!((plain.path().mu(), plain.path().bdp()), (MU, 62.5));
         assert!((plain.with_alpha(10.0).path().alpha() - 10.0).abs() < 1e-4);
+    }
+    /// Whoever varies a shipped scenario varies the world of the study.
+    #[test]
+    fn the_shipped_scenarios_are_the_worlds_of_the_study() {
+        let shipped = |text: &str| Scenario::parse(text, "shipped.toml", &[]).expect("a shipped scenario");
+        let end_to_end = Setting::new(Scheme::EndToEnd, 100, 100, 250, 0.1);
+        let split = Setting::new(Scheme::Split, 100, 100, 250, 0.1);
+        let fading = Setting { fading: Some(1.0), ..end_to_end }.for_many_fades();
+        let shared = Setting { connections: 10, ..Setting::new(Scheme::Split, 30, 100, 100, 0.1) };
+        let pairs = [
+            (end_to_end, END_TO_END),
+            (split, SPLIT),
+            (fading, include_str!("../../../../scenarios/hybrid-fading.toml")),
+            (shared, include_str!("../../../../scenarios/hybrid-shared.toml")),
+        ];
+        for (setting, text) in pairs {
+            let shipped = shipped(text);
+            let named =
+                Scenario { name: shipped.name.clone(), description: shipped.description.clone(), ..setting.scenario() };
+            assert_eq!(named.to_toml(), shipped.to_toml(), "{setting}");
+        }
     }
 }

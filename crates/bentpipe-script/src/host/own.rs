@@ -52,6 +52,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "limited-transmit" => variant.limited_transmit = switch(value)?,
         "frto" => variant.frto = switch(value)?,
         "once-per-window" => variant.once_per_window = switch(value)?,
+        "guard-after-timeout" => variant.guard_after_timeout = switch(value)?,
         "timeout-repair" => {
             variant.timeout_repair = match value {
                 "go-back" => TimeoutRepair::GoBack,
@@ -119,7 +120,8 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
             config.shortcuts.ssthresh_base = match value {
                 "window" => SsthreshBase::Window,
                 "whole-window" => SsthreshBase::WholeWindow,
-                _ => return Err("window or whole-window".into()),
+                "in-force" => SsthreshBase::InForce,
+                _ => return Err("window, whole-window or in-force".into()),
             }
         }
         "shortcuts" => {

@@ -11,7 +11,7 @@ use bentpipe_study::topology;
 
 use super::{Hop, World};
 use crate::endpoint::Endpoint;
-use crate::layer::LayerEnd;
+use crate::layer::{LayerEnd, Taken};
 use crate::observe::{Observer, Passage};
 use crate::packet::{self, Parcel};
 
@@ -37,7 +37,8 @@ impl World {
                 let this = self.ends.len();
                 self.first_hop[this] = Hop::Link(sends_on as u32);
                 self.next_hop[hears * ends + this] = Hop::Arrived;
-                let layer_end = LayerEnd::new(end, sends_on, hears, layer.rules(), layer.channels.len());
+                let segments = layer.channels.iter().map(|channel| channel.config.segments).collect();
+                let layer_end = LayerEnd::new(end, sends_on, hears, layer.rules(), segments);
                 self.ends.push(Endpoint::Layer(Box::new(layer_end)));
             }
         }
@@ -159,8 +160,8 @@ impl World {
                     self.offer(sends_on, parcel, observer);
                 }
                 Output::Deliver { channel, seq } => {
-                    let parcel = self.layer(far).take(channel, seq).expect("what is delivered has been sent");
-                    self.pass_on(hears, parcel, observer);
+                    let taken = self.layer(far).take(channel, seq, false).expect("what is delivered has been sent");
+                    self.done(hears, taken, observer);
                 }
                 Output::Recover { channel, seq, .. } => {
                     let (parcel, behind) =
@@ -169,8 +170,8 @@ impl World {
                     self.bring(end, Input::Recovered { channel, seq, behind, len }, observer);
                 }
                 Output::Skip { channel, seq } => {
-                    let parcel = self.layer(far).take(channel, seq).expect("what is skipped has been sent");
-                    self.drop_packet(hears, DropReason::Channel, parcel, observer);
+                    let taken = self.layer(far).take(channel, seq, true).expect("what is skipped has been sent");
+                    self.done(hears, taken, observer);
                 }
                 Output::Release { handle, how } => {
                     let parcel = layer.let_go(handle);
@@ -184,6 +185,15 @@ impl World {
                     self.drop_packet(sends_on, reason, parcel, observer);
                 }
             }
+        }
+    }
+
+    /// The far end of a layer is done with a frame of a packet.
+    fn done<O: Observer>(&mut self, link: usize, taken: Taken, observer: &mut O) {
+        match taken {
+            Taken::InPart => {}
+            Taken::Whole(parcel) => self.pass_on(link, parcel, observer),
+            Taken::Broken(parcel) => self.drop_packet(link, DropReason::Channel, parcel, observer),
         }
     }
 

@@ -10,7 +10,7 @@ use bentpipe_engine::link::Wire;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::spoof::Input;
 use bentpipe_engine::tcp::TcpConfig;
-use bentpipe_study::scenario::{Scenario, Spoof, TcpFlow, Workload};
+use bentpipe_study::scenario::{BufferSharing, Scenario, Spoof, TcpFlow, Workload};
 use bentpipe_study::topology;
 
 use super::World;
@@ -42,11 +42,14 @@ impl Sinks {
         };
         self.sinks.push(Sink::new(expected));
         let capacity = u64::from(spoof.buffer) * u64::from(tcp.receiver.mss);
-        let shared = self.buffers.entry(spoof.at).or_insert_with(|| Rc::new(RefCell::new(Buffer::new(capacity))));
+        let shared = self.buffers.entry(spoof.at).or_insert_with(|| {
+            let in_parts = spoof.sharing == BufferSharing::Equal;
+            Rc::new(RefCell::new(Buffer::new(capacity, in_parts)))
+        });
         shared.borrow_mut().ends.push(2 * n + 1);
         // The whole buffer decides the scale of the windows.
         let config = TcpConfig { receive_buffer: u32::try_from(capacity).unwrap_or(u32::MAX), ..tcp.receiver };
-        Endpoint::Spoofer(Box::new(SpoofEnd::new(config, n as u32, sink as u32, shared.clone())))
+        Endpoint::Spoofer(Box::new(SpoofEnd::new(config, n as u32, sink as u32, shared.clone(), !spoof.reopens)))
     }
 
     pub(super) fn into_ends(self) -> impl Iterator<Item = Endpoint> {

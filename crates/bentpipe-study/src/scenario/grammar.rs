@@ -1,6 +1,7 @@
 //! The keys of the language.
 
 use bentpipe_engine::link::RateTrace;
+use bentpipe_engine::slacp::ChannelConfig;
 
 use super::quantity::{CELLS, DECIBELS};
 use super::shape::{Counted, Field, Shape};
@@ -288,6 +289,15 @@ pub(crate) const ORDERS: &[&str] = &["flow", "channel", "none"];
 /// Words for what can be switched off.
 pub(crate) const OFF: &[&str] = &["off"];
 
+/// How the flows of a channel wait.
+pub(crate) const QUEUEINGS: &[&str] = &["fifo", "fair"];
+
+/// Frames of a packet.
+pub(crate) const SEGMENT_COUNT: Counted = Counted::new("frames", 1, ChannelConfig::MAX_SEGMENTS as u64);
+
+/// How flows share the buffer of a gateway.
+pub(crate) const BUFFER_SHARINGS: &[&str] = &["common", "equal"];
+
 /// A logical channel of a layer.
 pub(crate) const CHANNEL: &[Field] = &[
     field("name", Shape::Text, "Name of the channel."),
@@ -318,6 +328,18 @@ pub(crate) const CHANNEL: &[Field] = &[
         "A bare acknowledgement takes the place of one of its flow that waits and acknowledges less (RFC 3449); false.",
     ),
     field("counts_copies", Shape::Flag, "Frames not acknowledged yet take room in the queue as well; false."),
+    field(
+        "queueing",
+        Shape::Choice(QUEUEINGS),
+        "How flows wait: \"fifo\" if not given; \"fair\" lets them take turns (deficit round robin), and where \
+         there is no room, the flow that takes up most of it loses its newest packet.",
+    ),
+    field(
+        "segments",
+        Shape::Count(SEGMENT_COUNT),
+        "Frames that a packet is cut into, each lost and repeated by itself; in a weightless layer only (the hybrid \
+         paper). 1 if not given.",
+    ),
     field(
         "codel",
         Shape::Any(&[Shape::Choice(&["off", "auto"]), Shape::Table(CODEL)]),
@@ -471,6 +493,17 @@ pub(crate) const SPOOF: &[Field] = &[
         Shape::PACKETS,
         "Full segments that it holds, waiting or sent on and not acknowledged, of all flows that end there; what is free \
          is the window that it advertises.",
+    ),
+    field(
+        "sharing",
+        Shape::Choice(BUFFER_SHARINGS),
+        "\"common\", if not given: each flow is offered what is free of the whole buffer. \"equal\": each has an equal part.",
+    ),
+    field(
+        "reopens",
+        Shape::Flag,
+        "A window that was closed is told when it opens (RFC 9293); true. Off: windows go out in ACKs of data only, and a \
+         source that was closed waits for its persist timer.",
     ),
 ];
 

@@ -3,13 +3,15 @@
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
 use bentpipe_engine::units::{Duration, Rate};
 
 use super::document::Value;
 use super::error::Problems;
-use super::grammar::{CHANNEL, CHANNEL_FEC, CODEL, COPIES, LAYER, MATCH, OFF, ORDERS, REPAIRS};
+use super::grammar::{
+    CHANNEL, CHANNEL_FEC, CODEL, COPIES, LAYER, MATCH, OFF, ORDERS, QUEUEINGS, REPAIRS, SEGMENT_COUNT,
+};
 use super::links::{self, Network};
 use super::reader::Item;
 use super::shape::{Counted, Shape};
@@ -136,6 +138,8 @@ const PLAIN: ChannelConfig = ChannelConfig {
     limit_counts_copies: false,
     codel: None,
     filters_acks: false,
+    queueing: Queueing::Fifo,
+    segments: 1,
 };
 
 /// A block of 60 keeps the overhead low: at a loss of 1 %, 99 blocks of 100 lose at most three of its frames. It ends
@@ -228,6 +232,10 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
         let read: Vec<_> = list.iter().map(|item| channel(item, &layer.over, network, problems)).collect();
         layer.channels = read.into_iter().collect::<Option<_>>()?;
         for (n, channel) in layer.channels.iter().enumerate() {
+            if channel.config.segments > 1 && !layer.weightless {
+                let expected = "`segments` in a layer with weightless = true".to_owned();
+                list[n].refuse(problems, "a frame on the wire carries a whole packet", Some(expected));
+            }
             if layer.channels[..n].iter().any(|other| other.name == channel.name) {
                 list[n].refuse(problems, format!("two channels are called `{}`", channel.name), None);
             }
@@ -344,6 +352,27 @@ fn channel(item: &Item<'_>, over: &[usize; 2], network: &Network, problems: &mut
         match &item.node.value {
             Value::Table(_) => spec.config.codel = Some(codel(&item, problems)?),
             _ => spec.auto_codel = item.choice(&["off", "auto"], problems)? == "auto",
+        }
+    }
+    let has_codel = spec.auto_codel || spec.config.codel.is_some();
+    if let Some(item) = view.get("queueing") {
+        if item.choice(QUEUEINGS, problems)? == "fair" {
+            spec.config.queueing = Queueing::Fair;
+        }
+        if spec.config.queueing == Queueing::Fair && (has_codel || spec.config.filters_acks) {
+            let message = "flows that take turns have neither `codel` nor `ack_filter`";
+            item.refuse(problems, message, Some("\"fifo\", or a channel without them".to_owned()));
+            return None;
+        }
+    }
+    if let Some(item) = view.get("segments") {
+        let count = item.count(SEGMENT_COUNT, problems)?;
+        spec.config.segments = u8::try_from(count).expect("within the bounds just checked");
+        let config = &spec.config;
+        if count > 1 && (config.arq.is_none() || config.fec.is_some() || has_codel || config.filters_acks) {
+            let expected = "a channel with retransmission, without `fec`, `codel` and `ack_filter`".to_owned();
+            item.refuse(problems, "packets in several frames need them all", Some(expected));
+            return None;
         }
     }
     Some(spec)

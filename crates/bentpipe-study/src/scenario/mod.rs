@@ -48,7 +48,7 @@ pub use layers::{ChannelSpec, LayerSpec};
 pub use quantity::{BadQuantity, size};
 pub use schema::schema;
 pub use settings::Cell;
-pub use spoof::Spoof;
+pub use spoof::{BufferSharing, Spoof};
 pub use tcp::{TcpOverrides, UnknownName, VariantRow, Variants, resolve_tcp};
 
 /// A resolved experiment.

@@ -86,7 +86,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "bsd-reno",
-        description: "4.3BSD Reno: timers that run in ticks of 500 and 200 ms, windows that grow by ACK",
+        description: "4.3BSD Reno: timers in ticks of 500 and 200 ms, windows that grow by ACK and an eighth of a segment, no guard against a second fast retransmit",
         default_variant: "reno",
         ssthresh_is_clamp: false,
         config: bsd_reno,
@@ -95,6 +95,9 @@ pub const PROFILES: &[Profile] = &[
             variant.growth = Growth::PerAck;
             variant.initial_window = 1;
             variant.limited_transmit = false;
+            // `t_dupacks` alone decides: nothing keeps a second fast retransmit from the same window.
+            variant.once_per_window = false;
+            variant.guard_after_timeout = false;
         },
     },
 ];
@@ -104,7 +107,7 @@ pub fn profile(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name)
 }
 
-/// 4.3BSD Reno with the window scaling of RFC 1323. Its additive constant (RFC 2525 §2.6) is a shortcut, off here.
+/// 4.3BSD Reno with the window scaling of RFC 1323.
 fn bsd_reno() -> TcpConfig {
     TcpConfig {
         // `PR_FASTHZ`: `tcp_fasttimo` runs five times a second.
@@ -127,6 +130,13 @@ fn bsd_reno() -> TcpConfig {
             max_retries: 12,
         },
         dsack: false,
+        shortcuts: Shortcuts {
+            // `tcp_input` and `tcp_timers` halve min(snd_wnd, snd_cwnd), in whole segments.
+            ssthresh_base: SsthreshBase::InForce,
+            // `tcp_input` adds `t_maxseg / 8` to the increment of congestion avoidance (RFC 2525 §2.6).
+            bsd_additive_constant: true,
+            ..Shortcuts::NONE
+        },
         ..TcpConfig::default()
     }
 }
@@ -200,5 +210,22 @@ fn ns2_2003() -> TcpConfig {
             ..base.shortcuts
         },
         ..base
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a packet script each of `crates/bentpipe-engine/tests/scripts/bsd` shows.
+    #[test]
+    fn bsd_reno_is_4_3_bsd_reno() {
+        let config = profile("bsd-reno").expect("a profile").config();
+        assert!(!config.variant.once_per_window && !config.variant.guard_after_timeout, "no guard of RFC 6582");
+        assert_eq!(config.shortcuts.ssthresh_base, SsthreshBase::InForce);
+        assert!(config.shortcuts.bsd_additive_constant);
+        let rest =
+            Shortcuts { ssthresh_base: SsthreshBase::FlightSize, bsd_additive_constant: false, ..config.shortcuts };
+        assert_eq!(rest, Shortcuts::NONE, "nothing of ns-2");
     }
 }

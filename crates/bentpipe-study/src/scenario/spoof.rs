@@ -1,7 +1,7 @@
 //! `spoof`: a TCP connection ends at a node on the way, which acknowledges in the destination's name.
 
 use super::error::{Mistake, Problems, Span};
-use super::grammar::SPOOF;
+use super::grammar::{BUFFER_SHARINGS, SPOOF};
 use super::links::Network;
 use super::quantity;
 use super::reader::View;
@@ -18,6 +18,19 @@ pub struct Spoof {
     /// Full segments that the node's buffer holds, waiting or sent on and not acknowledged; flows that end there share
     /// it.
     pub buffer: u32,
+    /// How those flows share it.
+    pub sharing: BufferSharing,
+    /// A window that was closed is told when it opens, not in the next ACK of data only.
+    pub reopens: bool,
+}
+
+/// How flows that end at one gateway share its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferSharing {
+    /// Each is offered what is free of the whole.
+    Common,
+    /// Each has an equal part.
+    Equal,
 }
 
 /// Reads the `spoof` of a flow, if it has one.
@@ -60,7 +73,13 @@ pub(crate) fn read(
         }
         Some(packets as u32)
     });
-    Some(Some(Spoof { at: at?, buffer: buffer? }))
+    let sharing = match view.get("sharing").map(|item| item.choice(BUFFER_SHARINGS, problems)) {
+        None => BufferSharing::Common,
+        Some(choice) if choice? == "equal" => BufferSharing::Equal,
+        Some(_) => BufferSharing::Common,
+    };
+    let reopens = view.get("reopens").map_or(Some(true), |item| item.flag(problems))?;
+    Some(Some(Spoof { at: at?, buffer: buffer?, sharing, reopens }))
 }
 
 /// What one flow cannot know of itself: its gateway lies between its ends, its data goes on over a link that
@@ -100,6 +119,9 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
                 format!("`{node}` has a buffer of {} packets for `{name}`, which they share", other.buffer),
                 Some("the same buffer"),
             ),
+            Some((other, name)) if other.sharing != spoof.sharing => {
+                refuse(format!("`{node}` shares its buffer in another way for `{name}`"), Some("the same `sharing`"))
+            }
             Some(_) => {}
             None => buffers.push((spoof, &flow.name)),
         }
@@ -133,10 +155,17 @@ mod tests {
     const LAYER: &str = "[[layers]]\nname = \"arq\"\nover = \"sat\"\n";
     const SPOOF: &str = "greedy = true\nspoof = { at = \"G\", buffer = \"50 packets\" }";
 
+    const PLAIN: Spoof = Spoof { at: 1, buffer: 50, sharing: BufferSharing::Common, reopens: true };
+
     #[test]
     fn a_gateway_is_read_and_written() {
         let scenario = parse(SPOOF, LAYER).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(scenario.flows[0].kind.spoof(), Some(&Spoof { at: 1, buffer: 50 }));
+        assert_eq!(scenario.flows[0].kind.spoof(), Some(&PLAIN));
+        assert_eq!(Scenario::parse(&scenario.to_toml(), "again.toml", &[]), Ok(scenario));
+        let parts = SPOOF.replace("50 packets\"", "50 packets\", sharing = \"equal\", reopens = false");
+        let scenario = parse(&parts, LAYER).unwrap_or_else(|error| panic!("{error}"));
+        let wanted = Spoof { sharing: BufferSharing::Equal, reopens: false, ..PLAIN };
+        assert_eq!(scenario.flows[0].kind.spoof(), Some(&wanted));
         assert_eq!(Scenario::parse(&scenario.to_toml(), "again.toml", &[]), Ok(scenario));
     }
 
@@ -158,6 +187,9 @@ mod tests {
         let other = "\n[[flows]]\nname = \"two\"\nfrom = \"A\"\nto = \"B\"\n";
         let two = format!("{SPOOF}{other}{}", with("50 packets", "60 packets"));
         refused(&two, LAYER, "has a buffer of 50 packets for `one`");
+        let unlike = with("50 packets\"", "50 packets\", sharing = \"equal\"");
+        refused(&format!("{SPOOF}{other}{unlike}"), LAYER, "shares its buffer in another way");
+        refused(&with("50 packets\"", "50 packets\", sharing = \"fair\""), LAYER, "sharing");
         let udp = format!("type = \"udp\"\nrate = \"1 kbit/s\"\npacket = \"100 B\"\n{}", with("greedy = true\n", ""));
         refused(&udp, LAYER, "belongs to a tcp flow");
     }

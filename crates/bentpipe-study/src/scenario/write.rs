@@ -4,7 +4,7 @@ use bentpipe_engine::link::{
     CellConfig, ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, PacketBursts, QueueLimit, Sharing,
 };
 use bentpipe_engine::slacp::classify::Rule;
-use bentpipe_engine::slacp::{Arq, Fec, Order, Release, Repairs};
+use bentpipe_engine::slacp::{Arq, Fec, Order, Queueing, Release, Repairs};
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Duration, Probability};
 use toml::{Table, Value};
@@ -13,8 +13,8 @@ use super::quantity::{CELLS, SIZE, format_duration, format_probability, format_r
 use super::settings::{Cell, setting};
 use super::tcp::all_explicit;
 use super::{
-    ChannelSpec, FlowKind, FlowSpec, LayerSpec, LinkSpec, Scenario, Split, Spoof, TcpOverrides, UdpFlow, UdpPattern,
-    Workload,
+    BufferSharing, ChannelSpec, FlowKind, FlowSpec, LayerSpec, LinkSpec, Scenario, Split, Spoof, TcpOverrides, UdpFlow,
+    UdpPattern, Workload,
 };
 
 /// A table of these keys and values.
@@ -208,6 +208,12 @@ fn channel(spec: &ChannelSpec) -> Value {
     }
     put("ack_filter", Value::Boolean(config.filters_acks));
     put("counts_copies", Value::Boolean(config.limit_counts_copies));
+    let queueing = match config.queueing {
+        Queueing::Fifo => "fifo",
+        Queueing::Fair => "fair",
+    };
+    put("queueing", text(queueing));
+    put("segments", integer(u64::from(config.segments)));
     let copies = match config.copies {
         Some(copies) => table([("interval", duration(copies.interval)), ("most", integer(copies.most as u64))]),
         None => text(if spec.auto_copies { "auto" } else { "off" }),
@@ -356,9 +362,20 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
     }
     match &spec.kind {
         FlowKind::Tcp(tcp) => {
-            if let Some(Spoof { at, buffer }) = tcp.spoof {
-                let buffer = text(format!("{buffer} packets"));
-                put("spoof", table([("at", text(&scenario.nodes[at])), ("buffer", buffer)]));
+            if let Some(Spoof { at, buffer, sharing, reopens }) = tcp.spoof {
+                let sharing = match sharing {
+                    BufferSharing::Common => "common",
+                    BufferSharing::Equal => "equal",
+                };
+                put(
+                    "spoof",
+                    table([
+                        ("at", text(&scenario.nodes[at])),
+                        ("buffer", text(format!("{buffer} packets"))),
+                        ("sharing", text(sharing)),
+                        ("reopens", Value::Boolean(reopens)),
+                    ]),
+                );
             }
             let own = (&tcp.profile_name, &tcp.variant_name, &tcp.explicit, &(tcp.sender, tcp.receiver));
             put("tcp", settings(own, scenario));

@@ -8,7 +8,7 @@ use super::*;
 use crate::NoProbe;
 use crate::link::QueueLimit;
 use crate::slacp::Released;
-use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, RateControl, Release, Repairs};
+use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Queueing, RateControl, Release, Repairs};
 use crate::units::Rate;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -29,6 +29,8 @@ fn channel() -> ChannelConfig {
         limit_counts_copies: false,
         codel: None,
         filters_acks: false,
+        queueing: Queueing::Fifo,
+        segments: 1,
     }
 }
 
@@ -645,4 +647,39 @@ proptest! {
             prop_assert!(pair.truth.is_empty());
         }
     }
+}
+
+/// A packet in four frames is cut evenly, released once, when the last of its frames is acknowledged, and takes the room of
+/// one packet until then.
+#[test]
+fn a_packet_in_frames_takes_room_until_the_last_is_acknowledged() {
+    let cut = ChannelConfig { segments: 4, limit: QueueLimit::Packets(2), limit_counts_copies: true, ..channel() };
+    let mut pair = Pair::new(&config(vec![cut]));
+    // Two fit, the third finds no room. The third frame of the first packet is lost once.
+    let packets = [(Time::ZERO, 0, 1001, 7), (Time::ZERO, 0, 1001, 7), (at(1), 0, 1001, 7), (at(530), 0, 1001, 7)];
+    pair.run(&packets, at(5000), nth_data_lost(&[2]));
+    let lengths: Vec<_> = pair.known.values().map(|&(_, _, len)| len).collect();
+    assert_eq!(lengths[..4], [251, 250, 250, 250]);
+    assert_eq!(pair.released.get(&2), Some(&Released::DroppedFull), "both places are taken");
+    // At 530 ms the second packet is acknowledged, and of the first three frames of four.
+    assert_eq!(pair.released.get(&3), Some(&Released::Acknowledged), "one place is free");
+    assert_eq!(pair.delivered.len(), 12, "three packets of four frames");
+    assert_eq!(pair.handles()[..4], [0; 4]);
+    assert!([0, 1, 3].iter().all(|handle| pair.released[handle] == Released::Acknowledged));
+    assert_eq!(pair.ends[0].stats().channels[0].resent, 1);
+}
+
+/// Two flows, one with four times as much to send: they take turns, and what finds no room is the long one's.
+#[test]
+fn flows_take_turns_and_the_longest_gives_way() {
+    let fair = ChannelConfig { queueing: Queueing::Fair, limit: QueueLimit::Packets(10), ..channel() };
+    let mut packets: Vec<_> = (0..16).map(|_| (Time::ZERO, 0, 1490, 1)).collect();
+    packets.extend((0..4).map(|_| (Time::ZERO, 0, 1490, 2)));
+    let mut pair = Pair::new(&config(vec![fair]));
+    pair.run(&packets, at(5000), |_, _, _| Fate::Arrives);
+    let of = |flow: u64| pair.handles().iter().filter(|&&handle| packets[handle as usize].3 == flow).count();
+    // Of the ten that find room four are the short flow's.
+    assert_eq!((of(1), of(2)), (6, 4));
+    let turns: Vec<_> = pair.handles().iter().map(|&handle| packets[handle as usize].3).collect();
+    assert_eq!(turns[..8].iter().filter(|&&flow| flow == 2).count(), 4, "{turns:?}");
 }

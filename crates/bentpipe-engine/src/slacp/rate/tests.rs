@@ -2,7 +2,7 @@
 
 use crate::link::{ChannelConfig as Channel, Distribution, Link, LinkConfig, LossConfig, Outcome, QueueLimit, Wire};
 use crate::probe::Who;
-use crate::slacp::{Arq, ChannelConfig, End, Frame, Input, Order, Output, RateControl, Release, SlacpConfig};
+use crate::slacp::{Arq, ChannelConfig, End, Frame, Input, Order, Output, Queueing, RateControl, Release, SlacpConfig};
 use crate::units::{Duration, Probability, Rate, Time};
 use crate::{Context, Machine, NoProbe, Step};
 
@@ -27,6 +27,8 @@ fn config(told: u64, rate_control: RateControl) -> SlacpConfig {
         limit_counts_copies: false,
         codel: None,
         filters_acks: false,
+        queueing: Queueing::Fifo,
+        segments: 1,
     };
     SlacpConfig {
         rate: Rate::from_bits_per_second(told),

@@ -183,7 +183,7 @@ impl Sender {
             run.unanswered -= 1;
             run.keep_credit();
             run.pending = (0, 0);
-            self.window.on_fast_retransmit(run.flight);
+            self.window.on_fast_retransmit(run.flight, self.peer.now);
         }
         self.phase = Phase::Open;
         self.advance(cx, ack, sample);

@@ -112,7 +112,7 @@ impl Sender {
             (Some(_), Recovery::Restart | Recovery::Inflate { exit: Exit::FirstNewAck, .. })
                 if !self.variant.once_per_window =>
             {
-                self.phase == Phase::Open
+                self.phase == Phase::Open || !self.variant.guard_after_timeout
             }
             (Some(recover), _) => self.snd_una > recover,
         }
@@ -130,12 +130,12 @@ impl Sender {
         cx.emit(|| Event::RecoveryEntered { snd_una: self.snd_una, recover: self.snd_max });
         match self.variant.recovery {
             Recovery::Restart => {
-                self.window.on_restart(flight, true);
+                self.window.on_restart(flight, self.peer.now);
                 self.phase = Phase::Loss;
                 self.snd_nxt = self.snd_una;
             }
             Recovery::Inflate { exit, .. } => {
-                self.window.on_fast_retransmit(flight);
+                self.window.on_fast_retransmit(flight, self.peer.now);
                 self.window.set_inflation(thresh);
                 self.phase = Phase::Recovery;
                 self.retransmit_now = Some(self.snd_una);
@@ -147,7 +147,7 @@ impl Sender {
                 self.scoreboard.begin_recovery(self.snd_una);
                 let segments = (self.flight() / self.mss as u64) as i64;
                 self.ns2_pipe = segments - thresh as i64;
-                self.window.on_fast_retransmit(flight);
+                self.window.on_fast_retransmit(flight, self.peer.now);
                 self.phase = Phase::Recovery;
                 self.retransmit_now = Some(self.snd_una);
                 if form == PipeForm::Ns2 {
@@ -195,7 +195,6 @@ impl Sender {
         self.counters.timeouts += 1;
         let flight = self.flight();
         cx.emit(|| Event::Timeout { snd_una: self.snd_una, backoffs: self.retries });
-        self.window.deflate_all();
         self.frto.on_timeout(
             self.phase != Phase::Open,
             self.window.cwnd(),
@@ -205,7 +204,8 @@ impl Sender {
         );
         //= RFC 5681 §3.1: for a segment resent before by the timer "the value of ssthresh is held constant"
         // A SYN says nothing about the window that data may have.
-        self.window.on_restart(flight, self.ns2 || self.open && self.retries == 0);
+        let again = self.ns2 || self.open && (self.retries == 0 || self.window.halves_each_time());
+        self.window.on_timeout(flight, self.peer.now, again);
         self.retries = self.retries.saturating_add(1);
         self.ns2_deaf = true;
         self.phase = Phase::Loss;

@@ -146,7 +146,7 @@ words!(timer: PartialAckTimer, "impatient" = PartialAckTimer::Impatient, "slow-b
 words!(sharing: TcbSharing, "off" = TcbSharing::Off, "ssthresh" = TcbSharing::Ssthresh, "ssthresh-and-rtt" = TcbSharing::SsthreshAndRtt);
 words!(unit: WindowUnit, "bytes" = WindowUnit::Bytes, "segments" = WindowUnit::Segments);
 words!(handshake: Handshake, "three-way" = Handshake::ThreeWay, "one-way" = Handshake::OneWay, "none" = Handshake::None);
-words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = SsthreshBase::Window, "whole-window" = SsthreshBase::WholeWindow);
+words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = SsthreshBase::Window, "whole-window" = SsthreshBase::WholeWindow, "in-force" = SsthreshBase::InForce);
 
 words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard::Recover, "credit" = ReentryGuard::Credit);
 words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);

@@ -115,6 +115,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
         words repair, variant.timeout_repair),
     row!("once_per_window", "Tahoe, Reno: no second fast retransmit for what was sent before the first (RFC 6582 §3.2); off: 4.3BSD-Reno.",
         flag variant.once_per_window),
+    row!("guard_after_timeout", "With once_per_window off: no fast retransmit for what was sent before a timeout; off: 4.3BSD Reno.",
+        flag variant.guard_after_timeout),
     row!("max_burst", "Most segments sent in answer to one ACK.", optional SEGMENTS, variant.max_burst),
     Setting {
         key: "mss",

@@ -1,9 +1,7 @@
 //! bentpipe's own settings in a script, `--key=value`: cells of the variant's row and fields of [`TcpConfig`].
 
 use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, Startup, TimeoutRepair};
-use bentpipe_engine::tcp::{
-    AckPolicy, Daass, Handshake, RttClock, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
-};
+use bentpipe_engine::tcp::{AckPolicy, Daass, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit};
 use bentpipe_engine::units::Duration;
 
 fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
@@ -122,13 +120,6 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
                 "whole-window" => SsthreshBase::WholeWindow,
                 "in-force" => SsthreshBase::InForce,
                 _ => return Err("window, whole-window or in-force".into()),
-            }
-        }
-        "shortcuts" => {
-            config.shortcuts = match value {
-                "ns2" => Shortcuts::NS2,
-                "ns2-no-handshake" => Shortcuts { handshake: Handshake::None, ..Shortcuts::NS2 },
-                _ => return Err("ns2 or ns2-no-handshake".into()),
             }
         }
         _ => return Err(UNKNOWN.into()),

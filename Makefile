@@ -64,7 +64,7 @@ validate-explore:
 conformance:
 	@scripts/setup rust
 	@test -n "$(DIR)" || { echo "usage: make conformance DIR=path [EXPECT=file]"; exit 2; }
-	$(CARGO) run --quiet --profile test -p bentpipe-cli --bin bentpipe -- script "$(DIR)" \
+	@$(CARGO) run --quiet --profile test -p bentpipe-cli --bin bentpipe -- script "$(DIR)" \
 		--expect $(or $(EXPECT),$(wildcard $(CONFORMANCE)/*.toml))
 
 # Each fuzz target for FUZZ_SECONDS; needs a nightly toolchain.

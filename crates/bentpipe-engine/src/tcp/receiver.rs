@@ -238,7 +238,7 @@ impl Receiver {
             return self.on_data_and_gaps(seq, end);
         }
         let from = core::mem::replace(&mut self.rcv_nxt, end);
-        if seq < from {
+        if seq < from && self.dsack {
             self.report_duplicate(seq, from);
         } else {
             //= RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment", and one that is

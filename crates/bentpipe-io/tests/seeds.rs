@@ -1,5 +1,7 @@
 //! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
 
+#[path = "../../../fuzz/targets/adversary.rs"]
+mod adversary;
 #[path = "../../../fuzz/targets/chance.rs"]
 mod chance;
 #[path = "../../../fuzz/targets/io_pair.rs"]
@@ -62,4 +64,20 @@ fn uplink_parse_by_chance() {
         opened += uplink_parse::run(&input);
     }
     assert!(opened > 500, "what is tested is more than refusals: {opened}");
+}
+
+/// The adversary by chance: half of the runs with one who knows the sequence number.
+#[test]
+fn adversary_by_chance() {
+    let mut next = chance();
+    let (mut delivered, mut withheld) = (0, 0);
+    for run in 0..2000 {
+        let length = 20 + next() as usize % 4000;
+        let input: Vec<u8> = (0..length).map(|_| next() as u8).collect();
+        let injected = std::panic::catch_unwind(|| adversary::run(&input));
+        let Ok(injected) = injected else { panic!("run {run} fails") };
+        delivered += injected.delivered;
+        withheld += injected.withheld;
+    }
+    assert!(delivered > 20_000 && withheld > 1000, "{delivered} delivered, {withheld} withheld");
 }

@@ -30,9 +30,7 @@ use std::net::SocketAddr;
 use arbitrary::{Arbitrary, Unstructured};
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::tcp::variant::VARIANTS;
-use bentpipe_engine::tcp::{
-    AckPolicy, Flags, RtoConfig, Segment, State, SynOptions, TcpConfig, Timestamps, Variant,
-};
+use bentpipe_engine::tcp::{AckPolicy, Flags, RtoConfig, Segment, State, SynOptions, TcpConfig, Timestamps, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::Translation;
@@ -68,6 +66,8 @@ struct Settings {
     /// The clock of the timestamps wraps during the run.
     wraps: bool,
     buffers: [u16; 2],
+    /// Windows are smaller by so many powers of two, as far as a segment.
+    small: u8,
     mss: [u8; 2],
     totals: [u16; 2],
 }
@@ -106,7 +106,7 @@ enum Place {
     Near(i8),
     /// From the right edge of its window; of an ACK, from SND.MAX.
     Edge(i8),
-    /// The start of a block that it has SACKed; of an ACK, one below SND.UNA by this.
+    /// The start of a block that it has SACKed; of an ACK, one below SND.UNA, or below the oldest that is acceptable.
     Known(u8),
     Anywhere(u32),
 }
@@ -182,11 +182,14 @@ impl World<'_> {
         act(&mut self.ends[n].endpoint, &mut cx)
     }
 
-    /// Writes what there is room for, and closes behind the last byte; reads what there is, and checks it.
-    fn use_it(&mut self, n: usize) {
+    /// Writes what there is room for, and closes behind the last byte; reads what there is, and checks it. Whether there was
+    /// anything to do.
+    fn use_it(&mut self, n: usize) -> bool {
         if !self.ends[n].endpoint.is_connected() {
-            return;
+            return false;
         }
+        let progress = |end: &End| (end.written, end.closed, end.read);
+        let before = progress(&self.ends[n]);
         while self.ends[n].written < self.ends[n].total {
             let from = self.ends[n].written;
             let chunk: Vec<u8> = (from..self.ends[n].total.min(from + 512)).map(|place| pattern(n, place)).collect();
@@ -211,6 +214,7 @@ impl World<'_> {
                 }
             }
         }
+        progress(&self.ends[n]) != before
     }
 
     fn put(&mut self, to: usize, delay: Duration, cargo: Cargo) {
@@ -316,7 +320,10 @@ impl World<'_> {
             0 => rcv_nxt.wrapping_sub(u64::from(which)),
             blocks => view.sacked[usize::from(which) % blocks].0,
         };
-        let older = |by: u8| snd_una.wrapping_sub(1 + u64::from(by));
+        let older = |by: u8| {
+            let oldest = if by % 2 == 0 { snd_una } else { snd_una.wrapping_sub(view.max_window) };
+            oldest.wrapping_sub(1 + u64::from(by / 2))
+        };
         let mut segment = Segment::new(Flags::from_bits_truncate(forged.flags));
         segment.seq = number(forged.seq, rcv_nxt, view.edge, &block);
         segment.ack = number(forged.ack, snd_una, view.snd_max, &older);
@@ -363,11 +370,14 @@ impl World<'_> {
                     return;
                 }
                 self.injected.delivered += 1;
-                let widest = &mut self.ends[to].view.max_window;
-                *widest = (*widest).max(segment.window.into());
+                if !harmless {
+                    let widest = &mut self.ends[to].view.max_window;
+                    *widest = (*widest).max(segment.window.into());
+                }
                 // He knows the bytes that have been sent, and says others.
-                let text: Vec<u8> =
-                    (0..segment.len).map(|i| !pattern(1 - to, segment.seq.wrapping_add(i.into()).wrapping_sub(1))).collect();
+                let text: Vec<u8> = (0..segment.len)
+                    .map(|i| !pattern(1 - to, segment.seq.wrapping_add(i.into()).wrapping_sub(1)))
+                    .collect();
                 let bytes = emit(&self.ends[to].view.wire, &segment, &text);
                 let before = shown(&self.ends[to].endpoint);
                 let heard = self.user(to, |e, cx| e.receive(cx, &bytes));
@@ -384,14 +394,15 @@ impl World<'_> {
     fn flush(&mut self) {
         let mut out = [0; 2048];
         for n in 0..2 {
+            self.use_it(n);
             loop {
-                self.use_it(n);
                 match self.user(n, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
                     Step::Do(length) => self.send(n, out[..length].to_vec()),
                     Step::Wait(timer) => {
                         assert!(timer.is_none_or(|at| at >= self.now), "end {n} waits for the past");
                         self.ends[n].timer = timer;
-                        if self.ends[n].endpoint.readable() == 0 {
+                        // The poll may have opened the connection, or room in a buffer.
+                        if !self.use_it(n) {
                             break;
                         }
                     }
@@ -480,7 +491,7 @@ fn config(settings: &Settings, n: usize) -> TcpConfig {
     TcpConfig {
         variant: Variant { frto: settings.variant >= 128, ..row },
         mss,
-        receive_buffer: u32::from(settings.buffers[n]).max(u32::from(mss)),
+        receive_buffer: u32::from(settings.buffers[n] >> (settings.small % 12)).max(u32::from(mss)),
         ack: if settings.delayed_ack { AckPolicy::DELAYED } else { AckPolicy::IMMEDIATE },
         timestamps: settings.timestamps,
         window_scaling: settings.scaling,
@@ -556,6 +567,10 @@ pub(crate) fn run(data: &[u8]) -> Injected {
         }
         assert!(world.knows || world.is_done() || since <= bound, "not within {bound:?}: {}", world.describe());
     }
-    if world.knows { world.judge_fooled() } else { world.judge() }
+    if world.knows {
+        world.judge_fooled()
+    } else {
+        world.judge()
+    }
     world.injected
 }

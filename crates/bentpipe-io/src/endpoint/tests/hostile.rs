@@ -514,7 +514,16 @@ fn blind_segments_end_nothing() {
             assert_eq!(scene.endpoint.outcome(), None, "{state:?}");
         }
     }
-    use State::{CloseWait, Closing, Established, FinWait1, FinWait2, LastAck, SynReceived, SynSent, TimeWait};
-    let every = [SynSent, SynReceived, Established, FinWait1, FinWait2, CloseWait, Closing, LastAck, TimeWait];
+    let every = [
+        State::SynSent,
+        State::SynReceived,
+        State::Established,
+        State::FinWait1,
+        State::FinWait2,
+        State::CloseWait,
+        State::Closing,
+        State::LastAck,
+        State::TimeWait,
+    ];
     assert_eq!(states, [every, every].concat());
 }

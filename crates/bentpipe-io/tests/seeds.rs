@@ -66,18 +66,35 @@ fn uplink_parse_by_chance() {
     assert!(opened > 500, "what is tested is more than refusals: {opened}");
 }
 
-/// The adversary by chance: half of the runs with one who knows the sequence number.
 #[test]
-fn adversary_by_chance() {
+fn adversary_seeds() {
+    play(include_str!("../../../fuzz/seeds/adversary.hex"), |input| _ = adversary::run(input));
+}
+
+/// So many runs of the adversary by chance, and what he injected in all.
+fn adversary_runs(runs: u32) -> adversary::Injected {
     let mut next = chance();
-    let (mut delivered, mut withheld) = (0, 0);
-    for run in 0..2000 {
+    let mut sum = adversary::Injected::default();
+    for run in 0..runs {
         let length = 20 + next() as usize % 4000;
         let input: Vec<u8> = (0..length).map(|_| next() as u8).collect();
         let injected = std::panic::catch_unwind(|| adversary::run(&input));
         let Ok(injected) = injected else { panic!("run {run} fails") };
-        delivered += injected.delivered;
-        withheld += injected.withheld;
+        sum.delivered += injected.delivered;
+        sum.withheld += injected.withheld;
     }
-    assert!(delivered > 20_000 && withheld > 1000, "{delivered} delivered, {withheld} withheld");
+    sum
+}
+
+/// Half of the runs are with one who knows the sequence number.
+#[test]
+fn adversary_by_chance() {
+    let sum = adversary_runs(2000);
+    assert!(sum.delivered > 20_000 && sum.withheld > 1000, "{sum:?}");
+}
+
+#[test]
+#[ignore = "minutes"]
+fn adversary_by_chance_for_long() {
+    adversary_runs(200_000);
 }

@@ -321,7 +321,7 @@ impl World<'_> {
             blocks => view.sacked[usize::from(which) % blocks].0,
         };
         let older = |by: u8| {
-            let oldest = if by % 2 == 0 { snd_una } else { snd_una.wrapping_sub(view.max_window) };
+            let oldest = if by.is_multiple_of(2) { snd_una } else { snd_una.wrapping_sub(view.max_window) };
             oldest.wrapping_sub(1 + u64::from(by / 2))
         };
         let mut segment = Segment::new(Flags::from_bits_truncate(forged.flags));
@@ -339,7 +339,8 @@ impl World<'_> {
         segment.timestamps = value.map(|value| Timestamps { value, echo: millis(self.now) });
         if segment.flags.has(Flags::SYN) {
             let (mss, scale) = forged.syn;
-            segment.syn = SynOptions { mss: Some(mss), window_scale: Some(scale), sack_permitted: scale % 2 == 0 };
+            segment.syn =
+                SynOptions { mss: Some(mss), window_scale: Some(scale), sack_permitted: scale.is_multiple_of(2) };
         } else if let Some((place, length)) = forged.sack {
             let start = number(place, snd_una, view.snd_max, &older);
             segment.sack.push(segment.ack, start, start.wrapping_add_signed(length.into()));
@@ -479,7 +480,7 @@ fn emit(wire: &Translation, segment: &Segment, text: &[u8]) -> Vec<u8> {
     let mut packet = vec![0; 2048];
     let header = wire.addresses.header_len();
     // A copy: the scale of a forged SYN is not the peer's.
-    let length = wire.clone().emit(segment, &[text], &mut packet[header..]).expect("there is room");
+    let length = { *wire }.emit(segment, &[text], &mut packet[header..]).expect("there is room");
     ip::emit(&wire.addresses, ip::TCP, length, &mut packet).expect("there is room");
     packet.truncate(header + length);
     packet

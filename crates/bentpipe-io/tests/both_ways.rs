@@ -317,11 +317,10 @@ impl World {
             return Ok(());
         }
         assert_eq!(self.path.kind, Mtu::Falls, "{}", self.describe());
-        for n in 0..2 {
-            let waits = self.ends[n].endpoint.connection().state() == State::FinWait2;
-            let typed =
-                [Some(Ok(())), Some(Err(Abort::RetriesExhausted)), Some(Err(Abort::Reset))].contains(&outcomes[n]);
-            assert!(typed || waits, "end {n}: {}", self.describe());
+        let typed = [Some(Ok(())), Some(Err(Abort::RetriesExhausted)), Some(Err(Abort::Reset))];
+        for (n, (end, outcome)) in self.ends.iter().zip(&outcomes).enumerate() {
+            let waits = end.endpoint.connection().state() == State::FinWait2;
+            assert!(typed.contains(outcome) || waits, "end {n}: {}", self.describe());
         }
         assert!(outcomes.contains(&Some(Err(Abort::RetriesExhausted))), "{}", self.describe());
         Err(Abort::RetriesExhausted)
@@ -338,15 +337,15 @@ fn path(draw: &mut Draw, kind: Mtu, fits: usize) -> Path {
     let mut mtus = vec![(Time::ZERO, large[0])];
     let mut at = START;
     for _ in 0..20 {
-        at = at + delay.saturating_mul(1 + draw.below(20));
+        at += delay.saturating_mul(1 + draw.below(20));
         mtus.push((at, large[draw.below(large.len() as u64) as usize]));
         if kind != Mtu::Fits && draw.below(4) == 0 {
-            at = at + delay.saturating_mul(1 + draw.below(20));
+            at += delay.saturating_mul(1 + draw.below(20));
             mtus.push((at, small[draw.below(small.len() as u64) as usize]));
             if kind == Mtu::Falls {
                 break;
             }
-            at = at + Duration::from_millis(draw.below(30_000));
+            at += Duration::from_millis(draw.below(30_000));
         }
     }
     if kind == Mtu::Dips {

@@ -185,9 +185,9 @@ fn time_wait_acknowledges_a_fin_and_gives_no_byte() {
     }
     assert_eq!((before, scene.endpoint.connection().received()), (0, 0));
     // Only the repetition of the FIN restarts the wait: strays do not keep the connection.
-    scene.now = scene.now + Duration::from_secs(59);
+    scene.now += Duration::from_secs(59);
     scene.inject(fin(2), b"");
-    scene.now = scene.now + Duration::from_secs(2);
+    scene.now += Duration::from_secs(2);
     scene.answers();
     assert_eq!(scene.state(), State::Closed);
 }
@@ -260,10 +260,10 @@ fn an_idle_connection_outlives_the_timestamp_clock() {
     let mut scene = Scene::established(TcpConfig { timestamps: true, ..plain() });
     let later = |days: u32| 1000u32.wrapping_add(days * 24 * 3600 * 1000);
     // The peer's clock of 1 ms has gone half round the circle: its value is older than TS.Recent, modulo 2^32.
-    scene.now = scene.now + day.saturating_mul(23);
+    scene.now += day.saturating_mul(23);
     scene.inject(stamped(1, later(25)), b"early");
     assert_eq!(scene.read(), b"", "within 24 days it is refused");
-    scene.now = scene.now + day.saturating_mul(2);
+    scene.now += day.saturating_mul(2);
     scene.inject(stamped(1, later(25)), b"late");
     assert_eq!(scene.read(), b"late");
 }
@@ -502,7 +502,7 @@ fn blind_segments_end_nothing() {
                 segment.timestamps = timestamps.then_some(Timestamps { value: 2000, echo: 0 });
                 let text: &[u8] = if flags == ACK { b"forged" } else { b"" };
                 // Each of them some time after the one before, so that no limit of answers hides anything.
-                scene.now = scene.now + Duration::from_micros(50);
+                scene.now += Duration::from_micros(50);
                 scene.inject(segment, text);
                 sent += 1;
                 let connection = scene.endpoint.connection();

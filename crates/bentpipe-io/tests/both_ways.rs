@@ -96,15 +96,10 @@ impl Pause {
     /// since an ACK that repeats a lost one echoes the same timestamp (RFC 7323 §4.3). The packet that ends the pause
     /// travels for a round trip and may wait for a delayed ACK.
     ///
-    /// As long as nothing has been lost, no timer is needed at all.
-    ///
     /// A reader who comes once in a time `reads_every` shuts the window for as long. If the word that it has opened is lost,
     /// the next probe of the window comes, whose intervals double: after at most `base` or twice that time.
     fn bound(&self, path: &Path, timestamps: bool, reads_every: Duration) -> Duration {
         let trip = path.delay + path.delay + AckPolicy::DELAYED.delay;
-        if self.before + self.lost == 0 {
-            return trip + reads_every;
-        }
         let sample = if timestamps { trip + self.longest } else { trip };
         let base = sample.saturating_mul(5).max(Duration::from_secs(3)) + reads_every + reads_every;
         let doublings = if timestamps { 0 } else { self.before };

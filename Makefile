@@ -4,9 +4,11 @@ OUT ?= out
 FUZZ_SECONDS ?= 600
 COUNT ?= 100
 SEED ?= 1
-FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse stp_pair slacp_parse slacp_pair compression mux_parse tunnel_parse gateway_parse uplink_parse
+FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse stp_pair slacp_parse slacp_pair compression mux_parse tunnel_parse gateway_parse uplink_parse script_parse
 
-.PHONY: proof demo test check bench bench-gateway bench-cost validate validate-ns2 validate-explore fuzz goldens docs clean
+CONFORMANCE = validation/conformance
+
+.PHONY: conformance proof demo test check bench bench-gateway bench-cost validate validate-ns2 validate-explore fuzz goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it, in a minute; pictures in $(OUT)/demo.
 demo:
@@ -57,6 +59,13 @@ validate-ns2:
 validate-explore:
 	@scripts/setup rust ns
 	$(CARGO) run --quiet --release -p bentpipe-validate -- ns2-explore --count $(COUNT) --seed $(SEED)
+
+# Other people's packet scripts: make conformance DIR=path [EXPECT=file]. The trees are listed in docs/conformance.md.
+conformance:
+	@scripts/setup rust
+	@test -n "$(DIR)" || { echo "usage: make conformance DIR=path [EXPECT=file]"; exit 2; }
+	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- script "$(DIR)" \
+		--expect $(or $(EXPECT),$(wildcard $(CONFORMANCE)/*.toml))
 
 # Each fuzz target for FUZZ_SECONDS; needs a nightly toolchain.
 fuzz:

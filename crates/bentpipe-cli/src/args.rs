@@ -3,6 +3,7 @@
 mod gateway;
 mod model;
 mod recommend;
+mod script;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use gateway::{Gateway, Keygen, Run as RunGateway};
 pub(crate) use model::{Hybrid, Model, Rates};
 pub(crate) use recommend::Recommend;
+pub(crate) use script::{Host, Script};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     /// Carry other hosts' traffic over a satellite link, between two boxes or from one at the uplink
     #[command(subcommand)]
     Gateway(Gateway),
+    /// Play packetdrill's scripts against the engine's TCP, in virtual time
+    Script(Script),
     /// Say what this machine lacks for gateways and emulation, and how to give it
     Doctor,
     /// List the scenarios that come with bentpipe

@@ -49,6 +49,7 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Verify(verify) => commands::verify::verify(&verify),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Model(model) => commands::model::model(&model),
+        Command::Script(script) => commands::script::script(&script),
         Command::Doctor => commands::doctor::doctor(),
         Command::Scenarios => commands::lists::scenarios(),
         Command::Variants(variants) => commands::lists::variants(&variants),

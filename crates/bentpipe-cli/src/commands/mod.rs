@@ -12,5 +12,6 @@ mod realtime;
 pub(crate) mod recommend;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod script;
 pub(crate) mod shell;
 pub(crate) mod verify;

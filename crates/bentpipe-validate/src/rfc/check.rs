@@ -14,7 +14,8 @@ use super::sources::{Quotation, find};
 const NOT_CHECKED: &[(u32, &str)] = &[];
 
 /// Where quotations stand, by folder and ends of names.
-const SOURCES: [(&str, &[&str]); 3] = [("crates", &["rs", "pkt"]), ("fuzz", &["rs"]), ("docs/specs", &["md"])];
+const SOURCES: [(&str, &[&str]); 4] =
+    [("crates", &["rs", "pkt"]), ("fuzz", &["rs"]), ("docs/specs", &["md"]), ("validation/conformance", &["toml"])];
 
 /// Files under `folder` that may quote.
 fn files(folder: &Path, ends: &[&str], found: &mut Vec<PathBuf>) -> Result<()> {

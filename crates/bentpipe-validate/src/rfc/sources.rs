@@ -31,6 +31,7 @@ pub(super) fn find(path: &Path, content: &str) -> Vec<Quotation> {
         Some("rs") => comments(content),
         Some("pkt") => opening(content),
         Some("md") => paragraphs(content),
+        Some("toml") => return expectations(content),
         _ => Vec::new(),
     };
     // Tables of docs/specs/rfcN.md name sections of their own RFC by number alone.
@@ -69,6 +70,24 @@ fn comments(content: &str) -> Vec<Block> {
 fn opening(content: &str) -> Vec<Block> {
     let end = content.lines().take_while(|line| line.starts_with("//")).map(|line| line.len() + 1).sum::<usize>();
     blocks(&content[..end.min(content.len())], |line| line.strip_prefix("//").map(|comment| (comment, true)))
+}
+
+/// The sentences of an expectation file of packet scripts: `rfc = '...'`, and below it `sentence = '...'`.
+fn expectations(content: &str) -> Vec<Quotation> {
+    let (mut found, mut current) = (Vec::new(), None);
+    for (at, line) in content.lines().enumerate() {
+        let value = |key: &str| {
+            let value = line.strip_prefix(key)?.trim_start().strip_prefix('=')?.trim();
+            let inner = value.get(1..value.len().saturating_sub(1))?;
+            Some(inner.replace("\\\"", "\""))
+        };
+        if let Some(named) = value("rfc") {
+            current = reference(&named, None).and_then(|(_, to)| to);
+        } else if let (Some(text), Some((rfc, sections))) = (value("sentence"), current.clone()) {
+            found.push(Quotation { line: at + 1, rfc, sections, text });
+        }
+    }
+    found
 }
 
 fn paragraphs(content: &str) -> Vec<Block> {

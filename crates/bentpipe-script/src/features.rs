@@ -1,0 +1,315 @@
+//! What a script needs and does not exist here, found in what it asks for: calls, options, flags, settings, packets.
+//! Whether the script passes has no part in it.
+
+mod recovery;
+
+use std::collections::BTreeSet;
+
+use crate::host::Profile;
+use crate::host::command::{Effect, effects};
+use crate::lang::ast::{Action, Body, Call, Expr, Script, TcpOption};
+use crate::lang::code;
+use crate::play::names;
+use crate::wire::flag;
+
+/// Calls that a host answers.
+const CALLS: [&str; 25] = [
+    "socket",
+    "bind",
+    "listen",
+    "accept",
+    "accept4",
+    "connect",
+    "read",
+    "readv",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "write",
+    "writev",
+    "send",
+    "sendto",
+    "sendmsg",
+    "fcntl",
+    "ioctl",
+    "poll",
+    "epoll_create",
+    "epoll_ctl",
+    "epoll_wait",
+    "close",
+    "shutdown",
+    "getsockopt",
+];
+
+/// Socket options that a host has, read or set.
+const OPTIONS: [&str; 21] = [
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "SO_ERROR",
+    "SO_RCVBUF",
+    "SO_SNDBUF",
+    "SO_LINGER",
+    "TCP_NODELAY",
+    "TCP_CORK",
+    "TCP_NOPUSH",
+    "TCP_MAXSEG",
+    "TCP_KEEPINIT",
+    "TCP_KEEPIDLE",
+    "TCP_KEEPINTVL",
+    "TCP_KEEPCNT",
+    "TCP_SYNCNT",
+    "TCP_NOTSENT_LOWAT",
+    "IP_TOS",
+    "IP_TTL",
+    "IPV6_TCLASS",
+    "IPV6_UNICAST_HOPS",
+    "TCP_CONGESTION",
+];
+
+/// Settings of kernels that change nothing that a host here does.
+const NEUTRAL: [&str; 28] = [
+    "tcp.hostcache.purgenow",
+    "tcp.blackhole",
+    "tcp.syncookies",
+    "kern.ipc.maxsockbuf",
+    "tcp.ecn.maxretries",
+    "tcp.path_mtu_discovery",
+    "tcp.udp_tunneling_port",
+    "tcp.udp_tunneling_overhead",
+    "tcp.rexmit_slop",
+    "tcp.fastopen.client_enable",
+    "tcp_fack",
+    "tcp_fastopen",
+    "tcp_fastopen_key",
+    "tcp_fastopen_cookies",
+    "tcp_fastopen_blackhole_timeout_sec",
+    "tcp_tso_win_divisor",
+    "tcp_min_tso_segs",
+    "tcp_pacing_ss_ratio",
+    "tcp_pacing_ca_ratio",
+    "tcp_syncookies",
+    "tcp_ecn_option",
+    "tcp_base_mss",
+    "tcp_moderate_rcvbuf",
+    "tcp_no_metrics_save",
+    "vm.old_mlock",
+    "tcp_congestion_control",
+    "tcp_recovery",
+    "tcp_ecn",
+];
+
+/// The features of a script that do not exist here, by name.
+pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
+    let mut missing = BTreeSet::new();
+    let mut needs = |feature: &str| {
+        missing.insert(feature.to_owned());
+    };
+    for setting in &script.settings {
+        match setting.name.as_str() {
+            "udp_encapsulation" => needs("UDP encapsulation"),
+            "tcp_md5_secret" => needs("TCP MD5 signatures"),
+            _ => {}
+        }
+    }
+    for event in &script.events {
+        match &event.action {
+            Action::Command(command) => effects(command).iter().for_each(|effect| of_effect(effect, &mut needs)),
+            Action::Call(call) => of_call(call, &mut needs),
+            Action::Code(text) => match code::compile(text) {
+                Err(_) => needs("Python beyond assertions"),
+                Ok(code) => {
+                    let unknown = |name: &&String| name.starts_with("tcpi_") && !names::is_known(name);
+                    for name in code.names().iter().filter(unknown) {
+                        needs(&format!("TCP_INFO: {name}"));
+                    }
+                }
+            },
+            Action::Inbound(packet) | Action::Outbound(packet) => {
+                let is_outbound = matches!(event.action, Action::Outbound(_));
+                if let Body::Tcp(tcp) = &packet.body {
+                    if is_outbound && (tcp.flags & 0xc0 != 0 || packet.ecn.is_some_and(|ecn| ecn != 0)) {
+                        needs("ECN");
+                    }
+                    if tcp.flags & flag::URG != 0 || tcp.urgent.is_some() {
+                        needs("urgent data");
+                    }
+                }
+            }
+        }
+    }
+    of_path(script, &mut needs);
+    of_descriptors(script, &mut needs);
+    of_insecure(script, &mut needs);
+    if profile == Profile::Linux {
+        recovery::of_recovery(script, &mut needs);
+    }
+    missing
+}
+
+fn of_effect(effect: &Effect, needs: &mut impl FnMut(&str)) {
+    match effect {
+        Effect::Foreign(feature) => needs(feature),
+        Effect::Sysctl(name, value) => match (name.as_str(), value.trim()) {
+            // Only where it makes a difference, see below.
+            ("tcp.insecure_rst" | "tcp.insecure_syn", _) => {}
+            ("tcp.ecn.enable" | "tcp_ecn", "1") => needs("ECN"),
+            ("tcp.ecn.enable" | "tcp_ecn", _) => {}
+            ("tcp.syncookies_only" | "tcp.rexmit_drop_options" | "tcp.pmtud_blackhole_detection", "0") => {}
+            ("tcp.syncookies_only", _) => needs("SYN cookies"),
+            ("tcp.rexmit_drop_options", _) => needs("dropping options of a repeated SYN"),
+            ("tcp.pmtud_blackhole_detection", _) => needs("path MTU discovery"),
+            ("tcp_mtu_probing", "0") => {}
+            ("tcp_mtu_probing", _) => needs("path MTU discovery"),
+            ("tcp_early_retrans", "1" | "2") | ("tcp.rfc5827", "1") => needs("early retransmit"),
+            ("tcp_early_retrans" | "tcp.rfc5827", _) => {}
+            (name, value) => {
+                let mut settings = crate::host::Settings::new(Profile::Linux);
+                if !NEUTRAL.contains(&name) && !settings.sysctl(name, value) {
+                    needs(&format!("sysctl {name}"));
+                }
+            }
+        },
+        _ => {}
+    }
+}
+
+fn words<'a>(expr: &'a Expr, found: &mut Vec<&'a str>) {
+    match expr {
+        Expr::Word(word) => found.push(word),
+        Expr::List(all) | Expr::Struct(all) | Expr::Or(all) | Expr::Of(_, all) => {
+            all.iter().for_each(|one| words(one, found));
+        }
+        Expr::Field(name, value) => {
+            words(name, found);
+            words(value, found);
+        }
+        Expr::Any | Expr::Int(_) | Expr::Text(_) => {}
+    }
+}
+
+fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
+    let mut symbols = Vec::new();
+    call.arguments.iter().for_each(|argument| words(argument, &mut symbols));
+    for symbol in &symbols {
+        match *symbol {
+            "MSG_ZEROCOPY" | "SO_ZEROCOPY" => needs("MSG_ZEROCOPY"),
+            "MSG_EOR" => needs("MSG_EOR"),
+            "MSG_OOB" => needs("urgent data"),
+            "MSG_ERRQUEUE" => needs("the error queue of a socket"),
+            "SO_TIMESTAMPING" => needs("time stamps of packets"),
+            "TCP_INQ" => needs("TCP_INQ"),
+            "SIOCOUTQNSD" | "FIONREAD" | "SIOCINQ" | "SIOCOUTQ" => {}
+            _ => {}
+        }
+    }
+    let option = call.arguments.get(2);
+    match call.name.as_str() {
+        "setsockopt" | "getsockopt" => {
+            let Some(Expr::Word(option)) = option else { return needs("a socket option without a name") };
+            let known = OPTIONS.contains(&option.as_str());
+            if !known && !["SO_ZEROCOPY", "SO_TIMESTAMPING", "TCP_INQ"].contains(&option.as_str()) {
+                needs(&format!("socket option {option}"));
+            }
+        }
+        "epoll_create1" => {}
+        name if !CALLS.contains(&name) => needs(&format!("the call {name}")),
+        _ => {}
+    }
+}
+
+/// FreeBSD's `insecure_rst` and `insecure_syn` bring RFC 793's handling back: a RST or SYN anywhere in the window ends the
+/// connection. A script needs that if it switches it on and sends such a segment; one at RCV.NXT is a reset in any case.
+fn of_insecure(script: &Script, needs: &mut impl FnMut(&str)) {
+    let (mut insecure_rst, mut insecure_syn) = (false, false);
+    // What the host has acknowledged, and how far its window reaches: as far as the buffer, where the script tells that.
+    let (mut next, mut window) = (None::<u32>, 65_535u32);
+    for event in &script.events {
+        match &event.action {
+            Action::Command(command) => {
+                for effect in effects(command) {
+                    match effect {
+                        Effect::Sysctl(name, value) if name == "tcp.insecure_rst" => insecure_rst = value != "0",
+                        Effect::Sysctl(name, value) if name == "tcp.insecure_syn" => insecure_syn = value != "0",
+                        _ => {}
+                    }
+                }
+            }
+            Action::Call(call) => {
+                let is_buffer = matches!(call.arguments.get(2), Some(Expr::Word(option)) if option == "SO_RCVBUF");
+                if let (true, Some(Expr::List(list))) = (is_buffer, call.arguments.get(3))
+                    && let Some(Expr::Int(buffer)) = list.first()
+                {
+                    window = window.max(u32::try_from(*buffer).unwrap_or(0));
+                }
+            }
+            Action::Outbound(packet) => {
+                let Body::Tcp(tcp) = &packet.body else { continue };
+                if tcp.flags & flag::RST == 0 {
+                    next = tcp.ack.or(next);
+                }
+            }
+            Action::Inbound(packet) => {
+                let (Body::Tcp(tcp), Some(next)) = (&packet.body, next) else { continue };
+                let Some(distance) = tcp.seq.map(|seq| seq.wrapping_sub(next)) else { continue };
+                let is_rst = tcp.flags & flag::RST != 0;
+                let resets = insecure_rst && is_rst && (1..window).contains(&distance);
+                let is_syn = tcp.flags & flag::SYN != 0 && !is_rst;
+                if resets || insecure_syn && is_syn && (0..window).contains(&distance) {
+                    return needs("RFC 793's handling of RST and SYN");
+                }
+            }
+            Action::Code(_) => {}
+        }
+    }
+}
+
+/// A call on a descriptor that the script has closed, and that is expected to succeed: no host does that.
+fn of_descriptors(script: &Script, needs: &mut impl FnMut(&str)) {
+    let mut closed = BTreeSet::new();
+    for event in &script.events {
+        let Action::Call(call) = &event.action else { continue };
+        let first = match call.arguments.first() {
+            Some(Expr::Int(fd)) => Some(*fd),
+            _ => None,
+        };
+        if let (Expr::Int(fd), true) =
+            (&call.result, ["socket", "accept", "epoll_create"].contains(&call.name.as_str()))
+        {
+            closed.remove(fd);
+        }
+        match first {
+            Some(fd) if call.name == "close" => {
+                closed.insert(fd);
+            }
+            Some(fd) if closed.contains(&fd) && call.errno.is_none() => needs("calls on closed descriptors"),
+            _ => {}
+        }
+    }
+}
+
+/// Path MTU discovery: an ICMP message that tells an MTU, before data or a SYN with another MSS is sent.
+fn of_path(script: &Script, needs: &mut impl FnMut(&str)) {
+    let (mut told, mut offered) = (false, None);
+    for event in &script.events {
+        match &event.action {
+            Action::Inbound(packet) => {
+                if let Body::Icmp(icmp) = &packet.body {
+                    told |= icmp.mtu.is_some();
+                }
+            }
+            Action::Outbound(packet) => {
+                let Body::Tcp(tcp) = &packet.body else { continue };
+                let mss = tcp.options.iter().flatten().find_map(|option| match option {
+                    TcpOption::Mss(mss) => Some(*mss),
+                    _ => None,
+                });
+                let is_smaller = mss.is_some() && offered.is_some() && mss != offered;
+                offered = offered.or(mss);
+                if told && (tcp.len > 0 || is_smaller) {
+                    return needs("path MTU discovery");
+                }
+            }
+            _ => {}
+        }
+    }
+}

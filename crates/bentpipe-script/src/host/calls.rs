@@ -1,0 +1,469 @@
+//! The socket calls, one attempt each: what cannot be answered yet is [`Reply::Blocks`], and is tried again when
+//! something has happened.
+
+use std::net::SocketAddr;
+
+use bentpipe_engine::Context;
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::tcp::State;
+use bentpipe_io::Peer;
+
+use super::socket::{Errno, Options, Reply, Role, Socket, SocketId};
+use super::{Host, MOST_SOCKETS, Profile, TTL};
+
+/// First of the ports that are given out (RFC 6335 §6).
+const EPHEMERAL: u16 = 49_152;
+
+/// Flags of a call that reads or writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// MSG_PEEK.
+    pub peek: bool,
+    /// MSG_DONTWAIT.
+    pub dont_wait: bool,
+    /// MSG_MORE.
+    pub more: bool,
+    /// MSG_TRUNC: the bytes are dropped, not copied.
+    pub truncate: bool,
+    /// MSG_WAITALL.
+    pub wait_all: bool,
+}
+
+/// Which directions shutdown() ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shut {
+    /// SHUT_RD.
+    Read,
+    /// SHUT_WR.
+    Write,
+    /// SHUT_RDWR.
+    Both,
+}
+
+impl Host {
+    /// socket(); `None` where there are too many.
+    pub fn create(&mut self, is_nonblocking: bool) -> Option<SocketId> {
+        if self.sockets.len() >= MOST_SOCKETS {
+            return None;
+        }
+        let options = Options {
+            mss: None,
+            no_delay: false,
+            cork: false,
+            send_buffer: None,
+            receive_buffer: None,
+            linger_zero: false,
+            tos: 0,
+            ttl: TTL,
+            keep: self.settings.keep,
+            notsent_lowat: None,
+            syn_count: None,
+            reuse: false,
+        };
+        Some(self.add(Socket {
+            role: Role::Idle,
+            local: None,
+            is_nonblocking,
+            is_open: true,
+            error: None,
+            shut: (false, false),
+            options,
+            parent: None,
+        }))
+    }
+
+    /// bind().
+    pub fn bind(&mut self, id: SocketId, local: SocketAddr) -> Reply {
+        let is_taken = self.sockets.iter().any(|(other, socket)| {
+            let is_listening = matches!(socket.role, Role::Listener { .. });
+            *other != id && is_listening && socket.local.is_some_and(|at| at.port() == local.port())
+        });
+        let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
+        if socket.local.is_some() {
+            return Reply::Error("EINVAL");
+        }
+        if is_taken {
+            return Reply::Error("EADDRINUSE");
+        }
+        socket.local = Some(local);
+        Reply::Value(0)
+    }
+
+    /// listen().
+    pub fn listen(&mut self, id: SocketId, length: i64) -> Reply {
+        let is_linux = self.settings.profile == Profile::Linux;
+        let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
+        // The smallest queue takes one connection; FreeBSD takes half as many again.
+        let length = length.clamp(0, 4096) as usize;
+        let length = if is_linux { length } else { length.max(1) * 3 / 2 };
+        match &mut socket.role {
+            Role::Idle => socket.role = Role::Listener { backlog: length, children: Vec::new() },
+            Role::Listener { backlog, .. } => *backlog = length,
+            Role::Connection(_) => return Reply::Error("EINVAL"),
+        }
+        Reply::Value(0)
+    }
+
+    /// accept(): the new socket, once a connection is there.
+    pub fn accept(&mut self, id: SocketId) -> (Reply, Option<SocketId>) {
+        let Some(socket) = self.sockets.get(&id) else { return (Reply::Error("EBADF"), None) };
+        let is_nonblocking = socket.is_nonblocking;
+        let Role::Listener { children, .. } = &socket.role else { return (Reply::Error("EINVAL"), None) };
+        // RFC 9293's passive OPEN is a connection that can be written to and closed before its handshake is done.
+        let early = self.settings.profile == Profile::Rfc;
+        let is_ready = |child: &SocketId| self.conn(*child).is_some_and(|conn| conn.was_connected || early);
+        let ready = children.iter().copied().find(is_ready);
+        let Some(child) = ready else {
+            return (if is_nonblocking { Reply::Error("EAGAIN") } else { Reply::Blocks }, None);
+        };
+        if let Some(Role::Listener { children, .. }) = self.sockets.get_mut(&id).map(|socket| &mut socket.role) {
+            children.retain(|other| *other != child);
+        }
+        if let Some(socket) = self.sockets.get_mut(&child) {
+            (socket.parent, socket.is_open) = (None, true);
+        }
+        (Reply::Value(0), Some(child))
+    }
+
+    /// connect(), first or once more.
+    pub fn connect(&mut self, id: SocketId, here: SocketAddr, there: SocketAddr) -> Reply {
+        let is_linux = self.settings.profile == Profile::Linux;
+        let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
+        let is_nonblocking = socket.is_nonblocking;
+        match &mut socket.role {
+            Role::Listener { .. } => Reply::Error(if is_linux { "EISCONN" } else { "EOPNOTSUPP" }),
+            Role::Idle => {
+                if let Some(errno) = socket.error.take() {
+                    return Reply::Error(errno);
+                }
+                let (options, local) = (socket.options.clone(), socket.local);
+                let port = EPHEMERAL + (self.next % 10_000) as u16;
+                let local = local.unwrap_or_else(|| SocketAddr::new(here.ip(), port));
+                let local = SocketAddr::new(here.ip(), if local.port() == 0 { port } else { local.port() });
+                if self.find(local, there).is_some() {
+                    return Reply::Error("EADDRNOTAVAIL");
+                }
+                let config = self.config(&options, None, true, true);
+                let fresh = self.open(local, there, Peer::Connect(there), config, &options);
+                // The descriptor's socket becomes the connection.
+                if let Some(fresh) = self.sockets.remove(&fresh)
+                    && let Some(socket) = self.sockets.get_mut(&id)
+                {
+                    (socket.role, socket.local) = (fresh.role, fresh.local);
+                }
+                self.poll(id);
+                if is_nonblocking { Reply::Error("EINPROGRESS") } else { Reply::Blocks }
+            }
+            Role::Connection(conn) => {
+                if let Some(errno) = socket.error.take() {
+                    return Reply::Error(errno);
+                }
+                if conn.was_connected {
+                    // Linux says once that it has succeeded.
+                    let is_told = std::mem::replace(&mut conn.is_connect_told, true);
+                    return if conn.is_active && !is_told { Reply::Value(0) } else { Reply::Error("EISCONN") };
+                }
+                if !conn.is_alive() {
+                    return Reply::Error("ECONNABORTED");
+                }
+                if is_nonblocking { Reply::Error("EALREADY") } else { Reply::Blocks }
+            }
+        }
+    }
+
+    /// Whether a connect() that blocks has ended.
+    pub fn connected(&mut self, id: SocketId) -> Reply {
+        let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
+        if let Some(errno) = socket.error.take() {
+            return Reply::Error(errno);
+        }
+        match &mut socket.role {
+            Role::Connection(conn) if conn.was_connected => {
+                conn.is_connect_told = true;
+                Reply::Value(0)
+            }
+            Role::Connection(conn) if conn.is_alive() => Reply::Blocks,
+            _ => Reply::Error("ECONNABORTED"),
+        }
+    }
+
+    /// read() and its kin. What was read is compared with `sent`, which gives the byte at an offset of the peer's stream.
+    pub fn read(&mut self, id: SocketId, length: u64, flags: Flags, sent: impl Fn(u64) -> u8) -> Reply {
+        let now = self.now;
+        let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
+        let is_nonblocking = socket.is_nonblocking || flags.dont_wait;
+        let is_shut = socket.shut.0;
+        let error = &mut socket.error;
+        let Role::Connection(conn) = &mut socket.role else { return Reply::Error("ENOTCONN") };
+        let count = conn.endpoint.readable().min(length);
+        if flags.wait_all && count < length && !conn.endpoint.peer_has_closed() && conn.is_alive() && error.is_none() {
+            return if is_nonblocking { Reply::Error("EAGAIN") } else { Reply::Blocks };
+        }
+        if count == 0 {
+            if let Some(errno) = error.take() {
+                return Reply::Error(errno);
+            }
+            if is_shut || conn.endpoint.peer_has_closed() || !conn.is_alive() || length == 0 {
+                return Reply::Value(0);
+            }
+            if !conn.was_connected && conn.state() == State::SynSent && !is_nonblocking {
+                return Reply::Blocks;
+            }
+            return if is_nonblocking { Reply::Error("EAGAIN") } else { Reply::Blocks };
+        }
+        if flags.peek {
+            return Reply::Value(count as i64);
+        }
+        let mut bytes = vec![0; count as usize];
+        let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
+        conn.endpoint.read(&mut cx, &mut bytes);
+        let start = conn.taken;
+        conn.taken += count;
+        let wrong = bytes.iter().zip(start..).find(|(byte, at)| **byte != sent(*at));
+        if let Some((_, at)) = wrong {
+            self.faults.push(format!("byte {at} of what was read is another than was sent"));
+        }
+        self.poll(id);
+        Reply::Value(count as i64)
+    }
+
+    /// write() and its kin: how many bytes were taken of `length`.
+    pub fn write(&mut self, id: SocketId, length: u64, flags: Flags) -> Reply {
+        let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
+        let is_nonblocking = socket.is_nonblocking || flags.dont_wait;
+        let is_shut = socket.shut.1;
+        let error = &mut socket.error;
+        let Role::Connection(conn) = &mut socket.role else {
+            return Reply::Error(if matches!(socket.role, Role::Idle) { "EPIPE" } else { "ENOTCONN" });
+        };
+        if let Some(errno) = error.take() {
+            return Reply::Error(errno);
+        }
+        if is_shut || !conn.is_alive() {
+            return Reply::Error("EPIPE");
+        }
+        //= RFC 9293 §3.10.2: "Queue the data for transmission after entering ESTABLISHED state."
+        if !conn.was_connected && self.settings.profile != Profile::Rfc {
+            return if is_nonblocking { Reply::Error("EAGAIN") } else { Reply::Blocks };
+        }
+        let room = conn.endpoint.writable().saturating_sub(conn.held);
+        let count = length.min(room);
+        if count == 0 && length > 0 {
+            return if is_nonblocking { Reply::Error("EAGAIN") } else { Reply::Blocks };
+        }
+        conn.held += count;
+        conn.more = flags.more;
+        self.flush(id, false);
+        self.poll(id);
+        Reply::Value(count as i64)
+    }
+
+    /// shutdown().
+    pub fn shutdown(&mut self, id: SocketId, how: Shut) -> Reply {
+        let now = self.now;
+        self.flush(id, true);
+        let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
+        let Role::Connection(conn) = &mut socket.role else { return Reply::Error("ENOTCONN") };
+        if !conn.is_alive() {
+            return Reply::Error("ENOTCONN");
+        }
+        if how != Shut::Write {
+            socket.shut.0 = true;
+        }
+        if how != Shut::Read && !socket.shut.1 {
+            socket.shut.1 = true;
+            let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
+            conn.endpoint.close(&mut cx);
+        }
+        self.poll(id);
+        Reply::Value(0)
+    }
+
+    /// close() of the last descriptor.
+    pub fn close(&mut self, id: SocketId) -> Reply {
+        let now = self.now;
+        self.flush(id, true);
+        let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
+        socket.is_open = false;
+        let linger_zero = socket.options.linger_zero;
+        match &mut socket.role {
+            Role::Idle => {
+                self.sockets.remove(&id);
+            }
+            Role::Listener { children, .. } => {
+                let children = std::mem::take(children);
+                self.sockets.remove(&id);
+                // Nobody will accept them.
+                for child in children {
+                    if let Some(socket) = self.sockets.get_mut(&child) {
+                        socket.parent = None;
+                    }
+                    let is_opening = self.conn(child).is_some_and(|conn| !conn.was_connected);
+                    if is_opening {
+                        self.sockets.remove(&child);
+                    } else {
+                        self.abort(child);
+                    }
+                }
+            }
+            Role::Connection(conn) => {
+                let is_over = !conn.is_alive();
+                //= RFC 1122 §4.2.2.13: "If such a host issues a CLOSE call while received data is still pending in TCP
+                //= [...] its TCP SHOULD send a RST to show that data was lost"
+                let loses_data = conn.endpoint.readable() > 0;
+                if is_over && self.settings.profile != Profile::Rfc {
+                    self.sockets.remove(&id);
+                } else if linger_zero || loses_data {
+                    self.abort(id);
+                } else {
+                    let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
+                    conn.endpoint.close(&mut cx);
+                    self.poll(id);
+                }
+            }
+        }
+        Reply::Value(0)
+    }
+
+    fn abort(&mut self, id: SocketId) {
+        let now = self.now;
+        if let Some(conn) = self.conn_mut(id) {
+            let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
+            conn.endpoint.abort(&mut cx);
+        }
+        self.poll(id);
+    }
+
+    /// fcntl(F_SETFL).
+    pub fn set_nonblocking(&mut self, id: SocketId, is_nonblocking: bool) {
+        if let Some(socket) = self.sockets.get_mut(&id) {
+            socket.is_nonblocking = is_nonblocking;
+        }
+    }
+
+    /// Whether O_NONBLOCK is set.
+    pub fn is_nonblocking(&self, id: SocketId) -> bool {
+        self.socket(id).is_some_and(|socket| socket.is_nonblocking)
+    }
+
+    /// Bytes that can be read, sent but not acknowledged, and not sent.
+    pub fn queued(&self, id: SocketId) -> Result<(u64, u64, u64), Errno> {
+        let socket = self.socket(id).ok_or("EBADF")?;
+        match &socket.role {
+            Role::Listener { .. } => Err("EINVAL"),
+            Role::Idle => Ok((0, 0, 0)),
+            Role::Connection(conn) => {
+                let unacknowledged = conn.endpoint.unacknowledged() + conn.held;
+                let sent = conn.watch.sent_edge.saturating_sub(1).min(conn.written);
+                Ok((conn.endpoint.readable(), unacknowledged, conn.written + conn.held - sent))
+            }
+        }
+    }
+
+    /// setsockopt() with a number. `None` where the option does not exist here.
+    pub fn set_option(&mut self, id: SocketId, name: &str, value: i64) -> Option<Reply> {
+        let is_linux = self.settings.profile == Profile::Linux;
+        let is_connected = self.conn(id).is_some();
+        let socket = self.sockets.get_mut(&id)?;
+        let options = &mut socket.options;
+        match name {
+            "SO_REUSEADDR" | "SO_REUSEPORT" => options.reuse = value != 0,
+            "TCP_NODELAY" => {
+                options.no_delay = value != 0;
+                if self.settings.profile != Profile::Rfc {
+                    // It pushes what a cork holds back, this once.
+                    self.flush(id, value != 0 && is_linux);
+                    self.poll(id);
+                } else if is_connected {
+                    // The engine settles it when a connection is opened.
+                    return None;
+                }
+            }
+            "TCP_CORK" | "TCP_NOPUSH" => {
+                options.cork = value != 0;
+                if value == 0 {
+                    self.flush(id, is_linux);
+                    self.poll(id);
+                }
+            }
+            "TCP_MAXSEG" => {
+                // Linux takes 88 to 32767, and 0 for none; elsewhere it must not be above the default.
+                if value != 0 && is_linux && !(88..=32_767).contains(&value) {
+                    return Some(Reply::Error("EINVAL"));
+                }
+                options.mss = (value != 0).then_some(value.clamp(1, 65_535) as u16);
+            }
+            // Linux doubles what it is given, for its own accounts.
+            "SO_SNDBUF" => {
+                let bytes = if is_linux { (2 * value).max(4608) } else { value.max(1) };
+                options.send_buffer = Some(bytes.clamp(1, 1 << 22) as usize);
+            }
+            "SO_RCVBUF" => {
+                let bytes = if is_linux { (2 * value).max(2304) } else { value.max(1) };
+                options.receive_buffer = Some(bytes.clamp(1, 1 << 22) as u32);
+            }
+            "IP_TOS" | "IPV6_TCLASS" => options.tos = value as u8,
+            "IP_TTL" | "IPV6_UNICAST_HOPS" => options.ttl = value as u8,
+            "TCP_KEEPINIT" => options.keep[0] = value as u32,
+            "TCP_KEEPIDLE" => options.keep[1] = value as u32,
+            "TCP_KEEPINTVL" => options.keep[2] = value as u32,
+            "TCP_KEEPCNT" => options.keep[3] = value as u32,
+            "TCP_SYNCNT" => options.syn_count = Some(value as u32),
+            "TCP_NOTSENT_LOWAT" => options.notsent_lowat = Some(value as u64),
+            "SO_LINGER" => options.linger_zero = value == 0,
+            _ => return None,
+        }
+        Some(Reply::Value(0))
+    }
+
+    /// getsockopt(): the number, or the error of SO_ERROR. `None` where the option does not exist here.
+    pub fn option(&mut self, id: SocketId, name: &str) -> Option<Result<i64, Errno>> {
+        let settings = self.settings.clone();
+        let is_linux = settings.profile == Profile::Linux;
+        let socket = self.sockets.get_mut(&id)?;
+        let options = &socket.options;
+        let conn = match &socket.role {
+            Role::Connection(conn) => Some(conn),
+            _ => None,
+        };
+        Some(Ok(match name {
+            "SO_ERROR" => return Some(socket.error.take().map_or(Ok(0), Err)),
+            "SO_RCVBUF" => match conn {
+                // Until the handshake is done the peer's MSS is not known, and the buffer is not rounded.
+                Some(conn) if conn.watch.mss.is_some() => {
+                    let buffer = conn.endpoint.connection().config().receive_buffer;
+                    let mss = u32::from(conn.watch.mss.unwrap_or(1)) + if conn.watch.options.0 { 12 } else { 0 };
+                    i64::from(if is_linux { buffer } else { buffer.div_ceil(mss) * mss })
+                }
+                _ => options.receive_buffer.unwrap_or(settings.config.receive_buffer).into(),
+            },
+            "SO_SNDBUF" => options.send_buffer.unwrap_or(settings.send_buffer) as i64,
+            "TCP_NODELAY" => options.no_delay.into(),
+            "TCP_CORK" | "TCP_NOPUSH" => options.cork.into(),
+            "TCP_MAXSEG" => match conn.filter(|conn| conn.was_connected) {
+                Some(conn) => {
+                    let mss = conn.watch.mss.unwrap_or(conn.endpoint.connection().config().mss);
+                    // Linux takes the timestamps off, FreeBSD does not.
+                    i64::from(mss) + if conn.watch.options.0 && !is_linux { 12 } else { 0 }
+                }
+                None => {
+                    if let (true, Some(mss)) = (settings.tells_own_mss, options.mss) {
+                        i64::from(mss)
+                    } else if settings.version == super::IpVersion::V6 && !is_linux {
+                        1220
+                    } else {
+                        536
+                    }
+                }
+            },
+            "TCP_KEEPINIT" => options.keep[0].into(),
+            "TCP_KEEPIDLE" => options.keep[1].into(),
+            "TCP_KEEPINTVL" => options.keep[2].into(),
+            "TCP_KEEPCNT" => options.keep[3].into(),
+            "IP_TOS" | "IPV6_TCLASS" => options.tos.into(),
+            "IP_TTL" | "IPV6_UNICAST_HOPS" => options.ttl.into(),
+            "TCP_NOTSENT_LOWAT" => options.notsent_lowat.unwrap_or(0) as i64,
+            _ => return None,
+        }))
+    }
+}

@@ -1,0 +1,115 @@
+//! Shell commands of scripts. None is run: what they mean for a host is worked out, or they are refused by name.
+
+/// What a command means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A setting of the kernel, without `net.ipv4.` and `net.inet.`.
+    Sysctl(String, String),
+    /// packetdrill's `defaults.sh`: the settings of Linux that its scripts assume.
+    Defaults,
+    /// This many sockets are in that state.
+    Count(String, u32),
+    /// Connections in that state are dropped.
+    Drop(String),
+    /// Not to be done here: the feature's name.
+    Foreign(&'static str),
+}
+
+/// Settings that `defaults.sh` makes and that a host here has.
+pub const DEFAULTS: [(&str, &str); 8] = [
+    ("tcp_timestamps", "1"),
+    ("tcp_syn_retries", "5"),
+    ("tcp_synack_retries", "5"),
+    ("tcp_frto", "2"),
+    ("tcp_sack", "1"),
+    ("tcp_dsack", "1"),
+    ("tcp_reordering", "3"),
+    ("tcp_slow_start_after_idle", "0"),
+];
+
+/// What the command means.
+pub fn effects(command: &str) -> Vec<Effect> {
+    let command = command.replace("\\\n", " ");
+    let mut effects = Vec::new();
+    for line in command.lines().flat_map(|line| line.split(';')).flat_map(|line| line.split("||")) {
+        one(line.split('#').next().unwrap_or_default().trim(), &mut effects);
+    }
+    effects
+}
+
+fn one(line: &str, effects: &mut Vec<Effect>) {
+    let words = words(line);
+    let Some(first) = words.first() else { return };
+    let program = first.rsplit('/').next().unwrap_or(first);
+    match program {
+        "defaults.sh" => effects.push(Effect::Defaults),
+        "sysctl" | "set_sysctls.py" => settings(&words[1..], effects),
+        "sockstat" => {
+            // sockstat -4 -P tcp -s | grep packetdril | grep -c TIME_WAIT | grep 1
+            let at = words.iter().position(|word| word == "-c");
+            let state = at.and_then(|at| words.get(at + 1));
+            match (state, words.last().and_then(|count| count.parse().ok())) {
+                (Some(state), Some(count)) => effects.push(Effect::Count(state.clone(), count)),
+                _ => match words.last() {
+                    Some(state) if words.len() > 3 => effects.push(Effect::Count(state.clone(), 1)),
+                    _ => effects.push(Effect::Foreign("shell commands beyond sysctl and sockstat")),
+                },
+            }
+        }
+        "tcpdrop" => {
+            if let Some(state) = words.last() {
+                effects.push(Effect::Drop(state.clone()));
+            }
+        }
+        // Counters are read into nothing; what was set is restored.
+        "nstat" if words.get(1).is_some_and(|word| word == ">") => {}
+        _ if program.starts_with("sysctl_restore") => {}
+        "ip" if words.get(1).is_some_and(|word| word == "tcp_metrics") => {}
+        "tc" => effects.push(Effect::Foreign("queueing disciplines")),
+        "ip" => effects.push(Effect::Foreign("routes")),
+        "ss" => effects.push(Effect::Foreign("inet_diag")),
+        // A line that goes on with further settings.
+        _ if words.iter().all(|word| word.contains('=')) => settings(&words, effects),
+        // A continued line of settings, each behind the program's name.
+        _ => effects.push(Effect::Foreign("shell commands beyond sysctl and sockstat")),
+    }
+}
+
+fn settings(words: &[String], effects: &mut Vec<Effect>) {
+    for word in words {
+        if word.starts_with('>') || word == "2>&1" {
+            return;
+        }
+        let Some((name, value)) = word.split_once('=') else { continue };
+        let name = name.trim_start_matches("/proc/sys/").replace('/', ".");
+        let name = name.trim_start_matches("net.ipv4.").trim_start_matches("net.inet.");
+        effects.push(Effect::Sysctl(name.to_owned(), value.to_owned()));
+    }
+}
+
+/// Words of a shell line; quotes hold words together.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    let mut is_word = false;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), c) => word.push(c),
+            (None, '"' | '\'') => (quote, is_word) = (Some(c), true),
+            (None, c) if c.is_whitespace() || c == '|' => {
+                if is_word {
+                    words.push(std::mem::take(&mut word));
+                }
+                is_word = false;
+            }
+            (None, c) => {
+                word.push(c);
+                is_word = true;
+            }
+        }
+    }
+    if is_word {
+        words.push(word);
+    }
+    words
+}

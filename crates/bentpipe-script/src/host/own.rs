@@ -1,0 +1,128 @@
+//! bentpipe's own settings in a script, `--key=value`: cells of the variant's row and fields of [`TcpConfig`].
+
+use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, Startup, TimeoutRepair};
+use bentpipe_engine::tcp::{AckPolicy, Daass, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit};
+use bentpipe_engine::units::Duration;
+
+fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
+    value.parse().map_err(|_| format!("`{value}` is no number"))
+}
+
+fn switch(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("`{value}` is neither on nor off")),
+    }
+}
+
+fn millis(value: &str) -> Result<Duration, String> {
+    number(value).map(Duration::from_millis)
+}
+
+/// Sets `--key=value` of bentpipe's own scripts; `None` where there is no such key.
+///
+/// # Errors
+/// What the value should be.
+pub(crate) fn set(config: &mut TcpConfig, key: &str, value: &str) -> Option<Result<(), String>> {
+    Some(try_set(config, key, value)).filter(|result| result.as_ref().err().is_none_or(|error| error != UNKNOWN))
+}
+
+const UNKNOWN: &str = "no such setting";
+
+fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String> {
+    let variant = &mut config.variant;
+    match key {
+        "variant" => {
+            let named = Variant::named(value).ok_or("no such variant")?;
+            *variant = Variant { initial_window: variant.initial_window, ..named };
+        }
+        "iw" => variant.initial_window = number(value)?,
+        "fixed-window" => variant.startup = Startup::FixedWindow(number(value)?),
+        "growth" => {
+            variant.growth = match value.split_once(':') {
+                Some(("bytes", most)) => Growth::Bytes(number(most)?),
+                None if value == "per-ack" => Growth::PerAck,
+                _ => return Err("per-ack or bytes:N".into()),
+            }
+        }
+        "dupthresh" => variant.dup_thresh = DupThresh { count: number(value)?, ..variant.dup_thresh },
+        "limited-transmit" => variant.limited_transmit = switch(value)?,
+        "frto" => variant.frto = switch(value)?,
+        "once-per-window" => variant.once_per_window = switch(value)?,
+        "guard-after-timeout" => variant.guard_after_timeout = switch(value)?,
+        "timeout-repair" => {
+            variant.timeout_repair = match value {
+                "go-back" => TimeoutRepair::GoBack,
+                "oldest" => TimeoutRepair::Oldest,
+                _ => return Err("go-back or oldest".into()),
+            }
+        }
+        key if key.starts_with("burst-") => {
+            let Recovery::BurstEstimate(cells) = &mut variant.recovery else {
+                return Err("after --variant=burst".into());
+            };
+            match key {
+                "burst-first-repeats" => cells.first_repeats = number(value)?,
+                "burst-skip" => cells.in_burst_skip = switch(value)?,
+                "burst-guard" if value == "off" => cells.guard = ReentryGuard::Off,
+                "burst-guard" if value == "recover" => cells.guard = ReentryGuard::Recover,
+                "burst-guard" if value == "credit" => cells.guard = ReentryGuard::Credit,
+                _ => return Err("unknown setting, or value".into()),
+            }
+        }
+        "max-burst" => variant.max_burst = Some(number(value)?),
+        "mss" => config.mss = number(value)?,
+        "ack" => {
+            config.ack = match value {
+                "immediate" => AckPolicy::IMMEDIATE,
+                "delayed" => AckPolicy::DELAYED,
+                _ => return Err("immediate or delayed".into()),
+            }
+        }
+        "ack-tick" => config.ack.tick = Some(millis(value)?),
+        "additive-constant" => config.shortcuts.bsd_additive_constant = switch(value)?,
+        "daass" => {
+            config.ack.daass = match value {
+                "slow-start" => Daass::SlowStart,
+                n => Daass::FirstSegments(number(n)?),
+            }
+        }
+        "rto-min" => config.rto.min = millis(value)?,
+        "rto-max" => config.rto.max = millis(value)?,
+        "ticks" => {
+            config.rto.clock =
+                RttClock::Ticks { tick: millis(value)?, phase: Duration::ZERO, fire_on_tick: true, bsd: false }
+        }
+        "retries" => config.rto.max_retries = number(value)?,
+        "buffer" => config.receive_buffer = number(value)?,
+        "wscale" => config.window_scaling = switch(value)?,
+        "timestamps" => config.timestamps = switch(value)?,
+        "sack-blocks" => config.sack_blocks = number(value)?,
+        "dsack" => config.dsack = switch(value)?,
+        "clamp" => config.window_clamp = Some(number(value)?),
+        "ssthresh" => config.initial_ssthresh = Some(number(value)?),
+        "nagle" => config.nagle = switch(value)?,
+        "idle-restart" => config.restart_after_idle = switch(value)?,
+        "time-wait" => config.time_wait = millis(value)?,
+        "sharing" => {
+            config.tcb_sharing = match value {
+                "off" => TcbSharing::Off,
+                "ssthresh" => TcbSharing::Ssthresh,
+                "all" => TcbSharing::SsthreshAndRtt,
+                _ => return Err("off, ssthresh or all".into()),
+            }
+        }
+        "unit" if value == "segments" => config.shortcuts.window_unit = WindowUnit::Segments,
+        "halve" => {
+            config.shortcuts.ssthresh_base = match value {
+                "window" => SsthreshBase::Window,
+                "whole-window" => SsthreshBase::WholeWindow,
+                "in-force" => SsthreshBase::InForce,
+                _ => return Err("window, whole-window or in-force".into()),
+            }
+        }
+        _ => return Err(UNKNOWN.into()),
+    }
+    Ok(())
+}

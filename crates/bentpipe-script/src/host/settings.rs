@@ -1,0 +1,189 @@
+//! The settings of a host: what a kernel has by default, and what `sysctl` makes of it.
+
+use bentpipe_engine::tcp::variant::Growth;
+use bentpipe_engine::tcp::{AckPolicy, Daass, RtoConfig, TcpConfig, Variant};
+use bentpipe_engine::units::Duration;
+
+/// Whose defaults a host has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Linux.
+    Linux,
+    /// FreeBSD.
+    FreeBsd,
+    /// The RFCs' recommended values, and nothing is overlooked: PSH, instants and packets that no line expects count.
+    Rfc,
+}
+
+impl Profile {
+    /// The profile of that name.
+    pub fn named(name: &str) -> Option<Profile> {
+        Some(match name {
+            "linux" => Profile::Linux,
+            "freebsd" => Profile::FreeBsd,
+            "rfc" => Profile::Rfc,
+            _ => return None,
+        })
+    }
+}
+
+/// What packets travel in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+    /// IPv4 packets, IPv6 sockets.
+    V4Mapped,
+}
+
+/// The settings of a host.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whose defaults they are.
+    pub profile: Profile,
+    /// IP version of packets and sockets.
+    pub version: IpVersion,
+    /// Largest packet.
+    pub mtu: u32,
+    /// What connections begin with; the MSS comes from the MTU.
+    pub config: TcpConfig,
+    /// An MSS that the script sets, whatever the MTU says.
+    pub mss: Option<u16>,
+    /// Bytes that a socket takes ahead of acknowledgements.
+    pub send_buffer: usize,
+    /// Retransmissions of a SYN and of a SYN-ACK.
+    pub syn_retries: (u32, u32),
+    /// ICMP errors end connections that are being opened.
+    pub icmp_may_reset: bool,
+    /// A SYN with a FIN is dropped.
+    pub drops_syn_fin: bool,
+    /// Keepalive in seconds: until the handshake is given up, before the first probe, between probes; and probes.
+    pub keep: [u32; 4],
+    /// getsockopt(TCP_MAXSEG) before the handshake tells what was set, as in Linux since 6.6, not the default.
+    pub tells_own_mss: bool,
+    /// Bytes not sent yet below which a socket is writable.
+    pub notsent_lowat: u64,
+}
+
+impl Settings {
+    /// A host with this profile's defaults.
+    pub fn new(profile: Profile) -> Self {
+        let base = TcpConfig::default();
+        let named = |name| Variant::named(name).expect("a row of the table");
+        let config = match profile {
+            Profile::Linux => TcpConfig {
+                // tcp_slow_start: the window grows by all that is acknowledged; TCP_INIT_CWND 10, F-RTO.
+                variant: Variant { growth: Growth::Bytes(u32::MAX), ..named("sack-frto") },
+                // TCP_DELACK_MIN; TCP_MAX_QUICKACKS segments are acknowledged at once.
+                ack: AckPolicy {
+                    delay: Duration::from_millis(40),
+                    every: 2,
+                    daass: Daass::FirstSegments(16),
+                    tick: None,
+                },
+                // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_retries2.
+                rto: RtoConfig { min: Duration::from_millis(200), max: Duration::from_secs(120), ..RtoConfig::RFC6298 },
+                // What a connection offers at first, before it is tuned.
+                receive_buffer: 65_535,
+                timestamps: true,
+                nagle: true,
+                ..base
+            },
+            Profile::FreeBsd => TcpConfig {
+                // net.inet.tcp.abc_l_var 2, initcwnd_segments 10.
+                variant: Variant { growth: Growth::Bytes(2), ..named("sack") },
+                // net.inet.tcp.delacktime.
+                ack: AckPolicy { delay: Duration::from_millis(40), every: 2, daass: Daass::Off, tick: None },
+                // net.inet.tcp.rexmit_initial, rexmit_min and rexmit_slop.
+                rto: RtoConfig {
+                    min: Duration::from_millis(230),
+                    max: Duration::from_secs(64),
+                    max_retries: 12,
+                    ..RtoConfig::RFC6298
+                },
+                receive_buffer: 65_536,
+                timestamps: true,
+                nagle: true,
+                ..base
+            },
+            // Scripts are short: a small segment, an ACK for each segment, a small window.
+            Profile::Rfc => TcpConfig {
+                mss: 1000,
+                ack: AckPolicy::IMMEDIATE,
+                receive_buffer: 100_000,
+                variant: Variant { initial_window: 4, ..named("newreno") },
+                ..base
+            },
+        };
+        Settings {
+            profile,
+            version: IpVersion::V4,
+            mtu: 1500,
+            config,
+            mss: (profile == Profile::Rfc).then_some(1000),
+            send_buffer: 1 << 20,
+            syn_retries: (6, 5),
+            icmp_may_reset: true,
+            drops_syn_fin: false,
+            keep: [75, 7200, 75, if profile == Profile::Linux { 9 } else { 8 }],
+            tells_own_mss: false,
+            notsent_lowat: u64::MAX,
+        }
+    }
+
+    /// Bytes of IP and TCP headers without options.
+    pub fn headers(&self) -> u32 {
+        if self.version == IpVersion::V6 { 60 } else { 40 }
+    }
+
+    /// The MSS that a SYN offers.
+    pub fn offered_mss(&self) -> u16 {
+        self.mss.unwrap_or_else(|| u16::try_from(self.mtu.saturating_sub(self.headers())).unwrap_or(u16::MAX).max(1))
+    }
+
+    /// Takes a setting of the kernel. `name` is without `net.ipv4.` and `net.inet.`; false if it means nothing here.
+    pub fn sysctl(&mut self, name: &str, value: &str) -> bool {
+        let config = &mut self.config;
+        let numbers: Vec<u64> = value.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let Some(&number) = numbers.first() else { return false };
+        let is_on = number != 0;
+        let millis = Duration::from_millis(number);
+        match name {
+            "tcp_timestamps" => config.timestamps = is_on,
+            "tcp.rfc1323" => (config.timestamps, config.window_scaling) = (is_on, is_on),
+            "tcp_window_scaling" => config.window_scaling = is_on,
+            "tcp_sack" | "tcp.sack.enable" => config.variant.sack = is_on,
+            "tcp_dsack" => config.dsack = is_on,
+            "tcp_frto" => config.variant.frto = is_on,
+            "tcp_slow_start_after_idle" => config.restart_after_idle = is_on,
+            "tcp_reordering" => config.variant.dup_thresh.count = number as u32,
+            "tcp_wmem" => self.send_buffer = numbers.get(2).copied().unwrap_or(number).clamp(1, 1 << 22) as usize,
+            "tcp_rmem" => {
+                config.receive_buffer = numbers.get(1).copied().unwrap_or(number).clamp(1, 1 << 22) as u32 / 2;
+            }
+            "tcp.recvspace" => config.receive_buffer = number.clamp(1, 1 << 22) as u32,
+            "tcp.sendspace" => self.send_buffer = number.clamp(1, 1 << 22) as usize,
+            "tcp.rexmit_initial" => config.rto.initial = millis,
+            "tcp.delacktime" => config.ack.delay = millis,
+            "tcp_syn_retries" => self.syn_retries.0 = number as u32,
+            "tcp_synack_retries" => self.syn_retries.1 = number as u32,
+            "bentpipe.tells_own_mss" => self.tells_own_mss = is_on,
+            "tcp_notsent_lowat" => self.notsent_lowat = number,
+            "tcp.icmp_may_rst" => self.icmp_may_reset = is_on,
+            "tcp.drop_synfin" => self.drops_syn_fin = is_on,
+            "tcp.keepinit" => self.keep[0] = (number / 1000) as u32,
+            "tcp.keepidle" => self.keep[1] = (number / 1000) as u32,
+            "tcp.keepintvl" => self.keep[2] = (number / 1000) as u32,
+            "tcp.keepcnt" => self.keep[3] = number as u32,
+            _ => return false,
+        }
+        if !self.config.variant.sack && matches!(name, "tcp_sack" | "tcp.sack.enable") {
+            // Without SACK the scoreboard's recovery has nothing to go by.
+            let newreno = Variant::named("newreno").expect("a row of the table");
+            self.config.variant.recovery = newreno.recovery;
+        }
+        true
+    }
+}

@@ -1,0 +1,179 @@
+//! What a script consists of. Times are in microseconds, as in packetdrill.
+
+/// A whole script.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Script {
+    /// `--name=value` at the top.
+    pub settings: Vec<Setting>,
+    /// What happens, in order.
+    pub events: Vec<Event>,
+}
+
+/// `--name=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Where it stands.
+    pub line: u32,
+    /// The name without dashes.
+    pub name: String,
+    /// What follows the equals sign, without quotes; `None` without one.
+    pub value: Option<String>,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Where it begins.
+    pub line: u32,
+    /// When it happens.
+    pub when: When,
+    /// What happens.
+    pub action: Action,
+}
+
+/// The time of an event, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Since the start of the script.
+    At(i64),
+    /// Since the event before.
+    After(i64),
+    /// Between two instants since the start.
+    Between(i64, i64),
+    /// Between two instants since the event before.
+    AfterBetween(i64, i64),
+    /// At any time.
+    Any,
+}
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A packet that the script sends to the host.
+    Inbound(Packet),
+    /// A packet that the host is expected to send.
+    Outbound(Packet),
+    /// A system call.
+    Call(Call),
+    /// A shell command.
+    Command(String),
+    /// Python.
+    Code(String),
+}
+
+/// A packet with what the script says of its IP header.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packet {
+    /// ECN bits: 0 to 3.
+    pub ecn: Option<u8>,
+    /// The whole type-of-service byte or traffic class.
+    pub tos: Option<u8>,
+    /// Time to live or hop limit.
+    pub ttl: Option<u8>,
+    /// Source and destination port, where the script names them.
+    pub ports: Option<(u16, u16)>,
+    /// The rest.
+    pub body: Body,
+}
+
+/// What a packet carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// A TCP segment.
+    Tcp(Tcp),
+    /// An ICMP message about a packet of ours.
+    Icmp(Icmp),
+}
+
+/// A TCP segment as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tcp {
+    /// Bits of the header: CWR 0x80, ECE 0x40, URG 0x20, ACK, PSH, RST, SYN, FIN.
+    pub flags: u8,
+    /// Sequence number; `None` for `...`.
+    pub seq: Option<u32>,
+    /// The sequence number is the one on the wire, not counted from the initial one.
+    pub is_absolute: bool,
+    /// Bytes of payload.
+    pub len: u32,
+    /// Acknowledgement number.
+    pub ack: Option<u32>,
+    /// The window as the header says it.
+    pub window: Option<u16>,
+    /// Urgent pointer.
+    pub urgent: Option<u16>,
+    /// The options; `None` for `<...>`.
+    pub options: Option<Vec<TcpOption>>,
+}
+
+/// An option of TCP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TcpOption {
+    /// Kind 1.
+    Nop,
+    /// Kind 0.
+    Eol,
+    /// Kind 2.
+    Mss(u16),
+    /// Kind 3.
+    WindowScale(u8),
+    /// Kind 4.
+    SackPermitted,
+    /// Kind 5, the blocks' edges.
+    Sack(Vec<(u32, u32)>),
+    /// Kind 8.
+    Timestamps(u32, u32),
+    /// Any other: kind and body. Shown as in the script.
+    Other(u8, Vec<u8>),
+}
+
+/// An ICMP message, of either version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Icmp {
+    /// Its type's name.
+    pub kind: String,
+    /// Its code's name.
+    pub code: Option<String>,
+    /// The MTU it tells.
+    pub mtu: Option<u32>,
+    /// The sequence number of the quoted segment.
+    pub quoted: Option<u32>,
+}
+
+/// A system call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// When it returns, where it blocks: in microseconds, counted as the event's own time is.
+    pub until: Option<i64>,
+    /// Its name.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Vec<Expr>,
+    /// What it is expected to return.
+    pub result: Expr,
+    /// The error that it is expected to set.
+    pub errno: Option<String>,
+}
+
+/// An argument or result of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// `...`.
+    Any,
+    /// A number.
+    Int(i64),
+    /// A symbol.
+    Word(String),
+    /// A string.
+    Text(String),
+    /// `[ ]`.
+    List(Vec<Expr>),
+    /// `{ }`.
+    Struct(Vec<Expr>),
+    /// `name(arguments)`.
+    Of(String, Vec<Expr>),
+    /// `field=value`.
+    Field(Box<Expr>, Box<Expr>),
+    /// `a | b`.
+    Or(Vec<Expr>),
+}

@@ -1,0 +1,235 @@
+//! Tokens to the tree of a script.
+//!
+//! The language is described in packetdrill's `syntax.md`; FreeBSD's scripts add a `!` behind sequence numbers that are
+//! the wire's own, `...` for one that may be any, and the IP header in round brackets.
+
+mod call;
+mod packet;
+
+use super::ast::{Action, Event, Script, When};
+use super::lex::{Lexeme, Token, lex};
+use super::{Mistake, Refusal};
+
+/// The tree of a script. `defined` are the names that `#ifdef` finds.
+///
+/// # Errors
+/// The first mistake, or a protocol that does not exist here.
+pub fn parse(text: &str, defined: &[String]) -> Result<Script, Refusal> {
+    let (settings, tokens) = lex(text, defined).map_err(Refusal::Mistake)?;
+    if let Some(feature) = tokens.iter().find_map(|lexeme| foreign(&lexeme.token)) {
+        return Err(Refusal::Foreign(feature));
+    }
+    let mut parser = Parser { tokens, at: 0, end: (text.lines().count().max(1) as u32, 1) };
+    let mut events = Vec::new();
+    while parser.peek().is_some() {
+        events.push(parser.event()?);
+    }
+    Ok(Script { settings, events })
+}
+
+/// Protocols that have a grammar of their own, by the words that only their scripts have.
+fn foreign(token: &Token) -> Option<&'static str> {
+    let Token::Word(word) = token else { return None };
+    Some(match word.as_str() {
+        "IPPROTO_SCTP" | "sctp" => "SCTP",
+        "IPPROTO_UDPLITE" | "udplite" => "UDP-Lite",
+        "psp" | "psp_key_rotate" | "psp_rx_assoc" | "psp_tx_assoc" => "PSP",
+        "gre" | "mpls" => "GRE and MPLS",
+        "TCP_FASTOPEN" | "TCP_FASTOPEN_CONNECT" | "TCP_FASTOPEN_KEY" | "MSG_FASTOPEN" => "TCP Fast Open",
+        "SOCK_DGRAM" | "IPPROTO_UDP" => "UDP",
+        _ => return None,
+    })
+}
+
+struct Parser {
+    tokens: Vec<Lexeme>,
+    at: usize,
+    end: (u32, u32),
+}
+
+type Parsed<T> = Result<T, Refusal>;
+
+impl Parser {
+    fn peek(&self) -> Option<&Token> {
+        self.ahead(0)
+    }
+
+    fn ahead(&self, count: usize) -> Option<&Token> {
+        self.tokens.get(self.at + count).map(|lexeme| &lexeme.token)
+    }
+
+    fn next(&mut self) -> Option<Token> {
+        let token = self.tokens.get(self.at)?.token.clone();
+        self.at += 1;
+        Some(token)
+    }
+
+    fn place(&self) -> (u32, u32) {
+        self.tokens.get(self.at).map_or(self.end, |lexeme| (lexeme.line, lexeme.column))
+    }
+
+    /// A mistake at the next token.
+    fn expected<T>(&self, what: &str) -> Parsed<T> {
+        let (line, column) = self.place();
+        let message = match self.peek() {
+            Some(token) => format!("{}: expected {what}", show(token)),
+            None => format!("the script ends here: expected {what}"),
+        };
+        Err(Refusal::Mistake(Mistake { line, column, message }))
+    }
+
+    /// A mistake at a place that has been passed.
+    fn mistake<T>(&self, (line, column): (u32, u32), message: String) -> Parsed<T> {
+        Err(Refusal::Mistake(Mistake { line, column, message }))
+    }
+
+    fn is_sign(&self, sign: char) -> bool {
+        self.peek() == Some(&Token::Sign(sign))
+    }
+
+    fn take(&mut self, sign: char) -> bool {
+        let is = self.is_sign(sign);
+        self.at += is as usize;
+        is
+    }
+
+    fn sign(&mut self, sign: char) -> Parsed<()> {
+        if self.take(sign) { Ok(()) } else { self.expected(&format!("`{sign}`")) }
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Some(Token::Word(have)) if have == word)
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let is = self.is_word(word);
+        self.at += is as usize;
+        is
+    }
+
+    fn any_word(&mut self, what: &str) -> Parsed<String> {
+        match self.peek() {
+            Some(Token::Word(word)) => {
+                let word = word.clone();
+                self.at += 1;
+                Ok(word)
+            }
+            _ => self.expected(what),
+        }
+    }
+
+    /// A whole number of at most `max`.
+    fn number(&mut self, what: &str, max: u64) -> Parsed<u64> {
+        let value = match self.peek() {
+            Some(Token::Number(digits)) => digits.parse::<u64>().ok(),
+            Some(Token::Hex(value)) => Some(*value),
+            // A template: packetdrill's command line gives the value.
+            Some(Token::Word(word)) if word.chars().all(|c| c.is_ascii_uppercase() || c == '_') => {
+                return Err(Refusal::Foreign("symbols that packetdrill's command line defines"));
+            }
+            _ => None,
+        };
+        match value {
+            Some(value) if value <= max => {
+                self.at += 1;
+                Ok(value)
+            }
+            Some(_) => self.expected(&format!("{what}, at most {max}")),
+            None => self.expected(what),
+        }
+    }
+
+    fn event(&mut self) -> Parsed<Event> {
+        let (line, _) = self.place();
+        // Commands before and behind all events have no time.
+        if let Some(Token::Command(command)) = self.peek() {
+            let action = Action::Command(command.clone());
+            self.at += 1;
+            return Ok(Event { line, when: When::After(0), action });
+        }
+        let when = self.when()?;
+        let action = self.action(when)?;
+        Ok(Event { line, when, action })
+    }
+
+    /// Seconds with decimals, in microseconds.
+    fn seconds(&mut self) -> Parsed<i64> {
+        let Some(Token::Number(text)) = self.peek() else { return self.expected("a time in seconds") };
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        // Beyond a microsecond nothing is exact.
+        let fraction: i64 = format!("{fraction:0<6}")[..6].parse().expect("six digits");
+        match whole.parse::<i64>() {
+            Ok(whole) if whole < 10_000_000 => {
+                self.at += 1;
+                Ok(whole * 1_000_000 + fraction)
+            }
+            _ => self.expected("a time below ten million seconds"),
+        }
+    }
+
+    fn when(&mut self) -> Parsed<When> {
+        if self.take('*') {
+            return Ok(When::Any);
+        }
+        let is_relative = self.take('+');
+        let start = self.seconds()?;
+        if !self.take('~') {
+            return Ok(if is_relative { When::After(start) } else { When::At(start) });
+        }
+        let place = self.place();
+        if is_relative {
+            self.sign('+')?;
+        }
+        let end = self.seconds()?;
+        if end < start {
+            return self.mistake(place, "the end of a range lies before its start".into());
+        }
+        Ok(if is_relative { When::AfterBetween(start, end) } else { When::Between(start, end) })
+    }
+
+    fn action(&mut self, when: When) -> Parsed<Action> {
+        match self.peek() {
+            Some(Token::Sign('<')) => {
+                self.at += 1;
+                self.packet().map(Action::Inbound)
+            }
+            Some(Token::Sign('>')) => {
+                self.at += 1;
+                self.packet().map(Action::Outbound)
+            }
+            Some(Token::Command(command)) => {
+                let action = Action::Command(command.clone());
+                self.at += 1;
+                Ok(action)
+            }
+            Some(Token::Code(code)) => {
+                let action = Action::Code(code.clone());
+                self.at += 1;
+                Ok(action)
+            }
+            Some(Token::Ellipsis) => {
+                let place = self.place();
+                self.at += 1;
+                if !matches!(when, When::At(_) | When::After(_)) {
+                    return self.mistake(place, "a call that blocks begins at one instant".into());
+                }
+                let until = self.seconds()?;
+                self.call(Some(until)).map(Action::Call)
+            }
+            Some(Token::Word(_)) => self.call(None).map(Action::Call),
+            _ => self.expected("a packet (`<` or `>`), a call, a command or code"),
+        }
+    }
+}
+
+fn show(token: &Token) -> String {
+    match token {
+        Token::Number(text) | Token::Word(text) => format!("`{text}`"),
+        Token::Hex(value) => format!("`{value:#x}`"),
+        Token::Text(_) => "a string".into(),
+        Token::Command(_) => "a shell command".into(),
+        Token::Code(_) => "code".into(),
+        Token::Ellipsis => "`...`".into(),
+        Token::Sign(sign) => format!("`{sign}`"),
+    }
+}

@@ -1,0 +1,23 @@
+//! The names that code can ask for.
+
+/// `tcpi_*` that a connection here can answer.
+const KNOWN: [&str; 13] = [
+    "tcpi_state",
+    "tcpi_snd_cwnd",
+    "tcpi_snd_ssthresh",
+    "tcpi_snd_mss",
+    "tcpi_advmss",
+    "tcpi_unacked",
+    "tcpi_ca_state",
+    "tcpi_rtt",
+    "tcpi_rto",
+    "tcpi_total_retrans",
+    "tcpi_last_data_recv",
+    "tcpi_options",
+    "tcpi_state_name",
+];
+
+/// Whether there is such a value.
+pub(crate) fn is_known(name: &str) -> bool {
+    KNOWN.contains(&name)
+}

@@ -1,0 +1,214 @@
+//! The language: what is refused, with what message, and that nothing at all makes the parser panic.
+
+use bentpipe_script::host::Profile;
+use bentpipe_script::lang::Refusal;
+use bentpipe_script::lang::ast::{Action, Body, TcpOption, When};
+use bentpipe_script::lang::code::{Fault, compile};
+use bentpipe_script::lang::parse::parse;
+use bentpipe_script::{Options, Verdict, run};
+use proptest::prelude::*;
+
+/// Each mistake, where it is found, and what is said of it.
+#[test]
+fn mistakes_are_refused() {
+    let mistakes = [
+        ("0 soket 3", "1:9: `3`: expected `(`"),
+        ("x socket(...) = 3", "1:1: `x`: expected a time in seconds"),
+        ("+ < S 0:0(0)", "1:3: `<`: expected a time in seconds"),
+        ("0 socket(... = 3", "1:14: `=`: expected `,` or `)`"),
+        ("0 socket(...)", "1:1: the script ends here: expected `=`"),
+        ("0 socket(...) =", "1:1: the script ends here: expected an argument"),
+        ("0 < Q 0:0(0)", "1:5: `Q`: expected flags"),
+        ("0 < . 1:1001(999)", "1:9: `1:1001(999)`: start and length do not give the end"),
+        ("0 < . 1:1(0) ack", "1:1: the script ends here: expected an acknowledgement number"),
+        ("0 < . 1:1(0) win 65536", "1:18: `65536`: expected a window, at most 65535"),
+        ("0 < . 1:1(0) ack 1 <sak 1:2>", "1:21: `sak`: expected nop, eol, mss"),
+        ("0 < . 1:1(0) ack 1 <mss 1", "1:1: the script ends here: expected `,` or `>`"),
+        ("0 < . 1:1(0) ack 1 <sack>", "1:25: `>`: expected a block"),
+        ("0 < . 1:1(0) <TS val 1>", "1:23: `>`: expected `ecr`"),
+        ("0 > (tos 300) . 1:1(0)", "1:10: `300`: expected a byte, at most 255"),
+        ("0 > (color 3) . 1:1(0)", "1:6: `color`: expected ect0"),
+        ("0 < S 0:0(0) <mss 1,TS val 1 ecr 1,sack 1:2 3:4 5:6 7:8>", "bytes of options, and a header has room for 40"),
+        ("2~1 > . 1:1(0)", "1:3: the end of a range lies before its start"),
+        ("+1~2 > . 1:1(0)", "1:4: `2`: expected `+`"),
+        ("* ...1 read(3, ..., 1) = 1", "1:3: a call that blocks begins at one instant"),
+        ("99999999999 read(3, ..., 1) = 1", "expected a time below ten million seconds"),
+        ("0 %{ assert x", "1:3: `%{` without `}%`"),
+        ("0 `ls", "1:3: a command without its closing backtick"),
+        ("0 socket(\"a", "1:10: a string without its end"),
+        ("/* never", "1:1: `/*` without `*/`"),
+        ("#ifdef A\n0 `true`", "1:1: `#ifdef` without `#endif`"),
+        ("#endif", "1:1: `#endif` without `#ifdef`"),
+        ("#else", "1:1: `#else` without `#ifdef`"),
+        ("#include <a>", "expected #ifdef, #ifndef, #else or #endif"),
+        ("0 ? 1", "1:3: unexpected character `?`"),
+        ("--=1\n0 `true`", "1:1: `--=1`: expected --name=value"),
+        ("0 f([[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]) = 0", "expected fewer brackets"),
+    ];
+    for (script, message) in mistakes {
+        match parse(script, &[]) {
+            Err(Refusal::Mistake(mistake)) => {
+                assert!(mistake.to_string().contains(message), "`{script}`: {mistake}")
+            }
+            other => panic!("`{script}` was taken: {other:?}"),
+        }
+    }
+}
+
+/// Settings are looked at when a script is played.
+#[test]
+fn settings_are_refused() {
+    for (script, message) in [
+        ("--mtu=10\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--mtu: expected a number from 68 to 65535"),
+        ("--ip_version=5\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--ip_version: expected ipv4"),
+        ("--colour=red\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--colour: no such setting"),
+        ("--variant=vegas\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--variant: no such variant"),
+    ] {
+        let mistake = run(script, &Options::new(Profile::Rfc)).expect_err(script);
+        assert!(mistake.to_string().contains(message), "{mistake}");
+    }
+}
+
+#[test]
+fn a_script_to_its_tree() {
+    let script = parse(
+        "// comment\n--tolerance_usecs=1 --mtu=\"1500\"\n#ifdef B\n0 `no`\n#else\n`yes`\n#endif\n\
+         +.1~+0.25 > (tos 0x20) 8080 > 40000 FP. 1:11(10)! ack 7 win 9 <nop,sack 1:2 3:4,TS val 5 ecr 6,...\n",
+        &["A".to_owned()],
+    );
+    assert!(script.is_err(), "`...` stands alone");
+    let script = parse(
+        "// comment\n--tolerance_usecs=1 --mtu=\"1500\"\n#ifdef B\n0 `no`\n#else\n`yes`\n#endif\n\
+         +.1~+0.25 > (tos 0x20) 8080 > 40000 FP. 1:11(10)! ack 7 win 9 <nop,sack 1:2 3:4,TS val 5 ecr 6>\n",
+        &["A".to_owned()],
+    )
+    .expect("sound");
+    assert_eq!(script.settings.len(), 2);
+    assert_eq!(script.settings[1].value.as_deref(), Some("1500"));
+    assert_eq!((script.events[0].line, &script.events[0].action), (6, &Action::Command("yes".into())));
+    let event = &script.events[1];
+    assert_eq!((event.line, event.when), (8, When::AfterBetween(100_000, 250_000)));
+    let Action::Outbound(packet) = &event.action else { panic!("{event:?}") };
+    assert_eq!((packet.tos, packet.ports), (Some(0x20), Some((8080, 40_000))));
+    let Body::Tcp(tcp) = &packet.body else { panic!("{packet:?}") };
+    assert_eq!((tcp.flags, tcp.seq, tcp.len, tcp.is_absolute), (0x19, Some(1), 10, true));
+    assert_eq!((tcp.ack, tcp.window), (Some(7), Some(9)));
+    let options = [TcpOption::Nop, TcpOption::Sack(vec![(1, 2), (3, 4)]), TcpOption::Timestamps(5, 6)];
+    assert_eq!(tcp.options.as_deref(), Some(&options[..]));
+}
+
+#[test]
+fn code_is_python() {
+    let holds = |text: &str| {
+        let code = compile(text).unwrap_or_else(|error| panic!("{error}"));
+        code.run(&mut Default::default(), &|name| (name == "x").then_some(7.0))
+    };
+    for text in [
+        "assert x == 7, 'no'",
+        "assert 6 < x <= 7 and not x == 8",
+        "y = 2\ny += x; assert y == 9 # so it is",
+        "assert (x & 3) == 3, x; assert x | 8 == 15",
+        "print(x); assert 2 + 3 * 2 == 8 or x == 0",
+        "assert -x == 0 - 7 and 0x10 == 16 and 7 / 2 == 3.5 and 7 // 2 == 3 and 1 << 3 == 8",
+        "assert x == 7 or unknown == 1",
+    ] {
+        assert_eq!(holds(text), Ok(()), "{text}");
+    }
+    assert_eq!(holds("assert x > 7, 'no'"), Err(Fault::Fails("x > 7".into(), vec![("x".into(), 7.0)])));
+    assert_eq!(holds("assert y == 1"), Err(Fault::Unknown("y".into())));
+    assert!(matches!(holds("assert 1 / 0 == 1"), Err(Fault::Undefined(_))));
+    for text in ["import os", "assert x ==", "assert (x", "x =", "assert x ? 1", "assert 1x == 1"] {
+        assert!(compile(text).is_err(), "{text}");
+    }
+}
+
+/// What no host here does is named, whatever else is wrong with the script.
+#[test]
+fn features_are_named() {
+    for (script, feature) in [
+        ("0 socket(..., SOCK_STREAM, IPPROTO_SCTP) = 3\n+0 > sctp: INIT[flgs=0]", "SCTP"),
+        ("0 socket(..., SOCK_DGRAM, 0) = 3", "UDP"),
+        ("0 < S 0:0(0) win 1 <mss 1,FO 0011>", "TCP Fast Open"),
+        ("0 > SEW 0:0(0) <...>", "ECN"),
+        ("0 < U. 1:1(0) ack 1 win 1 urg 1", "urgent data"),
+        ("`sysctl -w net.inet.tcp.ecn.enable=1`", "ECN"),
+        ("`rm -rf /`", "shell commands beyond sysctl and sockstat"),
+        ("0 splice(1, 2, 3) = 0", "the call splice"),
+        ("0 setsockopt(3, SOL_TCP, TCP_USER_TIMEOUT, [1], 4) = 0", "socket option TCP_USER_TIMEOUT"),
+        ("0 %{ assert tcpi_lost == 1 }%", "TCP_INFO: tcpi_lost"),
+        ("0 %{ import os }%", "Python beyond assertions"),
+        ("0 close(3) = 0\n0 read(3, ..., 1) = 1", "calls on closed descriptors"),
+    ] {
+        let played = run(script, &Options::new(Profile::Linux)).expect(script);
+        assert_eq!(played.verdict, Verdict::Unsupported(vec![feature.to_owned()]), "{script}");
+    }
+}
+
+fn token() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "0",
+            "+0",
+            "+.1",
+            "*",
+            "0.1~0.3",
+            "+0...0.2",
+            "<",
+            ">",
+            "S",
+            "S.",
+            ".",
+            "F.",
+            "R",
+            "P.",
+            "-",
+            "0:0(0)",
+            "1:1(0)",
+            "1:1001(1000)",
+            "ack 1",
+            "win 100",
+            "<mss 1000>",
+            "<mss 1000,sackOK,TS val 1 ecr 0,wscale 2>",
+            "<sack 1:2>",
+            "<...>",
+            "socket(..., SOCK_STREAM, IPPROTO_TCP) = 3",
+            "bind(3, ..., ...) = 0",
+            "listen(3, 1) = 0",
+            "accept(3, ..., ...) = 4",
+            "connect(3, ..., ...) = 0",
+            "write(4, ..., 1000) = 1000",
+            "read(4, ..., 10) = 10",
+            "close(4) = 0",
+            "shutdown(4, SHUT_WR) = 0",
+            "`true`",
+            "%{ assert tcpi_state == 1 }%",
+            "icmp unreachable",
+            "\n",
+            "#ifdef A\n",
+            "#endif\n",
+            "setsockopt(3, SOL_SOCKET, SO_SNDBUF, [1], 4) = 0",
+            "getsockopt(3, SOL_SOCKET, SO_ERROR, [0], [4]) = 0",
+        ])
+        .prop_map(str::to_owned),
+        "[ -~\n]{0,6}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Neither noise nor a script's own words in any order make the parser or the player panic.
+    #[test]
+    fn nothing_panics(words in prop::collection::vec(token(), 0..40)) {
+        let text = words.join(" ");
+        for profile in [Profile::Linux, Profile::FreeBsd, Profile::Rfc] {
+            let _ = run(&text, &Options::new(profile));
+        }
+    }
+
+    #[test]
+    fn noise_does_not_panic(text in "\\PC{0,200}") {
+        let _ = parse(&text, &[]);
+        let _ = compile(&text);
+    }
+}

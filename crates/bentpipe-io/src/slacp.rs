@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bentpipe_engine::compression::Announcement;
 use bentpipe_engine::slacp::classify::{self, Rule};
-use bentpipe_engine::slacp::{DATA_HEADER, End, Frame, Input, Output, PROTECTED_HEADER, SlacpConfig, Stats};
+use bentpipe_engine::slacp::{DATA_HEADER, End, Frame, Input, Output, PROTECTED_HEADER, SlacpConfig, Stats, Verdict};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity, SlacpError};
 use bentpipe_engine::wire::{EmitError, WireError};
@@ -221,25 +221,27 @@ impl LinkPort {
     pub fn receive<P: Probe>(&mut self, cx: &mut Context<'_, P>, bytes: &[u8]) -> Result<(), SlacpError> {
         let parsed = slacp::parse(bytes, &self.end, self.integrity).and_then(|parsed| self.judge(parsed));
         let slacp::Parsed { frame, time, body } = parsed.inspect_err(|_| self.stats.refused += 1)?;
-        self.variation.note(cx.now, time);
-        match frame {
+        let verdict = match frame {
             Frame::Data { channel, seq, behind, .. } => {
-                let packet = |bytes: &[u8]| Held { bytes: bytes.into(), behind: behind as u16 };
-                let had = self.end.has(channel, seq);
-                self.end.handle(cx, Input::Frame(frame));
-                if !had && self.end.has(channel, seq) {
-                    let held = packet(&bytes[body]);
+                let verdict = self.end.handle(cx, Input::Frame(frame));
+                if verdict == Verdict::Kept {
+                    let held = Held { bytes: bytes[body].into(), behind: behind as u16 };
                     self.learn(&held.bytes);
                     self.incoming[usize::from(channel)].keep(seq, held);
                 }
+                verdict
             }
             Frame::Repair { channel, first, count, index, .. } => {
-                self.end.handle(cx, Input::Frame(frame));
-                if self.end.took_symbol() {
+                let verdict = self.end.handle(cx, Input::Frame(frame));
+                if verdict == Verdict::Kept {
                     self.incoming[usize::from(channel)].keep_symbol(first, count, index, &bytes[body]);
                 }
+                verdict
             }
             Frame::Sync { .. } | Frame::Report(_) => self.end.handle(cx, Input::Frame(frame)),
+        };
+        if verdict != Verdict::Refused {
+            self.variation.note(cx.now, time);
         }
         Ok(())
     }
@@ -331,8 +333,7 @@ impl LinkPort {
             return;
         };
         let (behind, len) = (packet.behind.into(), packet.bytes.len() as u32);
-        self.end.handle(cx, Input::Recovered { channel, seq, behind, len });
-        if self.end.has(channel, seq) {
+        if self.end.handle(cx, Input::Recovered { channel, seq, behind, len }) == Verdict::Kept {
             self.learn(&packet.bytes);
             self.incoming[usize::from(channel)].keep(seq, packet);
         }

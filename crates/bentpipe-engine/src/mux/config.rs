@@ -30,6 +30,8 @@ impl MuxConfig {
     pub const FIRST_CREDIT: u64 = 64 << 10;
     /// Resets that may wait for the carrier, if [`MuxConfig::most_streams`] is not more: openings beyond are dropped.
     pub const LEAST_ANSWERS: usize = 1024;
+    /// Ranges of used numbers of the peer's streams that are kept, if [`MuxConfig::most_streams`] is not more.
+    pub const LEAST_RANGES: usize = 1024;
     /// The smallest window under want of memory.
     pub const LEAST_WINDOW: u64 = 16 << 10;
 }

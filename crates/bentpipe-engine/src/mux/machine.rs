@@ -8,6 +8,7 @@ use super::stream::Stream;
 use super::turns::Turns;
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
+use crate::tcp::ranges::Ranges;
 use crate::wire::mux as wire;
 
 /// What the driver brings.
@@ -127,6 +128,8 @@ pub struct Mux {
     /// What the peer's hello said.
     peer: Option<(u64, u32)>,
     foreign: u32,
+    /// Numbers that the peer has used, without their lowest bit.
+    used: Ranges,
     held: u64,
     draining: bool,
     stats: MuxStats,
@@ -150,6 +153,7 @@ impl Mux {
             room: 0,
             peer: None,
             foreign: 0,
+            used: Ranges::new(),
             held: 0,
             draining: false,
             stats: MuxStats::default(),
@@ -269,7 +273,11 @@ impl Mux {
         let theirs = id.0 % 2 != self.next % 2;
         // A peer that keeps to its limit never has so many resets on their way: its openings are dropped unanswered.
         let is_flood = self.resets >= MuxConfig::LEAST_ANSWERS.max(self.config.most_streams as usize);
-        if !theirs || is_flood || self.streams.contains_key(&id) {
+        let number = id.0 / 2;
+        // Openings overtake each other, so there are gaps, but no more than the peer has streams.
+        let most_ranges = MuxConfig::LEAST_RANGES.max(self.config.most_streams as usize);
+        let has_room = self.used.len() <= most_ranges || self.used.touches(number, number + 1);
+        if !theirs || is_flood || !has_room || !self.used.insert(number, number + 1, |_, _| ()) {
             self.stats.stray += 1;
         } else if self.draining {
             self.refuse(id, Reason::Draining);

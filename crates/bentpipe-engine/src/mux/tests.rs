@@ -141,19 +141,21 @@ fn resets_cross_and_say_why() {
 #[test]
 fn what_breaks_the_rules_is_reset() {
     let [_, mut b] = pair();
-    let (stream, reason) = (StreamId(0), Reason::Protocol);
-    let open = Message::Open { stream, route: route(), credit: 0, len: 0 };
-    let data = |offset, len| Message::Data { stream, offset, len, last: true };
-    for bad in [data(1, 1), data(0, 100_001)] {
-        give(&mut b, Input::Message(open));
-        give(&mut b, Input::Message(bad));
+    let reason = Reason::Protocol;
+    let open = |stream| Message::Open { stream, route: route(), credit: 0, len: 0 };
+    let data = |stream, offset, len| Message::Data { stream, offset, len, last: true };
+    for (n, (offset, len)) in [(0, (1, 1)), (2, (0, 100_001))] {
+        let stream = StreamId(n);
+        give(&mut b, Input::Message(open(stream)));
+        give(&mut b, Input::Message(data(stream, offset, len)));
         assert_eq!(poll(&mut b, 0), [Output::Opened { stream, route: route() }, Output::Reset { stream, reason }]);
         assert_eq!(sent(&mut b, 9), [Message::Reset { stream, reason }]);
     }
     // Bytes behind the end.
-    give(&mut b, Input::Message(open));
-    give(&mut b, Input::Message(data(0, 5)));
-    give(&mut b, Input::Message(data(5, 5)));
+    let stream = StreamId(4);
+    give(&mut b, Input::Message(open(stream)));
+    give(&mut b, Input::Message(data(stream, 0, 5)));
+    give(&mut b, Input::Message(data(stream, 5, 5)));
     assert_eq!(poll(&mut b, 0).last(), Some(&Output::Reset { stream, reason }));
     assert_eq!(b.held(), 0);
     // A number of ours, and one that is open already.
@@ -176,6 +178,7 @@ fn too_many_streams_are_refused() {
     assert_eq!(sent(&mut b, 9), [Message::Reset { stream, reason: Reason::NoResources }]);
     give(&mut b, Input::Drain);
     give(&mut b, Input::Reset { stream: StreamId(0), reason: Reason::Peer });
+    let stream = StreamId(1002);
     give(&mut b, Input::Message(Message::Open { stream, route: route(), credit: 0, len: 0 }));
     assert_eq!(sent(&mut b, 9)[1], Message::Reset { stream, reason: Reason::Draining });
     assert_eq!(b.len(), 99, "those that are there live on");
@@ -410,4 +413,31 @@ fn answers_to_a_flood_of_openings_are_bounded() {
     give(&mut b, Input::Message(Message::Open { stream: StreamId(2 * count), route: route(), credit: 0, len: 0 }));
     let answer = Message::Reset { stream: StreamId(2 * count), reason: Reason::NoResources };
     assert_eq!(sent(&mut b, u32::MAX), [answer]);
+}
+
+/// A number that was used once is not opened again, though its stream is over; openings that overtake each other are.
+#[test]
+fn a_number_is_used_once() {
+    let [_, mut b] = pair();
+    let open = |n| Input::Message(Message::Open { stream: StreamId(n), route: route(), credit: 0, len: 0 });
+    for n in [6, 0, 4, 2] {
+        give(&mut b, open(n));
+        assert_eq!(poll(&mut b, 0), [Output::Opened { stream: StreamId(n), route: route() }]);
+        give(&mut b, Input::Message(Message::Reset { stream: StreamId(n), reason: Reason::Peer }));
+        poll(&mut b, 0);
+    }
+    for n in [0, 2, 4, 6] {
+        give(&mut b, open(n));
+        assert_eq!(poll(&mut b, 0), [], "{n} again");
+    }
+    assert_eq!((b.len(), b.stats().accepted, b.stats().stray), (0, 4, 4));
+    // Gaps without end are not remembered without end: beyond so many, openings are dropped.
+    for n in 0..10_000 {
+        give(&mut b, open(100 + 4 * n));
+        give(&mut b, Input::Message(Message::Reset { stream: StreamId(100 + 4 * n), reason: Reason::Peer }));
+    }
+    assert_eq!(b.stats().accepted, 4 + MuxConfig::LEAST_RANGES as u64);
+    // What closes a gap has room nevertheless.
+    give(&mut b, open(8));
+    assert_eq!(b.stats().accepted, 5 + MuxConfig::LEAST_RANGES as u64);
 }

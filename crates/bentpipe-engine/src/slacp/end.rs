@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use super::backlog::Waiting;
 use super::config::{Order, Repairs, SlacpConfig};
-use super::exchange::{Input, Output};
+use super::exchange::{Input, Output, Verdict};
 use super::frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, SYNC_LEN};
 use super::incoming::{Incoming, Recovery};
 use super::keeping::{Keeping, Told};
 use super::outgoing::{Going, Outgoing, Sent};
 use super::releasing::{Ready, Releasing};
 use super::stats::Stats;
-use crate::arq::{Flight, History, Report, Skip, Taken, Verdict};
+use crate::arq::{self, Flight, History, Report, Skip, Taken};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
 use crate::units::{Duration, Rate, Time, TransmitClock};
@@ -50,8 +50,6 @@ pub struct End {
     initial_rtt: Duration,
     /// Copies of the last span, and when it began.
     copied: (u32, Time),
-    /// The frame that came last was a repair frame of use.
-    took_symbol: bool,
     outputs: VecDeque<Output>,
     frames: u64,
     bytes: u64,
@@ -104,7 +102,6 @@ impl End {
             releasing,
             initial_rtt: config.initial_rtt,
             copied: (0, Time::ZERO),
-            took_symbol: false,
             outputs: VecDeque::new(),
             frames: 0,
             bytes: 0,
@@ -112,8 +109,7 @@ impl End {
         }
     }
 
-    /// Whether a packet is here, or done. If [`Input::Frame`] or [`Input::Recovered`] made this true of the packet that
-    /// came with it, its bytes are to be kept until [`Output::Deliver`]; else they are not.
+    /// Whether a packet is here, or done.
     pub fn has(&self, channel: u8, seq: u64) -> bool {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.order.has(seq))
     }
@@ -121,12 +117,6 @@ impl End {
     /// Whether the bytes of a packet that was delivered may have to serve in computing others of its block.
     pub fn needs(&self, channel: u8, seq: u64) -> bool {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.needs(seq))
-    }
-
-    /// Whether the frame of the last [`Input::Frame`] was a repair frame that was taken: its symbol is to be kept. A
-    /// refused one must leave nothing, or it could take the place of a genuine symbol.
-    pub fn took_symbol(&self) -> bool {
-        self.took_symbol
     }
 
     /// Whether the block that begins with this packet waits for more frames: its symbols are to be kept. Once it does
@@ -182,51 +172,55 @@ impl End {
         self.history.newest()
     }
 
-    fn on_frame(&mut self, now: Time, frame: Frame) {
-        self.took_symbol = false;
+    fn on_frame(&mut self, now: Time, frame: Frame) -> Verdict {
         if let Frame::Report(report) = frame {
             self.on_report(now, &report);
-            return;
+            return Verdict::Accepted;
         }
         let number = frame.number().expect("all but reports have one");
+        if self.history.has(number) {
+            return Verdict::Refused;
+        }
+        // Before the frame is judged: whether what comes after a silence is gathered counts for this frame too.
         let missing = self.history.newest().map_or(0, |newest| number.saturating_sub(newest + 1));
         self.releasing.heard(now, missing, self.round_trip());
         // What arrives too early, while packets before it wait for their release, or too late for its block, is not
         // noted and so counts as lost: its sender must not think that it is done.
-        if !self.history.has(number) && self.takes(now, &frame) {
+        let (verdict, whole) = self.take(now, &frame);
+        if whole {
             self.history.on_frame(now, number);
         }
+        verdict
     }
 
-    /// Takes a frame from the line; answers whether it could be of use.
-    fn takes(&mut self, now: Time, frame: &Frame) -> bool {
+    /// Takes a frame from the line, if it is of use. Whether all of it has been noted, so that it may be reported.
+    fn take(&mut self, now: Time, frame: &Frame) -> (Verdict, bool) {
+        const REFUSED: (Verdict, bool) = (Verdict::Refused, false);
         match *frame {
             Frame::Data { channel, seq, behind, floor, len, .. } => {
                 // First who waits for what will not come: they go before this one.
                 self.skip_to(now, channel, floor.min(seq));
                 let reaches = self.incoming.get(channel as usize).is_some_and(|incoming| incoming.order.reaches(seq));
-                if reaches {
-                    self.on_data(now, channel, seq, behind, len);
-                }
-                reaches
+                if reaches { (self.on_data(now, channel, seq, behind, len), true) } else { REFUSED }
             }
             Frame::Repair { channel, first, count, index, floor, .. } => {
-                let Some(incoming) = self.incoming.get_mut(channel as usize) else { return false };
+                let Some(incoming) = self.incoming.get_mut(channel as usize) else { return REFUSED };
                 if !incoming.takes_repair(first, count) {
-                    return false;
+                    return REFUSED;
                 }
                 let recovery = incoming.on_repair(first, count, index);
-                self.took_symbol = recovery.is_some();
+                let kept = recovery.is_some();
                 self.recover(channel, recovery.flatten());
-                self.skip_to(now, channel, floor)
+                let whole = self.skip_to(now, channel, floor);
+                (if kept { Verdict::Kept } else { Verdict::Accepted }, whole)
             }
-            Frame::Sync { channel, floor, .. } => self.skip_to(now, channel, floor),
-            Frame::Report(_) => false,
+            Frame::Sync { channel, floor, .. } => (Verdict::Accepted, self.skip_to(now, channel, floor)),
+            Frame::Report(_) => REFUSED,
         }
     }
 
-    fn on_data(&mut self, now: Time, channel: u8, seq: u64, behind: u32, len: u32) {
-        let Some(incoming) = self.incoming.get_mut(channel as usize) else { return };
+    fn on_data(&mut self, now: Time, channel: u8, seq: u64, behind: u32, len: u32) -> Verdict {
+        let Some(incoming) = self.incoming.get_mut(channel as usize) else { return Verdict::Refused };
         let (taken, recovery) = incoming.on_data(now, seq, behind, len);
         match taken {
             Taken::Passes if self.repeats(channel) && self.releasing.gathers(now) => {
@@ -237,6 +231,7 @@ impl End {
             Taken::Refused => self.outgoing[channel as usize].stats.refused += 1,
         }
         self.recover(channel, recovery);
+        if taken == Taken::Refused { Verdict::Accepted } else { Verdict::Kept }
     }
 
     fn recover(&mut self, channel: u8, recovery: Option<Recovery>) {
@@ -322,7 +317,7 @@ impl End {
         let (outgoing, outputs) = (&mut self.outgoing, &mut self.outputs);
         let (mut arrived, mut lost) = (0, 0);
         self.flight.on_report(now, report, |Tagged { channel, sent, weight }, verdict| {
-            *(if verdict == Verdict::Lost { &mut lost } else { &mut arrived }) += u64::from(weight);
+            *(if verdict == arq::Verdict::Lost { &mut lost } else { &mut arrived }) += u64::from(weight);
             outgoing[channel as usize].judge(sent, verdict, outputs);
         });
         self.in_flight -= arrived + lost;
@@ -339,7 +334,7 @@ impl End {
             let heard = !self.flight.is_silent();
             let in_flight = &mut self.in_flight;
             self.flight.on_time(now, |Tagged { channel, sent, weight }, verdict| {
-                debug_assert_eq!(verdict, Verdict::Lost);
+                debug_assert_eq!(verdict, arq::Verdict::Lost);
                 *in_flight -= u64::from(weight);
                 outgoing[channel as usize].judge(sent, verdict, outputs);
             });
@@ -537,25 +532,27 @@ impl End {
 impl Machine for End {
     type Input = Input;
     type Output = Output;
-    type Verdict = ();
+    type Verdict = Verdict;
 
-    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
+    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) -> Verdict {
         match input {
             Input::Packet { channel, handle, len, flow, acknowledges } => {
                 let channel = (channel as usize).min(self.outgoing.len() - 1);
                 self.outgoing[channel]
                     .push(Waiting { handle, len, flow, since: cx.now, acknowledges }, &mut self.outputs);
             }
-            Input::Frame(frame) => self.on_frame(cx.now, frame),
+            Input::Frame(frame) => return self.on_frame(cx.now, frame),
             Input::Damaged { number } if self.hears_damage => self.history.on_damaged(cx.now, number),
             Input::Damaged { .. } => {}
             Input::Recovered { channel, seq, behind, len } => {
                 if (channel as usize) < self.incoming.len() && !self.has(channel, seq) {
                     self.outgoing[channel as usize].stats.recovered += 1;
-                    self.on_data(cx.now, channel, seq, behind, len);
+                    return self.on_data(cx.now, channel, seq, behind, len);
                 }
+                return Verdict::Refused;
             }
         }
+        Verdict::Accepted
     }
 
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {

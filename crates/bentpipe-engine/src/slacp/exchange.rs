@@ -18,7 +18,7 @@ pub enum Input {
         /// What it acknowledges, if it does nothing else ([`super::classify::Headers::acknowledges`]).
         acknowledges: Option<u32>,
     },
-    /// A frame from the line. [`super::End::has`] tells whether its packet was taken.
+    /// A frame from the line.
     Frame(Frame),
     /// A frame came damaged; its number could be read.
     Damaged {
@@ -36,6 +36,19 @@ pub enum Input {
         /// Its length in bytes.
         len: u32,
     },
+}
+
+/// What an end did with an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The input counts, but a driver that keeps bytes keeps none of it.
+    Accepted,
+    /// The bytes that came with it are to be kept: those of a packet until [`Output::Deliver`], those of a repair frame's
+    /// symbol until its block waits for no more ([`super::End::awaits`]).
+    Kept,
+    /// A frame whose transmission was heard before, or that came too early or too late: it is not reported, and nothing in it
+    /// may be acted on.
+    Refused,
 }
 
 /// Why the driver may forget a packet.

@@ -138,12 +138,13 @@ impl Receiver {
         self.read += 1;
     }
 
-    /// The user has taken `bytes`. Whether the window was smaller than a segment and opens by one, so that the peer should
-    /// hear of it (RFC 9293 §3.8.6.2.2).
+    /// The user has taken `bytes`. Whether the peer should hear of the window now: it was smaller than a segment and opens by
+    /// one (RFC 9293 §3.8.6.2.2), or this read alone has freed two segments and a quarter of the buffer.
     pub(super) fn read(&mut self, bytes: u64) -> bool {
         self.read = (self.read + bytes).min(self.rcv_nxt);
         let mss = self.mss as u64;
-        if self.told.saturating_sub(self.rcv_nxt) >= mss {
+        let frees_much = bytes >= (2 * mss).max(self.buffer / 4);
+        if self.told.saturating_sub(self.rcv_nxt) >= mss && !frees_much {
             return false;
         }
         let wanted = (self.read + self.buffer).max(self.edge);
@@ -238,12 +239,12 @@ impl Receiver {
             return self.on_data_and_gaps(seq, end);
         }
         let from = core::mem::replace(&mut self.rcv_nxt, end);
-        if seq < from {
+        if seq < from && self.dsack {
             self.report_duplicate(seq, from);
         } else {
             //= RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment", and one that is
             // longer was joined from several on its way.
-            self.pending += (end - seq >= 2 * self.mss as u64) as u32;
+            self.pending += (end - seq > self.mss as u64) as u32;
             self.in_order(now);
         }
         Fresh::Span(from, end)
@@ -319,11 +320,11 @@ impl Receiver {
         Fresh::Span(self.rcv_nxt, end)
     }
 
-    /// The handshake is done: what came with the SYN counts. Whether there was anything.
-    pub(super) fn open(&mut self) -> bool {
+    /// The handshake is done: what came with the SYN counts as data in order. Whether there was anything.
+    pub(super) fn open(&mut self, now: Time) -> bool {
         let any = !self.beyond.is_empty() && self.advance();
         if any {
-            self.due = AckDue::Now;
+            self.in_order(now);
         }
         any
     }

@@ -61,7 +61,8 @@ impl CongestionWindow {
         let factor = mss as f64 / self.mss;
         self.mss = mss as f64;
         self.clamp = self.clamp_segments.map_or(u64::MAX, |segments| segments as u64 * mss as u64);
-        self.set_cwnd(self.cwnd * factor);
+        // The product may round to just below a segment.
+        self.set_cwnd((self.cwnd * factor).max(self.mss));
         if self.ssthresh < f64::MAX {
             self.ssthresh *= factor;
         }
@@ -285,5 +286,21 @@ impl CongestionWindow {
     /// Whether the window is a segment at least. The first threshold may be as low as the user likes.
     pub(super) fn is_sound(&self) -> bool {
         self.cwnd >= self.mss && self.ssthresh > 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A window of one segment is one of the new segment size too, though 30 * (988 / 30) is less than 988 in floating point.
+    #[test]
+    fn a_new_segment_size_leaves_a_whole_segment() {
+        for (before, after) in (28..=1460).flat_map(|before| [(before, 988), (before, 1460)]) {
+            let mut window = CongestionWindow::new(&TcpConfig { mss: before, ..TcpConfig::default() });
+            window.set_segments(1);
+            window.set_mss(after);
+            assert!(window.is_sound(), "from {before} to {after}");
+        }
     }
 }

@@ -388,3 +388,21 @@ fn delay_variation_is_that_of_rfc_3550() {
     variation.note(at((1 << 32) + 1), u32::MAX - 258);
     assert_eq!(variation.scaled, 150 - 9);
 }
+
+/// A transmission that is heard again, later, says nothing about the path; nor does one that is far ahead of the window.
+#[test]
+fn refused_frames_do_not_count_for_the_delay_variation() {
+    let mut port = LinkPort::new(&config(CHANNEL));
+    let mut bring = |number, seq, millis| {
+        let mut out = [0; 100];
+        let frame = Frame::Data { channel: 0, number, seq, behind: 0, floor: 0, len: 4 };
+        let length = slacp::emit(&frame, 0, &[b"data"], Integrity::Crc, &mut out).expect("there is room");
+        let mut cx = Context { now: Time::ZERO + MS(millis), who: Who(0), probe: &mut NoProbe };
+        port.receive(&mut cx, &out[..length]).expect("a frame");
+        port.delay_variation()
+    };
+    assert_eq!(bring(0, 0, 10), Duration::ZERO);
+    assert_eq!(bring(0, 0, 90), Duration::ZERO, "heard before");
+    assert_eq!(bring(1, 20_000, 90), Duration::ZERO, "too early");
+    assert_eq!(bring(2, 1, 26), MS(1), "a sixteenth of 16 ms");
+}

@@ -104,7 +104,8 @@ impl World {
     fn bring<O: Observer>(&mut self, end: usize, input: Input, observer: &mut O) {
         let mut cx = Context { now: self.now, who: Who(end as u32), probe: observer };
         match &mut self.ends[end] {
-            Endpoint::Layer(layer) => layer.end.handle(&mut cx, input),
+            // Nobody keeps bytes here.
+            Endpoint::Layer(layer) => _ = layer.end.handle(&mut cx, input),
             _ => unreachable!("the ends after those of flows are layers'"),
         }
     }

@@ -140,7 +140,9 @@ impl<S: SendingHalf> Duplex<S> {
             self.on_syn_again(cx.now, segment);
             return Verdict::Refused;
         }
-        if !self.sequence_check(cx, segment) || !segment.flags.has(Flags::ACK) || !self.on_acknowledgement(cx, segment)
+        // RFC 9293 §3.10.7.4 drops a segment without ACK after the window check, and so answers one outside of the window. No
+        // TCP sends it, so it gets no answer anywhere.
+        if !segment.flags.has(Flags::ACK) || !self.sequence_check(cx, segment) || !self.on_acknowledgement(cx, segment)
         {
             return Verdict::Refused;
         }
@@ -151,7 +153,15 @@ impl<S: SendingHalf> Duplex<S> {
         {
             (self.ts_recent, self.ts_recent_at) = (timestamps.value, cx.now);
         }
-        let fresh = if segment.sequence_len() > 0 { self.on_payload(cx.now, segment) } else { Fresh::None };
+        let fresh = if segment.sequence_len() > 0 {
+            self.on_payload(cx.now, segment)
+        } else {
+            if self.state == State::TimeWait && segment.seq > self.receiver.rcv_nxt() {
+                // Behind the peer's FIN there is nothing: the answer lets a peer that has lost its state reset.
+                self.challenge(cx.now);
+            }
+            Fresh::None
+        };
         self.on_end_of_stream(cx);
         Verdict::Accepted(fresh)
     }

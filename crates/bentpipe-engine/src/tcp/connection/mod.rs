@@ -486,7 +486,7 @@ impl<S: SendingHalf> Duplex<S> {
             self.enter(cx, State::FinWait1);
         }
         self.pending.set(Pending::CONNECTED);
-        if self.receiver.open() {
+        if self.receiver.open(cx.now) {
             self.pending.set(Pending::READABLE);
         }
     }

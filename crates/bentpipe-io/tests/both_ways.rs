@@ -1,0 +1,379 @@
+//! Two endpoints that send to each other at once, over a path that loses packets and whose MTU changes while they do.
+//!
+//! There is no path MTU discovery, so the MSS must fit the smallest MTU. Where it does, no packet is longer than the path's
+//! MTU, and neither direction stands still for longer than its retransmission timer explains ([`Pause::bound`]). Where the MTU
+//! falls below the segment size for a while, the long packets are losses like others. Where it stays there, an end that has
+//! more to send than fits ends with `RetriesExhausted`.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::tcp::variant::VARIANTS;
+use bentpipe_engine::tcp::{Abort, AckPolicy, RtoConfig, State, TcpConfig, Variant};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_io::{Endpoint, Peer};
+
+/// MTUs of the path: IPv4's least reassembly buffer, PPP, IPv6's least, Ethernet, FDDI, jumbo frames.
+const MTUS: [usize; 6] = [576, 1006, 1280, 1500, 4352, 9000];
+const HEADERS: usize = 40;
+const SEND_BUFFER: usize = 100_000;
+const START: Time = Time::from_nanos(1_000_000_000);
+
+/// Numbers from a seed (splitmix64, Steele, Lea and Flood 2014).
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn coin(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
+    /// Up to 2^`bits`, each power of two as likely as any other.
+    fn magnitude(&mut self, bits: u64) -> u64 {
+        let top = 1 << self.below(bits + 1);
+        (top + self.below(top)).min(1 << bits)
+    }
+}
+
+/// What the path's MTU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mtu {
+    /// It changes, and every segment always fits.
+    Fits,
+    /// For up to half a minute full segments do not fit.
+    Dips,
+    /// From some instant on they never fit again.
+    Falls,
+}
+
+#[derive(Debug)]
+struct Path {
+    delay: Duration,
+    /// Packets lost of 1000, by chance.
+    loss: u64,
+    kind: Mtu,
+    /// MTUs from their instants on, latest last.
+    mtus: Vec<(Time, usize)>,
+}
+
+impl Path {
+    fn mtu(&self, now: Time) -> usize {
+        self.mtus.iter().rev().find(|(from, _)| *from <= now).expect("the first is at the start").1
+    }
+}
+
+/// A direction between two instants at which it went on.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    since: Time,
+    /// Packets lost in the meantime, either way, and in the run before.
+    lost: u32,
+    before: u32,
+    longest: Duration,
+}
+
+impl Pause {
+    /// The longest that a direction may pause.
+    ///
+    /// A pause begins with one timer; each packet lost in the meantime may cost one timeout more, twice as long (RFC 6298
+    /// §5.5), up to `rto.max`. The first timer is `base`. It may have been doubled before: an ACK of what was sent again
+    /// does not end the backoff (Karn), so every loss before this may have left a doubling, unless timestamps tell the round
+    /// trip. `base` follows from the round-trip samples: R at most, the variance at most R, so at most R + 4 R; after a
+    /// lost SYN it is 3 s (§5.7). R is a round trip with a delayed ACK; timestamps make it as long as the longest pause,
+    /// since an ACK that repeats a lost one echoes the same timestamp (RFC 7323 §4.3). The packet that ends the pause
+    /// travels for a round trip and may wait for a delayed ACK.
+    ///
+    /// A reader who comes once in a time `reads_every` shuts the window for as long. If the word that it has opened is lost,
+    /// the next probe of the window comes, whose intervals double: after at most `base` or twice that time.
+    fn bound(&self, path: &Path, timestamps: bool, reads_every: Duration) -> Duration {
+        let trip = path.delay + path.delay + AckPolicy::DELAYED.delay;
+        let sample = if timestamps { trip + self.longest } else { trip };
+        let base = sample.saturating_mul(5).max(Duration::from_secs(3)) + reads_every + reads_every;
+        let doublings = if timestamps { 0 } else { self.before };
+        let timer = |n: u32| base.saturating_mul(1 << (doublings + n).min(20)).min(RtoConfig::RFC6298.max);
+        (0..=self.lost).fold(trip + reads_every, |sum, n| sum + timer(n))
+    }
+}
+
+struct End {
+    endpoint: Endpoint,
+    arriving: VecDeque<(Time, Vec<u8>)>,
+    timer: Option<Time>,
+    total: u64,
+    written: u64,
+    read: u64,
+    closed: bool,
+    /// The user reads once in this time, all that there is.
+    reads_every: Duration,
+    reads_at: Time,
+    pause: Pause,
+    /// What shows that this end's direction goes on.
+    shown: (u64, u64, State, State),
+}
+
+struct World {
+    now: Time,
+    path: Path,
+    timestamps: bool,
+    draw: Draw,
+    ends: [End; 2],
+}
+
+fn byte(n: usize, place: u64) -> u8 {
+    (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ (0x55 * n as u8)
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut draw = Draw(seed);
+        let kind = [Mtu::Fits, Mtu::Fits, Mtu::Dips, Mtu::Falls][draw.below(4) as usize];
+        let mss = [0, 1].map(|_| MTUS[draw.below(6) as usize] - HEADERS);
+        let fits = mss[0].min(mss[1]) + HEADERS;
+        let path = path(&mut draw, kind, fits);
+        let timestamps = draw.coin();
+        let row = VARIANTS[draw.below(VARIANTS.len() as u64) as usize].2;
+        let (frto, nagle, delayed) = (draw.coin(), draw.coin(), draw.coin());
+        let ends = [0, 1].map(|n| {
+            let config = TcpConfig {
+                mss: mss[n] as u16,
+                variant: Variant { frto, ..row },
+                receive_buffer: draw.magnitude(30) as u32,
+                timestamps,
+                nagle,
+                ack: if delayed { AckPolicy::DELAYED } else { AckPolicy::IMMEDIATE },
+                // Longer than the peer's retransmissions last.
+                time_wait: Duration::from_secs(10_000),
+                ..TcpConfig::default()
+            };
+            let address = |n: usize| SocketAddr::from(([192, 0, 2, n as u8], 4000 + n as u16));
+            let peer = if n == 0 { Peer::Connect(address(1)) } else { Peer::Accept };
+            let mut cx = Context { now: START, who: Who(n as u32), probe: &mut NoProbe };
+            let endpoint = Endpoint::open(&mut cx, config, address(n), peer, SEND_BUFFER);
+            let pause = Pause { since: START, lost: 0, before: 0, longest: Duration::ZERO };
+            let shown = (0, 0, State::Closed, State::Closed);
+            End {
+                endpoint,
+                arriving: VecDeque::new(),
+                timer: None,
+                total: 256 * draw.magnitude(12),
+                written: 0,
+                read: 0,
+                closed: false,
+                reads_every: if draw.coin() { Duration::ZERO } else { Duration::from_millis(draw.magnitude(11)) },
+                reads_at: START,
+                pause,
+                shown,
+            }
+        });
+        let mut world = World { now: START, path, timestamps, draw, ends };
+        for n in 0..2 {
+            // A window of a byte lets a byte out per round trip: 100 windows are enough.
+            let window = u64::from(world.ends[1 - n].endpoint.connection().config().receive_buffer);
+            world.ends[n].total = world.ends[n].total.min(200 + 100 * window);
+        }
+        world
+    }
+
+    fn user<R>(&mut self, n: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_, NoProbe>) -> R) -> R {
+        let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut NoProbe };
+        act(&mut self.ends[n].endpoint, &mut cx)
+    }
+
+    /// Writes what there is room for, closes behind it, and reads and checks what there is. Whether there was anything.
+    fn use_it(&mut self, n: usize) -> bool {
+        if !self.ends[n].endpoint.is_connected() {
+            return false;
+        }
+        let before = (self.ends[n].written, self.ends[n].closed, self.ends[n].read);
+        let mut data = [0; 4096];
+        while self.ends[n].written < self.ends[n].total && self.ends[n].endpoint.writable() > 0 {
+            let from = self.ends[n].written;
+            let length = (self.ends[n].total - from).min(4096) as usize;
+            (from..).zip(&mut data[..length]).for_each(|(place, value)| *value = byte(n, place));
+            let Ok(taken) = self.user(n, |e, cx| e.write(cx, &data[..length])) else { break };
+            self.ends[n].written += taken as u64;
+        }
+        if self.ends[n].written == self.ends[n].total && !self.ends[n].closed {
+            self.ends[n].closed = true;
+            self.user(n, |e, cx| e.close(cx));
+        }
+        let reads = self.ends[n].reads_at <= self.now && self.ends[n].endpoint.readable() > 0;
+        if reads {
+            self.ends[n].reads_at = self.now + self.ends[n].reads_every;
+        }
+        while reads && let got @ 1.. = self.user(n, |e, cx| e.read(cx, &mut data)) {
+            let from = self.ends[n].read;
+            let right = (from..).zip(&data[..got]).all(|(place, value)| *value == byte(1 - n, place));
+            assert!(right, "a wrong byte among {got} from {from}");
+            self.ends[n].read += got as u64;
+        }
+        (self.ends[n].written, self.ends[n].closed, self.ends[n].read) != before
+    }
+
+    fn send(&mut self, from: usize, packet: &[u8]) {
+        let mtu = self.path.mtu(self.now);
+        let long = packet.len() > mtu;
+        assert!(!long || self.path.kind != Mtu::Fits, "{} bytes over an MTU of {mtu}", packet.len());
+        if long || self.draw.below(1000) < self.path.loss {
+            self.ends.iter_mut().for_each(|end| end.pause.lost += 1);
+            return;
+        }
+        let at = self.now + self.path.delay;
+        self.ends[1 - from].arriving.push_back((at, packet.to_vec()));
+    }
+
+    fn flush(&mut self) {
+        let mut out = [0; 9100];
+        for n in 0..2 {
+            self.use_it(n);
+            loop {
+                match self.user(n, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
+                    Step::Do(length) => self.send(n, &out[..length]),
+                    Step::Wait(timer) => {
+                        self.ends[n].timer = timer;
+                        if !self.use_it(n) {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        self.judge_pauses();
+    }
+
+    /// A direction goes on when a byte of it arrives or is acknowledged, or when the handshake or a FIN does.
+    fn judge_pauses(&mut self) {
+        for n in 0..2 {
+            let (end, peer) = (&self.ends[n], &self.ends[1 - n]);
+            let (state, theirs) = (end.endpoint.connection().state(), peer.endpoint.connection().state());
+            let shown = (peer.endpoint.connection().received(), end.endpoint.acknowledged(), state, theirs);
+            let done = matches!(state, State::FinWait2 | State::TimeWait | State::Closed);
+            let length = self.now.saturating_since(end.pause.since);
+            let bound = end.pause.bound(&self.path, self.timestamps, peer.reads_every);
+            assert!(done || length <= bound, "end {n} stands still, not for {bound:?} at most: {}", self.describe());
+            if shown != end.shown {
+                let pause = &mut self.ends[n].pause;
+                pause.longest = pause.longest.max(length);
+                (pause.since, pause.before, pause.lost) = (self.now, pause.before + pause.lost, 0);
+                self.ends[n].shown = shown;
+            }
+        }
+    }
+
+    fn step(&mut self) -> bool {
+        self.flush();
+        let next = |end: &End| {
+            let read = (end.endpoint.readable() > 0).then_some(end.reads_at);
+            Time::earliest(Time::earliest(end.timer, end.arriving.front().map(|(at, _)| *at)), read)
+        };
+        let Some(now) = Time::earliest(next(&self.ends[0]), next(&self.ends[1])) else { return false };
+        self.now = self.now.max(now);
+        for to in 0..2 {
+            while self.ends[to].arriving.front().is_some_and(|(at, _)| *at <= now) {
+                let (_, packet) = self.ends[to].arriving.pop_front().expect("it is there");
+                assert_eq!(self.user(to, |e, cx| e.receive(cx, &packet)), Ok(true));
+            }
+        }
+        true
+    }
+
+    fn describe(&self) -> String {
+        let end = |end: &End| {
+            let (connection, outcome) = (end.endpoint.connection(), end.endpoint.outcome());
+            let (state, config) = (connection.state(), connection.config());
+            let End { total, written, read, timer, pause, .. } = end;
+            let buffer = config.receive_buffer;
+            format!(
+                "{state:?} {outcome:?}, {written} of {total} written, {read} read, window {buffer}, {timer:?}, {pause:?}"
+            )
+        };
+        format!("at {:?}, {:?}: {}; {}", self.now, self.path, end(&self.ends[0]), end(&self.ends[1]))
+    }
+
+    /// Each end has everything, or, where full segments do not fit, has given up or heard that the peer did.
+    fn judge(&self) -> Result<(), Abort> {
+        let outcomes = [0, 1].map(|n| self.ends[n].endpoint.outcome());
+        if outcomes == [Some(Ok(())); 2] {
+            let whole = [0, 1].map(|n| self.ends[n].read == self.ends[1 - n].total);
+            assert_eq!(whole, [true; 2], "{}", self.describe());
+            return Ok(());
+        }
+        assert_eq!(self.path.kind, Mtu::Falls, "{}", self.describe());
+        let typed = [Some(Ok(())), Some(Err(Abort::RetriesExhausted)), Some(Err(Abort::Reset))];
+        for (n, (end, outcome)) in self.ends.iter().zip(&outcomes).enumerate() {
+            let waits = end.endpoint.connection().state() == State::FinWait2;
+            assert!(typed.contains(outcome) || waits, "end {n}: {}", self.describe());
+        }
+        assert!(outcomes.contains(&Some(Err(Abort::RetriesExhausted))), "{}", self.describe());
+        Err(Abort::RetriesExhausted)
+    }
+}
+
+/// MTUs for a connection whose longest packet has `fits` bytes.
+fn path(draw: &mut Draw, kind: Mtu, fits: usize) -> Path {
+    let large: Vec<usize> = MTUS.into_iter().filter(|mtu| *mtu >= fits).collect();
+    let small: Vec<usize> = MTUS.into_iter().filter(|mtu| *mtu < fits).collect();
+    // All packets fit the least MTU.
+    let kind = if small.is_empty() { Mtu::Fits } else { kind };
+    let delay = Duration::from_micros([100, 10_000, 40_000, 300_000][draw.below(4) as usize] + draw.below(1000));
+    let mut mtus = vec![(Time::ZERO, large[0])];
+    let mut at = START;
+    for _ in 0..20 {
+        at += delay.saturating_mul(1 + draw.below(20));
+        mtus.push((at, large[draw.below(large.len() as u64) as usize]));
+        if kind != Mtu::Fits && draw.below(4) == 0 {
+            at += delay.saturating_mul(1 + draw.below(20));
+            mtus.push((at, small[draw.below(small.len() as u64) as usize]));
+            if kind == Mtu::Falls {
+                break;
+            }
+            at += Duration::from_millis(draw.below(30_000));
+        }
+    }
+    if kind == Mtu::Dips {
+        mtus.push((at, fits));
+    }
+    // Of 16 transmissions in a row (15 retries) at most one in 10^11 is lost with all its ACKs: (1 - 0.9^2)^16.
+    let loss = [0, 1, 10, 50, 100][draw.below(5) as usize];
+    Path { delay, loss, kind, mtus }
+}
+
+fn run(seed: u64) -> Result<(), Abort> {
+    let mut world = World::new(seed);
+    while world.step() {}
+    world.judge()
+}
+
+/// How many runs ended because the MTU had fallen.
+fn runs(seeds: core::ops::Range<u64>) -> u64 {
+    let one = |seed| {
+        let outcome = std::panic::catch_unwind(|| run(seed));
+        outcome.unwrap_or_else(|_| panic!("seed {seed} fails"))
+    };
+    seeds.map(|seed| u64::from(one(seed).is_err())).sum()
+}
+
+#[test]
+fn neither_direction_stands_still() {
+    let fallen = runs(0..500);
+    assert!(fallen > 25, "{fallen} ends by an MTU that fell");
+}
+
+#[test]
+#[ignore = "minutes"]
+fn neither_direction_stands_still_with_many_seeds() {
+    runs(500..10_500);
+}

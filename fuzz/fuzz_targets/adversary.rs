@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../targets/adversary.rs"]
+mod adversary;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| _ = adversary::run(data));

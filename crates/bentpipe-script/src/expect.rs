@@ -91,6 +91,8 @@ pub enum Outcome {
 /// Counts over a tree.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
+    /// All scripts.
+    pub scripts: u32,
     /// Scripts that pass.
     pub passes: u32,
     /// Scripts that fail as the file allows.
@@ -190,7 +192,10 @@ impl Expectations {
                 }
                 match (played.verdict, is_allowed) {
                     (Verdict::Passes, false) => Outcome::Passes,
-                    (Verdict::Passes, true) => Outcome::Unexpected("passes, and is named as one that may fail".into()),
+                    (Verdict::Passes, true) => {
+                        tally.passes += 1;
+                        Outcome::Unexpected("passes, and is named as one that may fail".into())
+                    }
                     (Verdict::Fails(_), true) => Outcome::Allowed,
                     (Verdict::Fails(difference), false) => {
                         tally.failures += 1;
@@ -206,6 +211,7 @@ impl Expectations {
                 }
             }
         };
+        tally.scripts += 1;
         match &outcome {
             Outcome::Passes => tally.passes += 1,
             Outcome::Allowed => tally.allowed += 1,
@@ -309,8 +315,9 @@ mod tests {
         assert!(
             matches!(judge("b.pkt", "nonsense"), Outcome::Unexpected(what) if what.starts_with("is not understood"))
         );
-        assert_eq!((tally.passes, tally.allowed, tally.unsupported, tally.mistaken), (1, 1, 1, 1));
+        assert_eq!((tally.passes, tally.allowed, tally.unsupported, tally.mistaken), (2, 1, 1, 1));
+        assert_eq!(tally.scripts, 8);
         assert_eq!(tally.unexpected.len(), 4);
-        assert_eq!(tally.supported().0, 3);
+        assert_eq!(tally.supported().0, 4);
     }
 }

@@ -163,12 +163,11 @@ fn expectations(root: &Path, files: &[PathBuf]) -> Result<Expectations, Failure>
 
 fn summary(expectations: &Expectations, tally: &Tally) -> String {
     let (supported, percent) = tally.supported();
-    let total = supported + tally.unsupported + tally.mistaken;
     let mut text = String::new();
     for (path, what) in &tally.unexpected {
         let _ = writeln!(text, "unexpected  {path}: {what}");
     }
-    let _ = writeln!(text, "{}: {total} scripts", expectations.tree);
+    let _ = writeln!(text, "{}: {} scripts", expectations.tree, tally.scripts);
     let _ = writeln!(text, "  {:>5} pass, {percent:.1} % of the {supported} whose features exist", tally.passes);
     let _ = writeln!(text, "  {:>5} fail as an RFC allows", tally.allowed);
     let _ = writeln!(text, "  {:>5} come out other than expected", tally.unexpected.len());

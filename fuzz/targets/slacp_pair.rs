@@ -12,7 +12,7 @@ use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity};
@@ -63,6 +63,7 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
         most_overhead: if on(7) { 2.0 } else { 0.5 },
         repairs: if on(7) { Repairs::Prompt } else { Repairs::Spare },
     };
+    let is_fair = block & 0x20 != 0;
     ChannelConfig {
         arq: on(0).then(|| Arq { transmissions: on(1).then(|| 1 + u32::from(more >> 6)) }),
         copies: on(0)
@@ -74,10 +75,13 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
         weight: 1 + u32::from(more & 3),
         limit: if on(6) { QueueLimit::Packets(20 + u32::from(more)) } else { QueueLimit::Unlimited },
         limit_counts_copies: block & 0x80 != 0,
-        codel: (more & 0x30 == 0x30)
+        codel: (more & 0x30 == 0x30 && !is_fair)
             .then_some(Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) }),
         // With retransmission each packet is looked for at the far end.
-        filters_acks: !on(0) && block & 0x40 != 0,
+        filters_acks: !on(0) && !is_fair && block & 0x40 != 0,
+        queueing: if is_fair { Queueing::Fair } else { Queueing::Fifo },
+        // Bytes travel in whole packets.
+        segments: 1,
     }
 }
 

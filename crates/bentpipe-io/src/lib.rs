@@ -31,7 +31,7 @@ mod waiter;
 
 pub use clock::{Clock, isn};
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
-pub use endpoint::{Endpoint, Peer};
+pub use endpoint::{Closing, Endpoint, Peer};
 pub use lateness::Lateness;
 pub use namespace::Namespace;
 pub use nat::Outside;

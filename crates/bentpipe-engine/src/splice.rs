@@ -126,8 +126,14 @@ impl Splice {
         self.legs[leg as usize].handle(&mut cx, input);
     }
 
-    /// The far leg opens as soon as the near one is being opened.
+    /// The far leg opens as soon as the near one is being opened. If the near one returns to LISTEN, since its handshake was
+    /// reset (RFC 9293 §3.10.7.4), the splice is broken: it is there for one connection.
     fn follow_opening<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if self.far_is_asked && !self.over[Leg::Near as usize] && self.leg(Leg::Near).state() == State::Listen {
+            self.broken.get_or_insert(Broken { leg: Leg::Near, abort: Abort::Reset });
+            self.give(cx, Leg::Near, Input::Abort);
+            return;
+        }
         let asked = !matches!(self.leg(Leg::Near).state(), State::Closed | State::Listen);
         if asked && !self.far_is_asked && !self.over[Leg::Far as usize] {
             self.far_is_asked = true;

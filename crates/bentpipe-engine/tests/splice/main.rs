@@ -87,6 +87,14 @@ fn a_reset_passes_across_either_way() {
     }
 }
 
+/// The reset of a handshake returns the near leg to LISTEN, but its far leg has been asked for.
+#[test]
+fn a_reset_of_the_handshake_breaks_the_splice() {
+    let mut chain = calm(vec![(at(1), CLIENT, Act::Abort)]);
+    chain.run(at(LONG));
+    assert_eq!(chain.splice_ended, Some(Err(Broken { leg: Leg::Near, abort: Abort::Reset })), "{}", chain.describe());
+}
+
 #[test]
 fn a_refusal_reaches_the_client() {
     // The server's host answers a SYN with a reset where nobody listens.

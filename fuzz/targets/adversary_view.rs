@@ -88,6 +88,11 @@ impl View {
     fn is_harmless_when_synchronized(&self, endpoint: &Endpoint, state: State, segment: &Segment) -> bool {
         let has = |flag| segment.flags.has(flag);
         let (rcv_nxt, snd_una) = (endpoint.connection().rcv_nxt(), endpoint.connection().snd_una());
+        // The ACK of a segment that ends at RCV.NXT counts, although the segment brings nothing new: whoever writes it knows
+        // the sequence number (docs/specs/rfc9293.md, departures).
+        if has(Flags::ACK) && distance(segment.seq.wrapping_add(segment.sequence_len()), rcv_nxt) == 0 {
+            return false;
+        }
         let (seq, ack) = (distance(segment.seq, rcv_nxt), distance(segment.ack, snd_una));
         // RFC 5961 §3.2, RFC 1337 §3.
         if has(Flags::RST) {

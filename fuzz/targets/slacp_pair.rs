@@ -63,7 +63,6 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
         most_overhead: if on(7) { 2.0 } else { 0.5 },
         repairs: if on(7) { Repairs::Prompt } else { Repairs::Spare },
     };
-    let is_fair = block & 0x20 != 0;
     ChannelConfig {
         arq: on(0).then(|| Arq { transmissions: on(1).then(|| 1 + u32::from(more >> 6)) }),
         copies: on(0)
@@ -75,11 +74,12 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
         weight: 1 + u32::from(more & 3),
         limit: if on(6) { QueueLimit::Packets(20 + u32::from(more)) } else { QueueLimit::Unlimited },
         limit_counts_copies: block & 0x80 != 0,
-        codel: (more & 0x30 == 0x30 && !is_fair)
+        codel: (more & 0x30 == 0x30)
             .then_some(Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) }),
         // With retransmission each packet is looked for at the far end.
-        filters_acks: !on(0) && !is_fair && block & 0x40 != 0,
-        queueing: if is_fair { Queueing::Fair } else { Queueing::Fifo },
+        filters_acks: !on(0) && block & 0x40 != 0,
+        // Flows that take turns overtake each other, which the check of the order below does not know.
+        queueing: Queueing::Fifo,
         // Bytes travel in whole packets.
         segments: 1,
     }

@@ -3,4 +3,6 @@
 #[path = "../targets/adversary.rs"]
 mod adversary;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| _ = adversary::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    adversary::run(data);
+});

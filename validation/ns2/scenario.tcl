@@ -1,6 +1,6 @@
 # One scenario of reference.csv in ns-2. Arguments, in order: see `names`. Prints, per flow, since its start:
 #   FLOW t_ack t_rx segments_sent retransmissions timeouts window_cuts
-set names {agent impatient bw delay access_bw access_delay limit payload segments iw window ssthresh delack limtran syn drops cbr starts}
+set names {agent impatient bw delay access_bw access_delay limit payload segments iw window ssthresh delack limtran syn drops cbr starts epoch}
 if {[llength $argv] != [llength $names]} { puts stderr "expected: $names"; exit 2 }
 foreach name $names value $argv { set $name $value }
 
@@ -51,12 +51,12 @@ $tap target [[$last set ttl_] target]
 set flows [llength $starts]
 set left $flows
 proc finished {i} {
-    global ns left flows tcp t_ack t_rx starts
+    global ns left flows tcp t_ack t_rx starts epoch
     if {[info exists t_ack($i)]} return
     set t_ack($i) [$ns now]
     if {[incr left -1] > 0} return
     for {set f 0} {$f < $flows} {incr f} {
-        set s [lindex $starts $f]
+        set s [expr $epoch + [lindex $starts $f]]
         puts "FLOW [expr $t_ack($f) - $s] [expr $t_rx($f) - $s] [$tcp($f) set ndatapack_] [$tcp($f) set nrexmitpack_] [$tcp($f) set nrexmit_] [$tcp($f) set ncwndcuts1_]"
     }
     exit 0
@@ -74,7 +74,7 @@ for {set i 0} {$i < $flows} {incr i} {
     $ns connect $tcp($i) $sink
     $tcp($i) proc done {} "finished $i"
     $ns at 0.0 "$tcp($i) set ssthresh_ $ssthresh"
-    $ns at [lindex $starts $i] "$tcp($i) advanceby $segments"
+    $ns at [expr $epoch + [lindex $starts $i]] "$tcp($i) advanceby $segments"
 }
 if {[llength $cbr]} {
     lassign $cbr bytes interval
@@ -89,6 +89,6 @@ if {[llength $cbr]} {
     $source set packetSize_ $bytes
     $source set interval_ $interval
     $source attach-agent $udp
-    $ns at 0.0 "$source start"
+    $ns at $epoch "$source start"
 }
 $ns run

@@ -30,7 +30,7 @@ impl Clock {
 
     /// An instant as the system's monotonic clock says it, for its timers.
     pub(crate) fn to_system(self, at: Time) -> TimeSpec {
-        let nanos = self.epoch.saturating_add(at.as_nanos());
+        let nanos = self.epoch.saturating_add(at.as_nanos_ceil());
         TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64)
     }
 }

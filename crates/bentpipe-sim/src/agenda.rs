@@ -9,8 +9,8 @@ use bentpipe_engine::units::Time;
 
 /// When a component is due, since when that has been so, and which one it is, in the order in which they are served.
 ///
-/// One number: the instant, how long ago the event was begun (the longer the earlier; beyond 2^40 ns, 18 minutes, all
-/// are alike), the component.
+/// One number: the instant, how long ago the event was begun (the longer the earlier; beyond 2^40 ticks, 17 s, all are
+/// alike), the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due(u128);
 
@@ -24,14 +24,19 @@ impl Due {
 
     #[inline(always)]
     pub(crate) fn new(at: Time, begun: Time, component: usize) -> Self {
-        let age = at.saturating_since(begun).as_nanos().min(OLDEST);
+        let age = at.saturating_since(begun).as_ticks().min(OLDEST);
         let rest = (OLDEST - age) << COMPONENT_BITS | component as u64;
-        Due((at.as_nanos() as u128) << 64 | rest as u128)
+        Due((at.as_ticks() as u128) << 64 | rest as u128)
     }
 
     #[inline(always)]
     pub(crate) fn at(self) -> Time {
-        Time::from_nanos((self.0 >> 64) as u64)
+        Time::from_ticks((self.0 >> 64) as u64)
+    }
+
+    /// When the event was begun; as far back as is kept.
+    pub(crate) fn begun(self) -> Time {
+        Time::from_ticks(self.at().as_ticks() - (OLDEST - (self.0 as u64 >> COMPONENT_BITS)))
     }
 
     #[inline(always)]
@@ -153,12 +158,12 @@ impl Agenda {
 
     /// What is next and when.
     #[inline(always)]
-    pub(crate) fn first(&self) -> (Time, Next) {
+    pub(crate) fn first(&self) -> (Due, Next) {
         let (link, end) = (self.links.winner, self.ends.winner);
         if end < link {
-            (end.at(), Next::End(end.component().wrapping_sub(self.first_end)))
+            (end, Next::End(end.component().wrapping_sub(self.first_end)))
         } else {
-            (link.at(), Next::Link(link.component()))
+            (link, Next::Link(link.component()))
         }
     }
 }
@@ -181,7 +186,7 @@ mod tests {
                 let component = component % (links + ends);
                 let (empty, begun) = (at == 11, begun.min(at));
                 plain[component] = if empty { (u64::MAX, 0) } else { (at, begun) };
-                let (at, begun) = (Time::from_nanos(at), Time::from_nanos(begun));
+                let (at, begun) = (Time::from_ticks(at), Time::from_ticks(begun));
                 match (component.checked_sub(links), empty) {
                     (None, true) => agenda.clear_link(component),
                     (None, false) => agenda.set_link(component, at, begun),
@@ -190,10 +195,11 @@ mod tests {
                 }
                 let (n, due) = plain.iter().copied().enumerate().min_by_key(|&(n, due)| (due, n)).expect("not empty");
                 if due.0 == u64::MAX {
-                    prop_assert_eq!(agenda.first().0, Time::NEVER);
+                    prop_assert_eq!(agenda.first().0.at(), Time::NEVER);
                 } else {
                     let next = if n < links { Next::Link(n) } else { Next::End(n - links) };
-                    prop_assert_eq!(agenda.first(), (Time::from_nanos(due.0), next));
+                    let (first, what) = agenda.first();
+                    prop_assert_eq!((first.at(), first.begun(), what), (Time::from_ticks(due.0), Time::from_ticks(due.1), next));
                 }
             }
         }

@@ -58,7 +58,7 @@ impl Probe for Fingerprint {
 impl Observer for Fingerprint {
     fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
         self.events += 1;
-        self.add(now.as_nanos());
+        self.add(now.index());
         let passage = match passage {
             Passage::Offered => 0,
             Passage::Delivered => 1,

@@ -119,7 +119,7 @@ impl Store {
         let marks = FORWARD | DATAGRAM;
         self.keep(Head {
             seq: number,
-            ack: now.as_nanos(),
+            ack: now.as_ticks(),
             window: 0,
             wire_len,
             flow,
@@ -185,7 +185,7 @@ impl Store {
 
     /// When the datagram of a parcel set out.
     pub(crate) fn departure(&self, parcel: Parcel) -> Time {
-        Time::from_nanos(self.heads[parcel.slot as usize].ack)
+        Time::from_ticks(self.heads[parcel.slot as usize].ack)
     }
 
     /// Whether a parcel holds an acknowledgement and nothing else.

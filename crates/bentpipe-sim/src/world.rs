@@ -89,6 +89,8 @@ pub(crate) struct World {
     has_finite: bool,
     done: Vec<bool>,
     pub(crate) now: Time,
+    /// The event that happens now.
+    current: Due,
     pub(crate) events: u64,
 }
 
@@ -148,6 +150,7 @@ impl World {
             has_finite: false,
             done: vec![false; ends],
             now: Time::ZERO,
+            current: Due::NEVER,
             events: 0,
         };
         for (n, (flow, _, leg)) in connections.iter().enumerate() {
@@ -296,7 +299,8 @@ impl World {
     /// Does what is next, if that is not after `limit`. False when nothing is left.
     #[inline]
     pub(crate) fn step<O: Observer>(&mut self, limit: Time, observer: &mut O) -> bool {
-        let (time, next) = self.agenda.first();
+        let (due, next) = self.agenda.first();
+        let time = due.at();
         if time > limit || time == Time::NEVER {
             return false;
         }
@@ -304,7 +308,7 @@ impl World {
         self.events += 1;
         match next {
             Next::Link(n) => {
-                self.now = time;
+                (self.now, self.current) = (time, due);
                 match n.checked_sub(self.links.len()) {
                     None => self.arrive(n, observer),
                     Some(port) => self.run_port(port, observer),
@@ -313,7 +317,7 @@ impl World {
             // A timer that was put off since: nothing happens now, so the present stays where it is.
             Next::End(n) if self.waits[n].at() > time => self.agenda.set_end(n, self.waits[n]),
             Next::End(n) => {
-                self.now = time;
+                (self.now, self.current) = (time, self.waits[n]);
                 self.run_end(n, observer);
             }
         }
@@ -416,7 +420,7 @@ impl World {
         let idle = link.in_flight() == 0;
         let before = if O::WATCHES { link.counters() } else { LinkCounters::default() };
         let mut cx = Context { now: self.now, who: Who(LINK_BASE + n as u32), probe: observer };
-        if link.offer(&mut cx, parcel) {
+        if link.offer_begun(&mut cx, parcel, || self.current.begun()) {
             if idle {
                 let (at, begun) = link.head().expect("a packet was admitted");
                 self.agenda.set_link(n, at, begun);

@@ -34,7 +34,7 @@ enum Command {
         #[arg(long)]
         show: Option<String>,
     },
-    /// Against the real `ns` on scenarios drawn at random, of the kinds that the table holds
+    /// Against the real `ns` on scenarios of round numbers and on others drawn at random
     Ns2Explore {
         /// How many scenarios
         #[arg(long, default_value_t = 100)]
@@ -42,6 +42,12 @@ enum Command {
         /// Which ones
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Print what happens in this one of them, and nothing else
+        #[arg(long)]
+        show: Option<u64>,
+        /// At which second of ns's clock they begin: 0 shows how its rounding breaks ties
+        #[arg(long, default_value_t = ns2::EPOCH)]
+        epoch: f64,
         /// The Tcl script for `ns`
         #[arg(long, default_value = "validation/ns2/scenario.tcl")]
         script: PathBuf,
@@ -68,7 +74,8 @@ fn main() -> ExitCode {
         Command::Ns2 { csv, rerun, script, show: None } => ns2::validate(&csv, rerun, &script),
         Command::Quotations { root } => rfc::check(&root),
         Command::RfcDigest { texts, out } => rfc::make(&texts, &out),
-        Command::Ns2Explore { count, seed, script } => ns2::explore(count, seed, &script),
+        Command::Ns2Explore { seed, show: Some(n), script, .. } => ns2::show_drawn(seed, n, &script),
+        Command::Ns2Explore { count, seed, epoch, script, show: None } => ns2::explore(count, seed, epoch, &script),
     };
     match agrees {
         Ok(true) => ExitCode::SUCCESS,

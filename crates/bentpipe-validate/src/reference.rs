@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use bentpipe_engine::link::{LinkConfig, QueueLimit};
 use bentpipe_engine::tcp::variant::{Daass, Exit, PartialAckTimer, Recovery};
-use bentpipe_engine::tcp::{AckPolicy, Handshake, TcpConfig, Variant};
+use bentpipe_engine::tcp::{AckPolicy, Handshake, RttClock, TcpConfig, Variant};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_study::scenario::{
     FlowKind, FlowSpec, HostSpec, LinkSpec, Scenario, TcpFlow, UdpFlow, UdpPattern, Variants, Workload, profile,
@@ -124,7 +124,18 @@ fn rate(bits: f64) -> Result<Option<Rate>> {
     Ok(Some(Rate::from_bits_per_second(bits.round() as u64).context("a rate of 0")?))
 }
 
-fn tcp_config(row: &Row) -> Result<TcpConfig> {
+/// The first draws of ns-2's default generator under seed 1, which the script sets, times one tick of 1 ms. Each TCP agent draws
+/// one when it is made, and one when it starts: where in a tick its clock begins.
+const DRAWS: [f64; 6] = [
+    0.339_576_974_669_274_4e-6,
+    555.880_715_863_723_7e-6,
+    14.204_660_437_165_14e-6,
+    88.122_671_045_420_07e-6,
+    441.173_381_843_219_3e-6,
+    799.155_453_592_145_6e-6,
+];
+
+fn tcp_config(row: &Row, flows: usize) -> Result<TcpConfig> {
     let mut config = profile::profile("ns2").expect("a profile of ours").config();
     let growth = config.variant.growth;
     let name = match row.agent.as_str() {
@@ -151,6 +162,9 @@ fn tcp_config(row: &Row) -> Result<TcpConfig> {
     } else {
         AckPolicy::IMMEDIATE
     };
+    if let RttClock::Ticks { phase, .. } = &mut config.rto.clock {
+        *phase = seconds(DRAWS[(flows + row.flow as usize) % DRAWS.len()]);
+    }
     config.window_clamp = Some(row.window_pkts);
     config.initial_ssthresh = Some(row.init_ssthresh_pkts);
     config.shortcuts.handshake = if row.syn_exchange != 0 { Handshake::OneWay } else { Handshake::None };
@@ -187,7 +201,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
     ];
     let mut flows = Vec::new();
     for row in rows {
-        let config = tcp_config(row)?;
+        let config = tcp_config(row, rows.len())?;
         let bytes = Bytes::new(row.segments * row.payload as u64);
         let tcp = TcpFlow {
             sender: config,

@@ -32,6 +32,6 @@ impl Observer for Show {
             (5, Passage::Delivered) => ("ack", number(segment.ack) - 1),
             _ => return,
         };
-        println!("{:.6} {what} {} {number}", now.as_secs_f64(), packet.flow);
+        println!("{:.9} {what} {} {number}", now.as_secs_f64(), packet.flow);
     }
 }

@@ -188,7 +188,7 @@ impl<T: Copy> Flight<T> {
     /// The newest transmission that a report tells of was sent at that time.
     fn sample(&mut self, now: Time, report: &Report, sent: Time) {
         // The time that the report waited is not the path's.
-        let heard = Time::from_nanos(now.as_nanos().saturating_sub(report.delay.as_nanos()));
+        let heard = now.saturating_sub(report.delay);
         if report.arrived(report.newest) && heard >= sent {
             self.rtt.sample(sent, heard);
             self.sample = Some(heard - sent);

@@ -23,10 +23,10 @@ use crate::units::{Duration, Rate, Time};
 /// Time within a busy period, in units of 2^-16 ns: a cell time is rounded by less than 3 parts in 10^9 of OC-3c's, and
 /// 78 hours fit.
 type Fine = u64;
-const FINE_BITS: u32 = 16;
+const FINE_BITS: u32 = 10;
 
 fn cell_time(rate: Rate) -> Fine {
-    let bits = (cell::CELL as u128 * 8 * 1_000_000_000) << FINE_BITS;
+    let bits = (cell::CELL as u128 * 8 * Duration::from_secs(1).as_ticks() as u128) << FINE_BITS;
     let rate = rate.bits_per_second() as u128;
     ((bits + rate / 2) / rate).max(1) as Fine
 }
@@ -290,12 +290,12 @@ impl<P: Wire> CellPort<P> {
     }
 
     fn fine(&self, at: Time) -> Fine {
-        (at - self.epoch).as_nanos() << FINE_BITS
+        (at - self.epoch).as_ticks() << FINE_BITS
     }
 
     /// Not before `at`.
     fn coarse(&self, at: Fine) -> Time {
-        self.epoch + Duration::from_nanos(at.div_ceil(1 << FINE_BITS))
+        self.epoch + Duration::from_ticks(at.div_ceil(1 << FINE_BITS))
     }
 
     /// Cells of all channels that wait at `at`: those before `busy_until` follow each other without a gap.

@@ -70,7 +70,7 @@ fn twin(config: &LinkConfig, offers: &[Offer]) -> Vec<(usize, Fate_)> {
     let mut free = vec![0; channels];
     for (n, offer) in offers.iter().enumerate() {
         let line = &mut free[offer.vc as usize];
-        let start = (offer.at.as_nanos() << FINE_BITS).max(*line);
+        let start = (offer.at.as_ticks() << FINE_BITS).max(*line);
         for i in 1..=offer.packet.cells as u64 {
             arrivals.push((start + i * spacing, offer.vc, n, i == 1, i == offer.packet.cells as u64));
         }
@@ -113,7 +113,7 @@ fn twin(config: &LinkConfig, offers: &[Offer]) -> Vec<(usize, Fate_)> {
         let PayloadType::User { last, .. } = header.payload else { panic!("user data") };
         if let Ok(Some(packet)) = reassembly[vc as usize].push(payload, last) {
             assert_eq!(packet, bytes[n], "whole or nothing");
-            fates[n] = Some(Ok(Time::from_nanos(busy.div_ceil(1 << FINE_BITS)) + config.delay));
+            fates[n] = Some(Ok(Time::from_ticks(busy.div_ceil(1 << FINE_BITS)) + config.delay));
         }
     }
     let fate = |n: usize| fates[n].unwrap_or(Err(discarding[n].unwrap_or(DropReason::QueueFull)));

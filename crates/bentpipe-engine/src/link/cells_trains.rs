@@ -191,7 +191,7 @@ impl<P: Wire> CellPort<P> {
 
     /// The packet leaves with the cell that was put in last.
     fn send(&mut self, vc: u32, train: Train<P>, mut lost: Option<DropReason>) {
-        let begun = self.epoch + Duration::from_nanos((self.busy_until - self.cell) >> FINE_BITS);
+        let begun = self.epoch + Duration::from_ticks((self.busy_until - self.cell) >> FINE_BITS);
         let arrives = self.coarse(self.busy_until) + self.delay;
         if let Some(sky) = &mut self.sky {
             let loss = sky.draw(arrives, train.total * cell::CELL as u32, cell::CELL as u32);

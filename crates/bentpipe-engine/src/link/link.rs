@@ -199,9 +199,17 @@ impl<P: Wire> Link<P> {
         self.in_flight.front().map(|head| (head.arrives, head.begun))
     }
 
-    /// Offers a packet to the link; true if it was admitted.
+    /// Offers a packet to the link; true if it was admitted. A departure of this instant comes first.
     #[inline]
     pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) -> bool {
+        self.offer_begun(cx, packet, || Time::NEVER)
+    }
+
+    /// As [`Link::offer`], for a packet that comes by an event begun at `begun`. Of an arrival and a departure of one instant
+    /// that comes first which was begun first: a departure is begun with its transmission. `begun` is asked only where there
+    /// is such a tie.
+    #[inline]
+    pub fn offer_begun<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P, begun: impl Fn() -> Time) -> bool {
         self.counters.offered += 1;
         let length = packet.wire_len();
         if !self.drop_list.is_empty() && packet.is_listable() && self.is_listed() {
@@ -209,7 +217,7 @@ impl<P: Wire> Link<P> {
             cx.emit(|| Event::Dropped { reason: DropReason::Listed });
             return false;
         }
-        let admitted = if length > self.mtu { Err(DropReason::TooLong) } else { self.admit(cx, length) };
+        let admitted = if length > self.mtu { Err(DropReason::TooLong) } else { self.admit(cx, length, begun) };
         if let Err(reason) = admitted {
             match reason {
                 DropReason::Early => self.counters.dropped_early += 1,
@@ -295,18 +303,24 @@ impl<P: Wire> Link<P> {
     }
 
     #[inline]
-    fn admit<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, length: u32) -> Result<(), DropReason> {
+    fn admit<Pr: Probe>(
+        &mut self,
+        cx: &mut Context<'_, Pr>,
+        length: u32,
+        begun: impl Fn() -> Time,
+    ) -> Result<(), DropReason> {
         if !self.keeps_waiting::<Pr>() {
             return Ok(());
         }
         while let Some(next) = self.in_flight.get(self.begun)
             && next.begun <= cx.now
+            && (next.begun < cx.now || self.departs_before(&begun))
         {
             self.waiting_bytes -= next.packet.wire_len() as u64;
             self.begun += 1;
         }
         let (packets, bytes) = ((self.in_flight.len() - self.begun) as u32, self.waiting_bytes);
-        let idle = self.busy_until <= cx.now;
+        let idle = self.busy_until < cx.now || self.busy_until == cx.now && self.departs_before(&begun);
         let red_admits = match &mut self.red {
             Some(red) => red.admits(cx.now, packets, idle.then_some(self.busy_until)),
             None => true,
@@ -326,6 +340,14 @@ impl<P: Wire> Link<P> {
             return Err(DropReason::QueueFull);
         }
         if red_admits { Ok(()) } else { Err(DropReason::Early) }
+    }
+
+    /// Whether the transmission that ends now was begun no later than the event by which a packet arrives now.
+    #[cold]
+    fn departs_before(&self, begun: impl Fn() -> Time) -> bool {
+        // What has arrived at the far end is no longer in the ring: it was begun long ago.
+        let on_line = self.begun.checked_sub(1).and_then(|last| self.in_flight.get(last));
+        on_line.is_none_or(|on_line| on_line.begun <= begun())
     }
 }
 
@@ -366,7 +388,7 @@ impl Sky {
         let loss = if self.at_exit.at(exit) == ChannelState::Bad { self.bad } else { self.good };
         // The draws below the probability that the last piece is hit are those for which it is.
         let in_last_piece =
-            lost && self.noise.at(exit.as_nanos(), self.same_exit) < loss.bit.any_of_bits(piece as u64 * 8).get();
+            lost && self.noise.at(exit.index(), self.same_exit) < loss.bit.any_of_bits(piece as u64 * 8).get();
         Loss { lost, in_last_piece }
     }
 
@@ -393,7 +415,7 @@ impl Sky {
             }
         };
         let probability = loss.packet.get() + (1.0 - loss.packet.get()) * by_bits.get();
-        self.noise.at(exit.as_nanos(), self.same_exit) < probability
+        self.noise.at(exit.index(), self.same_exit) < probability
     }
 }
 

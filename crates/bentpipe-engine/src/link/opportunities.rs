@@ -82,13 +82,14 @@ impl RateTrace {
 
     /// The first opportunity that is not before `now`.
     fn from(&self, now: Time) -> u64 {
-        let (length, count) = (self.length() * NANOS, self.millis.len() as u64);
-        let (mut round, mut within) = (now.as_nanos() / length, now.as_nanos() % length);
+        let tick = Duration::from_millis(1).as_ticks();
+        let (length, count) = (self.length() * tick, self.millis.len() as u64);
+        let (mut round, mut within) = (now.as_ticks() / length, now.as_ticks() % length);
         if within == 0 && round > 0 {
             // The last instant of a round is the beginning of the next.
             (round, within) = (round - 1, length);
         }
-        round * count + self.millis.partition_point(|&millis| millis * NANOS < within) as u64
+        round * count + self.millis.partition_point(|&millis| millis * tick < within) as u64
     }
 }
 

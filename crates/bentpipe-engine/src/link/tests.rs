@@ -1,7 +1,7 @@
 use super::super::config::{ChannelConfig, ExtraDelay, LinkConfig, QueueLimit};
 use super::*;
 use crate::probe::{NoProbe, Who};
-use crate::units::Rate;
+use crate::units::{Rate, TransmitClock};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Packet(u32);
@@ -71,6 +71,43 @@ fn the_queue_holds_its_limit_beside_the_one_in_transmission() {
     assert_eq!(arrivals(&config, &offers), [Some(259.0), Some(263.0), Some(267.0), None, None, Some(271.0)]);
     config.queue.limit = QueueLimit::Bytes(crate::units::Bytes::new(2500));
     assert_eq!(arrivals(&config, &offers), [Some(259.0), Some(263.0), Some(267.0), None, None, Some(271.0)]);
+}
+
+#[test]
+fn of_an_arrival_and_a_departure_of_one_instant_that_comes_first_which_was_begun_first() {
+    let mut config = config();
+    config.queue.limit = QueueLimit::Packets(1);
+    let at = |millis| Time::from_nanos((millis * 1e6) as u64);
+    // One is sent from 0 to 4 ms, one waits. The third comes at 4 ms, by an event begun before, with, or after the first's
+    // transmission.
+    for (begun, admitted) in [(-1.0, false), (0.0, true), (1.0, true), (4.0, true)] {
+        let mut link = Link::new(&config, 1, "up");
+        let mut offer = |millis: f64, begun: f64| {
+            // The engine's clock cannot say -1: all instants are 1 ms later.
+            let mut cx = Context { now: at(millis + 1.0), who: Who(0), probe: &mut NoProbe };
+            link.offer_begun(&mut cx, Packet(1000), || at(begun + 1.0))
+        };
+        assert!(offer(0.0, 0.0) && offer(0.0, 0.0));
+        assert_eq!(offer(4.0, begun), admitted, "begun at {begun} ms");
+    }
+}
+
+#[test]
+fn what_ties_in_real_numbers_ties_here() {
+    // 1000 B at 524 kbit/s take 15.267175572... ms, which is no whole number of ticks. What left the line back to back comes
+    // back after a round trip that is not whole either, and each packet meets the departure of the one before it.
+    let mut config = config();
+    config.rate = Rate::from_bits_per_second(524_000);
+    config.queue.limit = QueueLimit::Packets(1);
+    let mut link = Link::new(&config, 1, "up");
+    let mut offer = |now| link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, Packet(1000));
+    let time = config.rate.map(|rate| TransmitClock::new(rate).transmit(1000)).expect("a rate");
+    let mut now = Time::ZERO + Duration::from_secs_f64_rounded(0.513_378_911_357);
+    assert!(offer(now) && offer(now));
+    for n in 0..10_000 {
+        now += time;
+        assert!(offer(now), "packet {n} finds that one has left");
+    }
 }
 
 #[test]

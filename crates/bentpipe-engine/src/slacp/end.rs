@@ -502,7 +502,7 @@ impl End {
         self.frames += 1;
         self.bytes += weight as u64;
         if let Some(line) = &mut self.line {
-            let earliest = Time::from_nanos(now.as_nanos().saturating_sub(self.catch_up.as_nanos()));
+            let earliest = now.saturating_sub(self.catch_up);
             self.line_free = self.line_free.max(earliest) + line.transmit(weight + self.overhead);
         }
     }

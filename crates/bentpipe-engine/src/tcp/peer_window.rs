@@ -32,7 +32,9 @@ impl PeerWindow {
         }
         (self.wl1, self.wl2) = (segment.seq, segment.ack);
         let window = segment.window as u64;
-        let changed = window != self.now;
+        // What is offered for the first time changes nothing that the peer has said: without a handshake, a duplicate ACK can
+        // be the first segment that comes.
+        let changed = window != self.now && self.max > 0;
         self.now = window;
         self.max = self.max.max(window);
         Some(changed)

@@ -366,7 +366,7 @@ impl Receiver {
             self.due = AckDue::By(match self.tick {
                 None => now + self.delay,
                 // The next expiry: one that falls on this instant has passed.
-                Some(tick) => Time::from_nanos((now.as_nanos() / tick.as_nanos().max(1) + 1) * tick.as_nanos().max(1)),
+                Some(tick) => Time::from_ticks((now.as_ticks() / tick.as_ticks().max(1) + 1) * tick.as_ticks().max(1)),
             });
         }
     }

@@ -87,11 +87,11 @@ impl RttEstimator {
         let elapsed = now - sent;
         self.last_sample = elapsed;
         match self.config.clock {
-            RttClock::Exact => self.sample_exact(elapsed.as_nanos()),
+            RttClock::Exact => self.sample_exact(elapsed.as_ticks()),
             RttClock::Ticks { tick, phase, bsd, .. } => {
-                let (tick, phase) = (tick.as_nanos(), phase.as_nanos());
-                let into_tick = (sent.as_nanos() + phase) % tick;
-                let passed = (elapsed.as_nanos() + into_tick) / tick;
+                let (tick, phase) = (tick.as_ticks(), phase.as_ticks());
+                let into_tick = (sent.as_ticks() + phase) % tick;
+                let passed = (elapsed.as_ticks() + into_tick) / tick;
                 let sample = match (bsd, self.srtt) {
                     // The counter begins at 1, which later samples take off again (`tcp_xmit_timer`).
                     (true, 0) => passed + 1,
@@ -113,7 +113,7 @@ impl RttEstimator {
             self.srtt = r;
             self.rttvar = r / 2;
         }
-        self.base = Duration::from_nanos(self.srtt + (4 * self.rttvar).max(GRANULARITY.as_nanos()));
+        self.base = Duration::from_ticks(self.srtt + (4 * self.rttvar).max(GRANULARITY.as_ticks()));
     }
 
     fn sample_ticks(&mut self, r: u64, tick: u64) {
@@ -127,7 +127,7 @@ impl RttEstimator {
             self.rttvar = r << 1;
         }
         // srtt + 4 rttvar with both at their scales: (8 srtt + 4 rttvar * 2) / 8.
-        self.base = Duration::from_nanos((((self.rttvar << 3) + self.srtt) >> 3) * tick);
+        self.base = Duration::from_ticks((((self.rttvar << 3) + self.srtt) >> 3) * tick);
     }
 
     //= RFC 6298 §5.7: "the RTO MUST be re-initialized to 3 seconds when data transmission begins"
@@ -169,9 +169,9 @@ impl RttEstimator {
         let exact = now + self.rto();
         match self.config.clock {
             RttClock::Ticks { tick, phase, fire_on_tick: true, .. } => {
-                let (tick, phase) = (tick.as_nanos(), phase.as_nanos());
-                let into_tick = (exact.as_nanos() + phase) % tick;
-                if into_tick == 0 { exact } else { exact + Duration::from_nanos(tick - into_tick) }
+                let (tick, phase) = (tick.as_ticks(), phase.as_ticks());
+                let into_tick = (exact.as_ticks() + phase) % tick;
+                if into_tick == 0 { exact } else { exact + Duration::from_ticks(tick - into_tick) }
             }
             _ => exact,
         }
@@ -183,8 +183,8 @@ impl RttEstimator {
             return None;
         }
         Some(match self.config.clock {
-            RttClock::Exact => Duration::from_nanos(self.srtt),
-            RttClock::Ticks { tick, .. } => Duration::from_nanos((self.srtt * tick.as_nanos()) >> 3),
+            RttClock::Exact => Duration::from_ticks(self.srtt),
+            RttClock::Ticks { tick, .. } => Duration::from_ticks((self.srtt * tick.as_ticks()) >> 3),
         })
     }
 

@@ -22,27 +22,31 @@ impl Rate {
         Duration::from_nanos((bytes * 8 * 1_000_000_000).div_ceil(self.0))
     }
 
+    /// The time that `bytes` take, rounded up to a tick.
+    fn time_for(self, bytes: u32) -> Duration {
+        let bits = bytes as u128 * 8 * Duration::from_secs(1).as_ticks() as u128;
+        Duration::from_ticks(u64::try_from(bits.div_ceil(self.0 as u128)).unwrap_or(u64::MAX))
+    }
+
     /// Bytes that pass in `span`, rounded down.
     pub fn bytes_in_floor(self, span: Duration) -> u64 {
         (self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000) as u64
     }
 }
 
-/// Turns packet lengths into transmission times at a rate without losing the fractions of a nanosecond: what one
-/// packet's time is rounded by is carried to the next, so that n packets take n packet times however long the run.
+/// Turns packet lengths into transmission times at a rate: the exact time, rounded up to a tick of 1/64 ns. A length always
+/// takes the same time, so that what ties in real numbers ties here, and a line is never faster than its rate.
 #[derive(Clone, Debug)]
 pub struct TransmitClock {
     rate: Rate,
-    /// Numerator of the carried fraction, in units of 1 / (bits per second) nanoseconds.
-    carry: u64,
-    /// The last length and its quotient and remainder: packets of a flow have few sizes and division is slow.
-    last: (u32, u64, u64),
+    /// The last length and its time: packets of a flow have few sizes and division is slow.
+    last: (u32, Duration),
 }
 
 impl TransmitClock {
     /// A clock for one serializer.
     pub const fn new(rate: Rate) -> Self {
-        TransmitClock { rate, carry: 0, last: (0, 0, 0) }
+        TransmitClock { rate, last: (0, Duration::ZERO) }
     }
 
     /// The rate.
@@ -50,19 +54,13 @@ impl TransmitClock {
         self.rate
     }
 
-    /// The time that the next packet of `bytes` occupies the line.
+    /// The time that a packet of `bytes` occupies the line.
+    #[inline]
     pub fn transmit(&mut self, bytes: u32) -> Duration {
         if self.last.0 != bytes {
-            let bits_nanos = bytes as u64 * 8 * 1_000_000_000;
-            self.last = (bytes, bits_nanos / self.rate.0, bits_nanos % self.rate.0);
+            self.last = (bytes, self.rate.time_for(bytes));
         }
-        let (_, mut nanos, remainder) = self.last;
-        self.carry += remainder;
-        if self.carry >= self.rate.0 {
-            self.carry -= self.rate.0;
-            nanos += 1;
-        }
-        Duration::from_nanos(nanos)
+        self.last.1
     }
 }
 
@@ -71,10 +69,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fractions_of_a_nanosecond_are_carried() {
-        // 1500 B at 155 Mbit/s are 77419.354... ns: 155 packets last exactly 12 ms.
+    fn a_length_always_takes_the_same_time_and_never_less_than_the_exact_one() {
+        // 1500 B at 155 Mbit/s are 77419.354... ns: 155 packets last exactly 12 ms, here at most 155 ticks longer.
         let mut clock = TransmitClock::new(Rate::from_bits_per_second(155_000_000).expect("not zero"));
-        let total: u64 = (0..155).map(|_| clock.transmit(1500).as_nanos()).sum();
-        assert_eq!(total, 12_000_000);
+        let times: Vec<_> = (0..155).map(|_| clock.transmit(1500)).collect();
+        assert!(times.iter().all(|time| *time == times[0]));
+        let total = times[0].saturating_mul(155);
+        assert!(total >= Duration::from_millis(12) && total.as_ticks() <= Duration::from_millis(12).as_ticks() + 155);
+    }
+
+    #[test]
+    fn the_longest_packet_at_the_lowest_rate_saturates() {
+        let mut clock = TransmitClock::new(Rate::from_bits_per_second(1).expect("not zero"));
+        assert_eq!(clock.transmit(1).as_nanos(), 8_000_000_000);
+        assert_eq!(clock.transmit(u32::MAX), Duration::MAX);
     }
 }

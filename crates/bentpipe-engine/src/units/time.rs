@@ -1,13 +1,20 @@
-//! Instants and spans of time, in whole nanoseconds.
+//! Instants and spans of time, in ticks of 1/64 ns.
+//!
+//! A tick is fine enough to make the time of a packet on the line a constant: rounded up to a tick, it is right to one part
+//! in a million from 16 µs on, and no rounding error has to be carried from packet to packet. Sums of constants then tie
+//! wherever they tie in real numbers (see ARCHITECTURE.md, "Time and ties"). 2^64 ticks are nine years.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// An instant: nanoseconds since the driver's epoch. The engine cannot ask for one, it is handed in.
+/// Ticks in a nanosecond.
+const TICKS: u64 = 64;
+
+/// An instant: ticks since the driver's epoch. The engine cannot ask for one, it is handed in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
-/// A span of time in nanoseconds.
+/// A span of time in ticks. What does not fit becomes [`Duration::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
@@ -18,18 +25,50 @@ impl Time {
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the epoch.
+    #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
-        Time(nanos)
+        Time(nanos.saturating_mul(TICKS))
     }
 
-    /// Nanoseconds since the epoch.
+    /// Nanoseconds since the epoch, rounded down.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
+        self.0 / TICKS
+    }
+
+    /// Nanoseconds since the epoch, rounded up: for a driver that must not wake before the instant.
+    #[inline]
+    pub const fn as_nanos_ceil(self) -> u64 {
+        self.0.div_ceil(TICKS)
+    }
+
+    /// The instant `ticks` ticks after the epoch.
+    #[inline]
+    pub const fn from_ticks(ticks: u64) -> Self {
+        Time(ticks)
+    }
+
+    /// Ticks since the epoch.
+    #[inline]
+    pub const fn as_ticks(self) -> u64 {
         self.0
+    }
+
+    /// A number for each instant, to index noise by: [`Time::as_nanos`] for whole nanoseconds.
+    #[inline]
+    pub const fn index(self) -> u64 {
+        self.0.rotate_right(TICKS.ilog2())
     }
 
     /// Seconds since the epoch, for people and plots.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.0 as f64 / (1e9 * TICKS as f64)
+    }
+
+    /// The instant `span` earlier, or the epoch if that is later.
+    #[inline]
+    pub const fn saturating_sub(self, span: Duration) -> Time {
+        Time(self.0.saturating_sub(span.0))
     }
 
     /// The span from `earlier` to `self`, or zero if `earlier` is later.
@@ -53,43 +92,63 @@ impl Duration {
     pub const MAX: Duration = Duration(u64::MAX);
 
     /// A span of `nanos` nanoseconds.
+    #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
-        Duration(nanos)
+        Duration(nanos.saturating_mul(TICKS))
     }
 
     /// A span of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
-        Duration(micros * 1_000)
+        Duration(micros.saturating_mul(1_000 * TICKS))
     }
 
     /// A span of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
-        Duration(millis * 1_000_000)
+        Duration(millis.saturating_mul(1_000_000 * TICKS))
     }
 
     /// A span of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
-        Duration(secs * 1_000_000_000)
+        Duration(secs.saturating_mul(1_000_000_000 * TICKS))
     }
 
-    /// A span of `secs` seconds, rounded to the nearest nanosecond; negative and NaN become zero.
+    /// A span of `secs` seconds, rounded to the nearest tick; negative and NaN become zero.
     pub fn from_secs_f64_rounded(secs: f64) -> Self {
-        Duration((secs * 1e9 + 0.5) as u64)
+        Duration((secs * (1e9 * TICKS as f64) + 0.5) as u64)
     }
 
-    /// The span in nanoseconds.
+    /// The span in nanoseconds, rounded down.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
+        self.0 / TICKS
+    }
+
+    /// The span in nanoseconds, rounded up: for a driver that must not wake too early.
+    #[inline]
+    pub const fn as_nanos_ceil(self) -> u64 {
+        self.0.div_ceil(TICKS)
+    }
+
+    /// A span of `ticks` ticks.
+    #[inline]
+    pub const fn from_ticks(ticks: u64) -> Self {
+        Duration(ticks)
+    }
+
+    /// The span in ticks.
+    #[inline]
+    pub const fn as_ticks(self) -> u64 {
         self.0
     }
 
     /// The span in seconds.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.0 as f64 / (1e9 * TICKS as f64)
     }
 
     /// The span in milliseconds, for people.
     pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 / 1e6
+        self.0 as f64 / (1e6 * TICKS as f64)
     }
 
     /// The span `factor` times over, at most [`Duration::MAX`].
@@ -146,12 +205,12 @@ impl Sub for Duration {
 
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+        write!(f, "{}.{:09} s", self.as_nanos() / 1_000_000_000, self.as_nanos() % 1_000_000_000)
     }
 }
 
 impl fmt::Debug for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+        write!(f, "{}.{:09} s", self.as_nanos() / 1_000_000_000, self.as_nanos() % 1_000_000_000)
     }
 }

@@ -151,7 +151,7 @@ fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result
 
 fn sleep_until(clock: Clock, at: Time) {
     let span = at.saturating_since(clock.now());
-    std::thread::sleep(StdDuration::from_nanos(span.as_nanos()));
+    std::thread::sleep(StdDuration::from_nanos(span.as_nanos_ceil()));
 }
 
 fn send(to: SocketAddr, bytes: u64, clock: Clock, start: Time, over: &AtomicBool) -> io::Result<()> {

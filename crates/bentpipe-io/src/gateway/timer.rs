@@ -33,7 +33,7 @@ impl Timer {
         self.armed = Some(at);
         // A zero would disarm it.
         let span = at.saturating_since(now).max(Duration::from_nanos(1));
-        let span = TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos()));
+        let span = TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos_ceil()));
         self.fd.set(Expiration::OneShot(span), TimerSetTimeFlags::empty())?;
         Ok(())
     }

@@ -236,7 +236,7 @@ impl Sender {
         let timed = match sample {
             Some(elapsed) => {
                 self.timed = None;
-                Some(Time::from_nanos(cx.now.as_nanos().saturating_sub(elapsed.as_nanos())))
+                Some(cx.now.saturating_sub(elapsed))
             }
             None => match self.timed {
                 Some((end, sent)) if ack >= end => {

@@ -28,7 +28,7 @@ impl Pacer {
 
     /// A packet of so many bytes goes out, whether there was room or not.
     pub(super) fn sent(&mut self, now: Time, bytes: usize) {
-        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(CREDIT.as_nanos()));
+        let earliest = now.saturating_sub(CREDIT);
         self.next = self.next.max(earliest) + self.line.transmit(bytes as u32);
     }
 }

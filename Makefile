@@ -43,11 +43,12 @@ bench-cost:
 	@scripts/setup rust ip nft
 	$(CARGO) bench --quiet -p bentpipe-io --bench cost -- --out $(CURDIR)/bench-cost.json
 
-# Agreement with ns-2: the reference table, and the real `ns` again on a sample of it. Built as the tests are, so that CI
-# compiles once less.
+# Agreement with ns-2: the reference table, the real `ns` again on a sample of it, and scenarios of round numbers and others
+# drawn at random. Built as the tests are, so that CI compiles once less.
 validate:
 	@scripts/setup rust ns
 	$(CARGO) run --quiet --profile test -p bentpipe-validate -- ns2 validation/ns2/reference.csv --rerun 8
+	$(CARGO) run --quiet --profile test -p bentpipe-validate -- ns2-explore --count 100
 
 # The same for any table of that form: make validate-ns2 CSV=path
 validate-ns2:

@@ -132,9 +132,13 @@ def write_claims(out, papers, key, numbers):
         out += [f"unit = {text(unit)}", f"derivation = {text(why)}", ""]
 
 
-def write_table(out, name, title, cells):
-    """`cells`: (row, column, value as printed, unit, note)."""
-    out += [f"[table.{name}]", f"title = {text(title)}", "cells = ["]
+def write_table(out, name, title, cells, limits=None):
+    """`cells`: (row, column, value as printed, unit, note). `limits`: how far ours may be off, by name, and why."""
+    out += [f"[table.{name}]", f"title = {text(title)}"]
+    if limits:
+        bounds, why = limits
+        out += [f"limits = {{ {', '.join(f'{key} = {number(x)}' for key, x in bounds.items())} }}", f"derivation = {text(why)}"]
+    out += ["cells = ["]
     for row, column, printed, unit, note in cells:
         value = as_number(printed)
         parts = [f"row = {text(row)}", f"column = {text(column)}", f"printed = {text(printed)}"]

@@ -81,9 +81,23 @@ pub struct Table {
     /// Its cells, in the order of the print. The tables of `transat` have none here but rows in [`Tables`].
     #[serde(default)]
     pub cells: Vec<Cell>,
+    /// How far our cells may be from the printed ones, by name.
+    #[serde(default)]
+    limits: IndexMap<String, f64>,
+    /// Where these come from.
+    #[serde(default)]
+    pub derivation: String,
 }
 
 impl Table {
+    /// The bound of that name.
+    ///
+    /// # Panics
+    /// The table has none of that name: a slip in `make_expected.py`.
+    pub fn limit(&self, name: &str) -> f64 {
+        *self.limits.get(name).unwrap_or_else(|| panic!("table `{}` has no limit `{name}`", self.title))
+    }
+
     /// The cell of that row and column.
     pub fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.row == row && cell.column == column)

@@ -121,6 +121,9 @@ def write_claims(out, papers, key, numbers):
         if not claim["value"] and key == "transat":
             # Where only one of the two columns is filled, it is the numbers.
             claim["value"], claim["conditions"] = claim["conditions"], "four flows"
+        if claim["tolerance"].startswith("report"):
+            # The transcription leaves these to be reported. They have bounds, so they are judged by them.
+            claim["tolerance"] = why
         columns = [("text", "description"), ("metric", "metric"), ("conditions", "conditions"), ("printed", "value"),
                    ("tolerance", "tolerance"), ("source", "source")]
         out += [f"{name} = {text(plain(claim[column]))}" for name, column in columns]

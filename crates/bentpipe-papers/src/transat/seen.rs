@@ -66,7 +66,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     (
         "T-M10",
         Built(
-            &[Script("loss/newreno_partial_ack"), Test("papers", "each_setting_can_be_read"), Shown::Rows(&["T-T01"])],
+            &[Script("loss/newreno_partial_ack"), Test("engine", "every_row_is_tried"), Shown::Rows(&["T-T01"])],
             "variant `ref`: column Ref",
         ),
     ),
@@ -97,10 +97,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
             "variant `ref-daass`: column Ref_DAASS",
         ),
     ),
-    (
-        "T-M17",
-        Built(&[Test("papers", "each_setting_can_be_read"), Shown::Rows(&["T-T01"])], "variant `enh`: column Enh"),
-    ),
+    ("T-M17", Built(&[Test("engine", "every_row_is_tried"), Shown::Rows(&["T-T01"])], "variant `enh`: column Enh")),
     ("T-M18", Seen::Rows(&["T-C02", "T-C04"])),
     ("T-M19", Seen::Rows(&["T-F05", "T-C15"])),
     ("T-M20", Seen::Rows(&["T-C03", "T-C04"])),

@@ -93,7 +93,7 @@ impl Repair {
     fn words(&self) -> String {
         let cuts: Vec<_> = self.cuts.iter().map(|segments| format!("{segments:.0}")).collect();
         format!(
-            "{} fast retransmits, {} timeouts, thresholds of {} segments",
+            "fast retransmits {}, timeouts {}, thresholds of {} segments",
             self.fast,
             self.timeouts,
             cuts.join(", ")

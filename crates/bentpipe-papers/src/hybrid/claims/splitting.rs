@@ -71,7 +71,7 @@ pub(super) fn c06(lab: &Lab<'_>) -> Found {
         .collect();
     let what = format!(
         "T2 = 100 ms, p = 0.1: by Eq. 39 and 52 end to end carries more at alpha = 10 up to this normalised buffer (T2 = \
-         500 ms: {}), at alpha = 1 {}, at alpha = 0.1 {}; in simulations it does at {}",
+         500 ms: {}), at alpha = 1 {}, at alpha = 0.1 {} (figure 12 compares the formulas); in simulations it does at {}",
         shown(at(10.0, 500)),
         shown(at(1.0, 100)),
         shown(at(0.1, 100)),

@@ -268,7 +268,8 @@ mod checks {
 
     #[test]
     fn a_function_is_a_test_by_its_attribute() {
-        let text = "#[test]\n/// Doc.\nfn one() {}\nfn two() {}\n#[test]\n#[ignore = \"long\"]\nfn three() {}";
+        let text =
+            "#[test]\n/// Doc.\nfn one() {}\n#[inline]\nfn two() {}\n#[test]\n#[ignore = \"long\"]\nfn three() {}";
         assert_eq!(["one", "two", "three", "on"].map(|name| declares(text, name)), [true, false, false, false]);
     }
 }

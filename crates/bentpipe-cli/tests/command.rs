@@ -345,8 +345,12 @@ fn a_recommendation_can_be_run() {
 fn a_paper_comes_as_rows() {
     let folder = folder();
     let arguments = ["reproduce", "transat", "--table", "1", "--json"];
-    let rows = json(&ok(folder.path(), &arguments))["rows"].clone();
-    let rows = rows.as_array().expect("a list");
+    let whole = json(&ok(folder.path(), &arguments));
+    let rows = whole["rows"].as_array().expect("a list");
+    for verdict in ["match", "shape", "differs", "built", "decision", "missing"] {
+        let count = rows.iter().filter(|row| row["verdict"] == verdict).count();
+        assert_eq!(whole["counts"][verdict], count, "{verdict}");
+    }
     assert!(rows.len() >= 48 && rows.iter().all(|row| row["verdict"].is_string()), "{rows:?}");
     let text = ok(folder.path(), &["reproduce", "transat", "--figure", "2", "--out", "figures"]);
     assert!(text.contains("T-F02"), "{text}");

@@ -49,5 +49,5 @@ fn figure_row(lab: &Lab<'_>, number: u8) -> Result<Row, ReproduceError> {
         }
         _ => return sweeps::load_figure(lab, row),
     };
-    Ok(row.judged(Verdict::Match, format!("a drawing; the same as text: {drawn}")))
+    Ok(row.judged(Verdict::Built, format!("a drawing; the same as text: {drawn}")))
 }

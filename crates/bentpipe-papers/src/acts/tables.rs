@@ -8,11 +8,11 @@ use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, mean_secs};
 use bentpipe_study::stats::{mean, standard_deviation};
 use bentpipe_study::topology;
 
-use super::worlds::{Load, MIB, Place, alone, congested, greatest, measured, rates, world};
+use super::worlds::{Load, MIB, Place, alone, alone_with_processing, congested, greatest, measured, rates, world};
 use crate::lab::Lab;
 use crate::published::{ACTS, Cell};
 use crate::reproduce::ReproduceError;
-use crate::{Row, Verdict};
+use crate::{Row, Tally, Verdict};
 
 /// Trials of the paper's tables.
 pub(super) const TRIALS: u32 = 10;
@@ -28,15 +28,8 @@ pub(super) fn rows(lab: &Lab<'_>, number: u8) -> Result<Vec<Row>, ReproduceError
     };
     let id = format!("A-T{number:02}");
     let title = ACTS.table(number).map_or(id.as_str(), |table| table.title.as_str());
-    let count = |verdict| cells.iter().filter(|row| row.verdict == verdict).count();
     let worst = cells.iter().map(|row| row.verdict).max().unwrap_or(Verdict::Differs);
-    let why = format!(
-        "{} cells: {} match, {} shape, {} differ",
-        cells.len(),
-        count(Verdict::Match),
-        count(Verdict::Shape),
-        count(Verdict::Differs)
-    );
+    let why = format!("worst of {}", Tally::of(&cells));
     let head = Row::new(id.as_str(), title, None, None, "").judged(worst, why);
     Ok(std::iter::once(head).chain(cells).collect())
 }
@@ -58,9 +51,43 @@ fn within(row: Row, by: f64, why: &str) -> Row {
     row.within(Some(paper - by), Some(paper + by)).judged(verdict, why)
 }
 
+fn limit(number: u8, name: &str) -> f64 {
+    ACTS.table(number).expect("six tables").limit(name)
+}
+
+fn derivation(number: u8) -> &'static str {
+    &ACTS.table(number).expect("six tables").derivation
+}
+
+/// The rate of a host's line in the shipped scenarios, Mbit/s: the fastest of those that begin or end at it.
+fn line_of(host: &str) -> Option<f64> {
+    let mut fastest: Option<f64> = None;
+    for scenario in (1..=5).map(|number| world(number, &[])) {
+        let Some(node) = scenario.node(host) else { continue };
+        let at_it = scenario.links.iter().filter(|link| link.from == node || link.to == node);
+        let rates = at_it.filter_map(|link| link.config.rate).map(|rate| rate.bits_per_second() as f64 / 1e6);
+        fastest = rates.chain(fastest).reduce(f64::max);
+    }
+    fastest
+}
+
+/// Of the inventory the models have the cards.
 fn hosts() -> Vec<Row> {
-    let why = "an inventory: a host enters the models by the line of its card and by 62 us of processing per segment";
-    cells(1).iter().map(|cell| cell_row(1, cell, None).judged(Verdict::Match, why)).collect()
+    const NOT_THERE: &str = "not in the model: a host is the line of its card and 62 us of processing per segment";
+    let row = |cell: &Cell| {
+        let ladder = ACTS.table(2).expect("table 2");
+        let rates = ["SONET rate", "IP rate"].map(|rate| ladder.value(rate, &cell.printed));
+        let (true, Some(ours)) = (cell.column == "nic", line_of(&cell.row)) else {
+            let why = if cell.column == "nic" { "this host is in none of the scenarios" } else { NOT_THERE };
+            return cell_row(1, cell, None).judged(Verdict::Missing, why);
+        };
+        let distance = |rate: &f64| (rate - ours).abs();
+        let paper = rates.into_iter().flatten().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let id = format!("A-T01/{}/{}", cell.row, cell.column);
+        let row = Row::new(id, format!("{}, {}: {}", cell.row, cell.column, cell.printed), paper, Some(ours), "Mbit/s");
+        within(row, limit(1, "rate"), derivation(1))
+    };
+    cells(1).iter().map(row).collect()
 }
 
 /// The ladder of a carrier for the paper's datagrams.
@@ -82,9 +109,8 @@ pub(super) fn rate_of(cell: &Cell) -> f64 {
 }
 
 fn ladder() -> Vec<Row> {
-    // Printed to the third decimal: half a unit of it, and as much for the rounding of what it was computed from.
     let row = |cell: &Cell| {
-        let row = within(cell_row(2, cell, Some(rate_of(cell))), 0.001, "derived from the frame; printed to 0.001");
+        let row = within(cell_row(2, cell, Some(rate_of(cell))), limit(2, "rate"), derivation(2));
         match (row.verdict, &cell.note) {
             (Verdict::Differs, Some(note)) => {
                 let why = format!("{note}: 149.760 below it is 260/270 of 155.520 only (A-Q02)");
@@ -102,23 +128,66 @@ pub(super) fn trials_of(lab: &Lab<'_>, place: Place) -> Result<Vec<f64>, Reprodu
     Ok(rates(&lab.runs(&what, &alone(place), TRIALS)?))
 }
 
+/// A trial that meets losses, in words: what one loss at different places, and two in one window, do to scenario 1.
+pub(super) fn losses_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+    let places = ["[]", "[300]", "[1000]", "[60000]", "[60000, 60100]"];
+    let lost = |list| world(1, &[("links.sat.forward.drop_list", list)]);
+    let runs = lab.sweep("acts, scenario 1, losses", &places.map(lost), 1)?;
+    let [none, early, growing, late, two] = [0, 1, 2, 3, 4].map(|n: usize| rates(&runs[n])[0]);
+    Ok(format!(
+        "A trial without loss carries {none:.1} Mbit/s, with packet 300 lost {early:.1}, with packet 1000 {growing:.1}, with one \
+         from the middle {late:.1}, with two of one window {two:.1}: losses, which the error rate of 1e-13 all but rules out, \
+         would spread the trials over the printed range"
+    ))
+}
+
+/// Slower hosts, in words: the means of the three places.
+fn slow_hosts(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+    let mut words = Vec::new();
+    for place in Place::ALL {
+        let slow = alone_with_processing(place, "{ uniform = [\"380 us\", \"420 us\"] }");
+        let ours = mean(&rates(&lab.runs(&format!("acts, {}, slow hosts", place.name()), &slow, 2)?));
+        words.push(format!("{} {ours:.1}", place.name()));
+    }
+    Ok(format!(
+        "The paper (section 7) puts its loss down to the protocol implementations in the hosts' kernels. Varied: with 400 us of \
+         processing per segment in place of the 62 us of table 5, {} Mbit/s",
+        words.join(", ")
+    ))
+}
+
 fn trials(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     let mut ours = trials_of(lab, Place::Satellite)?;
     ours.sort_by(f64::total_cmp);
     let printed: Vec<f64> = cells(3).iter().filter_map(|cell| cell.value).collect();
     let spread = standard_deviation(&printed);
+    let off = format!("our trials spread by {:.3} Mbit/s; A-C02 says what losses would do", standard_deviation(&ours));
     let row = |(cell, ours): (&Cell, &f64)| {
-        let row = within(cell_row(3, cell, Some(*ours)), spread, "within one standard deviation of the printed trials");
+        let row = within(cell_row(3, cell, Some(*ours)), limit(3, "deviations") * spread, derivation(3));
         if row.verdict == Verdict::Match {
             return row;
         }
-        row.judged(
-            Verdict::Shape,
-            "beyond one standard deviation of the printed trials: ours start anywhere between the timers' ticks on hosts \
-             that do nothing else, which moves a trial by little; the hosts measured ran operating systems with other work",
-        )
+        let distance = (ours - cell.value.unwrap_or(f64::NAN)).abs();
+        let verdict = if distance <= limit(3, "shape_deviations") * spread { Verdict::Shape } else { Verdict::Differs };
+        row.judged(verdict, format!("{off}; allowed: {}", derivation(3)))
     };
     Ok(cells(3).iter().zip(&ours).map(row).collect())
+}
+
+/// Whether a mean of ours is within the printed standard deviation.
+pub(super) fn near_the_mean(place: Place, ours: f64) -> bool {
+    (ours - printed(4, "mean throughput", place)).abs()
+        <= limit(4, "deviations") * printed(4, "standard deviation", place)
+}
+
+/// Whether a standard deviation of ours is the printed one, as far as ten trials can tell.
+pub(super) fn near_the_spread(place: Place, ours: f64) -> bool {
+    let ratio = ours / printed(4, "standard deviation", place);
+    (1.0 / limit(4, "spread")..=limit(4, "spread")).contains(&ratio)
+}
+
+fn printed(number: u8, row: &str, place: Place) -> f64 {
+    ACTS.table(number).and_then(|table| table.value(row, place.name())).expect("a full table")
 }
 
 /// The round trip of a small packet, ms: an echo request of 84 bytes and its reply, past the processors of the ends.
@@ -139,42 +208,49 @@ fn averages(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
         means.push(mean(&trials_of(lab, place)?));
     }
     let ordered = means.windows(2).all(|two| two[0] > two[1]);
+    let slow = slow_hosts(lab)?;
     for place in Place::ALL {
         let ours = trials_of(lab, place)?;
-        let spread = ACTS.table(4).and_then(|table| table.value("standard deviation", place.name())).unwrap_or(0.0);
+        let spread = printed(4, "standard deviation", place);
         for cell in cells(4).iter().filter(|cell| cell.column == place.name()) {
             rows.push(match cell.row.as_str() {
                 "mean throughput" => {
                     let row = cell_row(4, cell, Some(mean(&ours)));
-                    within_or_above(row, spread, ordered)
+                    let row = within(row, limit(4, "deviations") * spread, derivation(4));
+                    match row.verdict {
+                        Verdict::Match => row,
+                        _ => row.judged(
+                            if ordered { Verdict::Shape } else { Verdict::Differs },
+                            format!("{slow}; allowed: {}", derivation(4)),
+                        ),
+                    }
                 }
-                "standard deviation" => cell_row(4, cell, Some(standard_deviation(&ours))).judged(
-                    Verdict::Differs,
-                    "ours is what the phase of the timers and 5 % of jitter in processing give; the hosts measured ran \
-                     operating systems with other work, which is not modelled",
-                ),
+                "standard deviation" => {
+                    let ours = standard_deviation(&ours);
+                    let factor = limit(4, "spread");
+                    let verdict = if near_the_spread(place, ours) { Verdict::Match } else { Verdict::Differs };
+                    let why = match place {
+                        Place::Satellite => losses_varied(lab)?,
+                        _ => {
+                            "ours comes from the phase of the timers and 5 % of jitter in processing; what spread the \
+                              experiment's trials is not explained"
+                                .to_owned()
+                        }
+                    };
+                    cell_row(4, cell, Some(ours))
+                        .within(Some(spread / factor), Some(spread * factor))
+                        .judged(verdict, format!("{why}; allowed: {}", derivation(4)))
+                }
                 _ => {
                     let row = cell_row(4, cell, Some(ping(&alone(place))));
                     // The cells of two small packets take some microseconds of line, which in the LAN is a tenth.
-                    within(row, 0.0005 * cell.value.unwrap_or(0.0) + 0.05, "printed to three digits, the LAN's to one")
+                    let by = limit(4, "rtt_part") * cell.value.unwrap_or(0.0) + limit(4, "rtt_ms");
+                    within(row, by, derivation(4))
                 }
             });
         }
     }
     Ok(rows)
-}
-
-fn within_or_above(row: Row, spread: f64, ordered: bool) -> Row {
-    let row = within(row, spread, "within one standard deviation of the printed trials");
-    if row.verdict == Verdict::Match {
-        return row;
-    }
-    row.judged(
-        if ordered { Verdict::Shape } else { Verdict::Differs },
-        "beyond one standard deviation; LAN, WAN and satellite stand in the printed order: hosts of the model have no other \
-         work, so a transfer loses nothing but slow start and headers, where the paper (section 7) puts its loss down to \
-         the protocol implementations of the hosts' kernels",
-    )
 }
 
 fn flow_of(scenario: &Scenario) -> &TcpFlow {
@@ -222,7 +298,7 @@ fn parameters() -> Vec<Row> {
     let row = |cell: &Cell| {
         within(
             cell_row(5, cell, value(&cell.row)),
-            1e-6,
+            limit(5, "exact"),
             "read out of scenarios/acts-1.toml and acts-3.toml as resolved",
         )
     };
@@ -243,31 +319,55 @@ pub(super) fn best(lab: &Lab<'_>, row: &str, column: &str) -> Result<f64, Reprod
     }))
 }
 
+/// The distance of two throughputs as table 6 has it: percent of the larger (A-Q10).
+pub(super) fn error(one: f64, other: f64) -> f64 {
+    100.0 * (one - other).abs() / one.max(other)
+}
+
+/// The claim that a cell of table 6 repeats: the same number, and the same bounds.
+fn claimed(cell: &Cell) -> Option<&'static str> {
+    match (cell.row.as_str(), cell.column.as_str()) {
+        ("scenario 1 OC-3", "simulation") => Some("A-C03"),
+        ("scenario 2 OC-12", "experiment") => Some("A-C05"),
+        ("scenario 2 OC-12", "simulation") => Some("A-C06"),
+        ("scenario 3 OC-3 congestion, full rate", "experiment") => Some("A-C07"),
+        _ => None,
+    }
+}
+
 fn comparison(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     let mut rows = Vec::new();
     for cell in cells(6) {
         let Some(paper) = cell.value else { continue };
+        let congested = cell.row.starts_with("scenario 3");
         if cell.column == "error" {
-            // Recomputed from what is printed beside it (A-Q10).
-            let printed = |column| ACTS.table(6).and_then(|table| table.value(&cell.row, column)).unwrap_or(0.0);
-            let (experiment, simulation) = (printed("experiment"), printed("simulation"));
-            let error = 100.0 * (experiment - simulation).abs() / experiment.max(simulation);
-            let row = cell_row(6, cell, Some((error * 10.0).floor() / 10.0));
-            rows.push(within(row, 1e-9, "the two printed throughputs, relative to the larger, truncated (A-Q10)"));
+            let experiment = ACTS.table(6).and_then(|table| table.value(&cell.row, "experiment")).expect("printed");
+            let ours = error(experiment, best(lab, &cell.row, "simulation")?);
+            let verdict = if ours <= paper { Verdict::Match } else { Verdict::Differs };
+            let why = "our simulation against the printed experiment, relative to the larger: not farther off than the paper's";
+            rows.push(cell_row(6, cell, Some(ours)).within(None, Some(paper)).judged(verdict, why));
             continue;
         }
         let ours = best(lab, &cell.row, &cell.column)?;
         let row = cell_row(6, cell, Some(ours));
-        // 5 % for a transfer that loses nothing (A-C03), a third for what the buffer's threshold decides (A-C07).
-        let by = if cell.row.starts_with("scenario 3") { paper / 3.0 } else { 0.05 * paper };
-        let why = match (cell.row.starts_with("scenario 3"), cell.column.as_str()) {
-            (true, "experiment") => {
-                "greatest of ten trials of ours, the switch as measured: the channels share 8192 cells (§5.1)"
-            }
-            (true, _) => "greatest of ten trials of ours, the switch as simulated: 8192 cells for each channel (§8.2)",
-            _ => "greatest of ten trials of ours",
+        let trials = match (congested, cell.column.as_str()) {
+            (true, "experiment") => "the switch as measured: the channels share 8192 cells (§5.1)",
+            (true, _) => "the switch as simulated: 8192 cells for each channel (§8.2)",
+            _ => "without cells, as the paper simulates it",
         };
-        let row = within(row, by, why);
+        let why = format!("greatest of ten trials of ours, {trials}");
+        let row = match claimed(cell).map(super::claims::published) {
+            Some(claim) => {
+                let verdict = if claim.holds_for(ours) { Verdict::Match } else { Verdict::Differs };
+                row.within(claim.low, claim.high)
+                    .judged(verdict, format!("{why}; as {}: {}", claim.id, claim.derivation))
+            }
+            None => within(
+                row,
+                paper * limit(6, if congested { "congested" } else { "lossless" }),
+                &format!("{why}; {}", derivation(6)),
+            ),
+        };
         rows.push(match row.verdict {
             Verdict::Differs if cell.row.starts_with("scenario 2") => row.judged(Verdict::Differs, noisy(lab)?),
             _ => row,
@@ -283,4 +383,33 @@ pub(super) fn noisy(lab: &Lab<'_>) -> Result<String, ReproduceError> {
          of ten trials, two without loss: {}",
         super::sweeps::noise_varied(lab)?
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The printed errors are those of the printed throughputs, relative to the larger and truncated (A-Q10).
+    #[test]
+    fn the_printed_errors_are_those_of_the_printed_throughputs() {
+        let table = ACTS.table(6).expect("table 6");
+        for cell in table.cells.iter().filter(|cell| cell.column == "error") {
+            let [experiment, simulation] = ["experiment", "simulation"].map(|column| table.value(&cell.row, column));
+            let error = error(experiment.expect("printed"), simulation.expect("printed"));
+            assert_eq!(Some((error * 10.0).floor() / 10.0), cell.value, "{}", cell.row);
+        }
+    }
+
+    /// A host's card is compared where the host is in a scenario, and nothing else of it is.
+    #[test]
+    fn the_inventory_is_there_as_far_as_it_is_modelled() {
+        let rows = hosts();
+        let of = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+        assert_eq!(
+            (of(Verdict::Match), of(Verdict::Missing)),
+            (rows.len() - of(Verdict::Missing), 35 - of(Verdict::Match))
+        );
+        let card = |host: &str| rows.iter().find(|row| row.id == format!("A-T01/{host}/nic")).expect("a row").verdict;
+        assert_eq!(["wiley", "faraday", "hartley"].map(card), [Verdict::Match, Verdict::Match, Verdict::Missing]);
+    }
 }

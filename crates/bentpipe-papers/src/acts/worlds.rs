@@ -51,6 +51,19 @@ pub(super) fn alone(place: Place) -> Scenario {
     }
 }
 
+/// The same with hosts of another processing time per segment, as `--set` takes it.
+pub(super) fn alone_with_processing(place: Place, processing: &str) -> Scenario {
+    let (number, hosts) = match place {
+        Place::Satellite => (1, ["nodes.wiley.processing", "nodes.mckinley.processing"]),
+        Place::Lan | Place::Wan => (4, ["nodes.wiley.processing", "nodes.nrl.processing"]),
+    };
+    let mut sets: Vec<_> = hosts.into_iter().map(|host| (host, processing)).collect();
+    if place == Place::Lan {
+        sets.push(("links.wan.delay", "50 us"));
+    }
+    world(number, &sets)
+}
+
 /// How three sources come to an offered load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Load {

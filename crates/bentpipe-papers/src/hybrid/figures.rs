@@ -275,7 +275,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Folder>) -> Result<
             write_whole(&folder.join(format!("{id}.svg")), svg.as_bytes())?;
             write_whole(&folder.join(format!("{id}.csv")), drawing::topology_csv(&scenario).as_bytes())?;
         }
-        let verdict = if number == 3 { Verdict::Shape } else { Verdict::Match };
+        let verdict = if number == 3 { Verdict::Missing } else { Verdict::Built };
         return Ok(row.judged(verdict, drawn_by(number)));
     }
     if let Some(folder) = folder {

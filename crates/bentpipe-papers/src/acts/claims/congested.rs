@@ -1,0 +1,113 @@
+//! Claims about three sources that share a line: scenarios 3 and 5, figure 6.
+
+use bentpipe_study::stats::mean;
+
+use super::super::sweeps::{Curve, at_error_rate, curve, full_rate, parts_of_reno, switches};
+use super::super::tables::{TRIALS, best};
+use super::super::worlds::{Load, Place, greatest, measured, rates};
+use super::{Found, each, farthest, published};
+use crate::finding::Finding;
+use crate::lab::Lab;
+use crate::published::ACTS;
+use crate::reproduce::ReproduceError;
+
+const SHAPED: &str = "cells shaped in the hosts' cards overflow no buffer below the 134.5 Mbit/s that the line carries; \
+    applications that write at a rate without shaping lose cells from 90 on (A-F06): the experiment's sources, which lost \
+    them from 105 on, were neither, and are not described";
+
+/// LAN, WAN, satellite.
+fn curves(lab: &Lab<'_>) -> Result<Vec<Curve>, ReproduceError> {
+    Place::ALL.into_iter().map(|place| curve(lab, place)).collect()
+}
+
+/// Points of figure 6, ours and printed, LAN, WAN, satellite.
+fn points(curves: &[Curve], ours: impl Fn(&Curve) -> f64, at: &str) -> Vec<(f64, f64)> {
+    curves.iter().map(&ours).zip(printed(at)).collect()
+}
+
+/// The printed points at a load.
+fn printed(at: &str) -> Vec<f64> {
+    let points = &ACTS.figure("A-F06").expect("a figure of the paper").points;
+    let of = |place: Place| points.iter().find(|p| p.curve == place.name() && p.at.starts_with(at)).map(|p| p.y);
+    Place::ALL.into_iter().filter_map(of).collect()
+}
+
+/// LAN above WAN above satellite.
+fn ordered(pairs: &[(f64, f64)]) -> bool {
+    pairs.windows(2).all(|two| two[0].0 > two[1].0)
+}
+
+/// Scenario 3 at full rate, as measured and as simulated.
+pub(super) fn c07(lab: &Lab<'_>) -> Found {
+    let claim = published("A-C07");
+    let of = |column| best(lab, "scenario 3 OC-3 congestion, full rate", column);
+    let (shared, own) = (of("experiment")?, of("simulation")?);
+    let note = format!(
+        "greatest of ten trials, as the paper's maxima, the switch as measured; as simulated {own:.1}. Scenario 3 as \
+         simulated: {}",
+        parts_of_reno(lab)?
+    );
+    Ok(Finding::new(shared, note).and((claim.limit("simulation_low")..=claim.limit("simulation_high")).contains(&own)))
+}
+
+/// All curves turn at the same load.
+pub(super) fn c10(lab: &Lab<'_>) -> Found {
+    let peaks: Vec<_> = curves(lab)?.iter().map(|curve| curve.peak().0).collect();
+    let words: Vec<_> = peaks.iter().map(f64::to_string).collect();
+    let note = format!("peaks at {} (LAN, WAN, satellite): {SHAPED}", words.join(", "));
+    let same = peaks.iter().all(|peak| *peak == peaks[0]);
+    let holds = peaks.iter().all(|&peak| published("A-C10").holds_for(peak));
+    Ok(Finding::new(peaks[2], note).and(holds).or_shape(same))
+}
+
+/// What is carried at that load.
+pub(super) fn c11(lab: &Lab<'_>) -> Found {
+    let pairs = points(&curves(lab)?, |curve| curve.at(105.0), "105");
+    let note = format!("at 105 offered {}: {SHAPED}", each(&pairs));
+    Ok(Finding::new(farthest(&pairs), note).and(ordered(&pairs)).or_shape(ordered(&pairs)))
+}
+
+/// What is carried at full rate. 54.105 is in table 6 too, as the greatest of the trials.
+pub(super) fn c12(lab: &Lab<'_>) -> Found {
+    let mut greatest_of = Vec::new();
+    for place in Place::ALL {
+        let full = measured(place, Load::Full, &[]);
+        let what = format!("acts, full rate, {}", place.name());
+        greatest_of.push(greatest(&rates(&lab.runs(&what, &full, TRIALS)?)));
+    }
+    let pairs: Vec<_> = greatest_of.into_iter().zip(printed("full")).collect();
+    let note = format!("greatest of ten trials {}; means of four: {}", each(&pairs), switches(lab)?);
+    Ok(Finding::new(farthest(&pairs), note).and(ordered(&pairs)).or_shape(ordered(&pairs)))
+}
+
+/// From the peak to full rate it falls, most on the satellite.
+pub(super) fn c13(lab: &Lab<'_>) -> Found {
+    let falls: Vec<_> = curves(lab)?.iter().map(|curve| curve.full - curve.peak().1).collect();
+    let most = falls[2] < falls[0] && falls[2] < falls[1];
+    let note = format!("from the peak to full rate {:.1}, {:.1}, {:.1}", falls[0], falls[1], falls[2]);
+    let all = falls.iter().all(|fall| *fall < 0.0);
+    Ok(Finding::new(greatest(&falls), note).and(most).or_shape(all))
+}
+
+/// Shaping gives more than full rate.
+pub(super) fn c14(lab: &Lab<'_>) -> Found {
+    let gains: Vec<_> = curves(lab)?.iter().map(|curve| curve.peak().1 / curve.full).collect();
+    let least = gains.iter().copied().fold(f64::INFINITY, f64::min);
+    let note = format!("{:.2}, {:.2}, {:.2}", gains[0], gains[1], gains[2]);
+    Ok(Finding::new(least, note).or_shape(greatest(&gains) > 1.0))
+}
+
+/// SACK helps on the noisy link and under congestion.
+pub(super) fn c25(lab: &Lab<'_>) -> Found {
+    let noisy = |sender| -> Result<f64, ReproduceError> { Ok(mean(&at_error_rate(lab, sender, "1e-9")?)) };
+    let full = |sets: &[(&str, &str)]| -> Result<f64, ReproduceError> { Ok(mean(&full_rate(lab, sets)?)) };
+    let at_noise = [noisy("sack")?, noisy("reno")?];
+    let congested = [full(&[("tcp.variant", "sack")])?, full(&[])?];
+    let note = format!(
+        "under congestion, scenario 3 at full rate: {:.1} over {:.1} Mbit/s; on the noisy link, scenario 2 at 1e-9: {:.1} over \
+         {:.1}",
+        congested[0], congested[1], at_noise[0], at_noise[1]
+    );
+    let helps = [congested[0] > congested[1], at_noise[0] > at_noise[1]];
+    Ok(Finding::new(congested[0] / congested[1], note).and(helps[1]).or_shape(helps[0] || helps[1]))
+}

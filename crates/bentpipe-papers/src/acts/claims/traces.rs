@@ -1,0 +1,172 @@
+//! Claims about what a window and its packets do, watched in runs.
+
+use bentpipe_engine::atm::aal5::{self, Reassembler};
+use bentpipe_engine::atm::cell::{Header, PayloadType};
+use bentpipe_engine::probe::{Event, Probe, Who};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_sim::{Observer, Packet, Passage, RunResult};
+use bentpipe_study::scenario::Scenario;
+
+use super::super::worlds::{MIB, world};
+use super::formulas::slow_start_rounds;
+use super::{Found, published, round_trip};
+use crate::finding::Finding;
+use crate::lab::Lab;
+use crate::reproduce::ReproduceError;
+
+/// Nothing is lost but what a list names.
+pub(super) const CLEAN: [(&str, &str); 2] =
+    [("links.sat.forward.bit_error_rate", "0"), ("links.sat.backward.bit_error_rate", "0")];
+
+const LOST: &str = "links.sat.forward.drop_list";
+
+/// Watches the first flow's window.
+#[derive(Default)]
+struct Windows {
+    /// How long after the start of the flow the window first reached 10 MiB.
+    open: Option<Duration>,
+    start: Time,
+    /// Thresholds set by losses, in segments.
+    cuts: Vec<f64>,
+    last: u64,
+}
+
+impl Windows {
+    fn open_s(&self) -> f64 {
+        self.open.map_or(f64::NAN, |open| open.as_secs_f64())
+    }
+}
+
+impl Probe for Windows {
+    fn event(&mut self, now: Time, who: Who, event: &Event) {
+        if who != Who(0) {
+            return;
+        }
+        if let Event::Window { cwnd, ssthresh, .. } = *event {
+            if cwnd as f64 >= 10.0 * MIB {
+                self.open.get_or_insert(now.saturating_since(self.start));
+            }
+            // The first threshold is none.
+            if ssthresh < u64::MAX && ssthresh != self.last {
+                self.cuts.push(ssthresh as f64 / 9140.0);
+            }
+            self.last = ssthresh;
+        }
+    }
+}
+
+impl Observer for Windows {
+    fn packet(&mut self, _: Time, _: usize, _: Passage, _: &Packet) {}
+}
+
+fn watch(lab: &Lab<'_>, scenario: &Scenario) -> Result<(Windows, RunResult), ReproduceError> {
+    let scenario = scenario.with_seed(lab.seed());
+    let mut windows = Windows { start: Time::ZERO + scenario.flows[0].start, ..Windows::default() };
+    let result = lab.watched(&scenario, lab.seed(), &mut windows)?;
+    Ok((windows, result))
+}
+
+/// Slow start to a window of 10 MB, in a run and by the formula.
+pub(super) fn c15(lab: &Lab<'_>) -> Found {
+    let claim = published("A-C15");
+    let (watched, _) = watch(lab, &world(1, &[]))?;
+    let formula = slow_start_rounds() * round_trip("ACTS");
+    let off = 100.0 * (formula / claim.value.expect("printed") - 1.0).abs();
+    let note = format!("a run; the formula gives {formula:.3} s");
+    Ok(Finding::new(watched.open_s(), note).and(off <= claim.limit("formula_percent")))
+}
+
+/// What the sender does about losses of one window.
+struct Repair {
+    fast: u64,
+    timeouts: u64,
+    cuts: Vec<f64>,
+}
+
+impl Repair {
+    fn of(lab: &Lab<'_>, lost: &str, more: &[(&str, &str)]) -> Result<Repair, ReproduceError> {
+        let (windows, result) = watch(lab, &world(1, &[&[(LOST, lost), CLEAN[0], CLEAN[1]], more].concat()))?;
+        let stats = &result.flows[0].stats;
+        Ok(Repair { fast: stats.fast_retransmits, timeouts: stats.timeouts, cuts: windows.cuts })
+    }
+
+    fn words(&self) -> String {
+        let cuts: Vec<_> = self.cuts.iter().map(|segments| format!("{segments:.0}")).collect();
+        format!(
+            "fast retransmits {}, timeouts {}, thresholds of {} segments",
+            self.fast,
+            self.timeouts,
+            cuts.join(", ")
+        )
+    }
+}
+
+/// Two losses in one window give two fast retransmits, each of which halves the window.
+pub(super) fn c20(lab: &Lab<'_>) -> Found {
+    const TWO: &str = "[3500, 3600]";
+    const ROOMY: [(&str, &str); 1] = [("tcp.receive_buffer", "34 MiB")];
+    let full = Repair::of(lab, TWO, &[])?;
+    let roomy = Repair::of(lab, TWO, &ROOMY)?;
+    let growing = Repair::of(lab, "[2000, 2100]", &[])?;
+    let three = Repair::of(lab, "[3500, 3600, 3700]", &ROOMY)?;
+    let note = format!(
+        "two losses in a window as large as the peer's buffer: {}. The buffer lets nothing new out while the first loss is \
+         repaired, so no duplicate ACKs tell of the second: with a buffer of 34 MiB {}; as shipped, but while the window \
+         still grows, {}. Three losses, 34 MiB: {}",
+        full.words(),
+        roomy.words(),
+        growing.words(),
+        three.words()
+    );
+    let several = |repair: &Repair| published("A-C20").holds_for(repair.fast as f64) && repair.timeouts == 0;
+    Ok(Finding::new(full.fast as f64, note).and(full.timeouts == 0).or_shape(several(&roomy) || several(&growing)))
+}
+
+/// A loss early in slow start.
+pub(super) fn c21(lab: &Lab<'_>) -> Found {
+    let sets = [(LOST, "[100]"), ("flows.data.greedy", "true"), CLEAN[0], CLEAN[1]];
+    // A window that is open fills the line, which takes long to simulate: a run ends soon after, and is repeated with more
+    // time if the window is not open by then. The last is more than an hour.
+    let open = |more: &[(&str, &str)]| -> Result<f64, ReproduceError> {
+        for limit in ["120 s", "700 s", "1500 s", "5000 s"] {
+            let scenario = world(1, &[&sets, &[("time_limit", limit)], more].concat());
+            let seconds = watch(lab, &scenario)?.0.open_s();
+            if seconds.is_finite() {
+                return Ok(seconds);
+            }
+        }
+        Ok(f64::NAN)
+    };
+    let plain = ("tcp.shortcuts.bsd_additive_constant", "false");
+    let slow = open(&[plain])?;
+    let each = open(&[plain, ("tcp.ack.every", "1")])?;
+    let note = format!(
+        "the hundredth packet lost, an ACK for every second segment: from then on 4.3BSD Reno adds an eighth of a segment per \
+         ACK. By one segment per window, which the paper reckons with, it takes {slow:.0} s, with an ACK for each segment \
+         {each:.0} s: the paper's own arithmetic gives minutes"
+    );
+    Ok(Finding::new(open(&[])?, note).or_shape(published("A-C21").holds_for(slow)))
+}
+
+/// A lost cell costs its packet.
+pub(super) fn c22(_: &Lab<'_>) -> Found {
+    Ok(Finding::new(useless_cells(), "each cell of a packet lost in its turn, real bytes reassembled"))
+}
+
+/// Cells of a full packet that carry nothing once one of them is lost, whichever it is.
+fn useless_cells() -> f64 {
+    let packet = vec![0x5a; 9180 + 8];
+    let pieces = [&packet[..]];
+    let cells: Vec<_> = aal5::segment(Header::user(0, 100, false), &pieces).expect("it fits").collect();
+    let survives = (0..cells.len()).any(|lost| {
+        let mut reassembler = Reassembler::new();
+        let rest = cells.iter().enumerate().filter(|(n, _)| *n != lost);
+        rest.into_iter().any(|(_, cell)| {
+            let Ok((Header { payload: PayloadType::User { last, .. }, .. }, payload)) = Header::of(cell) else {
+                return false;
+            };
+            matches!(reassembler.push(payload, last), Ok(Some(_)))
+        })
+    });
+    if survives { 0.0 } else { cells.len() as f64 }
+}

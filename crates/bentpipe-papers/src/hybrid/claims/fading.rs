@@ -1,0 +1,57 @@
+//! Claims about a channel that fades: figure 14.
+
+use bentpipe_study::model::hybrid::fading::Bounds;
+
+use super::super::measure::Measured;
+use super::super::setting::Scheme;
+use super::super::sweeps::simulate;
+use super::{Found, listed, of_scheme, percent, published};
+use crate::finding::Finding;
+use crate::lab::Lab;
+
+pub(super) fn c11(lab: &Lab<'_>) -> Found {
+    let all = simulate(lab, 14)?;
+    let drop = |scheme| {
+        let points = of_scheme(&all, scheme);
+        1.0 - points[points.len() - 1].per_mu / points[0].per_mu
+    };
+    let (end_to_end, split) = (drop(Scheme::EndToEnd), drop(Scheme::Split));
+    let what = format!(
+        "relative drop from f = 0.1 to 50 per s, simulated: end to end {end_to_end:.2}, split {split:.2}; between, end to end \
+         carries {}, split {}",
+        listed(&of_scheme(&all, Scheme::EndToEnd)),
+        listed(&of_scheme(&all, Scheme::Split))
+    );
+    Ok(Finding::new(end_to_end - split, what))
+}
+
+/// Upper bounds hold, and the throughput with independent losses is the lower end.
+pub(super) fn c12(lab: &Lab<'_>) -> Found {
+    let claim = published("H-C12");
+    let all = simulate(lab, 14)?;
+    let bounds = Bounds::new(&all[0].setting.path()).expect("in range");
+    let above = |point: &&&Measured, bound: f64| point.per_mu - point.half > bound;
+    let (ends, split) = (of_scheme(&all, Scheme::EndToEnd), of_scheme(&all, Scheme::Split));
+    let over = ends.iter().filter(|point| above(point, bounds.end_to_end_upper)).count();
+    let over_split = split.iter().filter(|point| above(point, bounds.split_upper)).count();
+    let least = ends.iter().map(|point| point.per_mu).fold(f64::INFINITY, f64::min);
+    let off = percent(least / bounds.end_to_end_independent - 1.0);
+    // A wide interval hides a violation.
+    let widest = all.iter().map(|point| percent(point.half / point.per_mu)).fold(0.0, f64::max);
+    let note = format!(
+        "simulated points above their bound by more than their 95 % interval, whose half is {widest:.0} % at most: end to end \
+         {over} of {} (bound {:.3}, simulated {}), split {over_split} of {} (bound {:.3}, simulated {}). The least end to end is \
+         {off:+.0} % off the {:.3} of independent losses",
+        ends.len(),
+        bounds.end_to_end_upper,
+        listed(&ends),
+        split.len(),
+        bounds.split_upper,
+        listed(&split),
+        bounds.end_to_end_independent,
+    );
+    let near = off.abs() <= claim.limit("lower_end_percent");
+    let known = widest <= claim.limit("widest_percent");
+    let number = (over + over_split) as f64;
+    Ok(Finding::new(number, note).and(near && known).or_shape(claim.holds_for(number)))
+}

@@ -42,6 +42,28 @@ fn a_table_or_figure_is_that_alone() {
 }
 
 #[test]
+fn each_figure_is_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let studies: [Study; 5] = [transat, minei, acts, hybrid, stp];
+    for (paper, study) in PAPERS.iter().zip(studies) {
+        assert!(paper.counts.figure > 0, "{}", paper.key);
+        for number in 1..=paper.counts.figure as u8 {
+            let options = Options { figure: Some(number), out_dir: Some(folder.path().into()), ..few() };
+            study(&options, &|_, _, _| ()).unwrap_or_else(|error| panic!("{}, figure {number}: {error}", paper.key));
+            let id = format!("{}-F{number:02}", paper.letter);
+            let read = |ending: &str| {
+                let name = format!("{id}.{ending}");
+                std::fs::read_to_string(folder.path().join(&name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+            };
+            let (svg, csv) = (read("svg"), read("csv"));
+            // Its own title, something drawn, and a table with more than its head.
+            assert!(svg.contains(&id) && svg.trim_end().ends_with("</svg>"), "{id}.svg");
+            assert!(svg.matches("<text").count() > 5 && csv.lines().count() > 2, "{id}: there is nothing in it");
+        }
+    }
+}
+
+#[test]
 fn what_is_not_there_is_an_error() {
     let ask = |study: Study, options: Options| study(&options, &|_, _, _| ()).expect_err("there is none").to_string();
     let table = |number| Options { table: Some(number), ..few() };

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use bentpipe_engine::wire::stp;
 use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure};
 use bentpipe_study::scenario::FlowKind;
 
 use super::measure::{Measured, measure, printed};
 use super::setting::{Setting, Transport};
 use super::study::Study;
+use crate::drawing::{stack, topology};
 use crate::published::{PublishedFigure, STP};
 use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
@@ -71,26 +73,47 @@ pub(super) fn row(study: &Study<'_>, number: u8, out: Option<&Path>) -> Result<R
     let id = format!("S-F{number:02}");
     let figure = STP.figure(&id).expect("the paper has the figure");
     match number {
-        1 => Ok(Row::new(&id, &figure.title, None, None, "").judged(
-            Verdict::Match,
-            "scenarios/stp.toml; `bentpipe explain stp` shows path, delay and pipe of the flow",
-        )),
-        2 => Ok(arithmetic(figure)),
+        1 => {
+            let scenario = Setting::at_face_value(Transport::STP, 1e-6).scenario();
+            if let Some(folder) = out {
+                topology(&scenario, &format!("{id}: {}", figure.title)).write(folder, &id)?;
+            }
+            let why = "drawn from scenarios/stp.toml";
+            Ok(Row::new(&id, &figure.title, None, None, "").judged(Verdict::Match, why))
+        }
+        2 => arithmetic(figure, out),
         _ => goodput(study, figure, out),
     }
 }
 
-/// Figure 2: 63 whole frames in the pipe.
-fn arithmetic(figure: &PublishedFigure) -> Row {
+/// Figure 2: the stack of the path, and as many whole frames as its pipe holds.
+fn arithmetic(figure: &PublishedFigure, out: Option<&Path>) -> Result<Row, ReproduceError> {
     let scenario = Setting::at_face_value(Transport::STP, 0.0).scenario();
-    let FlowKind::Stp(stp) = &scenario.flows[0].kind else { unreachable!("an STP flow") };
+    let FlowKind::Stp(flow) = &scenario.flows[0].kind else { unreachable!("an STP flow") };
+    let config = &flow.config;
     let parameters = STP.list("parameters").expect("the paper's parameters");
     let paper = parameters.value("W_STP", "value");
-    let ours = stp.config.window(stp.config.mss) as f64 / f64::from(stp.config.mss);
+    let window = config.window(config.mss);
+    let ours = window as f64 / f64::from(config.mss);
+    let frame = u32::from(config.mss) + stp::HEADER as u32 + config.overhead;
+    let pipe = config.pipe().get();
+    let frames = pipe as f64 / f64::from(frame);
+    if let Some(folder) = out {
+        let notes = [
+            format!(
+                "pipe = {} Mbit/s x {} ms = {pipe} B",
+                config.rate.bits_per_second() as f64 / 1e6,
+                config.rtt.as_millis_f64()
+            ),
+            format!("frame = {} B of data + {} B of headers = {frame} B", config.mss, frame - u32::from(config.mss)),
+            format!("pipe / frame = {frames:.2}: {ours:.0} whole segments"),
+            format!("window = {ours:.0} x {} B = {window} B of data", config.mss),
+        ];
+        stack(&scenario, &format!("{}: {}", figure.id, figure.title), &notes).write(folder, &figure.id)?;
+    }
     let verdict = if paper == Some(ours) { Verdict::Match } else { Verdict::Differs };
-    let pipe = stp.config.pipe().get();
-    let why = format!("the pipe of {pipe} B holds so many whole frames of 1048 B: {:.2}", pipe as f64 / 1048.0);
-    Row::new(&figure.id, &figure.title, paper, Some(ours), "segments").judged(verdict, why)
+    let why = format!("the pipe of {pipe} B holds {frames:.2} frames of {frame} B, {ours:.0} of them whole");
+    Ok(Row::new(&figure.id, &figure.title, paper, Some(ours), "segments").judged(verdict, why))
 }
 
 fn goodput(study: &Study<'_>, figure: &PublishedFigure, out: Option<&Path>) -> Result<Row, ReproduceError> {

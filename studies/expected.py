@@ -102,13 +102,21 @@ def index(papers, key):
     return lines
 
 
+def shape_of(bounds):
+    """Least and greatest value that have the paper's size or ordering, as an inline table."""
+    return f"shape = {{ {', '.join(f'{k} = {number(x)}' for k, x in zip(('low', 'high'), bounds) if x is not None)} }}"
+
+
 def write_claims(out, papers, key, numbers):
     """`numbers`: per claim the published number, least and greatest value that still bears it out (None: no bound, or
-    no number printed), unit of the three, and where the tolerance comes from."""
+    no number printed), unit of the three, where the tolerance comes from, and if there is more a table: `shape`, least and
+    greatest value that still have the size or the ordering, and `limits`, bounds of what else the claim states."""
     claims = read_csv(papers / key / "claims.csv")
     assert [c["claim_id"] for c in claims] == list(numbers), "claims and their numbers"
     for claim in claims:
-        value, low, high, unit, why = numbers[claim["claim_id"]]
+        value, low, high, unit, why, *more = numbers[claim["claim_id"]]
+        more = more[0] if more else {}
+        assert low is not None or high is not None, (claim["claim_id"], "a claim without bounds cannot fail")
         out += ["[[claim]]", f"id = {text(claim['claim_id'])}"]
         if not claim["value"] and key == "transat":
             # Where only one of the two columns is filled, it is the numbers.
@@ -118,6 +126,9 @@ def write_claims(out, papers, key, numbers):
         out += [f"{name} = {text(plain(claim[column]))}" for name, column in columns]
         numbers_of = [("value", value), ("low", low), ("high", high)]
         out += [f"{name} = {number(x)}" for name, x in numbers_of if x is not None]
+        out += [shape_of(more["shape"])] if "shape" in more else []
+        limits = ", ".join(f"{name} = {number(x)}" for name, x in more.get("limits", {}).items())
+        out += [f"limits = {{ {limits} }}"] if limits else []
         out += [f"unit = {text(unit)}", f"derivation = {text(why)}", ""]
 
 
@@ -150,12 +161,21 @@ def write_figures(out, lines, points=None, values=None):
         out.append("")
 
 
-def write_items(out, lines):
-    """Topologies, mechanisms and experiments, then what was decided where the paper is silent or at odds with itself."""
+def write_items(out, lines, compared=None):
+    """Topologies, mechanisms and experiments, then what was decided where the paper is silent or at odds with itself.
+    `compared`: for items of which the paper says without a claim what must come out, the same as `numbers` of a claim."""
+    compared = compared or {}
     for kind in "NME":
         for item, what, detail in lines[kind]:
             out += ["[[item]]", f"id = {text(item)}", f"kind = {text(KINDS[kind])}", f"text = {text(what)}"]
-            out += ([f"detail = {text(detail)}"] if detail else []) + [""]
+            out += [f"detail = {text(detail)}"] if detail else []
+            if item in compared:
+                value, low, high, unit, why, *more = compared[item]
+                assert low is not None or high is not None, (item, "what has no bounds cannot fail")
+                of = [f"{name} = {number(x)}" for name, x in (("value", value), ("low", low), ("high", high)) if x is not None]
+                of += [shape_of(more[0]["shape"])] if more else []
+                out.append(f"expected = {{ {', '.join([*of, f'unit = {text(unit)}', f'derivation = {text(why)}'])} }}")
+            out.append("")
     for decision, what, reason in lines["Q"]:
         out += ["[[decision]]", f"id = {text(decision)}", f"text = {text(what)}"]
         out += ([f"reason = {text(reason)}"] if reason else []) + [""]

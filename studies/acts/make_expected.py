@@ -25,7 +25,7 @@ CLAIMS = {
     "A-C02": (109.717, 105, 125, "Mbit/s", "mean; from one standard deviation below it to what a lossless transfer gives"),
     "A-C03": (115.295, *WITHIN(115.295, 0.05), "Mbit/s", "where the 34 ms of processing and fibre sit, and the phase of the timers, move a lossless transfer by some percent"),
     "A-C04": (157.088, *WITHIN(157.088, 1e-4), "Mbit/s", "a quotient, printed to five digits after rounding of its numerator"),
-    "A-C05": (127.870, None, None, "Mbit/s", "the better of two trials: reported, not judged"),
+    "A-C05": (127.870, 121.835 - 6.035, 127.870 + 6.035, "Mbit/s", "the greater of two trials, 121.835 and 127.870: not farther from them than they are from each other"),
     "A-C06": (131.360, *WITHIN(131.360, 0.05), "Mbit/s", "as A-C03; at the printed bit error rate a Reno transfer of 1 GB loses nine packets and comes nowhere near"),
     "A-C07": (54.105, 35, 70, "Mbit/s", "a third either way: the threshold of the early discard and the sources' phases are not printed"),
     "A-C08": (109.717 / 119.838, 0.85, 1.15, "ratio", "satellite over LAN: two standard deviations of the trials are 12 %"),
@@ -43,7 +43,7 @@ CLAIMS = {
     "A-C20": (None, 2, None, "cuts", "several cuts for one window of losses; counted in a trace"),
     "A-C21": (None, 600, None, "s", "\"hours\" for repeated cuts; a sixth of an hour for one"),
     "A-C22": (192, 192, 192, "cells", "cells that are useless after the loss of one; counted in a trace"),
-    "A-C23": (8.2, None, None, "%", "greatest of the three errors: reported, not judged"),
+    "A-C23": (8.2, None, 8.2, "%", "our greatest throughputs against the experiments': not farther off than the paper's own simulation, which it says matches"),
     "A-C24": (8.563, *WITHIN(8.563, 1e-4), "MB", "a product, printed to four digits; OC-12 likewise"),
     "A-C25": (None, 1, None, "ratio", "the sign"),
 }

@@ -303,6 +303,14 @@ Papers:
             Terrestrial-Satellite Hybrid Networks
   stp       Canhoto, Anzaloni: Study of a New Transport Protocol for Satellite Links
 
+Verdicts:
+  match     a number or an ordering of ours was compared and is within the bounds
+  shape     it is not, but the ordering or the size is right
+  differs   neither; the reason gives the cause, or says that it is not explained
+  built     a mechanism, a topology or a drawing; the reason names what exercises it
+  decision  what we chose where the paper is silent
+  missing   not there, or only in part
+
 Ctrl-C stops and shows what is done; once more ends at once.
 
 Examples:

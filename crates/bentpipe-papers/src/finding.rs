@@ -1,7 +1,7 @@
-//! What the check of a claim found, and how the claim fares by it.
+//! What the check of a claim found, and how the claim fares by it: the one way from a number of ours to a verdict.
 
-use crate::Verdict;
-use crate::published::Claim;
+use crate::published::{Bounds, Claim};
+use crate::{Row, Verdict};
 
 /// What a check found.
 #[derive(Clone, Debug)]
@@ -34,12 +34,68 @@ impl Finding {
 
     /// How the claim fares.
     pub(crate) fn verdict(&self, claim: &Claim) -> Verdict {
-        if self.holds && claim.holds_for(self.number) {
+        self.within(claim.bounds())
+    }
+
+    /// How a number with these bounds fares.
+    pub(crate) fn within(&self, bounds: Bounds) -> Verdict {
+        if self.holds && bounds.hold(self.number) {
             Verdict::Match
-        } else if self.shape {
+        } else if self.shape || (self.holds && bounds.same_shape(self.number)) {
             Verdict::Shape
         } else {
             Verdict::Differs
         }
+    }
+
+    /// The row of a claim.
+    pub(crate) fn row(&self, claim: &Claim) -> Row {
+        let ours = self.number.is_finite().then_some(self.number);
+        Row::new(claim.id.as_str(), claim.text.as_str(), claim.value, ours, &claim.unit)
+            .within(claim.low, claim.high)
+            .judged(self.verdict(claim), format!("{}; allowed: {}", self.note, claim.derivation))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::published::{PAPERS, Range};
+
+    /// A number that these bounds exclude, and one that they hold.
+    fn outside_and_inside(bounds: Bounds) -> (Vec<f64>, f64) {
+        let step = |x: f64| 1.0 + x.abs();
+        let below = bounds.low.map(|low| low - step(low));
+        let above = bounds.high.map(|high| high + step(high));
+        let inside = bounds.low.or(bounds.high).expect("each claim has a bound");
+        (below.into_iter().chain(above).collect(), inside)
+    }
+
+    /// Every claim of the five papers can come out as any verdict of a comparison: by its number, by what else it states, and by
+    /// its shape.
+    #[test]
+    fn every_claim_can_fail() {
+        for claim in PAPERS.iter().flat_map(|paper| &paper.claims) {
+            assert!(claim.low.is_some() || claim.high.is_some(), "{}: a claim without bounds cannot fail", claim.id);
+            let (outside, inside) = outside_and_inside(claim.bounds());
+            let by = |finding: Finding| finding.verdict(claim);
+            for number in outside.into_iter().chain([f64::NAN]) {
+                assert_ne!(by(Finding::new(number, "")), Verdict::Match, "{} with {number}", claim.id);
+                assert_eq!(by(Finding::new(number, "").or_shape(true)), Verdict::Shape, "{} with {number}", claim.id);
+            }
+            assert_eq!(by(Finding::new(inside, "")), Verdict::Match, "{}", claim.id);
+            assert_eq!(by(Finding::new(inside, "").and(false)), Verdict::Differs, "{}", claim.id);
+            assert_eq!(by(Finding::new(f64::NAN, "")), Verdict::Differs, "{}", claim.id);
+            assert_eq!(Finding::new(f64::NAN, "").row(claim).ours, None, "no number is shown as none");
+        }
+    }
+
+    #[test]
+    fn the_size_can_be_right_where_the_number_is_not() {
+        let bounds = Bounds { low: Some(9.0), high: Some(11.0), shape: Some(Range { low: Some(5.0), high: None }) };
+        let verdicts = [10.0, 12.0, 4.0, f64::NAN].map(|number| Finding::new(number, "").within(bounds));
+        assert_eq!(verdicts, [Verdict::Match, Verdict::Shape, Verdict::Differs, Verdict::Differs]);
+        assert_eq!(Finding::new(12.0, "").and(false).within(bounds), Verdict::Differs);
+        assert_eq!(Finding::new(1.0, "").within(Bounds::default()), Verdict::Differs, "without bounds nothing matches");
     }
 }

@@ -20,4 +20,4 @@ pub mod transat;
 
 pub use markdown::to_markdown;
 
-pub use bentpipe_study::report::{Row, Verdict, render_text, to_json};
+pub use bentpipe_study::report::{Row, Tally, Verdict, render_text, to_json};

@@ -3,26 +3,33 @@
 use std::fmt::Write;
 
 use crate::published::{PAPERS, Paper};
-use crate::{Row, Verdict};
+use crate::{Row, Tally};
+
+/// What the kinds of rows and the verdicts are.
+const HEAD: &str = "# What the papers say, and what comes out here
+
+Each thing that the five papers contain (topologies N, mechanisms M, experiments E, tables T, figures F, claims C,
+decisions Q) has a row: the published value, ours, the verdict, and the reason.
+
+- `match`, `shape`, `differs`: a number or an ordering of ours was compared with the paper's in this run. `match`: within bounds
+  that the reason derives. `shape`: the number is out of bounds, the ordering or the size is right. `differs`: neither; the
+  reason gives the cause, or says that it is not explained.
+- `built`: a mechanism, a topology or a drawing; nothing is compared. The reason names the test or the scenario that exercises it,
+  and a test checks that these exist.
+- `decision`: what we chose where the paper is silent or contradicts itself.
+- `missing`: not there, or only in part.
+
+A thing that other rows show (\"shown by\") has the worst verdict of these. `studies/README.md` says where the published
+values come from.
+
+";
 
 /// The rows as Markdown; `remake` says how to make them again. Papers without rows are left out.
 pub fn to_markdown(rows: &[Row], remake: &str) -> String {
-    let mut out = String::from(
-        "# What the papers say, and what comes out here\n\n\
-         Each thing that the five papers contain (topologies N, mechanisms M, experiments E, tables T, figures F, claims C,\n\
-         decisions Q) has a row: the published value, ours, the verdict, and the reason. `match`: within a tolerance that\n\
-         the reason derives, or there to be seen where it says. `shape`: the ordering or the size, or a part. `differs`:\n\
-         not borne out, and why as far as that is known, or not built. `studies/README.md` says where the published values\n\
-         come from.\n\n",
-    );
+    let mut out = String::from(HEAD);
     let _ = writeln!(out, "Made by: `{remake}`\n");
     let papers: Vec<_> = PAPERS.iter().map(|paper| (&***paper, of(paper, rows))).collect();
-    out.push_str("| paper | things | match | shape | differs | cells of tables | match | shape | differs |\n");
-    out.push_str("|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
-    for (paper, rows) in papers.iter().filter(|(_, rows)| !rows.is_empty()) {
-        let (cells, things): (Vec<_>, Vec<_>) = rows.iter().partition(|row| is_cell(row));
-        let _ = writeln!(out, "| {} | {} | {} |", paper.key, counts(&things), counts(&cells));
-    }
+    out.push_str(&summary(&papers));
     for (paper, rows) in papers.iter().filter(|(_, rows)| !rows.is_empty()) {
         let (cells, things): (Vec<_>, Vec<_>) = rows.iter().partition(|row| is_cell(row));
         let _ = writeln!(out, "\n## {}\n\n{}: {}.\n", paper.key, paper.authors, paper.title);
@@ -46,9 +53,30 @@ fn is_cell(row: &Row) -> bool {
     row.id.contains('/')
 }
 
-fn counts(rows: &[&Row]) -> String {
-    let of = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-    format!("{} | {} | {} | {}", rows.len(), of(Verdict::Match), of(Verdict::Shape), of(Verdict::Differs))
+/// A line for each paper and one for all: how its things fare, and how the cells of its tables and figures do.
+fn summary(papers: &[(&Paper, Vec<&Row>)]) -> String {
+    let mut out = String::new();
+    for (what, cells) in [("things", false), ("cells of tables and figures", true)] {
+        let _ = writeln!(out, "| paper | {what} | match | shape | differs | built | decision | missing |");
+        out.push_str("|---|---:|---:|---:|---:|---:|---:|---:|\n");
+        let chosen = |rows: &[&Row]| Tally::of(rows.iter().copied().filter(|row| is_cell(row) == cells));
+        let line = |out: &mut String, name: &str, tally: Tally| {
+            let counts = tally.counts().map(|count| count.to_string()).join(" | ");
+            let _ = writeln!(out, "| {name} | {} | {counts} |", tally.total());
+        };
+        for (paper, rows) in papers {
+            let tally = chosen(rows);
+            if tally.total() > 0 {
+                line(&mut out, &paper.key, tally);
+            }
+        }
+        let all: Vec<_> = papers.iter().flat_map(|(_, rows)| rows.iter().copied()).collect();
+        line(&mut out, "all", chosen(&all));
+        out.push('\n');
+    }
+    // What follows begins with a line of its own.
+    out.pop();
+    out
 }
 
 fn table(out: &mut String, rows: &[&Row]) {
@@ -83,13 +111,20 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Verdict;
 
     #[test]
     fn things_and_cells_are_counted_apart() {
         let row = |id: &str, verdict| Row::new(id, "a | b\nc", Some(2.0), Some(3.0), "s").judged(verdict, "so");
-        let rows = [row("S-T01", Verdict::Match), row("S-T01/TCP/0", Verdict::Differs), row("S-C02", Verdict::Shape)];
+        let rows = [
+            row("S-T01", Verdict::Match),
+            row("S-T01/TCP/0", Verdict::Differs),
+            row("S-C02", Verdict::Shape),
+            row("S-N01", Verdict::Built),
+        ];
         let text = to_markdown(&rows, "bentpipe reproduce stp");
-        assert!(text.contains("| stp | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 |"), "{text}");
+        assert!(text.contains("| stp | 3 | 1 | 1 | 0 | 1 | 0 | 0 |\n| all | 3 |"), "{text}");
+        assert!(text.contains("| stp | 1 | 0 | 0 | 1 | 0 | 0 | 0 |"), "{text}");
         assert!(text.contains("| S-T01 | a \\| b c | 2 | 3 | s | 1.5 | match | so |"), "{text}");
         assert!(!text.contains("## acts"), "a paper without rows is left out");
     }

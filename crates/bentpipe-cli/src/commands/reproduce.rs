@@ -1,7 +1,7 @@
 //! `bentpipe reproduce`: a paper's tables and figures beside ours.
 
 use bentpipe_papers::reproduce::{Options, ReproduceError, acts, all, hybrid, minei, stp, transat};
-use bentpipe_papers::{Row, Verdict, render_text, to_markdown};
+use bentpipe_papers::{Row, Tally, render_text, to_markdown};
 use bentpipe_study::report::write_whole;
 use serde::Serialize;
 
@@ -17,6 +17,7 @@ struct Json<'a> {
     seed: u64,
     reps: u32,
     interrupted: bool,
+    counts: Tally,
     rows: &'a [Row],
 }
 
@@ -57,13 +58,14 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
     };
     let remake = Remake::new(args.seed);
     if args.json {
-        output::print_json(&Json { remake, seed: args.seed, reps: args.reps, interrupted, rows: &rows })?;
+        let counts = Tally::of(&rows);
+        output::print_json(&Json { remake, seed: args.seed, reps: args.reps, interrupted, counts, rows: &rows })?;
     } else if let Some(file) = &args.markdown {
         // Half a document would be taken for a whole one.
         if !interrupted {
             write_whole(file, to_markdown(&rows, &remake.command).as_bytes()).map_err(Failure::broken)?;
         }
-        output::print(&format!("{}\n{}\n", counts(&rows), remake.line()))?;
+        output::print(&format!("{}\n{}\n", Tally::of(&rows), remake.line()))?;
     } else {
         let text = render_text(&rows, output::width());
         output::print(&format!("{text}{}\n", remake.line()))?;
@@ -76,13 +78,6 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
         return Ok(End::Interrupted);
     }
     Ok(End::Done)
-}
-
-/// How many rows there are of each verdict.
-fn counts(rows: &[Row]) -> String {
-    let of = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-    let [matches, shapes, differs] = [Verdict::Match, Verdict::Shape, Verdict::Differs].map(of);
-    format!("{} rows: {matches} match, {shapes} shape, {differs} differ", rows.len())
 }
 
 fn failure(error: &ReproduceError) -> Failure {

@@ -105,8 +105,7 @@ impl Study<'_> {
             "A-C04" => found(window::rate_for(10.0 * MIB, RTT) / 1e6, "10 MiB per round trip"),
             "A-C05" => {
                 let ours = best(lab, "scenario 2 OC-12", "experiment")?;
-                let near = (ours / claim.value.unwrap_or(1.0) - 1.0).abs() <= 0.1;
-                found(ours, noisy(lab)?).judged(if near { Verdict::Match } else { Verdict::Differs })
+                found(ours, noisy(lab)?)
             }
             "A-C06" => found(best(lab, "scenario 2 OC-12", "simulation")?, noisy(lab)?),
             "A-C07" => {
@@ -228,13 +227,13 @@ impl Study<'_> {
                     ours.push(100.0 * (experiment - best).abs() / experiment.max(best));
                 }
                 let words = format!("ours are {:.1}, {:.1}, {:.1} % off the experiments", ours[0], ours[1], ours[2]);
-                let off = greatest(&ours);
-                found(off, words).judged(if off <= 20.0 { Verdict::Match } else { Verdict::Differs })
+                found(greatest(&ours), words)
             }
             "A-C24" => {
                 let [three, twelve] = [3, 12].map(|n| window::window_for(rate_ladder(n).application, RTT) / 8.0 / MIB);
                 let printed = ACTS.number("A-V20").and_then(|n| n.value).unwrap_or(1.0) * 1e6 / 8.0 / MIB;
-                found(three, format!("OC-12: {twelve:.3} MB")).and((twelve / printed - 1.0).abs() < 1e-4)
+                found(three, format!("OC-12: {twelve:.3} MB. {}", full_window(lab)?))
+                    .and((twelve / printed - 1.0).abs() < 1e-4)
             }
             _ => {
                 let sack = mean(&at_error_rate(lab, "sack", "1e-9")?);
@@ -320,7 +319,7 @@ fn useless_cells() -> f64 {
 }
 
 /// Mbit/s of scenario 2 with the window that fills the channel, without loss.
-pub(super) fn full_window(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+fn full_window(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let bytes = window::window_for(rate_ladder(12).application, RTT) / 8.0;
     let buffer = format!("{} B", bytes.ceil() as u64);
     let clean = world(2, &[("tcp.receive_buffer", &buffer), CLEAN[0], CLEAN[1]]);

@@ -12,7 +12,7 @@ use super::worlds::{Load, MIB, Place, alone, congested, greatest, measured, rate
 use crate::lab::Lab;
 use crate::published::{ACTS, Cell};
 use crate::reproduce::ReproduceError;
-use crate::{Row, Verdict};
+use crate::{Row, Tally, Verdict};
 
 /// Trials of the paper's tables.
 pub(super) const TRIALS: u32 = 10;
@@ -28,15 +28,8 @@ pub(super) fn rows(lab: &Lab<'_>, number: u8) -> Result<Vec<Row>, ReproduceError
     };
     let id = format!("A-T{number:02}");
     let title = ACTS.table(number).map_or(id.as_str(), |table| table.title.as_str());
-    let count = |verdict| cells.iter().filter(|row| row.verdict == verdict).count();
     let worst = cells.iter().map(|row| row.verdict).max().unwrap_or(Verdict::Differs);
-    let why = format!(
-        "{} cells: {} match, {} shape, {} differ",
-        cells.len(),
-        count(Verdict::Match),
-        count(Verdict::Shape),
-        count(Verdict::Differs)
-    );
+    let why = format!("worst of {}", Tally::of(&cells));
     let head = Row::new(id.as_str(), title, None, None, "").judged(worst, why);
     Ok(std::iter::once(head).chain(cells).collect())
 }

@@ -309,18 +309,15 @@ fn like_x_ln_x() -> Found {
          of x ln x; over that of x it is {:.2}",
         grows / (y / x)
     );
-    // Beside ν ln x = 2.70 at 1000 packets, Eq. 55 drops (1-p)/4 - ν ln 2 = -0.046: 1.7 %, which a hundred times the
-    // pipe makes smaller.
     let ratio = grows / like;
-    Found { holds: (ratio - 1.0).abs() <= 0.017, ..Found::new(ratio, what) }
+    Found::new(ratio, what)
 }
 
 fn like_x() -> Found {
     let grows = |x| buffer_for(Setting { scheme: Scheme::Split, ..pipe(x) }, USED);
     let ratio = grows(100_000) / grows(1_000) / 100.0;
     let what = format!("growth of the buffer for {USED} of the capacity by Eq. 52, a pipe 100 times as long, over 100");
-    // Eq. 52 is linear to the last digits.
-    Found { holds: (ratio - 1.0).abs() < 1e-9, ..Found::new(ratio, what) }
+    Found::new(ratio, what)
 }
 
 fn limited_persistence(lab: &Lab<'_>) -> Result<Found, ReproduceError> {

@@ -293,7 +293,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Folder>) -> Result<
         if let Some(folder) = folder {
             drawing(lab, number, figure, folder)?;
         }
-        return Ok(row.judged(Verdict::Match, drawn_by(number)));
+        return Ok(row.judged(Verdict::Built, drawn_by(number)));
     }
     if let Some(folder) = folder {
         let drawn = Figure { title: format!("{id}: {}", figure.title), panels: panels(lab, number)? };

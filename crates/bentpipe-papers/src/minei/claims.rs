@@ -70,11 +70,7 @@ const CHECKS: [(&str, Check); 50] = [
 pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
     let claim = MINEI.claim(id).expect("a claim of the paper");
     let (_, check) = CHECKS.iter().find(|(known, _)| *known == id).expect("each claim has a check");
-    let finding = check(lab)?;
-    let verdict = finding.verdict(claim);
-    let row = Row::new(id, claim.text.as_str(), claim.value, Some(finding.number), &claim.unit);
-    let why = format!("{}; allowed: {}", finding.note, claim.derivation);
-    Ok(row.within(claim.low, claim.high).judged(verdict, why))
+    Ok(check(lab)?.row(claim))
 }
 
 /// All of them.

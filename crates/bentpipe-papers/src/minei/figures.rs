@@ -242,7 +242,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
             let drawing = if number == 1 { topology(&scenario, &title) } else { stack(&scenario, &title, &[]) };
             drawing.write(folder, &id)?;
         }
-        return Ok(row.judged(Verdict::Match, format!("drawn from scenarios/{file}")));
+        return Ok(row.judged(Verdict::Built, format!("drawn from scenarios/{file}")));
     }
     if let Some(folder) = folder {
         write_figure(folder, &id, &Figure { title, panels: panels(lab, number)? })?;

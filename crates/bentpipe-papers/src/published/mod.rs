@@ -158,17 +158,72 @@ pub struct Claim {
     pub low: Option<f64>,
     /// The greatest.
     pub high: Option<f64>,
-    /// Unit of the three.
+    /// Least and greatest value that have the size or the ordering of the paper's where the number is out of bounds.
+    pub shape: Option<Range>,
+    /// Bounds of whatever else the claim states, by name.
+    #[serde(default)]
+    limits: IndexMap<String, f64>,
+    /// Unit of the numbers.
     pub unit: String,
     /// Where the tolerance comes from.
     pub derivation: String,
 }
 
 impl Claim {
+    /// The bounds of the number that is compared.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { low: self.low, high: self.high, shape: self.shape }
+    }
+
     /// Whether a number bears the claim out.
     pub fn holds_for(&self, number: f64) -> bool {
-        self.low.is_none_or(|low| low <= number) && self.high.is_none_or(|high| number <= high)
+        self.bounds().hold(number)
     }
+
+    /// The bound of that name.
+    ///
+    /// # Panics
+    /// The claim has none of that name: a slip in `make_expected.py`.
+    pub fn limit(&self, name: &str) -> f64 {
+        *self.limits.get(name).unwrap_or_else(|| panic!("{} has no limit `{name}`", self.id))
+    }
+}
+
+/// What a number of ours is allowed to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// Least value that bears the paper out.
+    pub low: Option<f64>,
+    /// The greatest.
+    pub high: Option<f64>,
+    /// Least and greatest value that have its size or its ordering.
+    pub shape: Option<Range>,
+}
+
+impl Bounds {
+    /// Whether the number bears the paper out. Without a bound nothing does, and what is not a number never does.
+    pub fn hold(&self, number: f64) -> bool {
+        (self.low.is_some() || self.high.is_some()) && inside(self.low, self.high, number)
+    }
+
+    /// Whether the number has the size or the ordering of the paper's.
+    pub fn same_shape(&self, number: f64) -> bool {
+        self.shape.is_some_and(|Range { low, high }| inside(low, high, number))
+    }
+}
+
+/// From one number to another; what is not given is not bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    /// The least.
+    pub low: Option<f64>,
+    /// The greatest.
+    pub high: Option<f64>,
+}
+
+fn inside(low: Option<f64>, high: Option<f64>, number: f64) -> bool {
+    low.is_none_or(|low| low <= number) && high.is_none_or(|high| number <= high)
 }
 
 /// A figure of a paper, with the numbers that can be read off it.
@@ -221,6 +276,32 @@ pub struct Item {
     pub text: String,
     /// More about it.
     pub detail: Option<String>,
+    /// For an experiment whose numbers the paper does not print: what must come out, by the paper's words.
+    pub expected: Option<Expected>,
+}
+
+/// What a number of ours is compared with where the paper says something that is no claim of its own.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Expected {
+    /// The number, where one is printed.
+    pub value: Option<f64>,
+    /// Least value that bears the paper out.
+    pub low: Option<f64>,
+    /// The greatest.
+    pub high: Option<f64>,
+    /// Least and greatest value that have its size or its ordering.
+    pub shape: Option<Range>,
+    /// Unit of the numbers.
+    pub unit: String,
+    /// What is compared, and where the bounds come from.
+    pub derivation: String,
+}
+
+impl Expected {
+    /// The bounds of the number that is compared.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { low: self.low, high: self.high, shape: self.shape }
+    }
 }
 
 /// What was decided where a paper is silent or at odds with itself.
@@ -346,6 +427,16 @@ mod tests {
             assert!(claim.low.zip(claim.high).is_none_or(|(low, high)| low <= high), "{}", claim.id);
             assert!(claim.value.is_none_or(|value| claim.holds_for(value)), "{}", claim.id);
             assert!(!claim.derivation.is_empty(), "{}", claim.id);
+        }
+        for item in PAPERS.iter().flat_map(|paper| &paper.items) {
+            let Some(expected) = &item.expected else { continue };
+            assert!(
+                expected.low.is_some() || expected.high.is_some(),
+                "{}: what cannot fail is no comparison",
+                item.id
+            );
+            assert!(expected.value.is_none_or(|value| expected.bounds().hold(value)), "{}", item.id);
+            assert!(!expected.derivation.is_empty(), "{}", item.id);
         }
     }
 

@@ -79,7 +79,7 @@ pub(super) fn row(study: &Study<'_>, number: u8, out: Option<&Path>) -> Result<R
                 topology(&scenario, &format!("{id}: {}", figure.title)).write(folder, &id)?;
             }
             let why = "drawn from scenarios/stp.toml";
-            Ok(Row::new(&id, &figure.title, None, None, "").judged(Verdict::Match, why))
+            Ok(Row::new(&id, &figure.title, None, None, "").judged(Verdict::Built, why))
         }
         2 => arithmetic(figure, out),
         _ => goodput(study, figure, out),

@@ -9,46 +9,108 @@ use super::figures::{all_fall, runs, sweep};
 use super::measure::measure;
 use super::setting::{DATA_BITS, Setting, Transport};
 use super::study::Study;
-use crate::inventory::Seen;
+use crate::inventory::Seen::{self, Built, Decision, Missing, Ran};
+use crate::inventory::Shown::{self, Scenario, Setting as Set, Test};
 use crate::lab::Lab;
 use crate::reproduce::ReproduceError;
 
 pub(super) const SEEN: &[(&str, Seen)] = &[
-    ("S-N01", Seen::Works("scenarios/stp.toml")),
-    ("S-N02", Seen::Works("wire::stp (20 B), IPv4 (20 B), links.*.header = \"8 B\"; S-C01")),
-    ("S-M01", Seen::Works("tcp::Duplex, which STP and TCP share; docs/specs/stp.md; fuzz target stp_pair")),
+    ("S-N01", Built(&[Scenario("stp"), Test("papers", "both_transports_meet_the_same_links")], "")),
+    (
+        "S-N02",
+        Built(
+            &[
+                Test("engine", "a_segment_byte_by_byte"),
+                Test("sim", "stp_is_sound_ip_of_an_unknown_protocol"),
+                Shown::Rows(&["S-C01"]),
+            ],
+            "STP 20 B, IPv4 20 B, links.*.header = \"8 B\"",
+        ),
+    ),
+    (
+        "S-M01",
+        Built(
+            &[Test("engine", "stp_delivers"), Test("engine", "agrees_with_the_pseudo_code")],
+            "tcp::Duplex, which STP and TCP share; docs/specs/stp.md; fuzz target stp_pair",
+        ),
+    ),
     ("S-M02", Seen::Rows(&["S-C01", "S-C02"])),
     ("S-M03", Seen::Rows(&["S-C01", "S-F02"])),
-    ("S-M04", Seen::Works("stp::Sender, held against the pseudo-code in stp::tests::twin")),
-    ("S-M05", Seen::Works("settings `stp.rto` and `stp.timer`; a queue of timers in order of arming")),
-    ("S-M06", Seen::Rows(&["S-C11"])),
-    ("S-M07", Seen::Works("setting `stp.receive_buffer`: 1 GiB, fifteen round trips of 1 Gbit/s")),
-    ("S-M08", Seen::Works("variant `sack` with `rto.*`: stp::setting; S-C03")),
-    ("S-M09", Seen::Works("setting `bit_error_rate` of a link, for packets of either direction")),
-    ("S-M10", Seen::Works("setting `bit_error_rate` = { nominal, implementation_loss }; link::modulation")),
-    ("S-M11", Seen::Works("from `connected_at` to `acked_at` of a flow: stp::measure")),
     (
-        "S-M12",
-        Seen::Missing("another protocol of the same name, which the paper mentions to avoid confusion; optional"),
+        "S-M04",
+        Built(
+            &[
+                Test("engine", "agrees_with_the_pseudo_code"),
+                Test("engine", "a_hole_is_repaired_once_then_by_its_timer"),
+            ],
+            "",
+        ),
     ),
+    (
+        "S-M05",
+        Built(
+            &[
+                Test("engine", "timers_armed_at_hand_over_run_while_segments_wait"),
+                Set("stp", "flows.data.stp.timer", "hand-over"),
+            ],
+            "a queue of timers in order of arming; settings `stp.rto` and `stp.timer`",
+        ),
+    ),
+    ("S-M06", Seen::Rows(&["S-C11"])),
+    (
+        "S-M07",
+        Built(
+            &[Test("engine", "the_peers_window_counts_where_it_is_smaller")],
+            "setting `stp.receive_buffer`: 1 GiB, fifteen round trips of 1 Gbit/s",
+        ),
+    ),
+    (
+        "S-M08",
+        Built(
+            &[Test("papers", "both_transports_meet_the_same_links"), Shown::Rows(&["S-C03"])],
+            "variant `sack` with `rto.*`",
+        ),
+    ),
+    (
+        "S-M09",
+        Built(
+            &[
+                Test("engine", "bit_errors_grow_with_the_length"),
+                Test("sim", "bit_errors_cost_repetitions_and_no_bytes"),
+            ],
+            "setting `bit_error_rate` of a link, for packets of either direction",
+        ),
+    ),
+    (
+        "S-M10",
+        Built(
+            &[
+                Test("engine", "the_curve_of_the_textbook"),
+                Test("engine", "nothing_lost_is_nothing_changed_and_more_lost_is_worse"),
+            ],
+            "setting `bit_error_rate` = { nominal, implementation_loss }",
+        ),
+    ),
+    ("S-M11", Built(&[Test("sim", "a_transfer_without_loss_by_hand")], "from `connected_at` to `acked_at` of a flow")),
+    ("S-M12", Missing("another protocol of the same name, which the paper mentions to avoid confusion; optional")),
     ("S-E01", Seen::Rows(&["S-C02", "S-C03", "S-C04"])),
     ("S-E02", Seen::Rows(&["S-T01/STP/1e-10", "S-T01/TCP/1e-10"])),
     ("S-E03", Seen::Rows(&["S-T01/STP/1e-8", "S-T01/TCP/1e-8"])),
     ("S-E04", Seen::Rows(&["S-T01/STP/1e-6", "S-T01/TCP/1e-6"])),
     ("S-E05", Seen::Rows(&["S-C11"])),
-    ("S-E06", Seen::Unprinted(sweep_falls)),
-    ("S-E07", Seen::Unprinted(sweep_falls)),
-    ("S-E08", Seen::Unprinted(congestion)),
-    ("S-E09", Seen::Unprinted(arming)),
-    ("S-Q01", Seen::Works("S-T02: the paper's tables, not its introduction")),
-    ("S-Q02", Seen::Works("scenarios/stp.toml: bytes = \"1 MB\" in segments of 1000 B")),
-    ("S-Q03", Seen::Works("setting `stp.timer`, \"departure\" if not given; S-E09")),
-    ("S-Q04", Seen::Works("S-T01: each cell at face value, and the loss of Eb/N0 that it takes")),
-    ("S-Q05", Seen::Works("scenarios/stp.toml: the satellite stores and forwards")),
-    ("S-Q06", Seen::Works("stp::setting: ack.delay = 0 s, initial_window = 1")),
-    ("S-Q07", Seen::Works("stp::setting: window_scaling = false, so 65 535 B at most")),
-    ("S-Q08", Seen::Works("stp::Sender: on the first SACK above a hole")),
-    ("S-Q09", Seen::Works("stp::measure: transfers that were given up are left out of means and counted beside them")),
+    ("S-E06", Ran(sweep_falls)),
+    ("S-E07", Ran(sweep_falls)),
+    ("S-E08", Ran(congestion)),
+    ("S-E09", Ran(arming)),
+    ("S-Q01", Decision("S-T02: the paper's tables, not its introduction")),
+    ("S-Q02", Decision("scenarios/stp.toml: bytes = \"1 MB\" in segments of 1000 B")),
+    ("S-Q03", Decision("setting `stp.timer`, \"departure\" if not given; S-E09")),
+    ("S-Q04", Decision("S-T01: each cell at face value, and the loss of Eb/N0 that it takes")),
+    ("S-Q05", Decision("scenarios/stp.toml: the satellite stores and forwards")),
+    ("S-Q06", Decision("stp::setting: ack.delay = 0 s, initial_window = 1")),
+    ("S-Q07", Decision("stp::setting: window_scaling = false, so 65 535 B at most")),
+    ("S-Q08", Decision("stp::Sender: on the first SACK above a hole")),
+    ("S-Q09", Decision("stp::measure: transfers that were given up are left out of means and counted beside them")),
 ];
 
 /// The sweep of figure 3, in words.

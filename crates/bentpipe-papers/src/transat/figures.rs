@@ -187,7 +187,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
             drawing::topology(&scenario, &format!("{id}: {}", figure.title)).write(folder, &id)?;
         }
         let row = Row::new(id, figure.title.as_str(), None, None, "");
-        return Ok(row.judged(Verdict::Match, "drawn from the scenario that all cells are run with"));
+        return Ok(row.judged(Verdict::Built, "drawn from the scenario that all cells are run with"));
     }
     if let Some(folder) = folder {
         let drawn = Figure { title: format!("{id}: {}", figure.title), panels: panels(lab, number, figure)? };

@@ -3,62 +3,122 @@
 use super::lab::{Lab, elapsed};
 use super::replicated::{Pick, picked};
 use super::setting::{Setting, Variant};
-use crate::inventory::Seen;
+use crate::inventory::Seen::{self, Built, Decision, Ran};
+use crate::inventory::Shown::{self, Scenario, Script, Setting as Set, Test};
 use crate::published::TRANSAT_TABLES;
 use crate::reproduce::ReproduceError;
 use bentpipe_study::stats::Sample;
 
 pub(super) const SEEN: &[(&str, Seen)] = &[
-    ("T-N01", Seen::Works("scenarios/transat.toml, drawn as T-F01")),
-    ("T-N02", Seen::Works("scenarios/transat.toml; --set links.sat.forward.queue.limit=\"199 packets\"")),
+    ("T-N01", Built(&[Scenario("transat"), Test("study", "transat_is_the_papers_world")], "drawn as T-F01")),
+    ("T-N02", Built(&[Scenario("transat"), Set("transat", "links.sat.forward.queue.limit", "199 packets")], "")),
     (
         "T-N03",
-        Seen::Works(
-            "scenarios/transat-bursts.toml without, transat-slacp.toml with S-LACP as the paper imitates it, \
-             transat-layer.toml with S-LACP itself",
+        Built(
+            &[Scenario("transat-bursts"), Scenario("transat-slacp"), Scenario("transat-layer")],
+            "without S-LACP, with S-LACP as the paper imitates it, with S-LACP itself",
         ),
     ),
+    ("T-N04", Built(&[Scenario("geo"), Scenario("geo-bursts")], "the paper's future work: a link more, `internet`")),
     (
-        "T-N04",
-        Seen::Works("the paper's future work: a link more, as `internet` in scenarios/geo.toml and geo-bursts.toml"),
+        "T-M01",
+        Built(
+            &[Test("sim", "nine_tenths_remain_under_loss"), Scenario("slacp-geo")],
+            "engine::slacp, over two links by a scenario's `[[layers]]`",
+        ),
     ),
-    ("T-M01", Seen::Works("engine::slacp, over two links by a scenario's `[[layers]]`: scenarios/slacp-geo.toml")),
-    ("T-M02", Seen::Works("`transmissions` of a channel; engine test persistence_is_bounded")),
+    ("T-M02", Built(&[Test("engine", "persistence_is_bounded")], "`transmissions` of a channel")),
     (
         "T-M03",
-        Seen::Works("`fec` of a channel; engine tests repairs_spare_the_round_trip, prompt_repairs_shorten_the_hold"),
-    ),
-    ("T-M04", Seen::Works("`channels` of a layer, each with its treatment; urgent, acks and bulk if none are given")),
-    (
-        "T-M05",
-        Seen::Works(
-            "`match` by DSCP, protocol and port, priorities and weights; engine tests a_higher_priority_waits_for_one_frame_at_most, equals_share_by_weight",
+        Built(
+            &[Test("engine", "repairs_spare_the_round_trip"), Test("engine", "prompt_repairs_shorten_the_hold")],
+            "`fec` of a channel",
         ),
     ),
-    ("T-M06", Seen::Works("`order` per flow; engine tests another_flow_does_not_wait, whole_in_order_once")),
-    ("T-M07", Seen::Works("`release_rate`; engine test release_after_a_repair_is_paced")),
+    (
+        "T-M04",
+        Built(
+            &[Test("sim", "a_call_in_its_own_channel_waits_for_nobody"), Scenario("slacp-voice")],
+            "`channels` of a layer, each with its treatment; urgent, acks and bulk if none are given",
+        ),
+    ),
+    (
+        "T-M05",
+        Built(
+            &[
+                Test("engine", "the_first_rule_that_fits"),
+                Test("engine", "a_higher_priority_waits_for_one_frame_at_most"),
+                Test("engine", "equals_share_by_weight"),
+            ],
+            "`match` by DSCP, protocol and port, priorities and weights",
+        ),
+    ),
+    (
+        "T-M06",
+        Built(
+            &[Test("engine", "another_flow_does_not_wait"), Test("engine", "whole_in_order_once")],
+            "`order` per flow",
+        ),
+    ),
+    ("T-M07", Built(&[Test("engine", "release_after_a_repair_is_paced")], "`release_rate`")),
     ("T-M08", Seen::Parts("T-E17")),
     ("T-M09", Seen::Rows(&["T-T04", "T-T05", "T-C26"])),
-    ("T-M10", Seen::Works("variant `ref`: T-T01, column Ref")),
-    ("T-M11", Seen::Works("variant `ref-iw4`: T-T01, column Ref_IW4")),
-    ("T-M12", Seen::Works("variant `sack`: T-C06, T-F07")),
-    ("T-M13", Seen::Works("variants `sack-3517` (RFC 3517) and `sack-ns2` (the paper's simulator)")),
-    ("T-M14", Seen::Works("setting `dsack`; off in the paper's profile, as in its simulator")),
-    ("T-M15", Seen::Works("variant `sack-lt`: T-T01, column SACK_LT")),
-    ("T-M16", Seen::Works("variant `ref-daass`: T-T01, column Ref_DAASS; T-C24")),
-    ("T-M17", Seen::Works("variant `enh`: T-T01, column Enh")),
+    (
+        "T-M10",
+        Built(
+            &[Script("loss/newreno_partial_ack"), Test("papers", "each_setting_can_be_read"), Shown::Rows(&["T-T01"])],
+            "variant `ref`: column Ref",
+        ),
+    ),
+    (
+        "T-M11",
+        Built(&[Script("slow_start/initial_window"), Shown::Rows(&["T-T01"])], "variant `ref-iw4`: column Ref_IW4"),
+    ),
+    ("T-M12", Built(&[Script("sack/pipe"), Shown::Rows(&["T-C06", "T-F07"])], "variant `sack`")),
+    (
+        "T-M13",
+        Built(
+            &[Script("sack/3517_enters_by_duplicates"), Test("engine", "ns2_pipe")],
+            "variants `sack-3517` (RFC 3517) and `sack-ns2` (the paper's simulator)",
+        ),
+    ),
+    (
+        "T-M14",
+        Built(
+            &[Script("dsack/received"), Script("dsack/old_data")],
+            "setting `dsack`; off in the paper's profile, as in its simulator",
+        ),
+    ),
+    ("T-M15", Built(&[Script("loss/limited_transmit"), Shown::Rows(&["T-T01"])], "variant `sack-lt`: column SACK_LT")),
+    (
+        "T-M16",
+        Built(
+            &[Script("ack/daass_first_segments"), Shown::Rows(&["T-T01", "T-C24"])],
+            "variant `ref-daass`: column Ref_DAASS",
+        ),
+    ),
+    (
+        "T-M17",
+        Built(&[Test("papers", "each_setting_can_be_read"), Shown::Rows(&["T-T01"])], "variant `enh`: column Enh"),
+    ),
     ("T-M18", Seen::Rows(&["T-C02", "T-C04"])),
     ("T-M19", Seen::Rows(&["T-F05", "T-C15"])),
     ("T-M20", Seen::Rows(&["T-C03", "T-C04"])),
-    ("T-M21", Seen::Works("scenarios/transat-cbr.toml: T-T01, rows with cbr; T-E21")),
+    ("T-M21", Built(&[Scenario("transat-cbr"), Shown::Rows(&["T-T01", "T-E21"])], "rows with cbr")),
     ("T-M22", Seen::Rows(&["T-T03"])),
     ("T-M23", Seen::Rows(&["T-C26"])),
     ("T-M24", Seen::Rows(&["T-C29"])),
     ("T-M25", Seen::Rows(&["T-C32"])),
     ("T-M26", Seen::Rows(&["T-C10"])),
-    ("T-M27", Seen::Works("settings `rto.*`: ns-2's clock of whole ticks, or RFC 6298 exactly; T-C27, T-C28")),
+    (
+        "T-M27",
+        Built(
+            &[Test("engine", "rfc6298_by_hand"), Script("timeout/coarse_clock"), Shown::Rows(&["T-C27", "T-C28"])],
+            "settings `rto.*`: ns-2's clock of whole ticks, or RFC 6298 exactly",
+        ),
+    ),
     ("T-M28", Seen::Rows(&["T-T03"])),
-    ("T-M29", Seen::Works("T-F02 to T-F08, each as SVG and as CSV")),
+    ("T-M29", Built(&[Test("papers", "everything_has_its_row")], "T-F02 to T-F08, each as SVG and as CSV")),
     ("T-E01", Seen::Rows(&["T-C01", "T-C02"])),
     ("T-E02", Seen::Rows(&["T-C03", "T-C04", "T-C06"])),
     ("T-E03", Seen::Rows(&["T-T01"])),
@@ -71,7 +131,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("T-E10", Seen::Rows(&["T-T06", "T-T07", "T-T08"])),
     ("T-E11", Seen::Rows(&["T-T09", "T-T10", "T-T11"])),
     ("T-E12", Seen::Rows(&["T-T12", "T-T13", "T-T14"])),
-    ("T-E13", Seen::Unprinted(burst_errors_elsewhere)),
+    ("T-E13", Ran(burst_errors_elsewhere)),
     ("T-E14", Seen::Rows(&["T-C27", "T-C28"])),
     ("T-E15", Seen::Rows(&["T-C29"])),
     ("T-E16", Seen::Rows(&["T-C30", "T-C31"])),
@@ -79,44 +139,41 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("T-E18", Seen::Rows(&["T-C32"])),
     ("T-E19", Seen::Rows(&["T-C10"])),
     ("T-E20", Seen::Parts("T-E20")),
-    ("T-E21", Seen::Unprinted(cbr_sweep)),
-    ("T-Q01", Seen::Works("scenarios/transat*.toml: `bytes = \"1042 segments\"` of 960 B")),
+    ("T-E21", Ran(cbr_sweep)),
+    ("T-Q01", Decision("scenarios/transat*.toml: `bytes = \"1042 segments\"` of 960 B")),
     (
         "T-Q02",
-        Seen::Partly(
+        Decision(
             "decided otherwise: 10 ms, a SYN exchange, and time until the last byte is at H2 bring the lossless rows of \
              T-T01 within 0.5 %, where 17 ms without SYN leave 2 %",
         ),
     ),
-    ("T-Q03", Seen::Partly("62 segments (tcp.window_clamp) fit T-T01 best; 64 KB are 62 to 65, and T-C02 holds")),
+    ("T-Q03", Decision("62 segments (tcp.window_clamp) fit T-T01 best; 64 KB are 62 to 65, and T-C02 holds")),
     (
         "T-Q04",
-        Seen::Partly(
-            "scenarios/transat-bursts.toml: the same, but a mean of 150 ms and clipping instead of truncation, which fit \
-             T-T03 to T-T14 better",
+        Decision(
+            "decided otherwise in part: a mean of 150 ms and clipping instead of truncation (scenarios/transat-bursts.toml), \
+             which fit T-T03 to T-T14 better",
         ),
     ),
-    (
-        "T-Q05",
-        Seen::Works("scenarios/transat-bursts.toml: [links.forward.bursts]; [links.reverse.bursts] would do both"),
-    ),
-    (
-        "T-Q06",
-        Seen::Partly(
-            "flow `cbr` of scenarios/transat-cbr.toml: as decided, but it starts together with TCP, by search",
-        ),
-    ),
+    ("T-Q05", Decision("scenarios/transat-bursts.toml: [links.forward.bursts]; [links.reverse.bursts] would do both")),
+    ("T-Q06", Decision("as decided, but flow `cbr` of scenarios/transat-cbr.toml starts together with TCP, by search")),
     (
         "T-Q07",
-        Seen::Partly(
+        Decision(
             "thresholds 5 and 15 as decided; the weight is the one that ns-2 chooses by itself (q_weight_ -1): the tables \
              show no early drops",
         ),
     ),
-    ("T-Q08", Seen::Rows(&["T-C26", "T-F08"])),
-    ("T-Q09", Seen::Partly("together at t = 0 and without jitter, by search: scenarios/transat-four-flows.toml")),
-    ("T-Q10", Seen::Works("docs/specs/slacp.md; with the settings of scenarios/transat-layer.toml in T-E17")),
-    ("T-Q11", Seen::Works("slips of the print; rows and figures are compared by what they show, T-F02 and T-T01")),
+    ("T-Q08", Decision("shown by T-C26, T-F08")),
+    (
+        "T-Q09",
+        Decision(
+            "decided otherwise: together at t = 0 and without jitter, by search: scenarios/transat-four-flows.toml",
+        ),
+    ),
+    ("T-Q10", Decision("docs/specs/slacp.md; with the settings of scenarios/transat-layer.toml in T-E17")),
+    ("T-Q11", Decision("slips of the print; rows and figures are compared by what they show, T-F02 and T-T01")),
 ];
 
 fn list(values: &[f64]) -> String {

@@ -1,6 +1,6 @@
 //! What a study leaves behind: rows that set a published value beside ours, figures, and the files they go to.
 //!
-//! Reading order: [`Row`] and [`Verdict`]; [`render_text`] and [`to_json`]; [`Figure`], its [SVG](Figure::to_svg) and
+//! Reading order: [`Row`], [`Verdict`] and [`Tally`]; [`render_text`] and [`to_json`]; [`Figure`], its [SVG](Figure::to_svg) and
 //! its [CSV](Figure::to_csv); [`write_whole`], which leaves a complete file or none.
 
 mod figure;
@@ -11,6 +11,6 @@ mod text;
 
 pub use figure::{Axis, Figure, Mark, Panel, Series, Span};
 pub use files::{WriteError, write_figure, write_whole};
-pub use row::{Row, Verdict};
+pub use row::{Row, Tally, Verdict};
 pub use svg::DrawError;
 pub use text::{render_text, to_json};

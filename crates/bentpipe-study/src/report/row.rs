@@ -1,27 +1,120 @@
 //! One line of a comparison.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-/// How a published statement fares with us.
+/// How something in a paper fares with us.
+///
+/// `Match`, `Shape` and `Differs` are the results of a comparison: a number or an ordering of ours was held against the
+/// paper's in this run. The other three compare nothing. The order is that of "worst": the worst of several verdicts is
+/// their maximum, and what was not compared is not worse than any comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Borne out within its tolerance.
+    /// A mechanism, a topology or a drawing that is there; `why` names the tests and scenarios that exercise it.
+    Built,
+    /// Our choice where the paper is silent or contradicts itself; `why` says where it is embodied.
+    Decision,
+    /// Compared: within the bounds.
     Match,
-    /// Not the number, but the ordering or the size.
+    /// Compared: the number is out of bounds, the ordering or the size is right.
     Shape,
-    /// Not borne out; `why` says why, as far as that is known.
+    /// Compared: not borne out; `why` gives the cause or says "not explained".
     Differs,
+    /// Not there, or not all of it; `why` says what is lacking.
+    Missing,
 }
 
 impl Verdict {
+    /// All of them, comparisons first, in the order in which they are listed and counted.
+    pub const ALL: [Verdict; 6] =
+        [Verdict::Match, Verdict::Shape, Verdict::Differs, Verdict::Built, Verdict::Decision, Verdict::Missing];
+
     /// As it stands in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Match => "match",
             Verdict::Shape => "shape",
             Verdict::Differs => "differs",
+            Verdict::Built => "built",
+            Verdict::Decision => "decision",
+            Verdict::Missing => "missing",
         }
+    }
+
+    /// True if a number or an ordering of ours was compared.
+    pub const fn is_compared(self) -> bool {
+        matches!(self, Verdict::Match | Verdict::Shape | Verdict::Differs)
+    }
+}
+
+/// How many rows there are of each verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// [`Verdict::Match`].
+    #[serde(rename = "match")]
+    pub matches: usize,
+    /// [`Verdict::Shape`].
+    pub shape: usize,
+    /// [`Verdict::Differs`].
+    pub differs: usize,
+    /// [`Verdict::Built`].
+    pub built: usize,
+    /// [`Verdict::Decision`].
+    pub decision: usize,
+    /// [`Verdict::Missing`].
+    pub missing: usize,
+}
+
+impl Tally {
+    /// Counts the verdicts of these rows.
+    pub fn of<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Self {
+        let mut tally = Tally::default();
+        for row in rows {
+            *tally.count_mut(row.verdict) += 1;
+        }
+        tally
+    }
+
+    fn count_mut(&mut self, verdict: Verdict) -> &mut usize {
+        match verdict {
+            Verdict::Match => &mut self.matches,
+            Verdict::Shape => &mut self.shape,
+            Verdict::Differs => &mut self.differs,
+            Verdict::Built => &mut self.built,
+            Verdict::Decision => &mut self.decision,
+            Verdict::Missing => &mut self.missing,
+        }
+    }
+
+    /// The counts in the order of [`Verdict::ALL`].
+    pub const fn counts(&self) -> [usize; 6] {
+        [self.matches, self.shape, self.differs, self.built, self.decision, self.missing]
+    }
+
+    /// All rows.
+    pub fn total(&self) -> usize {
+        self.counts().iter().sum()
+    }
+
+    /// Rows with a comparison.
+    pub const fn compared(&self) -> usize {
+        self.matches + self.shape + self.differs
+    }
+}
+
+/// `5 rows: 3 compared (1 match, 1 shape, 1 differs), 1 built, 1 decision, 0 missing`.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { matches, shape, differs, built, decision, missing } = self;
+        write!(
+            f,
+            "{} rows: {} compared ({matches} match, {shape} shape, {differs} differs), {built} built, {decision} decision, \
+             {missing} missing",
+            self.total(),
+            self.compared()
+        )
     }
 }
 
@@ -103,5 +196,23 @@ mod tests {
         });
         assert_eq!(json, expected);
         assert_eq!(Row::new("x", "", Some(4.0), Some(5.0), "s").ratio, Some(1.25));
+    }
+
+    #[test]
+    fn each_verdict_has_its_name_and_its_count() {
+        let rows = Verdict::ALL.map(|verdict| Row::new(verdict.name(), "", None, None, "").judged(verdict, ""));
+        for row in &rows {
+            assert_eq!(serde_json::to_value(row.verdict).expect("a word"), row.id.as_str());
+        }
+        let tally = Tally::of(rows.iter().chain(&rows[1..3]));
+        assert_eq!(tally.counts(), [1, 2, 2, 1, 1, 1]);
+        assert_eq!(
+            tally.to_string(),
+            "8 rows: 5 compared (1 match, 2 shape, 2 differs), 1 built, 1 decision, 1 missing"
+        );
+        assert_eq!(tally.compared(), rows.iter().chain(&rows[1..3]).filter(|row| row.verdict.is_compared()).count());
+        // What compares nothing never hides a comparison.
+        assert_eq!([Verdict::Built, Verdict::Match, Verdict::Decision].into_iter().max(), Some(Verdict::Match));
+        assert_eq!([Verdict::Differs, Verdict::Missing].into_iter().max(), Some(Verdict::Missing));
     }
 }

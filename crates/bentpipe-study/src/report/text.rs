@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 
-use super::{Row, Verdict};
+use super::{Row, Tally};
 
 /// The rows as tables, one for each part of the paper (what stands before the first `/` of the ids; claims and figures
 /// together), and a line that counts the verdicts. `width`: columns of the terminal; `None` does not wrap.
@@ -16,9 +16,7 @@ pub fn render_text(rows: &[Row], width: Option<u16>) -> String {
         out.push_str(&table(group, title.len(), width));
         out.push_str("\n\n");
     }
-    let count = |verdict| rows.iter().filter(|r| r.verdict == verdict).count();
-    let (matching, shape, differs) = (count(Verdict::Match), count(Verdict::Shape), count(Verdict::Differs));
-    out.push_str(&format!("{} rows: {matching} match, {shape} shape, {differs} differ\n", rows.len()));
+    out.push_str(&format!("{}\n", Tally::of(rows)));
     out
 }
 
@@ -98,6 +96,7 @@ fn number(x: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Verdict;
 
     #[test]
     fn numbers_for_people() {
@@ -119,7 +118,7 @@ mod tests {
         let text = render_text(&rows, Some(120));
         assert_eq!(text.matches("verdict").count(), 3, "{text}");
         assert!(!text.contains("T-T02: "), "one row shares nothing: {text}");
-        assert!(text.ends_with("5 rows: 3 match, 1 shape, 1 differ\n"), "{text}");
+        assert!(text.contains("\n5 rows: 5 compared (3 match, 1 shape, 1 differs), 0 built,"), "{text}");
         assert!(text.lines().all(|l| l.chars().count() <= 120), "{text}");
     }
 

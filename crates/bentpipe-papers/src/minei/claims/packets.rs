@@ -7,7 +7,6 @@ use bentpipe_engine::units::{Duration, Time};
 use super::Finding;
 use crate::lab::Lab;
 use crate::minei::cases::{self, ACK_TIME, Case, RTT, WINDOW, patterns};
-use crate::published::MINEI;
 use crate::reproduce::ReproduceError;
 
 type Found = Result<Finding, ReproduceError>;

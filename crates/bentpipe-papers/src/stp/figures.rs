@@ -179,7 +179,11 @@ fn goodput(study: &Study<'_>, figure: &PublishedFigure, out: Option<&Path>) -> R
         spans: None,
     };
     if let Some(folder) = out {
-        write_figure(folder, &figure.id, &Figure { title: figure.title.clone(), panels: vec![panel] })?;
+        write_figure(
+            folder,
+            &figure.id,
+            &Figure { title: format!("{}: {}", figure.id, figure.title), panels: vec![panel] },
+        )?;
     }
     let finding = beside_print(study, Channel::Printed)?;
     let why = format!("as S-E06: {}", finding.note);

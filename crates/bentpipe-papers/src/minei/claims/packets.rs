@@ -97,7 +97,7 @@ pub(super) fn c25(lab: &Lab<'_>) -> Found {
         }
     }
     let note = format!("windows 5 to 42, three to six in a row; without a timeout (window, losses): {exceptions:?}");
-    Ok(Finding::new(least as f64, note).or_shape(exceptions.len() < 10))
+    Ok(Finding::new(least as f64, note))
 }
 
 /// Round trips after a timeout in which less than four packets are out: windows of 1 and 2.
@@ -125,7 +125,7 @@ pub(super) fn c27(lab: &Lab<'_>) -> Found {
         "2 to 15 in a row of a window of 32, the longest; NewReno takes a round trip for each: {newreno_ok}; Reno times \
          out from three on: {reno_ok}"
     );
-    Ok(Finding::new(worst, note).and(newreno_ok && reno_ok).or_shape(newreno_ok && worst < 4.0))
+    Ok(Finding::new(worst, note).and(newreno_ok && reno_ok))
 }
 
 pub(super) fn c28(lab: &Lab<'_>) -> Found {

@@ -1,10 +1,12 @@
 //! What holds for every paper: each of its ids has a row, and one only.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use bentpipe_papers::published::PAPERS;
 use bentpipe_papers::reproduce::{Options, Progress, ReproduceError, acts, all, hybrid, minei, stp, transat};
 use bentpipe_papers::{Row, Verdict, to_json};
+use tempfile::TempDir;
 
 type Study = fn(&Options, Progress<'_>) -> Result<Vec<Row>, ReproduceError>;
 
@@ -13,10 +15,17 @@ fn few() -> Options {
     Options { reps: 2, ..Options::default() }
 }
 
+/// All papers once, with their figures in a folder.
+static REPRODUCED: LazyLock<(Vec<Row>, TempDir)> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = Options { out_dir: Some(folder.path().into()), ..few() };
+    (all(&options, &|_, _, _| ()).expect("nothing asks to stop"), folder)
+});
+
 #[test]
 fn every_id_of_the_five_papers_has_one_row() {
-    let rows = all(&few(), &|_, _, _| ()).expect("nothing asks to stop");
-    let json: serde_json::Value = serde_json::from_str(&to_json(&rows)).expect("JSON");
+    let rows = &REPRODUCED.0;
+    let json: serde_json::Value = serde_json::from_str(&to_json(rows)).expect("JSON");
     let mut found = BTreeMap::<_, usize>::new();
     for row in json.as_array().expect("rows") {
         let id = row["id"].as_str().expect("a text");
@@ -48,19 +57,14 @@ fn a_table_or_figure_is_that_alone() {
 
 #[test]
 fn each_figure_is_drawn() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let studies: [Study; 5] = [transat, minei, acts, hybrid, stp];
-    for (paper, study) in PAPERS.iter().zip(studies) {
+    let folder = REPRODUCED.1.path();
+    let read =
+        |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for paper in PAPERS {
         assert!(paper.counts.figure > 0, "{}", paper.key);
-        for number in 1..=paper.counts.figure as u8 {
-            let options = Options { figure: Some(number), out_dir: Some(folder.path().into()), ..few() };
-            study(&options, &|_, _, _| ()).unwrap_or_else(|error| panic!("{}, figure {number}: {error}", paper.key));
+        for number in 1..=paper.counts.figure {
             let id = format!("{}-F{number:02}", paper.letter);
-            let read = |ending: &str| {
-                let name = format!("{id}.{ending}");
-                std::fs::read_to_string(folder.path().join(&name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-            };
-            let (svg, csv) = (read("svg"), read("csv"));
+            let (svg, csv) = (read(&format!("{id}.svg")), read(&format!("{id}.csv")));
             // Its own title, something drawn, and a table with more than its head.
             assert!(svg.contains(&id) && svg.trim_end().ends_with("</svg>"), "{id}.svg");
             assert!(svg.matches("<text").count() > 5 && csv.lines().count() > 2, "{id}: there is nothing in it");

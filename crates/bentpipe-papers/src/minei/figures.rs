@@ -28,16 +28,19 @@ pub(super) const SENDERS: [(&str, &str); 5] = [
 
 type Curve = (String, Vec<(f64, Mean)>);
 
+/// Curves, and the ends of their 95 % intervals where there are any.
 fn panel(title: &str, x: Axis, y: Axis, curves: &[Curve]) -> Panel {
-    let mut series = Vec::new();
-    for (name, points) in curves {
-        let line = |pick: fn(&Mean) -> f64| points.iter().map(|(x, mean)| (*x, pick(mean))).collect::<Vec<_>>();
-        series.push(Series { name: name.clone(), mark: Mark::Line, points: line(|mean| mean.mean) });
-        // The ends of the 95 % interval, where there is any.
-        if points.iter().any(|(_, mean)| mean.low < mean.mean) {
-            let ends = points.iter().flat_map(|(x, mean)| [(*x, mean.low), (*x, mean.high)]).collect();
-            series.push(Series { name: format!("{name}, 95 %"), mark: Mark::Cross, points: ends });
-        }
+    let line = |(name, points): &Curve| Series {
+        name: name.clone(),
+        mark: Mark::Line,
+        points: points.iter().map(|(x, mean)| (*x, mean.mean)).collect(),
+    };
+    let mut series: Vec<_> = curves.iter().map(line).collect();
+    // One series for all of them: each curve keeps a colour of its own.
+    let points = curves.iter().flat_map(|(_, points)| points).filter(|(_, mean)| mean.low < mean.mean);
+    let ends: Vec<_> = points.flat_map(|(x, mean)| [(*x, mean.low), (*x, mean.high)]).collect();
+    if !ends.is_empty() {
+        series.push(Series { name: "95 % intervals".into(), mark: Mark::Cross, points: ends });
     }
     Panel { title: title.into(), x, y, series, spans: None }
 }
@@ -85,7 +88,8 @@ fn trace(lab: &Lab<'_>, title: &str, case: &Case) -> Result<Panel, ReproduceErro
     ];
     Ok(Panel {
         title: title.into(),
-        x: Axis::time(),
+        // Room for the legend beside the points.
+        x: Axis::time().between(from - 0.1, repaired + 0.35 * (repaired - from)),
         y: Axis::new("number in the window", "packets"),
         series: all.into_iter().filter(|series| !series.points.is_empty()).collect(),
         spans: None,
@@ -96,10 +100,16 @@ fn trace(lab: &Lab<'_>, title: &str, case: &Case) -> Result<Panel, ReproduceErro
 fn recovery(lab: &Lab<'_>, name: &str, variant: &'static str) -> Result<Curve, ReproduceError> {
     let mut points = Vec::new();
     for length in 1..=15u64 {
-        let outcome = Case::new(variant, 32, 1..=length).run(lab)?;
+        // The new sender's window is fixed; of the others nothing but the congestion window bounds it.
+        let case = match variant {
+            "burst" => Case::new(variant, 32, 1..=length),
+            _ => Case::unbounded(variant, 32, 1..=length),
+        };
+        let outcome = case.run(lab)?;
+        let last = (case.before() + length) as f64;
         let (entered, repaired) = (outcome.trace.entered.first(), outcome.trace.acks.iter());
         // From the first duplicate ACKs' verdict until all of the run is acknowledged.
-        let done = repaired.filter(|ack| ack.1 >= 300.0 + length as f64).map(|ack| ack.0).next();
+        let done = repaired.filter(|ack| ack.1 >= last).map(|ack| ack.0).next();
         if let Some((from, until)) = entered.zip(done) {
             points.push((length as f64, Mean::of(&[(until - from) / cases::RTT])));
         }
@@ -188,7 +198,9 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
             for (name, variant) in SENDERS {
                 curves.push(curve(lab, name, &FACTORS, RUNS, |factor| split().bursty(1.0, factor).sender(variant))?);
             }
-            vec![kbit("bursts begin with 1 %", Axis::new("loss burstiness factor", ""), &curves)]
+            // To the rate of the link, so that the legend hides no curve.
+            let axes = (Axis::new("loss burstiness factor", ""), Axis::new("throughput", "kbit/s").between(0.0, 400.0));
+            vec![panel("bursts begin with 1 %", axes.0, axes.1, &curves)]
         }
         18 => {
             let mut curves = Vec::new();
@@ -245,7 +257,11 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
         return Ok(row.judged(Verdict::Built, format!("drawn from scenarios/{file}")));
     }
     if let Some(folder) = folder {
-        write_figure(folder, &id, &Figure { title, panels: panels(lab, number)? })?;
+        let panels = panels(lab, number)?;
+        // Above a single panel there is no room for what it lists.
+        let short = title.split([':', '(']).take(2).collect::<Vec<_>>().join(":");
+        let title = if panels.len() == 1 { short.trim_end().to_owned() } else { title };
+        write_figure(folder, &id, &Figure { title, panels })?;
     }
     let mut verdict = Verdict::Match;
     let mut parts = Vec::new();

@@ -1,10 +1,12 @@
 //! What holds for every paper: each of its ids has a row, and one only.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use bentpipe_papers::published::PAPERS;
 use bentpipe_papers::reproduce::{Options, Progress, ReproduceError, acts, all, hybrid, minei, stp, transat};
 use bentpipe_papers::{Row, Verdict, to_json};
+use tempfile::TempDir;
 
 /// What compares nothing has nothing to compare with, and a claim that matches has a number of ours inside its bounds.
 fn verdict_follows_from_numbers(id: &str, row: &serde_json::Value) {
@@ -28,10 +30,17 @@ fn few() -> Options {
     Options { reps: 2, ..Options::default() }
 }
 
+/// All papers once, with their figures in a folder.
+static REPRODUCED: LazyLock<(Vec<Row>, TempDir)> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = Options { out_dir: Some(folder.path().into()), ..few() };
+    (all(&options, &|_, _, _| ()).expect("nothing asks to stop"), folder)
+});
+
 #[test]
 fn every_id_of_the_five_papers_has_one_row() {
-    let rows = all(&few(), &|_, _, _| ()).expect("nothing asks to stop");
-    let json: serde_json::Value = serde_json::from_str(&to_json(&rows)).expect("JSON");
+    let rows = &REPRODUCED.0;
+    let json: serde_json::Value = serde_json::from_str(&to_json(rows)).expect("JSON");
     let mut found = BTreeMap::<_, usize>::new();
     for row in json.as_array().expect("rows") {
         let id = row["id"].as_str().expect("a text");
@@ -63,6 +72,23 @@ fn a_table_or_figure_is_that_alone() {
         let rows = study(&Options { figure: Some(1), ..few() }, &|_, _, _| ()).expect("each has a figure 1");
         let start = format!("{letter}-F01");
         assert!(!rows.is_empty() && rows.iter().all(|row| row.id.starts_with(&start)), "{rows:#?}");
+    }
+}
+
+#[test]
+fn each_figure_is_drawn() {
+    let folder = REPRODUCED.1.path();
+    let read =
+        |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for paper in PAPERS {
+        assert!(paper.counts.figure > 0, "{}", paper.key);
+        for number in 1..=paper.counts.figure {
+            let id = format!("{}-F{number:02}", paper.letter);
+            let (svg, csv) = (read(&format!("{id}.svg")), read(&format!("{id}.csv")));
+            // Its own title, something drawn, and a table with more than its head.
+            assert!(svg.contains(&id) && svg.trim_end().ends_with("</svg>"), "{id}.svg");
+            assert!(svg.matches("<text").count() > 5 && csv.lines().count() > 2, "{id}: there is nothing in it");
+        }
     }
 }
 

@@ -56,7 +56,7 @@ fn draw(lab: &Lab<'_>, name: &str, title: &str, x: Axis, series: Vec<Series>) ->
     let Some(folder) = &lab.options().out_dir else { return Ok(()) };
     let y = Axis::new("aggregate throughput", "Mbit/s");
     let panel = Panel { title: title.into(), x, y, series, spans: None };
-    write_figure(folder, name, &Figure { title: title.into(), panels: vec![panel] })?;
+    write_figure(folder, name, &Figure { title: format!("{name}: {title}"), panels: vec![panel] })?;
     Ok(())
 }
 

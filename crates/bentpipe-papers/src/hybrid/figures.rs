@@ -6,16 +6,16 @@ use std::path::Path as Folder;
 use bentpipe_study::model::hybrid::fading::Bounds;
 use bentpipe_study::model::hybrid::splitting::Split;
 use bentpipe_study::model::hybrid::throughput::EndToEnd;
-use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure, write_whole};
+use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure};
 
-use super::claims;
 use super::measure::{Measured, model};
 use super::setting::{Scheme, Setting};
 use super::sweeps::{self, simulate};
 use super::traces;
+use super::{arq, claims};
 use crate::drawing;
 use crate::lab::Lab;
-use crate::published::HYBRID;
+use crate::published::{HYBRID, PublishedFigure};
 use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
 
@@ -251,16 +251,37 @@ const fn shown_by(number: u8) -> &'static [&'static str] {
 /// The part of the documentation or of the program that a figure without data is drawn by.
 const fn drawn_by(number: u8) -> &'static str {
     match number {
-        1 => "drawn from the scenario that both schemes are run with; in splitting, TCP ends at `gateway`",
-        2 => "the same nodes and links: buffer B at `gateway`, T1 and T2 the round trips of the two links",
-        3 => {
-            "the events of a window's transfer are what `bentpipe run --trace` writes of such a scenario; no picture is drawn"
+        1 => "drawn from the world of splitting: TCP ends at `gateway`; end to end the same nodes and links",
+        2 => "drawn from the world end to end: buffer B at `gateway`, T1 and T2 the round trips of the two links",
+        3 => "drawn from a run of figure 6's world: a window at the source, the gateway, the destination, and its ACKs",
+        4 => {
+            "drawn from the world of figure 6 with what a run counted: engine::slacp and engine::arq are that system, copies \
+             are held until the report, what is lost goes first"
         }
-        4 => "engine::slacp and engine::arq are that system: copies are held until the report, what is lost goes first",
         _ => {
-            "model::hybrid::queueing counts as the multi-server queue does: q1 waits for a full pipe, q2 for its burst"
+            "drawn from the world of figure 6, with model::hybrid::queueing beside what a run counted: q1 waits for a full \
+             pipe, q2 for its burst"
         }
     }
+}
+
+/// Figures 1 to 5, which show how things are built.
+fn drawing(lab: &Lab<'_>, number: u8, figure: &PublishedFigure, folder: &Folder) -> Result<(), ReproduceError> {
+    let title = format!("{}: {}", figure.id, figure.title);
+    let drawing = match number {
+        1 | 2 => {
+            let scheme = if number == 1 { Scheme::Split } else { Scheme::EndToEnd };
+            drawing::topology(&Setting::new(scheme, sweeps::BUFFER, 100, 250, 0.1).scenario(), &title)
+        }
+        3 => {
+            write_figure(folder, &figure.id, &Figure { title, panels: arq::window(lab)? })?;
+            return Ok(());
+        }
+        4 => arq::pipe(lab, &title)?,
+        _ => arq::servers(lab, &title)?,
+    };
+    drawing.write(folder, &figure.id)?;
+    Ok(())
 }
 
 /// Draws figure `number` where a folder is given, and says in a row how it fares.
@@ -269,14 +290,10 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Folder>) -> Result<
     let figure = HYBRID.figure(&id).expect("sixteen figures");
     let row = Row::new(&id, figure.title.as_str(), None, None, "");
     if number <= 5 {
-        if let (Some(folder), 1 | 2) = (folder, number) {
-            let scenario = Setting::new(Scheme::Split, sweeps::BUFFER, 100, 250, 0.1).scenario();
-            let svg = drawing::topology_svg(&scenario, &format!("{id}: {}", figure.title));
-            write_whole(&folder.join(format!("{id}.svg")), svg.as_bytes())?;
-            write_whole(&folder.join(format!("{id}.csv")), drawing::topology_csv(&scenario).as_bytes())?;
+        if let Some(folder) = folder {
+            drawing(lab, number, figure, folder)?;
         }
-        let verdict = if number == 3 { Verdict::Missing } else { Verdict::Built };
-        return Ok(row.judged(verdict, drawn_by(number)));
+        return Ok(row.judged(Verdict::Built, drawn_by(number)));
     }
     if let Some(folder) = folder {
         let drawn = Figure { title: format!("{id}: {}", figure.title), panels: panels(lab, number)? };

@@ -4,9 +4,10 @@
 //! of them. Its curves print no numbers, so a figure is judged by the statements that it is printed for.
 //!
 //! Reading order: `setting` the worlds; `measure` throughput and its interval; `sweeps` the points of each figure;
-//! `traces` the windows of two connections; `claims` the statements; `extensions` what was varied, and what the
+//! `traces` the windows of two connections; `arq` the link layer as the paper draws it; `claims` the statements; `extensions` what was varied, and what the
 //! paper only names; `figures`; `seen` where the rest can be seen.
 
+mod arq;
 mod claims;
 mod extensions;
 mod figures;

@@ -1,4 +1,8 @@
-//! Single windows with losses chosen by hand: figures 2, 13, 14 and 16, and the claims about what packets do.
+//! Single windows with losses chosen by hand: figures 2 and 13 to 16, and the claims about what packets do.
+//!
+//! A window under study is bounded in one of two ways. Reno's arithmetic (§5.1) is about the congestion window alone, which
+//! duplicate ACKs open beyond the old window: there nothing else bounds the window
+//! ([`Case::unbounded`]). All else is sent with a window that the receiver's bounds ([`Case::new`]).
 
 use std::collections::BTreeMap;
 
@@ -25,8 +29,10 @@ pub(super) struct Case {
     lost: Vec<u64>,
     /// Whose repetition is lost too.
     lost_again: Option<u64>,
-    /// Packets that follow the window, for a transfer that ends with it.
+    /// Packets from the window's first one on.
     after: u64,
+    /// Packets before it.
+    before: u64,
     more: Vec<(&'static str, String)>,
 }
 
@@ -41,7 +47,15 @@ pub(super) struct Outcome {
 impl Case {
     pub(super) fn new(variant: &'static str, window: u64, lost: impl IntoIterator<Item = u64>) -> Case {
         let lost = lost.into_iter().collect();
-        Case { variant, window, lost, lost_again: None, after: TOTAL - BEFORE, more: Vec::new() }
+        Case { variant, window, lost, lost_again: None, after: TOTAL - BEFORE, before: BEFORE, more: Vec::new() }
+    }
+
+    /// The congestion window alone bounds the window. The connection begins one packet short of it; the ACK of its first
+    /// packet opens the window, which begins with the second.
+    pub(super) fn unbounded(variant: &'static str, window: u64, lost: impl IntoIterator<Item = u64>) -> Case {
+        let case = Case::new(variant, window, lost);
+        // Some round trips more, in which timeouts show.
+        Case { before: 1, after: window + 60, ..case }.with("initial_window", &format!("{} segments", window - 1))
     }
 
     /// The paper's figures end with the window: nothing follows it.
@@ -61,9 +75,10 @@ impl Case {
     fn world(&self, drops: &[u64]) -> World {
         let list: Vec<_> = drops.iter().map(u64::to_string).collect();
         let mut world = World::direct()
-            .packets(BEFORE + self.after)
+            .packets(self.before + self.after)
             .sender(self.variant)
-            .leg("window_clamp", format!("{} segments", self.window))
+            // More than all of the transfer bounds nothing.
+            .leg("window_clamp", format!("{} segments", if self.before < BEFORE { TOTAL } else { self.window }))
             .leg("ack.delay", "0 s")
             .with("links.sat.drop_list", format!("[{}]", list.join(", ")));
         if self.variant == "burst" {
@@ -73,11 +88,12 @@ impl Case {
     }
 
     pub(super) fn run(&self, lab: &Lab<'_>) -> Result<Outcome, ReproduceError> {
-        let mut drops: Vec<u64> = self.lost.iter().map(|packet| BEFORE + packet - 1).collect();
+        let mut drops: Vec<u64> = self.lost.iter().map(|packet| self.before + packet - 1).collect();
         let mut outcome = self.run_with(lab, &drops)?;
         if let Some(again) = self.lost_again {
             // The line keeps the order, so the place of a packet on it is its place among those sent.
-            let is_it = |&((_, number), repeated): &((f64, f64), bool)| repeated && number == (BEFORE + again) as f64;
+            let is_it =
+                |&((_, number), repeated): &((f64, f64), bool)| repeated && number == (self.before + again) as f64;
             let place = outcome.trace.sent.iter().position(is_it).expect("it was sent again");
             drops.push(place as u64);
             outcome = self.run_with(lab, &drops)?;
@@ -91,9 +107,14 @@ impl Case {
         let mut watcher = Sequence::new(&scenario, sat);
         let result = lab.watched(&scenario, lab.seed(), &mut watcher)?;
         let trace = watcher.flows.swap_remove(0);
-        let number = |number: f64| (number as u64).saturating_sub(BEFORE);
+        let number = |number: f64| (number as u64).saturating_sub(self.before);
         let repeated = trace.sent.iter().filter(|sent| sent.1).map(|sent| number(sent.0.1)).collect();
         Ok(Outcome { trace, timeouts: result.flows[0].stats.timeouts, repeated })
+    }
+
+    /// The number before the window's first one.
+    pub(super) fn before(&self) -> u64 {
+        self.before
     }
 
     pub(super) fn losses(&self) -> u64 {
@@ -123,6 +144,11 @@ pub(super) fn one_hole() -> Case {
 
 pub(super) fn two_holes() -> Case {
     Case::new("burst", 8, [1, 2, 6, 7]).alone()
+}
+
+/// Three holes so close that the first burst repairs two of them.
+pub(super) fn tight_holes() -> Case {
+    Case::new("burst", 14, [1, 2, 4, 5, 7, 8]).alone()
 }
 
 /// Runs of losses in one window, by a walk that visits many lengths and distances: holes and packets.

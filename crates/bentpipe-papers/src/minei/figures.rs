@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure, write_whole};
+use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure};
 
 use super::cases::{self, Case};
 use super::claims;
 use super::world::{FILE, Mean, RUNS, World, packets_sent, throughputs};
+use crate::drawing::{stack, topology};
 use crate::lab::Lab;
 use crate::published::MINEI;
 use crate::reproduce::ReproduceError;
@@ -27,16 +28,19 @@ pub(super) const SENDERS: [(&str, &str); 5] = [
 
 type Curve = (String, Vec<(f64, Mean)>);
 
+/// Curves, and the ends of their 95 % intervals where there are any.
 fn panel(title: &str, x: Axis, y: Axis, curves: &[Curve]) -> Panel {
-    let mut series = Vec::new();
-    for (name, points) in curves {
-        let line = |pick: fn(&Mean) -> f64| points.iter().map(|(x, mean)| (*x, pick(mean))).collect::<Vec<_>>();
-        series.push(Series { name: name.clone(), mark: Mark::Line, points: line(|mean| mean.mean) });
-        // The ends of the 95 % interval, where there is any.
-        if points.iter().any(|(_, mean)| mean.low < mean.mean) {
-            let ends = points.iter().flat_map(|(x, mean)| [(*x, mean.low), (*x, mean.high)]).collect();
-            series.push(Series { name: format!("{name}, 95 %"), mark: Mark::Cross, points: ends });
-        }
+    let line = |(name, points): &Curve| Series {
+        name: name.clone(),
+        mark: Mark::Line,
+        points: points.iter().map(|(x, mean)| (*x, mean.mean)).collect(),
+    };
+    let mut series: Vec<_> = curves.iter().map(line).collect();
+    // One series for all of them: each curve keeps a colour of its own.
+    let points = curves.iter().flat_map(|(_, points)| points).filter(|(_, mean)| mean.low < mean.mean);
+    let ends: Vec<_> = points.flat_map(|(x, mean)| [(*x, mean.low), (*x, mean.high)]).collect();
+    if !ends.is_empty() {
+        series.push(Series { name: "95 % intervals".into(), mark: Mark::Cross, points: ends });
     }
     Panel { title: title.into(), x, y, series, spans: None }
 }
@@ -62,24 +66,31 @@ fn loss_axis() -> Axis {
     Axis::new("packet loss", "%")
 }
 
-/// Segments sent and acknowledged, of the window with the losses alone.
+/// Segments sent and acknowledged from the window with the losses on, numbered from 1 in it.
 fn trace(lab: &Lab<'_>, title: &str, case: &Case) -> Result<Panel, ReproduceError> {
     let trace = case.run(lab)?.trace;
-    let from = trace.entered.first().map_or(0.0, |at| at - 1.2 * cases::RTT);
-    let until = from + 6.0 * cases::RTT;
-    let inside = |point: &(f64, f64)| (from..until).contains(&point.0);
+    let before = case.before() as f64;
+    let from = trace.sent.iter().find(|sent| sent.0.1 > before).map_or(0.0, |sent| sent.0.0);
+    let repaired = trace.timeouts.last().map_or(from + 5.0 * cases::RTT, |at| at + 2.0 * cases::RTT);
+    let inside = |&(at, number): &(f64, f64)| {
+        ((from - 0.1)..repaired).contains(&at).then_some((at, number - before)).filter(|point| point.1 >= 0.0)
+    };
     let sent = |again: bool| trace.sent.iter().filter(move |sent| sent.1 == again).map(|sent| sent.0);
     let series = |name: &str, mark, points: Vec<(f64, f64)>| Series { name: name.into(), mark, points };
+    let dropped = trace.queue_drops.iter();
+    let timeouts = trace.timeouts.iter().map(|at| (*at, 0.0));
     let all = vec![
-        series("sent", Mark::Dot, sent(false).filter(inside).collect()),
-        series("sent again", Mark::Dot, sent(true).filter(inside).collect()),
-        series("ACK", Mark::Step, trace.acks.iter().copied().filter(inside).collect()),
-        series("lost", Mark::Cross, trace.queue_drops.iter().copied().filter(inside).collect()),
+        series("sent", Mark::Dot, sent(false).filter_map(|p| inside(&p)).collect()),
+        series("sent again", Mark::Ring, sent(true).filter_map(|p| inside(&p)).collect()),
+        series("ACK", Mark::Step, trace.acks.iter().filter_map(inside).collect()),
+        series("lost", Mark::Cross, dropped.filter_map(inside).collect()),
+        series("timeout", Mark::Cross, timeouts.filter(|point| point.0 < repaired).collect()),
     ];
     Ok(Panel {
         title: title.into(),
-        x: Axis::time(),
-        y: Axis::new("number", "packets"),
+        // Room for the legend beside the points.
+        x: Axis::time().between(from - 0.1, repaired + 0.35 * (repaired - from)),
+        y: Axis::new("number in the window", "packets"),
         series: all.into_iter().filter(|series| !series.points.is_empty()).collect(),
         spans: None,
     })
@@ -89,10 +100,16 @@ fn trace(lab: &Lab<'_>, title: &str, case: &Case) -> Result<Panel, ReproduceErro
 fn recovery(lab: &Lab<'_>, name: &str, variant: &'static str) -> Result<Curve, ReproduceError> {
     let mut points = Vec::new();
     for length in 1..=15u64 {
-        let outcome = Case::new(variant, 32, 1..=length).run(lab)?;
+        // The new sender's window is fixed; of the others nothing but the congestion window bounds it.
+        let case = match variant {
+            "burst" => Case::new(variant, 32, 1..=length),
+            _ => Case::unbounded(variant, 32, 1..=length),
+        };
+        let outcome = case.run(lab)?;
+        let last = (case.before() + length) as f64;
         let (entered, repaired) = (outcome.trace.entered.first(), outcome.trace.acks.iter());
         // From the first duplicate ACKs' verdict until all of the run is acknowledged.
-        let done = repaired.filter(|ack| ack.1 >= 300.0 + length as f64).map(|ack| ack.0).next();
+        let done = repaired.filter(|ack| ack.1 >= last).map(|ack| ack.0).next();
         if let Some((from, until)) = entered.zip(done) {
             points.push((length as f64, Mean::of(&[(until - from) / cases::RTT])));
         }
@@ -100,7 +117,7 @@ fn recovery(lab: &Lab<'_>, name: &str, variant: &'static str) -> Result<Curve, R
     Ok((name.to_owned(), points))
 }
 
-/// The panels of a figure; none for the drawings.
+/// The panels of a figure that is no drawing.
 fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
     let split = World::split;
     Ok(match number {
@@ -156,11 +173,18 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
             vec![kbit("split", loss_axis(), &[variable, curve(lab, "constant window", &LOSSES, RUNS, world)?])]
         }
         13 => vec![
-            trace(lab, "Reno, W = 12, one loss", &Case::new("reno", 12, [1]))?,
-            trace(lab, "Reno, W = 12, two in a row", &Case::new("reno", 12, [1, 2]))?,
-            trace(lab, "Reno, W = 12, three in a row", &Case::new("reno", 12, 1..=3))?,
+            trace(lab, "Reno, W = 12, one loss", &Case::unbounded("reno", 12, [1]))?,
+            trace(lab, "Reno, W = 12, two in a row", &Case::unbounded("reno", 12, [1, 2]))?,
+            trace(lab, "Reno, W = 12, three in a row", &Case::unbounded("reno", 12, 1..=3))?,
         ],
         14 => vec![trace(lab, "(a) one hole", &cases::one_hole())?, trace(lab, "(b) two holes", &cases::two_holes())?],
+        // The listing's rules at work, one by one.
+        15 => vec![
+            trace(lab, "an estimate and a burst", &cases::one_hole())?,
+            trace(lab, "a burst for each hole", &cases::two_holes())?,
+            trace(lab, "a repetition is lost", &cases::one_hole().losing_again(2))?,
+            trace(lab, "a burst over two holes", &cases::tight_holes())?,
+        ],
         16 => {
             let mut curves = Vec::new();
             for (name, variant) in [SENDERS[0], SENDERS[1], SENDERS[3]] {
@@ -174,7 +198,9 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
             for (name, variant) in SENDERS {
                 curves.push(curve(lab, name, &FACTORS, RUNS, |factor| split().bursty(1.0, factor).sender(variant))?);
             }
-            vec![kbit("bursts begin with 1 %", Axis::new("loss burstiness factor", ""), &curves)]
+            // To the rate of the link, so that the legend hides no curve.
+            let axes = (Axis::new("loss burstiness factor", ""), Axis::new("throughput", "kbit/s").between(0.0, 400.0));
+            vec![panel("bursts begin with 1 %", axes.0, axes.1, &curves)]
         }
         18 => {
             let mut curves = Vec::new();
@@ -217,18 +243,25 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
     let id = format!("M-F{number:02}");
     let figure = MINEI.figure(&id).expect("eighteen figures");
     let row = Row::new(id.as_str(), figure.title.as_str(), None, None, "");
+    let title = format!("{id}: {}", figure.title);
     if [1, 3, 8].contains(&number) {
-        let why = "a drawing of boxes: `bentpipe explain minei-direct` and `minei-split` show nodes, links and legs";
-        return Ok(row.judged(Verdict::Built, why));
+        let (world, file) = match number {
+            8 => (World::split(), "minei-split.toml"),
+            _ => (World::direct(), "minei-direct.toml"),
+        };
+        if let Some(folder) = folder {
+            let scenario = world.scenario();
+            let drawing = if number == 1 { topology(&scenario, &title) } else { stack(&scenario, &title, &[]) };
+            drawing.write(folder, &id)?;
+        }
+        return Ok(row.judged(Verdict::Built, format!("drawn from scenarios/{file}")));
     }
     if let Some(folder) = folder {
         let panels = panels(lab, number)?;
-        if panels.is_empty() {
-            let text = "The algorithm: docs/specs/minei.md; crates/bentpipe-engine/src/tcp/sender/burst.rs\n";
-            write_whole(&folder.join(format!("{id}.txt")), text.as_bytes())?;
-        } else {
-            write_figure(folder, &id, &Figure { title: format!("{id}: {}", figure.title), panels })?;
-        }
+        // Above a single panel there is no room for what it lists.
+        let short = title.split([':', '(']).take(2).collect::<Vec<_>>().join(":");
+        let title = if panels.len() == 1 { short.trim_end().to_owned() } else { title };
+        write_figure(folder, &id, &Figure { title, panels })?;
     }
     let mut verdict = Verdict::Match;
     let mut parts = Vec::new();

@@ -47,6 +47,11 @@ impl World {
         self.with(&format!("{place}{key}"), value)
     }
 
+    /// A clock of 100 ms instead of 500 ms on the satellite's leg, and timeouts of two ticks at least.
+    pub(super) fn fine_clock(self) -> World {
+        self.leg("rto.tick", "100 ms").leg("rto.min", "200 ms")
+    }
+
     /// The sender on the satellite's leg.
     pub(super) fn sender(self, variant: &str) -> World {
         self.leg("variant", variant)

@@ -4,7 +4,7 @@ use bentpipe_sim::{FlowResult, RunResult};
 
 use super::setting::{DATA_BITS, Setting};
 use crate::lab::Lab;
-use crate::published::STP;
+use crate::published::{Expected, STP};
 use crate::reproduce::ReproduceError;
 
 /// The runs of one setting.
@@ -12,6 +12,8 @@ use crate::reproduce::ReproduceError;
 pub(super) struct Measured {
     /// Mean time of the transfers that came to an end, seconds; `None` where none did (S-Q09).
     pub(super) seconds: Option<f64>,
+    /// Standard error of that mean, as a share of it.
+    pub(super) error: f64,
     /// Share of those that were given up.
     pub(super) aborted: f64,
 }
@@ -28,7 +30,10 @@ impl Measured {
         let times: Vec<_> = runs.iter().filter_map(|run| transfer_time(&run.flows[0])).collect();
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         let seconds = (!times.is_empty()).then_some(mean);
-        Measured { seconds, aborted: 1.0 - times.len() as f64 / runs.len() as f64 }
+        let count = times.len() as f64;
+        let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+        let error = if times.len() > 1 { (variance / count).sqrt() / mean } else { 0.0 };
+        Measured { seconds, error, aborted: 1.0 - count / runs.len() as f64 }
     }
 
     /// Goodput of the mean time, bit/s.
@@ -41,6 +46,17 @@ impl Measured {
 pub(super) fn rates() -> impl Iterator<Item = f64> {
     let cells = &STP.table(1).expect("the paper has a table 1").cells;
     cells.iter().filter(|cell| cell.row == cells[0].row).map(|cell| rate(&cell.column))
+}
+
+/// What an experiment is compared with.
+pub(super) fn expected(item: &str) -> &'static Expected {
+    let item = STP.items.iter().find(|known| known.id == item).expect("an experiment of the paper");
+    item.expected.as_ref().expect("it is compared")
+}
+
+/// The greatest distance that an experiment allows, as a share.
+pub(super) fn tolerance(item: &str) -> f64 {
+    expected(item).high.expect("a greatest distance") / 100.0
 }
 
 /// A column of the tables as a rate.

@@ -5,11 +5,12 @@ use bentpipe_engine::stp::Arming;
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, UdpFlow, UdpPattern};
 
-use super::figures::{all_fall, runs, sweep};
+use super::figures::{Channel, beside_print};
 use super::measure::measure;
-use super::setting::{DATA_BITS, Setting, Transport};
+use super::setting::{DATA_BITS, FRAME_BITS, Setting, Transport};
 use super::study::Study;
-use crate::inventory::Seen::{self, Built, Decision, Missing, Ran};
+use crate::finding::Finding;
+use crate::inventory::Seen::{self, Built, Compared, Decision, Missing, Ran};
 use crate::inventory::Shown::{self, Scenario, Setting as Set, Test};
 use crate::lab::Lab;
 use crate::reproduce::ReproduceError;
@@ -98,9 +99,9 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("S-E03", Seen::Rows(&["S-T01/STP/1e-8", "S-T01/TCP/1e-8"])),
     ("S-E04", Seen::Rows(&["S-T01/STP/1e-6", "S-T01/TCP/1e-6"])),
     ("S-E05", Seen::Rows(&["S-C11"])),
-    ("S-E06", Ran(sweep_falls)),
-    ("S-E07", Ran(sweep_falls)),
-    ("S-E08", Ran(congestion)),
+    ("S-E06", Compared(|lab| beside_print(&Study::new(lab), Channel::Printed))),
+    ("S-E07", Compared(|lab| beside_print(&Study::new(lab), Channel::Offset))),
+    ("S-E08", Compared(congestion)),
     ("S-E09", Ran(arming)),
     ("S-Q01", Decision("S-T02: the paper's tables, not its introduction")),
     ("S-Q02", Decision("scenarios/stp.toml: bytes = \"1 MB\" in segments of 1000 B")),
@@ -112,14 +113,6 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("S-Q08", Decision("stp::Sender: on the first SACK above a hole")),
     ("S-Q09", Decision("stp::measure: transfers that were given up are left out of means and counted beside them")),
 ];
-
-/// The sweep of figure 3, in words.
-fn sweep_falls(lab: &Lab<'_>) -> Result<String, ReproduceError> {
-    let study = Study::new(lab);
-    let falls = all_fall(&sweep(&study)?);
-    let how = if falls { "none of the curves rises" } else { "a curve rises by more than chance" };
-    Ok(format!("13 rates from 1e-10 to 1e-4, {} runs each, drawn as S-F03: {how}", runs(&study)))
-}
 
 /// Timers from hand-over: the start burst takes as long to leave as a timer runs.
 fn arming(lab: &Lab<'_>) -> Result<String, ReproduceError> {
@@ -139,12 +132,14 @@ fn arming(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!("without errors: timers from departure {}, from hand-over {}", said[0], said[1]))
 }
 
-/// STP where the capacity is not its own: half of the link up is taken by datagrams, and 50 packets may wait.
-fn congestion(lab: &Lab<'_>) -> Result<String, ReproduceError> {
-    let setting = Setting::at_face_value(Transport::STP, 0.0);
-    let mut scenario = setting.scenario();
+/// A transfer where the capacity is not its own: half of the link up is taken by datagrams, and 50 packets may wait. The share
+/// of the link's rate that it sends, and what came of it; no share where the transfer is given up.
+fn beside_datagrams(lab: &Lab<'_>, transport: Transport) -> Result<(Option<f64>, String), ReproduceError> {
+    let mut scenario = Setting::at_face_value(transport, 0.0).scenario();
+    let mut line = 0.0f64;
     for link in &mut scenario.links {
-        if link.config.rate.is_some() {
+        if let Some(rate) = link.config.rate {
+            line = rate.bits_per_second() as f64;
             link.config.queue = QueueConfig { limit: QueueLimit::Packets(50), ..link.config.queue };
         }
     }
@@ -152,23 +147,27 @@ fn congestion(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let cross = UdpFlow { rate: half, packet: 1040, pattern: UdpPattern::Cbr, stop: None };
     let first = scenario.flows[0].clone();
     scenario.flows.push(FlowSpec { name: "cross".into(), start: Duration::ZERO, kind: FlowKind::Udp(cross), ..first });
-    let runs = lab.runs("STP beside cross traffic", &scenario, 1)?;
+    let runs = lab.runs("beside cross traffic", &scenario, 1)?;
     let flow = &runs[0].flows[0];
     let time = flow.connected_at.zip(flow.acked_at).map(|(from, to)| to.saturating_since(from).as_secs_f64());
-    Ok(match time.filter(|_| flow.aborted.is_none()) {
-        Some(seconds) => format!(
-            "beside datagrams that take half of the link, 50 packets of queue: {:.0} kbit/s, {} of {} segments sent again; \
-             it does not slow down",
-            DATA_BITS / seconds / 1000.0,
-            flow.stats.retransmits,
-            flow.stats.data_segments
-        ),
-        None => format!(
-            "beside datagrams that take half of the link, 50 packets of queue, a segment is lost more often than \
-             is borne: the transfer is given up after {} segments",
-            flow.stats.data_segments
-        ),
-    })
+    let (sent, again) = (flow.stats.data_segments, flow.stats.retransmits);
+    let Some(seconds) = time.filter(|_| flow.aborted.is_none()) else {
+        return Ok((None, format!("given up after {sent} segments")));
+    };
+    let share = sent as f64 * FRAME_BITS / seconds / line;
+    let arrives = DATA_BITS / seconds / 1000.0;
+    Ok((Some(share), format!("{arrives:.0} kbit/s arrive, {again} of {sent} segments are sent again")))
+}
+
+fn congestion(lab: &Lab<'_>) -> Result<Finding, ReproduceError> {
+    let (share, stp) = beside_datagrams(lab, Transport::STP)?;
+    let (other, tcp) = beside_datagrams(lab, Transport::Tcp)?;
+    let note = format!(
+        "share of the link's rate that STP sends beside datagrams that take half of it, 50 packets of queue: {stp}. TCP sends \
+         {:.2}: {tcp}",
+        other.unwrap_or(f64::NAN)
+    );
+    Ok(Finding::new(share.unwrap_or(f64::NAN), note))
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@ use bentpipe_study::scenario::{FlowKind, Scenario};
 /// Data of a transfer, bits: 1 MB (S-Q02).
 pub(super) const DATA_BITS: f64 = 8e6;
 
+/// A full segment on the line, of either transport, bits: 1000 B, headers of 20, 20 and 8 B (figure 2).
+pub(super) const FRAME_BITS: f64 = 8.0 * 1048.0;
+
 /// Who carries the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {

@@ -1,17 +1,21 @@
 //! Tables 1 and 2: a row for each printed cell, at face value, with what would reproduce it.
 
-use super::measure::{Measured, rate};
+use super::measure::{Measured, rate, tolerance};
 use super::setting::Transport;
 use super::study::Study;
 use crate::published::{Cell, STP};
 use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
 
-/// Headers below IP and the way of an ACK are not printed; by the paper's own figure its round trips last 15 to 25 ms of
-/// 560 longer than ours (S-C02).
-const NEAR: f64 = 0.05;
-/// What one offset for a whole row is good for: 0.1 dB of it moves the error rate by a quarter to a half (S-C06).
-const ROUGH: f64 = 0.25;
+/// How near a cell has to come at the printed bit error rate.
+fn near() -> f64 {
+    tolerance("S-E06")
+}
+
+/// What one loss of Eb/N0 for a whole row is good for.
+fn rough() -> f64 {
+    tolerance("S-E07")
+}
 
 fn within(ours: f64, paper: f64, part: f64) -> bool {
     (ours / paper - 1.0).abs() <= part
@@ -53,17 +57,17 @@ fn goodput_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
     let Some(goodput) = ours.goodput() else {
         return Ok(row.judged(Verdict::Differs, "no transfer of ours comes to an end"));
     };
-    let row = row.within(Some(paper * (1.0 - NEAR)), Some(paper * (1.0 + NEAR)));
+    let row = row.within(Some(paper * (1.0 - near())), Some(paper * (1.0 + near())));
     if ber == 0.0 {
-        let verdict = if within(goodput, paper, NEAR) { Verdict::Match } else { Verdict::Differs };
-        return Ok(row.judged(verdict, "no errors: 5 %, for what the paper does not say of headers and ACKs"));
+        let verdict = if within(goodput, paper, near()) { Verdict::Match } else { Verdict::Differs };
+        return Ok(row.judged(verdict, "no errors; for what the paper does not say of headers and ACKs"));
     }
     let found = study.effective()?.iter().find(|found| found.transport == transport && found.nominal == ber);
     let found = found.expect("each printed cell with errors was looked for");
     let (loss, shifted) = (study.common_loss(transport)?, study.with_loss(transport, ber)?);
-    let verdict = if within(goodput, paper, NEAR) {
+    let verdict = if within(goodput, paper, near()) {
         Verdict::Match
-    } else if shifted.goodput().is_some_and(|goodput| within(goodput, paper, ROUGH)) {
+    } else if shifted.goodput().is_some_and(|goodput| within(goodput, paper, rough())) {
         Verdict::Shape
     } else {
         Verdict::Differs
@@ -94,6 +98,15 @@ pub(super) fn ratio(study: &Study<'_>, ber: f64) -> Result<Option<f64>, Reproduc
     Ok(stp?.goodput().zip(tcp?.goodput()).map(|(stp, tcp)| stp / tcp))
 }
 
+/// The same with each row's loss of Eb/N0.
+pub(super) fn shifted_ratio(study: &Study<'_>, ber: f64) -> Result<Option<f64>, ReproduceError> {
+    if ber == 0.0 {
+        return ratio(study, ber);
+    }
+    let [stp, tcp] = Transport::ROWS.map(|(_, transport)| study.with_loss(transport, ber));
+    Ok(stp?.goodput().zip(tcp?.goodput()).map(|(stp, tcp)| stp / tcp))
+}
+
 /// Table 2.
 pub(super) fn ratios(study: &Study<'_>) -> Result<Vec<Row>, ReproduceError> {
     let table = STP.table(2).expect("the paper has a table 2");
@@ -114,16 +127,17 @@ fn ratio_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
         let why = format!("given up: {:.1} % of STP's transfers, {:.1} % of TCP's", 100.0 * stp, 100.0 * tcp);
         return Ok(row.judged(verdict, why));
     };
-    let row = row.within(Some(paper * (1.0 - NEAR)), Some(paper * (1.0 + NEAR)));
-    if within(ours, paper, NEAR) {
-        return Ok(row.judged(Verdict::Match, "at face value, 5 %"));
+    let row = row.within(Some(paper * (1.0 - near())), Some(paper * (1.0 + near())));
+    if within(ours, paper, near()) {
+        return Ok(row.judged(Verdict::Match, "at face value"));
     }
-    let shifted = Transport::ROWS.map(|(_, transport)| study.with_loss(transport, ber));
-    let [stp, tcp] = shifted;
-    let shifted = stp?.goodput().zip(tcp?.goodput()).map(|(stp, tcp)| stp / tcp);
+    let shifted = shifted_ratio(study, ber)?;
     // Two numbers of a quarter each.
-    let verdict =
-        if shifted.is_some_and(|ratio| within(ratio, paper, 2.0 * ROUGH)) { Verdict::Shape } else { Verdict::Differs };
+    let verdict = if shifted.is_some_and(|ratio| within(ratio, paper, 2.0 * rough())) {
+        Verdict::Shape
+    } else {
+        Verdict::Differs
+    };
     let why = format!(
         "at face value hardly a transfer of the paper's would lose a segment; with the losses of Eb/N0 that table 1 takes, \
          {:.2} and {:.2} dB, the ratio is {}: the two protocols did not see one channel (S-Q04)",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, Span, write_figure, write_whole};
+use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, Span, write_figure};
 
 use super::claims;
 use super::lab::{Lab, elapsed};
@@ -184,8 +184,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
     if number == 1 {
         let scenario = Setting::four_flows().with_cbr(800).scenario();
         if let Some(folder) = folder {
-            write_whole(&folder.join("T-F01.svg"), drawing::topology_svg(&scenario, "T-F01: topology").as_bytes())?;
-            write_whole(&folder.join("T-F01.csv"), drawing::topology_csv(&scenario).as_bytes())?;
+            drawing::topology(&scenario, &format!("{id}: {}", figure.title)).write(folder, &id)?;
         }
         let row = Row::new(id, figure.title.as_str(), None, None, "");
         return Ok(row.judged(Verdict::Built, "drawn from the scenario that all cells are run with"));

@@ -14,7 +14,7 @@ const RATES: [f64; 5] = [0.1, 0.2, 0.5, 1.0, 2.0];
 const BASE: f64 = 1.0;
 const FACTORS: [f64; 4] = [0.0, 0.1, 0.3, 0.5];
 /// Probabilities with which a run begins, percent (M-Q11), and the one that is compared.
-const STARTS: [f64; 4] = [0.1, 0.2, 0.5, 1.0];
+const STARTS: [f64; 6] = [0.1, 0.2, 0.5, 1.0, 1.5, 2.0];
 const START: f64 = 0.5;
 
 /// Throughput of two senders, kbit/s.
@@ -68,9 +68,14 @@ pub(super) fn c37(lab: &Lab<'_>) -> Found {
 fn avoiding(lab: &Lab<'_>, factor: f64) -> Found {
     let gain = |rate| Ok::<_, ReproduceError>(100.0 * (bursty(lab, "burst-ca", "reno", rate, factor)? - 1.0));
     let elsewhere = RATES.iter().map(|rate| gain(*rate)).collect::<Result<Vec<_>, _>>()?;
-    let note = format!("base rate 1 %; at {RATES:?} %: {elsewhere:.0?}");
+    let fine = two(lab, ["burst-ca", "reno"], || World::split().bursty(BASE, factor).fine_clock())?;
+    let note = format!(
+        "base rate 1 %. The base rate, which is not printed (M-Q10), decides: at {RATES:?} % the gain is {elsewhere:.0?} %; \
+         with a clock of 100 ms it is {:.0} %",
+        100.0 * (fine[0] / fine[1] - 1.0)
+    );
     let number = gain(BASE)?;
-    Ok(Finding::new(number, note).or_shape(number > 0.0))
+    Ok(Finding::new(number, note))
 }
 
 pub(super) fn c38(lab: &Lab<'_>) -> Found {
@@ -94,13 +99,24 @@ fn avoiding_against(lab: &Lab<'_>, old: &str) -> Result<(f64, Vec<f64>), Reprodu
 
 pub(super) fn c41(lab: &Lab<'_>) -> Found {
     let (mean, ratios) = avoiding_against(lab, "sack-ns2")?;
-    let note = format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}; below, but not well below: see M-C37");
-    Ok(Finding::new(mean, note).or_shape(mean < 1.1))
+    // The other reading of M-Q09 for the new sender alone: with SACK the scoreboard decides.
+    let oldest = |factor| -> Result<f64, ReproduceError> {
+        let world = || World::split().bursty(BASE, factor);
+        let new = world().sender("burst-ca").leg("timeout_repair", "oldest");
+        let rates = throughputs(lab, "bursts", &[new, world().sender("sack-ns2")], RUNS)?;
+        Ok(rates[0].mean / rates[1].mean)
+    };
+    let oldest = [oldest(0.3)?, oldest(0.5)?, oldest(0.7)?];
+    let note = format!(
+        "mean over factors 0.3, 0.5, 0.7: {ratios:.2?}. What a timeout sends again decides (M-Q09): all from the loss on as \
+         here, or the oldest packet alone: {oldest:.2?}"
+    );
+    Ok(Finding::new(mean, note))
 }
 
 pub(super) fn c42(lab: &Lab<'_>) -> Found {
     let (mean, ratios) = avoiding_against(lab, "newreno-sbs")?;
-    Ok(Finding::new(mean, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")).or_shape((mean - 1.0).abs() < 0.2))
+    Ok(Finding::new(mean, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")))
 }
 
 pub(super) fn c43(_: &Lab<'_>) -> Found {
@@ -119,9 +135,21 @@ fn runs(lab: &Lab<'_>, id: &str, length: u32) -> Found {
         .iter()
         .map(|start| Ok((gain("reno", *start)?, gain("newreno-sbs", *start)?)))
         .collect::<Result<Vec<_>, ReproduceError>>()?;
-    let note = format!("over NewReno {newreno:.0} %; runs begin with 0.5 %, with {STARTS:?} %: {elsewhere:.0?}");
+    let at_once = |old| {
+        let rates = two(lab, ["burst-ca", old], || World::split().runs_of(length, START).leg("ack.delay", "0 s"))?;
+        Ok::<_, ReproduceError>(100.0 * (rates[0] / rates[1] - 1.0))
+    };
+    let note = format!(
+        "over NewReno {newreno:.0} %; runs begin with 0.5 %. The probability, which is not printed (M-Q11), decides the gain \
+         over Reno: with {STARTS:?} % the two are {elsewhere:.0?} %. With ACKs at once {:.0} and {:.0} %; an impatient timer \
+         gives NewReno {:.0} %",
+        at_once("reno")?,
+        at_once("newreno-sbs")?,
+        gain("newreno", START)?,
+    );
+    let claim = MINEI.claim(id).expect("a claim of the paper");
     let near = second(id).is_some_and(|(printed, width)| (newreno - printed).abs() <= width);
-    Ok(Finding::new(reno, note).and(near).or_shape(reno > 0.0 && newreno > -3.0))
+    Ok(Finding::new(reno, note).and(near).or_shape(reno > 0.0 && newreno > claim.limit("newreno_low")))
 }
 
 /// The second number that a claim prints, and how far from it is allowed.
@@ -157,7 +185,7 @@ pub(super) fn c47(lab: &Lab<'_>) -> Found {
     let sent = sent(lab, &["burst", "reno"])?;
     let ratios: Vec<_> = sent[0].iter().zip(&sent[1]).map(|(new, reno)| new / reno).collect();
     let most = ratios.iter().copied().fold(0.0, f64::max);
-    Ok(Finding::new(most, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")).or_shape(ratios[0] < 1.1))
+    Ok(Finding::new(most, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")))
 }
 
 pub(super) fn c48(lab: &Lab<'_>) -> Found {
@@ -168,6 +196,5 @@ pub(super) fn c48(lab: &Lab<'_>) -> Found {
     };
     let ratios = [of(0), of(1), of(2)];
     let worst = ratios.iter().copied().fold(0.0, f64::max);
-    Ok(Finding::new(worst, format!("SACK over the least of the others at 0.3, 0.5, 0.7: {ratios:.4?}"))
-        .or_shape(worst < 1.01))
+    Ok(Finding::new(worst, format!("SACK over the least of the others at 0.3, 0.5, 0.7: {ratios:.4?}")))
 }

@@ -84,7 +84,7 @@ pub(super) fn c07(lab: &Lab<'_>) -> Found {
 pub(super) fn c08(lab: &Lab<'_>) -> Found {
     let (clean, dirty) = (acks_lost(lab, 0.0)?, acks_lost(lab, 1.0)?);
     let note = format!("10 % of the ACKs leave {clean:.3} without and {dirty:.3} with 1 % of the data lost");
-    Ok(Finding::new(100.0 * (clean - dirty), note).or_shape((clean - dirty).abs() < 0.02))
+    Ok(Finding::new(100.0 * (clean - dirty), note))
 }
 
 fn direct_drop(lab: &Lab<'_>, percent: f64) -> Found {
@@ -102,10 +102,23 @@ pub(super) fn c10(lab: &Lab<'_>) -> Found {
 }
 
 pub(super) fn c14(lab: &Lab<'_>) -> Found {
-    let parted = World::split().with("links.internet.forward.loss", "1 %");
-    let rates = lossy(lab, &[parted, World::direct().with("links.internet.loss", "1 %")])?;
-    let note = format!("{} kbit/s against {} direct", rates[0].text(), rates[1].text());
-    Ok(Finding::new(rates[0].mean, note).or_shape(rates[0].mean > 2.0 * rates[1].mean))
+    let parted = || World::split().with("links.internet.forward.loss", "1 %");
+    // Settings of the leg from the server.
+    let at_once = parted().with("flows.file.tcp.ack.delay", "0 s");
+    let fine = parted().with("flows.file.tcp.rto.tick", "100 ms").with("flows.file.tcp.rto.min", "200 ms");
+    let wide = parted().with("flows.file.tcp.window_clamp", "32 segments");
+    let rates = lossy(lab, &[parted(), World::direct().with("links.internet.loss", "1 %"), at_once, fine, wide])?;
+    let note = format!(
+        "{} kbit/s against {} direct. The gateway's delayed ACKs cost most: with ACKs at once {:.0}; with a clock of 100 ms \
+         {:.0}, with a window of 32 packets {:.0}. Whether the paper's gateway delays ACKs is not said",
+        rates[0].text(),
+        rates[1].text(),
+        rates[2].mean,
+        rates[3].mean,
+        rates[4].mean
+    );
+    let least = MINEI.claim("M-C14").expect("a claim of the paper").limit("over_direct");
+    Ok(Finding::new(rates[0].mean, note).or_shape(rates[0].mean > least * rates[1].mean))
 }
 
 pub(super) fn c15(lab: &Lab<'_>) -> Found {
@@ -131,14 +144,31 @@ fn super_fast(lab: &Lab<'_>, percent: f64) -> Result<(f64, String), ReproduceErr
     Ok((100.0 * (ratio - 1.0), note))
 }
 
+/// Why the gain at high loss is what it is: what makes Reno's timeouts rarer or shorter takes it away.
+fn super_fast_varied(lab: &Lab<'_>, percent: f64) -> Found {
+    let (gain_here, note) = super_fast(lab, percent)?;
+    let varied = |change: fn(World) -> World| -> Result<f64, ReproduceError> {
+        let world = || change(World::split().sat_loss(percent));
+        let rates = lossy(lab, &[world(), world().sender("reno-super-fast")])?;
+        Ok(100.0 * (rates[1].mean / rates[0].mean - 1.0))
+    };
+    let note = format!(
+        "{note}; it saves the timeouts of windows too small for three duplicate ACKs. With limited transmit (RFC 3042), by \
+         which Reno gets them, the gain is {:.0} %, with a clock of 100 ms {:.0} %, with one fast retransmit per window \
+         {:.0} %; the paper speaks of none of them",
+        varied(|world| world.leg("limited_transmit", "true"))?,
+        varied(World::fine_clock)?,
+        varied(|world| world.leg("once_per_window", "true"))?,
+    );
+    Ok(Finding::new(gain_here, note))
+}
+
 pub(super) fn c16(lab: &Lab<'_>) -> Found {
-    let (percent, note) = super_fast(lab, 10.0)?;
-    Ok(Finding::new(percent, note).or_shape(percent > 0.0))
+    super_fast_varied(lab, 10.0)
 }
 
 pub(super) fn c17(lab: &Lab<'_>) -> Found {
-    let (percent, note) = super_fast(lab, 5.0)?;
-    Ok(Finding::new(percent, note).or_shape(percent > 0.0))
+    super_fast_varied(lab, 5.0)
 }
 
 pub(super) fn c18(lab: &Lab<'_>) -> Found {
@@ -158,12 +188,12 @@ fn constant_oldest(lab: &Lab<'_>, percent: f64) -> Result<f64, ReproduceError> {
 
 pub(super) fn c19(lab: &Lab<'_>) -> Found {
     let (ratio, note) = constant(lab, 0.4)?;
-    Ok(Finding::new(ratio, note).or_shape(ratio > 1.3))
+    Ok(Finding::new(ratio, note))
 }
 
 pub(super) fn c20(lab: &Lab<'_>) -> Found {
     let (ratio, note) = constant(lab, 1.0)?;
-    Ok(Finding::new(ratio, note).or_shape(ratio > 1.3))
+    Ok(Finding::new(ratio, note))
 }
 
 /// What makes the difference at high loss.

@@ -1,0 +1,177 @@
+//! The protocols of each node that a flow passes, one on the other.
+
+use bentpipe_engine::atm::{aal5, cell};
+use bentpipe_engine::wire::{ipv4, llc_snap, stp};
+use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario};
+use bentpipe_study::topology;
+
+use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE, width_of};
+use super::{Drawing, csv_row, words};
+
+/// Bytes of a TCP header without options (RFC 9293 §3.1).
+const TCP_HEADER: usize = 20;
+
+const WIDTH: i32 = 230;
+const LAYER: i32 = 32;
+const GAP: i32 = 50;
+
+/// Layers from the top, each with the bytes that a full packet has there.
+type Layers = Vec<(String, Option<usize>)>;
+
+/// The layers below IP on one side of a link.
+fn below_ip(scenario: &Scenario, link: &LinkSpec, datagram: usize) -> Layers {
+    let back = words::partner(scenario, link).map(|link| &link.config);
+    let config = &link.config;
+    let cells = config.cells.is_some() || back.is_some_and(|back| back.cells.is_some());
+    // Where the line of the data is a switch port's, the link itself takes no time.
+    let rate = config.rate.or_else(|| back.filter(|back| back.cells.is_some())?.rate);
+    let mut layers = Layers::new();
+    if cells {
+        let sdu = datagram + llc_snap::HEADER;
+        let count = aal5::cells(sdu);
+        layers.push((format!("LLC/SNAP {} B", llc_snap::HEADER), Some(sdu)));
+        layers.push(("AAL5: trailer 8 B, padding".into(), Some(count * cell::PAYLOAD)));
+        let header = cell::CELL - cell::PAYLOAD;
+        layers.push((format!("ATM {header} B per {} B", cell::PAYLOAD), Some(count * cell::CELL)));
+    } else if config.header > 0 {
+        layers.push((format!("link header {} B", config.header), Some(datagram + config.header as usize)));
+    }
+    layers.push((words::line_rate(rate), None));
+    layers
+}
+
+/// Header and payload of the flow's transport.
+fn transport(kind: &FlowKind) -> (String, usize, usize) {
+    match kind {
+        FlowKind::Tcp(tcp) => (format!("TCP {TCP_HEADER} B"), TCP_HEADER, tcp.sender.mss as usize),
+        FlowKind::Stp(flow) => (format!("STP {} B", stp::HEADER), stp::HEADER, flow.config.mss as usize),
+        FlowKind::Udp(flow) => ("UDP 8 B".to_owned(), 8, (flow.packet as usize).saturating_sub(ipv4::HEADER + 8)),
+    }
+}
+
+/// A node: what it has over both its links, and what it has on either side.
+struct Column {
+    name: String,
+    common: Layers,
+    left: Option<Layers>,
+    right: Option<Layers>,
+}
+
+fn columns(scenario: &Scenario, path: &[usize], kind: &FlowKind) -> Vec<Column> {
+    let (name, header, payload) = transport(kind);
+    let datagram = payload + header + ipv4::HEADER;
+    let upper = || vec![(name.clone(), Some(payload + header)), (format!("IP {} B", ipv4::HEADER), Some(datagram))];
+    let links: Vec<_> = path.iter().map(|&n| &scenario.links[n]).collect();
+    let nodes = links.first().map(|link| link.from).into_iter().chain(links.iter().map(|link| link.to));
+    let splits: &[_] = if let FlowKind::Tcp(tcp) = kind { &tcp.splits } else { &[] };
+    let column = |(n, node): (usize, usize)| {
+        let lower = |link: &&LinkSpec| below_ip(scenario, link, datagram);
+        let (mut left, mut right) = (n.checked_sub(1).map(|n| lower(&links[n])), links.get(n).map(lower));
+        let mut common = Layers::new();
+        if left.is_none() || right.is_none() {
+            common.push(("application".into(), Some(payload)));
+            common.extend(upper());
+        } else if splits.iter().any(|split| split.at == node) {
+            common.push(("relay".into(), Some(payload)));
+            for side in [&mut left, &mut right].into_iter().flatten() {
+                side.splice(0..0, upper());
+            }
+        } else {
+            // A switch knows cells, a router packets.
+            let switch = |layers: &Option<Layers>| layers.as_ref().is_some_and(|layers| layers.len() == 4);
+            if switch(&left) && switch(&right) {
+                for side in [&mut left, &mut right].into_iter().flatten() {
+                    common = vec![side[2].clone()];
+                    side.drain(..3);
+                }
+            } else {
+                common.extend(upper().pop());
+            }
+        }
+        Column { name: scenario.nodes[node].clone(), common, left, right }
+    };
+    nodes.enumerate().map(column).collect()
+}
+
+/// The protocols of the nodes that the first flow passes, with the bytes of a full packet on each layer; `notes` are
+/// written below.
+pub(crate) fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawing {
+    let flow = scenario.flows.first().expect("a flow to follow");
+    let (path, back) = topology::flow_paths(scenario, flow).expect("its ends are joined");
+    let columns = columns(scenario, &path, &flow.kind);
+    let height = |side: &Option<Layers>| side.as_ref().map_or(0, Vec::len);
+    let layers = |column: &Column| column.common.len() + height(&column.left).max(height(&column.right));
+    let most = columns.iter().map(layers).max().unwrap_or(0) as i32;
+    let ground = 30 + LAYER * most;
+    let mut canvas = Canvas::default();
+    let mut csv = String::from("node,side,layer,bytes of a full packet\n");
+    let x = |n: usize| 20 + (WIDTH + GAP) * n as i32;
+    for (n, column) in columns.iter().enumerate() {
+        let mut y = ground - LAYER * layers(column) as i32;
+        canvas.text((x(n) + WIDTH / 2, y - 10), Anchor::Middle, BLUE, &column.name);
+        for (words, bytes) in &column.common {
+            canvas.rect((x(n), y), (WIDTH, LAYER), LIGHT, BLACK);
+            canvas.text((x(n) + WIDTH / 2, y + 21), Anchor::Middle, BLACK, words);
+            csv += &csv_row(&[&column.name, "both", words, &bytes.map_or(String::new(), |b| b.to_string())]);
+            y += LAYER;
+        }
+        let sides = [("left", &column.left), ("right", &column.right)];
+        let layers_below = height(&column.left).max(height(&column.right));
+        let two = sides.iter().all(|(_, side)| side.is_some());
+        for (side, (name, layers)) in sides.iter().enumerate() {
+            let Some(layers) = layers else { continue };
+            let width = if two { WIDTH / 2 } else { WIDTH };
+            let from = x(n) + if two { side as i32 * width } else { 0 };
+            // The sides of a node may differ in height: all hang below what is common, and stand on the ground.
+            let mut y = ground - LAYER * (layers_below as i32);
+            let last = layers.len() - 1;
+            for (row, (words, bytes)) in layers.iter().enumerate() {
+                let height = if row == last { ground - y } else { LAYER };
+                canvas.rect((from, y), (width, height), LIGHT, BLACK);
+                // Half a column has no room for all of it.
+                let short = words.split([':', ',']).next().unwrap_or(words);
+                let short = if width_of(words) < width { words } else { short };
+                canvas.text((from + width / 2, y + height / 2 + 5), Anchor::Middle, BLACK, short);
+                csv += &csv_row(&[&column.name, name, words, &bytes.map_or(String::new(), |b| b.to_string())]);
+                y += LAYER;
+            }
+        }
+    }
+    for (n, &link) in path.iter().enumerate() {
+        let link = &scenario.links[link];
+        let (from, to) = (x(n) + WIDTH * 3 / 4, x(n + 1) + WIDTH / 4);
+        canvas.path(&[(from, ground), (from, ground + 24), (to, ground + 24), (to, ground)], BLUE, false, true);
+        let label = format!("{}, {}", words::name(link), words::span(link.config.delay));
+        canvas.text(((from + to) / 2, ground + 42), Anchor::Middle, BLUE, &label);
+    }
+    let mut y = ground + 66;
+    // ACKs may take links of their own.
+    let paired =
+        |n: usize| path.iter().any(|&m| words::partner(scenario, &scenario.links[m]) == Some(&scenario.links[n]));
+    for link in back.iter().filter(|&&n| !paired(n)).map(|&n| &scenario.links[n]) {
+        let at = |node: usize| columns.iter().position(|column| column.name == scenario.nodes[node]).unwrap_or(0);
+        let (from, to) = (x(at(link.from)) + WIDTH / 2, x(at(link.to)) + WIDTH / 8);
+        canvas.path(&[(from, ground), (from, y), (to, y), (to, ground)], ORANGE, false, true);
+        let rate = link.config.rate.map_or("no line rate".to_owned(), words::rate);
+        let label = format!("{}, {rate}, {}: ACKs", words::name(link), words::span(link.config.delay));
+        canvas.text(((from + to) / 2, y + 18), Anchor::Middle, ORANGE, &label);
+        y += 36;
+    }
+    // The receiver's layers, down to what comes over the line.
+    let receiver = &columns[columns.len() - 1];
+    let right = x(columns.len() - 1) + WIDTH + 16;
+    let sizes: Vec<_> = receiver.common.iter().chain(receiver.left.iter().flatten()).collect();
+    let mut row = ground - LAYER * sizes.len() as i32;
+    canvas.text((right, row - 10), Anchor::Start, GREY, "full packet");
+    for (_, bytes) in sizes {
+        row += LAYER;
+        if let Some(bytes) = bytes {
+            canvas.text((right, row - 11), Anchor::Start, GREY, &format!("{bytes} B"));
+        }
+    }
+    canvas.lines((20, y + 20), Anchor::Start, BLACK, notes);
+    for note in notes {
+        csv += &csv_row(&["", "", note, ""]);
+    }
+    Drawing { svg: canvas.finish(title), csv }
+}

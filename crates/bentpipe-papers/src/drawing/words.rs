@@ -1,0 +1,111 @@
+//! Settings of links and nodes in few words, as drawings and their tables have them.
+
+use bentpipe_engine::atm::sonet::OpticalCarrier;
+use bentpipe_engine::link::{CellConfig, Distribution, LossConfig, QueueLimit, Sharing};
+use bentpipe_engine::units::{Duration, Rate};
+use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario};
+
+/// The number without zeros at its end.
+pub(super) fn plain(value: f64) -> String {
+    format!("{}", (value * 1e6).round() / 1e6)
+}
+
+pub(super) fn rate(rate: Rate) -> String {
+    let bits = rate.bits_per_second() as f64;
+    if bits >= 1e6 {
+        format!("{} Mbit/s", plain((bits / 1e3).round() / 1e3))
+    } else {
+        format!("{} kbit/s", plain(bits / 1e3))
+    }
+}
+
+pub(super) fn span(span: Duration) -> String {
+    let millis = span.as_millis_f64();
+    if millis > 0.0 && millis < 1.0 { format!("{} µs", plain(1e3 * millis)) } else { format!("{} ms", plain(millis)) }
+}
+
+/// Room of a queue.
+pub(super) fn room(limit: QueueLimit) -> String {
+    match limit {
+        QueueLimit::Unlimited => "unlimited queue".into(),
+        QueueLimit::Packets(packets) => format!("{packets} packets wait"),
+        QueueLimit::Bytes(bytes) => format!("{} bytes wait", bytes.get()),
+    }
+}
+
+/// Room of a port for cells, and which packets it refuses.
+pub(super) fn cell_buffer(cells: &CellConfig) -> Vec<String> {
+    let Some(buffer) = cells.buffer else { return vec!["unlimited cells".into()] };
+    let whose = match cells.sharing {
+        Sharing::PerChannel => "per channel",
+        Sharing::Shared => "shared",
+    };
+    let mut lines = vec![format!("{buffer} cells {whose}")];
+    lines.extend(cells.early_discard.map(|threshold| format!("early discard from {threshold}")));
+    lines
+}
+
+/// The rate of a line; of a SONET line its name too.
+pub(super) fn line_rate(of: Option<Rate>) -> String {
+    let Some(of) = of else { return "no line rate".into() };
+    let carrier = [1, 3, 12, 48].into_iter().filter_map(OpticalCarrier::new).find(|carrier| carrier.payload() == of);
+    carrier.map_or_else(|| rate(of), |carrier| format!("SONET {carrier}"))
+}
+
+/// Losses while the channel is good.
+pub(super) fn losses(loss: &LossConfig) -> Vec<String> {
+    let (packet, bit) = (loss.packet.get(), loss.bit.get());
+    let mut lines = Vec::new();
+    if packet > 0.0 {
+        lines.push(format!("loses {} %", plain(100.0 * packet)));
+    }
+    if bit > 0.0 {
+        lines.push(format!("bit errors {bit:e}"));
+    }
+    lines
+}
+
+/// What a host's processor takes for a packet.
+pub(super) fn processing(time: &Distribution) -> Vec<String> {
+    let time = match time {
+        Distribution::Fixed(time) => span(*time),
+        Distribution::Uniform(low, high) => {
+            let micros = |time: &Duration| plain(1e3 * time.as_millis_f64());
+            format!("{} to {} µs", micros(low), micros(high))
+        }
+        Distribution::Exponential { mean }
+        | Distribution::ExponentialClipped { mean, .. }
+        | Distribution::ExponentialTruncated { mean, .. } => format!("{} on average", span(*mean)),
+    };
+    vec![time, "per packet".into()]
+}
+
+/// The flow's transport.
+pub(super) fn transport(flow: &FlowSpec) -> String {
+    match &flow.kind {
+        FlowKind::Tcp(tcp) => format!("TCP ({})", tcp.variant_name),
+        FlowKind::Stp(_) => "STP".to_owned(),
+        FlowKind::Udp(udp) => format!("CBR {}", rate(udp.rate)),
+    }
+}
+
+/// A link's name without its direction.
+pub(super) fn name(link: &LinkSpec) -> &str {
+    link.name.split('/').next().unwrap_or(&link.name)
+}
+
+/// Whether two links are the directions of one.
+pub(super) fn is_partner(link: &LinkSpec, other: &LinkSpec) -> bool {
+    (other.from, other.to) == (link.to, link.from) && name(link) == name(other)
+}
+
+/// The other direction of a link, if there is one.
+pub(super) fn partner<'s>(scenario: &'s Scenario, link: &LinkSpec) -> Option<&'s LinkSpec> {
+    scenario.links.iter().find(|other| is_partner(link, other))
+}
+
+/// The rate of a link; where the line of its data is that of the cell port behind it, the port's.
+pub(super) fn data_rate(scenario: &Scenario, link: &LinkSpec) -> Option<Rate> {
+    let port = || scenario.links.iter().filter(|next| next.from == link.to).find_map(|next| next.config.cells?.line);
+    link.config.rate.or_else(port)
+}

@@ -1,0 +1,196 @@
+//! Figures 3 to 5: what a window's packets meet, and the ARQ as a pipe and as a queue with many servers. The numbers are
+//! those of a run of figure 6's point; what the model says stands beside them.
+
+use bentpipe_engine::slacp::ChannelStats;
+use bentpipe_engine::units::Duration;
+use bentpipe_sim::record::Sequence;
+use bentpipe_study::model::hybrid::throughput::EndToEnd;
+use bentpipe_study::report::{Axis, Mark, Panel, Series};
+
+use super::setting::{Scheme, Setting};
+use super::sweeps;
+use crate::drawing::{Drawing, Shape, Station, queues};
+use crate::lab::Lab;
+use crate::reproduce::ReproduceError;
+
+/// The world of the figures: T1 = 100 ms, T2 = 250 ms, p = 0.1.
+fn setting() -> Setting {
+    Setting::new(Scheme::EndToEnd, sweeps::BUFFER, 100, 250, 0.1)
+}
+
+fn link(scenario: &bentpipe_study::scenario::Scenario, name: &str) -> Option<usize> {
+    scenario.links.iter().position(|link| link.name == name)
+}
+
+/// Figure 3: one window of packets from the source to the gateway, over the ARQ in order, and its ACKs.
+pub(super) fn window(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
+    let scenario = setting().scenario().with_seed(lab.seed());
+    let watch = |name| -> Result<_, ReproduceError> {
+        let mut watcher = Sequence::new(&scenario, link(&scenario, name));
+        lab.watched(&scenario, lab.seed(), &mut watcher)?;
+        Ok(watcher.flows.swap_remove(0))
+    };
+    let (gateway, satellite) = (watch("terrestrial/forward")?, watch("satellite/forward")?);
+    // A window in congestion avoidance: half a minute in, the start is long over.
+    const AFTER: f64 = 30.0;
+    let begin = satellite.acks.iter().find(|ack| ack.0 >= AFTER).expect("the source is greedy");
+    let window = satellite.windows.iter().rfind(|point| point.at <= begin.0).map_or(1.0, |point| point.flight);
+    // The packets behind those that are out when this ACK arrives.
+    let first = begin.1 + window.floor() + 1.0;
+    let last = first + window.floor();
+    let of_it =
+        |points: &[(f64, f64)]| points.iter().copied().filter(|p| (first..last).contains(&p.1)).collect::<Vec<_>>();
+    let sent: Vec<_> = satellite.sent.iter().map(|sent| sent.0).collect();
+    let series = [
+        ("sent by the source", of_it(&sent)),
+        ("at the gateway", of_it(&gateway.crossed)),
+        ("at the destination, in order", of_it(&satellite.crossed)),
+        ("ACK at the source", of_it(&satellite.acks)),
+    ];
+    let series = series.map(|(name, points)| Series { name: name.into(), mark: Mark::Cross, points });
+    let ends = series.iter().flat_map(|series| &series.points).map(|point| point.0);
+    let (start, end) = ends.fold((f64::INFINITY, 0.0f64), |(low, high), at| (low.min(at), high.max(at)));
+    Ok(vec![Panel {
+        title: format!("a window of {} packets, {}", window.floor(), setting()),
+        // Room for the legend beside the points.
+        x: Axis::time().between(start - 0.4 * (end - start), end),
+        y: Axis::new("number", "packets"),
+        series: series.into(),
+        spans: None,
+    }])
+}
+
+/// What the ARQ did in a run.
+struct Run {
+    data: ChannelStats,
+    far: ChannelStats,
+    seconds: f64,
+}
+
+fn run(lab: &Lab<'_>) -> Result<Run, ReproduceError> {
+    let scenario = setting().scenario();
+    let channel = scenario.layers[0].channels.iter().position(|channel| channel.name == "data").expect("a channel");
+    let result = lab.single("the ARQ of figures 4 and 5", &scenario)?;
+    let [near, far] = &result.layers[0];
+    let (data, far) = (near.channels[channel].clone(), far.channels[channel].clone());
+    Ok(Run { data, far, seconds: result.end.as_secs_f64() })
+}
+
+impl Run {
+    /// Packets per second that the far end passed on.
+    fn rate(&self) -> f64 {
+        self.far.delivered as f64 / self.seconds
+    }
+
+    /// Transmissions of a packet.
+    fn transmissions(&self) -> f64 {
+        (self.data.sent + self.data.resent) as f64 / self.data.sent as f64
+    }
+
+    /// Mean number of those who wait so long, by Little's law.
+    fn mean_number(&self, total: Duration) -> f64 {
+        total.as_secs_f64() / self.seconds
+    }
+
+    fn mean_wait_ms(&self) -> f64 {
+        1e3 * self.data.waited.as_secs_f64() / self.data.sent as f64
+    }
+}
+
+fn fact(quantity: &str, value: String) -> (String, String) {
+    (quantity.to_owned(), value)
+}
+
+fn station(title: &str, shape: Shape, facts: Vec<(String, String)>) -> Station {
+    Station { title: title.into(), shape, facts, back: None }
+}
+
+/// Figure 4: buffer, pipe and resequencing.
+pub(super) fn pipe(lab: &Lab<'_>, title: &str) -> Result<Drawing, ReproduceError> {
+    let (setting, run) = (setting(), run(lab)?);
+    let path = setting.path();
+    let in_pipe = run.rate() * run.transmissions() * path.t2();
+    let stations = [
+        Station {
+            back: Some(format!("not acknowledged, p = {}: again, before all new ones", path.p())),
+            ..station(
+                "gateway: waiting",
+                Shape::Queue,
+                vec![
+                    fact("room B, copies counted", format!("{} packets", path.buffer())),
+                    fact("waiting, mean of the run", format!("{:.1} packets", run.mean_number(run.data.waited))),
+                    fact("dropped for want of room", format!("{} of {}", run.data.dropped_full, run.data.packets)),
+                ],
+            )
+        },
+        station(
+            "transmission pipe",
+            Shape::Servers,
+            vec![
+                fact("capacity μT2S", format!("{} packets", path.bdp() * path.segments())),
+                fact("in it, mean of the run", format!("{in_pipe:.1} packets")),
+                fact(
+                    "transmissions of a packet",
+                    format!("{:.3}; 1/(1-p) = {:.3}", run.transmissions(), 1.0 / (1.0 - path.p())),
+                ),
+            ],
+        ),
+        station(
+            "destination: until in order",
+            Shape::Queue,
+            vec![
+                fact("held, mean of the run", format!("{:.1} packets", run.mean_number(run.far.held))),
+                fact("longest hold", format!("{:.0} ms", run.far.longest_hold.as_millis_f64())),
+                fact("passed on", format!("{:.1} packets/s of μ = {}", run.rate(), path.mu())),
+            ],
+        ),
+    ];
+    Ok(queues(&format!("{title} ({setting})"), ["from TCP", "to TCP"], &stations))
+}
+
+/// Figure 5: the same as a queue with a server for each packet in the pipe.
+pub(super) fn servers(lab: &Lab<'_>, title: &str) -> Result<Drawing, ReproduceError> {
+    let (setting, run) = (setting(), run(lab)?);
+    let path = setting.path();
+    let model = EndToEnd::new(&path).expect("a point of figure 6");
+    // The window rises evenly from half to all of the greatest one.
+    let mean = 0.75 * path.max_window();
+    let release = |share: f64| format!("{:.1} packets/s", path.mu() * path.segments() * share);
+    let stations = [
+        station(
+            "q1: the pipe is full",
+            Shape::Queue,
+            vec![
+                fact("leaves at the rate μS(1-p)", release(1.0 - path.p())),
+                fact("model, window of 3/4 of the greatest", format!("{:.1} packets", path.waiting_for_pipe(mean))),
+                fact("model, greatest window", format!("{:.1} packets", path.waiting_for_pipe(path.max_window()))),
+            ],
+        ),
+        station(
+            "q2: behind its own burst",
+            Shape::Queue,
+            vec![
+                fact("leaves at the rate μS", release(1.0)),
+                fact("wait in q1 and q2, model, 3/4 window", format!("at most {:.0} ms", 1e3 * path.queueing_s(mean))),
+                fact("wait for the first transmission, run", format!("{:.0} ms", run.mean_wait_ms())),
+            ],
+        ),
+        station(
+            "q3: a server for each packet",
+            Shape::Servers,
+            vec![
+                fact("servers μT2S", format!("{}", path.bdp() * path.segments())),
+                fact(
+                    "a server works for T2/(1-p)",
+                    format!(
+                        "{:.0} ms; run {:.0} ms",
+                        1e3 * path.t2() / (1.0 - path.p()),
+                        1e3 * path.t2() * run.transmissions()
+                    ),
+                ),
+                fact("throughput, share of μ", format!("model {:.3}, run {:.3}", model.per_mu, run.rate() / path.mu())),
+            ],
+        ),
+    ];
+    Ok(queues(&format!("{title} ({setting})"), ["from TCP", "acknowledged"], &stations))
+}

@@ -196,7 +196,7 @@ def main():
         "Tables 1 to 14 as printed (all 784 numbers; order of quantiles, means and throughputs checked by machine), the",
         "statements of the text as claims, the figures' readable numbers.",
     ])
-    out[-1:] = [ROW_NOTE, "", f"variants = {json.dumps(VARIANTS)}", "replications = 20", ""]
+    out[-1:] = ['lead = "T-M28/tables-3-to-14"', "", ROW_NOTE, "", f"variants = {json.dumps(VARIANTS)}", "replications = 20", ""]
     for n, rows in tables.items():
         order = STATISTICS if n > 2 else list(rows)
         ordered = {key: {v: rows[key][v] for v in VARIANTS if v in rows[key]} for key in order}

@@ -10,6 +10,8 @@
 
 mod claims;
 mod counted;
+#[cfg(test)]
+mod experiments;
 mod figures;
 mod lab;
 mod layer;

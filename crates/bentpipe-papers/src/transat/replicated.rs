@@ -21,7 +21,7 @@ use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
 
 /// Statistics of a table, in its order.
-const STATISTICS: [&str; 7] = ["min", "p25", "median", "p75", "max", "mean", "throughput"];
+pub(super) const STATISTICS: [&str; 7] = ["min", "p25", "median", "p75", "max", "mean", "throughput"];
 
 /// Where some stand among them.
 const MIN: usize = 0;
@@ -79,7 +79,7 @@ pub(super) fn picked(run: &RunResult, pick: Pick) -> Vec<f64> {
 }
 
 /// The seven statistics of times, where each flow carried `kilobytes`.
-fn statistics(times: Vec<f64>, kilobytes: f64) -> [f64; 7] {
+pub(super) fn statistics(times: Vec<f64>, kilobytes: f64) -> [f64; 7] {
     let throughput = mean(times.iter().map(|t| kilobytes / t));
     let five = Sample::new(times).expect("transfers last a finite time").five_numbers();
     [five.min, five.p25, five.median, five.p75, five.max, five.mean, throughput]
@@ -169,7 +169,7 @@ pub(super) enum Side {
     Faster,
 }
 
-fn side(paper: f64, range: Interval, statistic: usize) -> Side {
+pub(super) fn side(paper: f64, range: Interval, statistic: usize) -> Side {
     match (range.contains(paper), (paper < range.low) != (statistic == THROUGHPUT)) {
         (true, _) => Side::Inside,
         (_, true) => Side::Slower,
@@ -211,7 +211,10 @@ pub(super) fn rows(lab: &Lab<'_>, table: u8) -> Result<(Vec<Row>, Counted), Repr
             let unit = if n == THROUGHPUT { "KB/s" } else { "s" };
             let range = column.ranges[n];
             let moved = column.moved(n).map(|range| side(paper, range, n));
-            let (verdict, why) = judge(paper, column.ours[n], side(paper, range, n), moved.zip(column.clean), ns2);
+            let (verdict, mut why) = judge(paper, column.ours[n], side(paper, range, n), moved.zip(column.clean), ns2);
+            if variant == Variant::RefDaass && verdict != Verdict::Match {
+                why += "; no reading of DAASS comes nearer: studies/transat/README.md";
+            }
             counted.add(side(paper, range, n), verdict, moved, (paper, ns2));
             rows.push(
                 Row::new(

@@ -325,12 +325,13 @@ fn start_ups() {
 #[test]
 fn each_experiment_changes_something() {
     let (setting, _) = plan(9);
-    let made = |change: &Change| scenario(setting.clone(), Variant::EnhRed, change);
+    let made = |change: &Change| [Variant::Enh, Variant::EnhRed].map(|of| scenario(setting.clone(), of, change));
     let base = made(&Set(&[]));
     for (name, change) in EXPERIMENTS.iter().chain(RED) {
         let shipped = matches!(change, Set([]) | Red([]));
         assert_eq!(made(change) == base, shipped, "{name}");
-        let tcp = made(change).flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Tcp(_))).count();
-        assert_eq!(tcp, 4, "{name}");
+        for scenario in made(change) {
+            assert_eq!(scenario.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Tcp(_))).count(), 4, "{name}");
+        }
     }
 }

@@ -33,6 +33,9 @@ pub fn to_markdown(rows: &[Row], remake: &str) -> String {
     for (paper, rows) in papers.iter().filter(|(_, rows)| !rows.is_empty()) {
         let (cells, things): (Vec<_>, Vec<_>) = rows.iter().partition(|row| is_cell(row));
         let _ = writeln!(out, "\n## {}\n\n{}: {}.\n", paper.key, paper.authors, paper.title);
+        if let Some(row) = rows.iter().find(|row| Some(&row.id) == paper.lead.as_ref()) {
+            let _ = writeln!(out, "{} ({}): {}.\n", row.id, row.verdict.name(), field(&row.why));
+        }
         table(&mut out, &things);
         if !cells.is_empty() {
             let _ = writeln!(out, "\n<details><summary>{} cells of its tables and figures</summary>\n", cells.len());

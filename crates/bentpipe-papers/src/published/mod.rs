@@ -26,6 +26,9 @@ pub struct Paper {
     pub authors: String,
     /// How many items of each kind it has.
     pub counts: Counts,
+    /// The row whose reason heads its chapter.
+    #[serde(default)]
+    pub lead: Option<String>,
     /// Its tables by number, `T01`, and other lists of numbers by name.
     #[serde(default)]
     table: IndexMap<String, Table>,

@@ -114,7 +114,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
             "settings `rto.*`: ns-2's clock of whole ticks, or RFC 6298 exactly",
         ),
     ),
-    ("T-M28", Seen::Rows(&["T-T03"])),
+    ("T-M28", Seen::Parts("T-M28")),
     ("T-M29", Built(&[Test("papers", "everything_has_its_row")], "T-F02 to T-F08, each as SVG and as CSV")),
     ("T-E01", Seen::Rows(&["T-C01", "T-C02"])),
     ("T-E02", Seen::Rows(&["T-C03", "T-C04", "T-C06"])),

@@ -7,7 +7,7 @@ use std::fmt;
 
 use bentpipe_engine::link::{ChannelConfig, ExtraDelay, LossConfig};
 use bentpipe_engine::units::{Duration, Probability};
-use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario};
+use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario, Spread};
 
 use super::layer::Layer;
 
@@ -130,6 +130,7 @@ pub(super) struct Setting {
     scaling: bool,
     bursts: Bursts,
     max_burst: Option<u32>,
+    starts_within_ms: Option<u16>,
     frto: bool,
     shared_with_second: bool,
     tick_ms: Option<u16>,
@@ -170,6 +171,7 @@ impl Setting {
             scaling: true,
             bursts: Bursts::None,
             max_burst: None,
+            starts_within_ms: None,
             frto: false,
             shared_with_second: false,
             tick_ms: None,
@@ -232,6 +234,11 @@ impl Setting {
     /// Most segments sent for one ACK.
     pub(super) fn with_max_burst(self, segments: u32) -> Self {
         Setting { max_burst: Some(segments), ..self }
+    }
+
+    /// Transfers do not start together but at random times in so long.
+    pub(super) fn with_starts_within(self, milliseconds: u16) -> Self {
+        Setting { starts_within_ms: Some(milliseconds), ..self }
     }
 
     pub(super) fn with_frto(self) -> Self {
@@ -298,7 +305,13 @@ impl Setting {
 
     /// The scenario; seeds are set when it is run.
     pub(super) fn scenario(&self) -> Scenario {
-        let (file, set) = self.source();
+        self.scenario_with(&[])
+    }
+
+    /// The scenario with more set in its file, as `--set` would.
+    pub(super) fn scenario_with(&self, more: &[(String, String)]) -> Scenario {
+        let (file, mut set) = self.source();
+        set.extend_from_slice(more);
         let mut scenario = read(file, &set);
         scenario.description = self.to_string();
         if self.cbr_kbps.is_none() {
@@ -312,6 +325,12 @@ impl Setting {
                 flow.start += Self::PAUSE;
                 flow
             }));
+        }
+        if let Some(ms) = self.starts_within_ms {
+            let width = Duration::from_millis(u64::from(ms));
+            for flow in scenario.flows.iter_mut().filter(|flow| matches!(flow.kind, FlowKind::Tcp(_))) {
+                flow.spread = Some(Spread { earliest: Duration::ZERO, width });
+            }
         }
         if let Some(layer) = self.layer {
             layer.cover(&mut scenario);
@@ -347,7 +366,7 @@ fn read(file: &str, set: &[(String, String)]) -> Scenario {
     Scenario::parse(file, "scenarios/transat", set).expect("the tests read each of them")
 }
 
-fn bottleneck(scenario: &mut Scenario) -> &mut LinkSpec {
+pub(super) fn bottleneck(scenario: &mut Scenario) -> &mut LinkSpec {
     scenario.links.iter_mut().find(|link| link.name == BOTTLENECK).expect("each of the files has it")
 }
 
@@ -360,6 +379,9 @@ impl fmt::Display for Setting {
         }
         if !self.scaling {
             write!(f, ", no window scaling")?;
+        }
+        if let Some(ms) = self.starts_within_ms {
+            write!(f, ", starts within {ms} ms")?;
         }
         if self.frto {
             write!(f, ", F-RTO")?;

@@ -1,6 +1,7 @@
 //! Claims about runs without errors: tables 1 and 2, sections 2.3 and 3.1.
 
 use bentpipe_sim::RunResult;
+use bentpipe_study::stats::Sample;
 
 use super::super::lab::{Lab, elapsed};
 use super::super::setting::{Setting, Variant};
@@ -154,39 +155,55 @@ pub(super) fn t_c13(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(least, note).or_shape(2 * unfair > ratios.len()))
 }
 
+/// Median of the times of a cell of table 2 over as many runs as the paper's replications have: they differ where RED or the
+/// starts are drawn.
+fn typical(lab: &Lab<'_>, row: &str, change: impl Fn(Setting) -> Setting) -> Result<f64, ReproduceError> {
+    let (setting, last) = single::plan(2, row).expect("a row of the table");
+    let runs = lab.runs(&change(setting), TRANSAT_TABLES.replications as u32)?;
+    let times = runs.iter().filter_map(|run| single::time(run, last)).collect();
+    Ok(Sample::new(times).expect("the lab refuses unfinished runs").median())
+}
+
 /// RED helps the slowest Enhanced flow beside CBR and leaves the fastest alone.
 pub(super) fn t_c14(lab: &Lab<'_>) -> Found {
     let change = |flow: &str| {
         let key = format!("{flow}-cbr0.8-on");
-        Ok::<_, ReproduceError>((time(lab, 2, &key, Variant::Enh)?, time(lab, 2, &key, Variant::EnhRed)?))
+        let red = typical(lab, &key, |setting| setting.with_variant(Variant::EnhRed))?;
+        Ok::<_, ReproduceError>((time(lab, 2, &key, Variant::Enh)?, red))
     };
     let ((slow, slow_red), (fast, fast_red)) = (change("slowest")?, change("fastest")?);
     let key = "slowest-cbr0.8-on";
     let note = format!(
-        "slowest {slow:.2} -> {slow_red:.2} s, fastest {fast:.2} -> {fast_red:.2} s, in one draw of RED; ns-2 itself: \
-         slowest {:.2} -> {:.2} s",
+        "slowest {slow:.2} -> {slow_red:.2} s, fastest {fast:.2} -> {fast_red:.2} s, medians of {} draws of RED; ns-2 \
+         itself: slowest {:.2} -> {:.2} s; not explained: with none of the nine settings of RED in studies/transat/README.md is the \
+         slowest flow faster",
+        TRANSAT_TABLES.replications,
         ns2(key, Variant::Enh),
         ns2(key, Variant::EnhRed)
     );
     Ok(Finding::new(slow_red - slow, note).and((fast_red / fast - 1.0).abs() < 0.1))
 }
 
-/// Without CBR RED does not help: its average stays low while slow start fills the queue.
+/// Without CBR RED does not help: its average stays low while slow start fills the queue. Measured by a queue without RED that
+/// has the same room, 50 packets that wait: what differs then is RED's doing.
 pub(super) fn t_c15(lab: &Lab<'_>) -> Found {
-    let fast = time(lab, 2, "fastest-on", Variant::Enh)?;
+    let (setting, last) = single::plan(2, "fastest-on").expect("a row of the table");
+    let same_room = lab.single(&setting.clone().with_variant(Variant::Enh).with_buffer(51))?;
+    let fast = single::time(&same_room, last).expect("the lab refuses unfinished runs");
+    let with_less = time(lab, 2, "fastest-on", Variant::Enh)?;
     let fast_red = time(lab, 2, "fastest-on", Variant::EnhRed)?;
-    let (setting, _) = single::plan(2, "fastest-on").expect("a row of the table");
     let (_, trace) = lab.traced(&setting.with_variant(Variant::EnhRed))?;
     let first_drop = trace.flows.iter().flat_map(|f| f.queue_drops.iter().map(|p| p.0)).fold(f64::INFINITY, f64::min);
     let average = trace.queue.iter().take_while(|q| q.at < first_drop).filter_map(|q| q.average).fold(0.0, f64::max);
     let waiting = trace.queue.iter().take_while(|q| q.at <= first_drop).map(|q| q.packets).max().unwrap_or(0);
     let below = average < Setting::RED_MIN_THRESHOLD;
     let note = format!(
-        "fastest {fast:.2} -> {fast_red:.2} s; until the first drop the average is at most {average:.1} of {} packets \
-         while up to {waiting} wait",
+        "fastest {fast:.2} s behind a queue of the same room, {fast_red:.2} s with RED ({with_less:.2} s behind one for a packet \
+         less, as table 2 has it); until the first drop the average is at most {average:.1} of {} packets while up to {waiting} \
+         wait: no early drop, so no harm either, and the printed one is not explained",
         Setting::RED_MIN_THRESHOLD
     );
-    Ok(Finding::new(fast_red - fast, note).and(below).or_shape(fast_red > 0.9 * fast))
+    Ok(Finding::new(fast_red - fast, note).and(below).or_shape(below))
 }
 
 /// Some variants finish sooner beside CBR, because they overshoot less.
@@ -194,12 +211,21 @@ pub(super) fn t_c16(lab: &Lab<'_>) -> Found {
     let change = |variant| {
         Ok::<_, ReproduceError>(time(lab, 2, "fastest-cbr0.8-on", variant)? - time(lab, 2, "fastest-on", variant)?)
     };
+    // The sign where the flows start within a second instead of together.
+    let apart = |variant| {
+        let at = |row| typical(lab, row, |setting| setting.with_variant(variant).with_starts_within(1000));
+        Ok::<_, ReproduceError>(at("fastest-cbr0.8-on")? - at("fastest-on")?)
+    };
     let (reference, daass) = (change(Variant::Ref)?, change(Variant::RefDaass)?);
     let ns2_change = |variant| ns2("fastest-cbr0.8-on", variant) - ns2("fastest-on", variant);
     let note = format!(
-        "fastest flow: Reference {reference:+.2} s, DAASS {daass:+.2} s; ns-2 itself {:+.2} and {:+.2} s",
+        "fastest flow: Reference {reference:+.2} s, DAASS {daass:+.2} s; ns-2 itself {:+.2} and {:+.2} s; which flow escapes the \
+         overshoot hangs on when each starts: from starts within one second {:+.2} and {:+.2} s, medians of {} runs",
         ns2_change(Variant::Ref),
-        ns2_change(Variant::RefDaass)
+        ns2_change(Variant::RefDaass),
+        apart(Variant::Ref)?,
+        apart(Variant::RefDaass)?,
+        TRANSAT_TABLES.replications
     );
     Ok(Finding::new(reference, note).and(daass < 0.0).or_shape(reference < 0.0 || daass < 0.0))
 }

@@ -54,6 +54,7 @@ const LINKS: &[Part] = &[
     ("by packets", "rate = \"2 Mbit/s\"\npacket_bursts = { start = \"1 %\", burstiness = \"50 %\" }"),
     ("drop list", "rate = \"2 Mbit/s\"\ndrop_list = [20, 21, 60]"),
     ("trace", "rate_trace = [4, 9, 12, 20, 26, 31]"),
+    ("tdma", "rate = \"8 Mbit/s\"\ntdma = { frame = \"20 ms\", bursts = [[\"1 ms\", \"2 ms\"], [\"9 ms\", \"3 ms\"]] }"),
     ("cells", "rate = \"2 Mbit/s\"\nframing = \"aal5\""),
     (
         "cells with a buffer",
@@ -70,7 +71,12 @@ const LAYERS: &[Part] = &[
     (
         "hybrid",
         "[[layers]]\nname = \"layer\"\nover = \"sat\"\nreport_interval = \"0 s\"\nrelease_rate = \"unlimited\"\nweightless \
-         = true\nhears_damage = true\nchannels = [{ name = \"all\", transmissions = \"unlimited\" }]",
+         = true\nhears_damage = true\nchannels = [{ name = \"all\", transmissions = \"unlimited\", queue = \"unlimited\" }]",
+    ),
+    (
+        "arq",
+        "[[layers]]\nname = \"layer\"\nover = \"sat\"\nchannels = [{ name = \"all\", transmissions = \"unlimited\", queue \
+         = \"unlimited\" }]",
     ),
 ];
 
@@ -79,7 +85,14 @@ const SPLITS: &[Part] = &[
     ("whole", ""),
     ("split", "split = [{ at = \"G1\", buffer = \"1 MB\" }]"),
     ("twice split", "split = [{ at = \"G1\", buffer = \"1 MB\", tcp = { variant = \"constant-window\" } }, { at = \"G2\" }]"),
+    ("to stp", "split = [{ at = \"G1\", stp = { rate = \"2 Mbit/s\", rtt = \"520 ms\" } }]"),
+    (
+        "stp between",
+        "split = [{ at = \"G1\", buffer = \"1 MB\", stp = { rate = \"2 Mbit/s\", rtt = \"510 ms\" } }, { at = \"G2\", \
+         buffer = \"1 MB\" }]",
+    ),
     ("spoofed", "spoof = { at = \"G1\", buffer = \"300 packets\" }"),
+    ("split and spoofed", "split = [{ at = \"G0\", buffer = \"1 MB\" }]\nspoof = { at = \"G1\", buffer = \"300 packets\" }"),
 ];
 
 /// One of the cross.
@@ -105,9 +118,10 @@ impl Case {
         };
         let carries = if transport.0 == "udp" { "" } else { "bytes = \"200 kB\"" };
         format!(
-            "name = \"cross\"\ntime_limit = \"600 s\"\n{}{}[[links]]\nname = \"sat\"\nbetween = [\"G1\", \"G2\"]\ndelay = \
+            "name = \"cross\"\ntime_limit = \"600 s\"\n{}{}{}[[links]]\nname = \"sat\"\nbetween = [\"G1\", \"G2\"]\ndelay = \
              \"250 ms\"\n{}\n{}\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\n{carries}\n{}\n{}\n",
-            ends("ground", "A", "G1"),
+            ends("access", "A", "G0"),
+            ends("ground", "G0", "G1"),
             ends("tail", "G2", "B"),
             link.1,
             layer.1,
@@ -120,10 +134,12 @@ impl Case {
     fn refusal(&self) -> Option<&'static str> {
         let tcp = !matches!(self.transport.0, "stp" | "udp");
         let in_cells = self.link.0.contains("cells");
+        let spoofed = self.split.0.contains("spoofed");
         match (self.split.0, self.layer.0) {
             _ if !tcp && self.split.0 != "whole" => Some("belongs to a tcp flow"),
-            (_, "s-lacp" | "hybrid") if in_cells => Some("a layer cannot lie over a link in cells"),
-            ("spoofed", "no layer") => Some("does not acknowledge"),
+            (_, "hybrid") if in_cells => Some("a cell has a weight"),
+            (_, "no layer") if spoofed => Some("does not acknowledge"),
+            (_, "s-lacp") if spoofed => Some("gives up after some transmissions"),
             _ => None,
         }
     }
@@ -134,7 +150,7 @@ impl Case {
     /// and no more.
     fn most(&self) -> f64 {
         match self.link.0 {
-            "plain" | "no rate" | "red" | "header and mtu" | "trace" | "cells" | "cells with a buffer" => 12.0,
+            "plain" | "no rate" | "red" | "header and mtu" | "trace" | "tdma" | "cells" | "cells with a buffer" => 12.0,
             _ => 100.0,
         }
     }

@@ -67,8 +67,10 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
         "stp" => &[("tcp", TCP_ONLY), ("udp", UDP_ONLY)],
         _ => &[("stp", STP_ONLY), ("udp", UDP_ONLY)],
     };
+    let first_leg = transport == "tcp" && view.get("split").is_some();
     for (is, keys) in foreign {
-        for item in keys.iter().filter_map(|key| view.get(key)) {
+        // A connection that is split may be STP on its legs.
+        for item in keys.iter().filter(|key| !(first_leg && STP_ONLY.contains(key))).filter_map(|key| view.get(key)) {
             item.refuse(problems, format!("`{}` belongs to a {is} flow, this one is {transport}", item.path), None);
         }
     }
@@ -168,20 +170,26 @@ fn tcp(
 ) -> Option<TcpFlow> {
     let own = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
     let common = world.tcp.overlaid(&own);
-    let (table, splits) = match view.get("split") {
+    let (mut table, splits, buffer) = match view.get("split") {
         Some(item) => {
-            let (first, splits) = splits::read(&item, world, ends, problems)?;
-            (common.overlaid(&first), splits)
+            let (first, splits, buffer) = splits::read(&item, world, ends, problems)?;
+            (common.overlaid(&first), splits, buffer)
         }
-        None => (common, Vec::new()),
+        None => (common, Vec::new(), None),
     };
+    let stp = stp::leg(view, buffer, problems)?;
+    if stp.is_some() {
+        // The settings of TCP are not this leg's.
+        table = TcpTable::default();
+    }
     let ends = table.resolve(world.variants, (view.span, &format!("{}.tcp", item.path)), problems);
     // A workload is checked also where the settings are wrong.
     let (sender, receiver) = ends.unwrap_or_default();
-    let workload = workload(view, sender.mss, problems);
+    let workload = workload(view, stp.map_or(sender.mss, |stp| stp.mss), problems);
     let spoof = spoof::read(view, workload, world.network, problems);
     ends?;
     Some(TcpFlow {
+        stp,
         sender,
         receiver,
         workload: workload?,

@@ -27,6 +27,24 @@ pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<StpFlow> 
     Some(StpFlow { config: config?, workload: workload? })
 }
 
+/// The settings of a leg that is STP, if it is: `view` is that of a flow or of a split, `buffer` that of the gateway to which
+/// the leg leads. `None`: there is a mistake.
+pub(super) fn leg(view: &View<'_>, buffer: Option<Bytes>, problems: &mut Problems) -> Option<Option<StpConfig>> {
+    let Some(item) = view.get("stp") else { return Some(None) };
+    if let Some(tcp) = view.get("tcp") {
+        let message = format!("`{}` and `{}` exclude each other: a leg is of one protocol", tcp.path, item.path);
+        tcp.refuse(problems, message, Some("one of the two".to_owned()));
+        return None;
+    }
+    let mut config = config(&item, problems)?;
+    let gives_buffer = item.table(STP, problems)?.get("receive_buffer").is_some();
+    if let Some(buffer) = buffer.filter(|_| !gives_buffer) {
+        let most = u64::from(StpConfig::MAX_BUFFER);
+        config.receive_buffer = buffer.get().clamp(u64::from(config.mss), most) as u32;
+    }
+    Some(Some(config))
+}
+
 fn config(item: &Item<'_>, problems: &mut Problems) -> Option<StpConfig> {
     let view = item.table(STP, problems)?;
     let rate = view.require("rate", problems).and_then(|item| item.rate(problems));

@@ -157,7 +157,12 @@ impl World {
             events: 0,
         };
         for (n, (flow, leg_number, leg)) in connections.iter().enumerate() {
-            let (there, back) = (leg.forward_path(scenario)?, leg.return_path(scenario)?);
+            let there = leg.forward_path(scenario)?;
+            // Nobody answers datagrams.
+            let back = match scenario.flows[*flow].kind {
+                FlowKind::Udp(_) => leg.return_path(scenario).unwrap_or_default(),
+                _ => leg.return_path(scenario)?,
+            };
             let goes_on = legs_of(&scenario.flows[*flow]) > leg_number + 1;
             if let (Some(spoof), false) = (scenario.flows[*flow].kind.spoof(), goes_on) {
                 world.wire_spoofer(scenario, (*flow, n), leg, spoof, (&there, &back))?;

@@ -447,7 +447,7 @@ pub(crate) const FLOW: &[Field] = &[
     field("stp", Shape::Table(STP), "STP: settings of both ends. TCP with `split`: the first leg is STP with these."),
     field("rate", Shape::RATE, "UDP: rate on the wire while it sends."),
     field("packet", Shape::SIZE, "UDP: length of a packet on the wire, the 28 B of IPv4 and UDP headers included."),
-    field("pattern", Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(ON_OFF)]), "UDP: when it sends; \"cbr\"."),
+    field("pattern", Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]), "UDP: when it sends; \"cbr\"."),
     field("stop", Shape::DURATION, "UDP: when it stops, from the start of the run."),
 ];
 
@@ -538,8 +538,8 @@ pub(crate) const PACED: &[Field] = &[
     field("write", AMOUNT, "Length of a write; one segment if not given."),
     field(
         "pattern",
-        Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(ON_OFF)]),
-        "When it writes: \"cbr\", always, if not given, or in turns.",
+        Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]),
+        "When it writes: \"cbr\", always, if not given, in turns, or frames of video.",
     ),
     field("bytes", AMOUNT, "So much in all, then the end; without an end if not given."),
 ];
@@ -550,6 +550,23 @@ pub(crate) const REQUEST_RESPONSE: &[Field] = &[
     field("response", AMOUNT, "Length of a response."),
     field("think", Shape::DURATION, "Pause between a response and the next request; 0 s if not given."),
     field("count", Shape::Count(Counted::new("requests", 1, u32::MAX as u64)), "Number of requests; 1 if not given."),
+];
+
+/// A pattern that has parameters.
+pub(crate) const PATTERN: &[Field] = &[ON_OFF[0], ON_OFF[1], VIDEO[0]];
+
+/// A source of video.
+pub(crate) const VIDEO: &[Field] =
+    &[field("mpeg", Shape::Table(MPEG), "Frames of video, each sent at `rate` when its time has come.")];
+
+/// Groups of pictures.
+pub(crate) const MPEG: &[Field] = &[
+    field("interval", Shape::DURATION, "From the start of a frame to that of the next: \"40 ms\" are 25 frames a second."),
+    field("group", Shape::Count(Counted::new("frames", 1, 255)), "Frames from one I frame to the next; 12 if not given."),
+    field("distance", Shape::Count(Counted::new("frames", 1, 255)), "Frames from one I or P to the next; 3 if not given."),
+    field("i", Shape::SIZE, "Bytes of an I frame, sent as whole packets or writes."),
+    field("p", Shape::SIZE, "Bytes of a P frame."),
+    field("b", Shape::SIZE, "Bytes of a B frame."),
 ];
 
 /// A UDP flow that sends in turns.

@@ -316,6 +316,37 @@ pub enum UdpPattern {
         /// Lengths of the times it does not.
         off: Distribution,
     },
+    /// A frame of video after the other, each at its time.
+    Mpeg(Mpeg),
+}
+
+/// Video as MPEG codes it (ISO/IEC 11172-2): groups of pictures, of which one stands for itself (I), some follow from those
+/// before (P), and those between follow from both sides (B). Frames of a kind are alike here; a recorded film is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mpeg {
+    /// From the start of a frame to that of the next.
+    pub interval: Duration,
+    /// Frames of a group.
+    pub group: u8,
+    /// From one I or P frame to the next.
+    pub distance: u8,
+    /// Bytes of an I frame.
+    pub i: u32,
+    /// Of a P frame.
+    pub p: u32,
+    /// Of a B frame.
+    pub b: u32,
+}
+
+impl Mpeg {
+    /// Bytes of the n-th frame, from 0, in the order in which they are sent.
+    pub fn bytes(&self, n: u64) -> u32 {
+        match n % u64::from(self.group) {
+            0 => self.i,
+            at if at % u64::from(self.distance) == 0 => self.p,
+            _ => self.b,
+        }
+    }
 }
 
 impl Scenario {

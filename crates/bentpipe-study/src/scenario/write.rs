@@ -12,7 +12,7 @@ use super::quantity::{CELLS, SIZE, format_duration, format_probability, format_r
 use super::settings::{Cell, setting};
 use super::windows::{TcpEnds, all_explicit};
 use super::{
-    BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Scenario, Split, Spoof, TcpOverrides, UdpFlow,
+    BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, Scenario, Split, Spoof, TcpOverrides, UdpFlow,
     UdpPattern, Workload,
 };
 
@@ -415,6 +415,13 @@ fn pattern(pattern: &UdpPattern) -> Value {
     match pattern {
         UdpPattern::Cbr => text("cbr"),
         UdpPattern::OnOff { on, off } => table([("on", distribution(on)), ("off", distribution(off))]),
+        UdpPattern::Mpeg(Mpeg { interval, group, distance, i, p, b }) => {
+            let size = |bytes: &u32| text(SIZE.format(u64::from(*bytes)));
+            let frames = [("interval", duration(*interval)), ("group", integer(u64::from(*group)))];
+            let sizes = [("distance", integer(u64::from(*distance))), ("i", size(i)), ("p", size(p)), ("b", size(b))];
+            let all = frames.into_iter().chain(sizes).map(|(key, value)| (key.to_owned(), value));
+            table([("mpeg", Value::Table(all.collect()))])
+        }
     }
 }
 

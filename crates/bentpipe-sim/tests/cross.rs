@@ -34,6 +34,7 @@ const TRANSPORTS: &[Part] = &[
     ("bsd-reno", "tcp = { profile = \"bsd-reno\" }"),
     ("ns2", "tcp = { profile = \"ns2\", variant = \"sack-ns2\" }"),
     ("stp", "type = \"stp\"\nstp = { rate = \"2 Mbit/s\", rtt = \"520 ms\", rto = \"650 ms\" }"),
+    ("polls", "type = \"stp\"\nstp = { rate = \"2 Mbit/s\", rtt = \"520 ms\", poll_interval = \"100 ms\" }"),
     ("udp", "type = \"udp\"\nrate = \"1 Mbit/s\"\npacket = \"1000 B\"\nstop = \"1.6 s\""),
 ];
 
@@ -132,7 +133,7 @@ impl Case {
 
     /// Why the language refuses the combination, if it does.
     fn refusal(&self) -> Option<&'static str> {
-        let tcp = !matches!(self.transport.0, "stp" | "udp");
+        let tcp = !matches!(self.transport.0, "stp" | "polls" | "udp");
         let in_cells = self.link.0.contains("cells");
         let spoofed = self.split.0.contains("spoofed");
         match (self.split.0, self.layer.0) {

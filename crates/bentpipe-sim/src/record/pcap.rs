@@ -155,6 +155,8 @@ impl Pcap {
         let (ip_header, rest) = self.buffer.split_at_mut(IPV4_HEADER as usize);
         let (protocol, length, payload) = match packet.body {
             Body::Tcp(segment) if is_stp => {
+                // The wire format has no numbers of polls.
+                let segment = Segment { timestamps: None, ..segment };
                 let payload = usize::from(segment.len);
                 let Translation { addresses, ports, iss, irs, .. } = *end;
                 let stp = stp::Translation { addresses, ports, iss, irs };

@@ -501,6 +501,12 @@ pub(crate) const STP: &[Field] = &[
         Shape::Count(Counted::new("retransmissions", 0, 255)),
         "Retransmissions of a segment before the connection is given up; 6 if not given.",
     ),
+    field(
+        "poll_interval",
+        Shape::DURATION,
+        "Instead of timers for data: the sender polls for what has arrived at this interval, and the receiver answers polls and \
+         gaps alone, as in the SSCOP-based protocol of the same name (Henderson and Katz).",
+    ),
     field("receive_buffer", Shape::SIZE, "What the receiver takes beyond what is read; 1 GiB, the most, if not given."),
 ];
 

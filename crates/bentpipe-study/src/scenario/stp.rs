@@ -66,6 +66,14 @@ fn config(item: &Item<'_>, problems: &mut Problems) -> Option<StpConfig> {
             return None;
         }
     }
+    if let Some(item) = view.get("poll_interval") {
+        let interval = item.duration(problems)?;
+        if interval.as_nanos() == 0 {
+            item.refuse(problems, format!("`{}` cannot be 0 s", item.path), Some("a span such as \"100 ms\"".into()));
+            return None;
+        }
+        config.polls = Some(interval);
+    }
     if let Some(item) = view.get("timer") {
         let departure = item.choice(TIMERS, problems)? == "departure";
         config.arming = if departure { Arming::Departure } else { Arming::HandOver };
@@ -103,6 +111,9 @@ pub(super) fn written(config: &StpConfig) -> Value {
     }
     put("rto", format_duration(config.rto));
     put("timer", TIMERS[usize::from(config.arming == Arming::HandOver)].to_owned());
+    if let Some(interval) = config.polls {
+        put("poll_interval", format_duration(interval));
+    }
     put("max_retransmissions", format!("{} retransmissions", config.max_retransmissions));
     put("receive_buffer", SIZE.format(config.receive_buffer as u64));
     Value::Table(table)

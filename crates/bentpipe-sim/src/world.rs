@@ -257,7 +257,8 @@ impl World {
             (hop, Some(link))
         };
         // Between two links lies a node that passes packets on.
-        let passed_on = |link: &usize| self.ports.forwarding(scenario.links[*link].from).map(|port| (Hop::Port(port), None));
+        let passed_on =
+            |link: &usize| self.ports.forwarding(scenario.links[*link].from).map(|port| (Hop::Port(port), None));
         let way = path.iter().enumerate().flat_map(|(n, link)| {
             let node = if n > 0 { passed_on(link) } else { None };
             node.into_iter().chain([onto(link)])

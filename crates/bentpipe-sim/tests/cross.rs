@@ -47,15 +47,18 @@ const LINKS: &[Part] = &[
     ("lossy", "rate = \"2 Mbit/s\"\nloss = \"1 %\""),
     ("bit errors", "rate = \"2 Mbit/s\"\nbit_error_rate = \"1e-6\""),
     ("bursts", "rate = \"2 Mbit/s\"\nbursts = { schedule = [[\"900 ms\", \"200 ms\"]] }"),
-    ("late bursts", "rate = \"2 Mbit/s\"\nbursts = { schedule = [[\"1 s\", \"1 s\"]], loss = \"0 %\", extra_delay = \"1 s\" }"),
     (
-        "two states",
-        "rate = \"2 Mbit/s\"\ngilbert_elliott = { good = \"2 s\", bad = \"50 ms\", loss_bad = \"50 %\" }",
+        "late bursts",
+        "rate = \"2 Mbit/s\"\nbursts = { schedule = [[\"1 s\", \"1 s\"]], loss = \"0 %\", extra_delay = \"1 s\" }",
     ),
+    ("two states", "rate = \"2 Mbit/s\"\ngilbert_elliott = { good = \"2 s\", bad = \"50 ms\", loss_bad = \"50 %\" }"),
     ("by packets", "rate = \"2 Mbit/s\"\npacket_bursts = { start = \"1 %\", burstiness = \"50 %\" }"),
     ("drop list", "rate = \"2 Mbit/s\"\ndrop_list = [20, 21, 60]"),
     ("trace", "rate_trace = [4, 9, 12, 20, 26, 31]"),
-    ("tdma", "rate = \"8 Mbit/s\"\ntdma = { frame = \"20 ms\", bursts = [[\"1 ms\", \"2 ms\"], [\"9 ms\", \"3 ms\"]] }"),
+    (
+        "tdma",
+        "rate = \"8 Mbit/s\"\ntdma = { frame = \"20 ms\", bursts = [[\"1 ms\", \"2 ms\"], [\"9 ms\", \"3 ms\"]] }",
+    ),
     ("cells", "rate = \"2 Mbit/s\"\nframing = \"aal5\""),
     (
         "cells with a buffer",
@@ -85,7 +88,10 @@ const LAYERS: &[Part] = &[
 const SPLITS: &[Part] = &[
     ("whole", ""),
     ("split", "split = [{ at = \"G1\", buffer = \"1 MB\" }]"),
-    ("twice split", "split = [{ at = \"G1\", buffer = \"1 MB\", tcp = { variant = \"constant-window\" } }, { at = \"G2\" }]"),
+    (
+        "twice split",
+        "split = [{ at = \"G1\", buffer = \"1 MB\", tcp = { variant = \"constant-window\" } }, { at = \"G2\" }]",
+    ),
     ("to stp", "split = [{ at = \"G1\", stp = { rate = \"2 Mbit/s\", rtt = \"520 ms\" } }]"),
     (
         "stp between",
@@ -93,7 +99,10 @@ const SPLITS: &[Part] = &[
          buffer = \"1 MB\" }]",
     ),
     ("spoofed", "spoof = { at = \"G1\", buffer = \"300 packets\" }"),
-    ("split and spoofed", "split = [{ at = \"G0\", buffer = \"1 MB\" }]\nspoof = { at = \"G1\", buffer = \"300 packets\" }"),
+    (
+        "split and spoofed",
+        "split = [{ at = \"G0\", buffer = \"1 MB\" }]\nspoof = { at = \"G1\", buffer = \"300 packets\" }",
+    ),
 ];
 
 /// One of the cross.
@@ -160,9 +169,9 @@ impl Case {
 fn cases() -> impl Iterator<Item = Case> {
     TRANSPORTS.iter().flat_map(|&transport| {
         LINKS.iter().flat_map(move |&link| {
-            LAYERS.iter().flat_map(move |&layer| {
-                SPLITS.iter().map(move |&split| Case { transport, link, layer, split })
-            })
+            LAYERS
+                .iter()
+                .flat_map(move |&layer| SPLITS.iter().map(move |&split| Case { transport, link, layer, split }))
         })
     })
 }
@@ -192,7 +201,11 @@ fn fault(case: &Case) -> Result<Option<f64>, String> {
         let (sent, received) = (flow.stats.data_segments, flow.receiver_stats.data_segments);
         // 200 packets, and of 200 with a loss of 5 % (the worst of these links, the outages apart) 10 on average.
         let least = if case.link.0 == "bursts" { 150 } else { 170 };
-        return if sent == 200 && (least..=200).contains(&received) { Ok(None) } else { Err(format!("{received} of {sent}")) };
+        return if sent == 200 && (least..=200).contains(&received) {
+            Ok(None)
+        } else {
+            Err(format!("{received} of {sent}"))
+        };
     }
     if result.timed_out || flow.aborted.is_some() || flow.delivered != BYTES {
         return Err(format!("{} of {BYTES} bytes, {:?}, {:?}", flow.delivered, flow.aborted, flow.stats));

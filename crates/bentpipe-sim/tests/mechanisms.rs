@@ -32,7 +32,9 @@ fn seconds(flow: &bentpipe_sim::FlowResult) -> f64 {
 /// Ground, a satellite link with `sat`, and a tail; what stands in `rest` behind them.
 fn world(sat: &str, rest: &str) -> String {
     let end = |name: &str, from: &str, to: &str| {
-        format!("[[links]]\nname = \"{name}\"\nbetween = [\"{from}\", \"{to}\"]\nrate = \"100 Mbit/s\"\ndelay = \"5 ms\"\n")
+        format!(
+            "[[links]]\nname = \"{name}\"\nbetween = [\"{from}\", \"{to}\"]\nrate = \"100 Mbit/s\"\ndelay = \"5 ms\"\n"
+        )
     };
     format!(
         "name = \"world\"\ntime_limit = \"300 s\"\n{}{}{}[[links]]\nname = \"sat\"\nbetween = [\"G1\", \"G2\"]\ndelay = \"250 \
@@ -69,7 +71,9 @@ fn stp_repairs_the_satellite_leg_of_a_split_connection() {
 
 #[test]
 fn a_leg_is_of_one_protocol() {
-    let flow = |keys: &str| world("rate = \"2 Mbit/s\"", &format!("[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n{keys}"));
+    let flow = |keys: &str| {
+        world("rate = \"2 Mbit/s\"", &format!("[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n{keys}"))
+    };
     const STP: &str = "stp = { rate = \"2 Mbit/s\", rtt = \"500 ms\" }";
     let both = flow(&format!("split = [{{ at = \"G1\", {STP}, tcp = {{ variant = \"reno\" }} }}]"));
     assert!(refused(&both).contains("exclude each other"));
@@ -77,8 +81,12 @@ fn a_leg_is_of_one_protocol() {
     let first = parse(&flow(&format!("{STP}\nsplit = [{{ at = \"G1\", buffer = \"100 kB\" }}]")));
     assert_eq!(tcp(&first, 0).stp.map(|stp| stp.receive_buffer), Some(100_000), "the gateway's buffer is the leg's");
     assert_eq!(play(&first).flows[0].delivered, 1_000_000);
-    let spoofed = format!("{ARQ}{}", "[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\nsplit = [{ at = \"G0\", STP }]\nspoof = { at = \
-                                      \"G1\", buffer = \"50 packets\" }".replace("STP", STP));
+    let spoofed = format!(
+        "{ARQ}{}",
+        "[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\nsplit = [{ at = \"G0\", STP }]\nspoof = { at = \
+                                      \"G1\", buffer = \"50 packets\" }"
+            .replace("STP", STP)
+    );
     assert!(refused(&world("rate = \"2 Mbit/s\"", &spoofed)).contains("a gateway acknowledges TCP"));
 }
 
@@ -131,7 +139,8 @@ fn a_layer_paces_its_frames_by_their_cells() {
 #[test]
 fn the_mtu_under_a_layer_is_that_of_packets() {
     let flow = "[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"100 kB\"\n";
-    let with = |mtu: u32| play(&parse(&world(&format!("rate = \"2 Mbit/s\"\nmtu = \"{mtu} B\""), &format!("{ARQ}{flow}"))));
+    let with =
+        |mtu: u32| play(&parse(&world(&format!("rate = \"2 Mbit/s\"\nmtu = \"{mtu} B\""), &format!("{ARQ}{flow}"))));
     assert_eq!(with(1500).flows[0].delivered, 100_000);
     let short = with(1499);
     assert_eq!(short.flows[0].delivered, 0);
@@ -147,7 +156,8 @@ fn a_switch_passes_packets_on_one_after_the_other() {
     let switched = parse(&world("rate = \"unlimited\"", &format!("{node}{flow}")));
     assert_eq!(Scenario::parse(&switched.to_toml(), "again", &[]).as_ref(), Ok(&switched));
     let switched = play(&switched);
-    let mean = |result: &RunResult| result.flows[0].delays.as_ref().and_then(|delays| delays.mean()).expect("datagrams");
+    let mean =
+        |result: &RunResult| result.flows[0].delays.as_ref().and_then(|delays| delays.mean()).expect("datagrams");
     // A packet per millisecond, 100 of them: the n-th, from 0, waits for 9 n ms and takes 10 ms: 455.5 ms on average.
     let more = mean(&switched).as_millis_f64() - mean(&plain).as_millis_f64();
     assert!((more - 455.5).abs() < 0.5, "{more} ms");
@@ -221,13 +231,16 @@ fn a_fixed_window_follows_the_path() {
         short.time_limit = Duration::from_secs(20);
         let result = play(&short);
         // The window of a SYN is not scaled (RFC 7323 §2.2): 64 KB go in the first round trip of 534 ms, 0.02 % of all.
-        let begun = result.flows[0].connected_at.expect("opened").saturating_since(Time::ZERO).as_secs_f64() + 0.267 + 0.534;
+        let begun =
+            result.flows[0].connected_at.expect("opened").saturating_since(Time::ZERO).as_secs_f64() + 0.267 + 0.534;
         let rate = result.flows[0].delivered as f64 * 8.0 / (20.0 - begun) / 1e6;
         // 135.1 Mbit/s carry 9140 B of 9180 with timestamps or without: 134.5. A window short of a segment in 900 would show.
         assert!((133.5..134.6).contains(&rate), "{variant}: {rate} Mbit/s");
     }
     let fixed = |scenario: &Scenario| tcp(scenario, 0).sender.variant.startup;
-    let flow = |tcp: &str| parse(&world("rate = \"2 Mbit/s\"", &format!("[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n{tcp}")));
+    let flow = |tcp: &str| {
+        parse(&world("rate = \"2 Mbit/s\"", &format!("[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n{tcp}")))
+    };
     // 530 ms, 1500 B at 2 Mbit/s (6 ms) and three times at 100 (0.36 ms), 40 B back (0.1696 ms): 536.5 ms of 6 ms each are
     // 89.4 segments, and an ACK may wait for another one.
     assert_eq!(fixed(&flow("tcp = { variant = \"burst\" }")), Startup::FixedWindow(91));
@@ -241,8 +254,13 @@ fn a_fixed_window_follows_the_path() {
 #[test]
 fn stp_waits_for_the_repairs_of_a_layer() {
     let flow = |rto: &str| {
-        let flow = format!("[[flows]]\nname = \"data\"\ntype = \"stp\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"2 MB\"\nstp = {{ rate = \"2 Mbit/s\", rtt = \"530 ms\"{rto} }}\n");
-        parse(&world("rate = \"2 Mbit/s\"\nloss = \"2 %\"", &format!("[[layers]]\nname = \"s-lacp\"\nover = \"sat\"\n{flow}")))
+        let flow = format!(
+            "[[flows]]\nname = \"data\"\ntype = \"stp\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"2 MB\"\nstp = {{ rate = \"2 Mbit/s\", rtt = \"530 ms\"{rto} }}\n"
+        );
+        parse(&world(
+            "rate = \"2 Mbit/s\"\nloss = \"2 %\"",
+            &format!("[[layers]]\nname = \"s-lacp\"\nover = \"sat\"\n{flow}"),
+        ))
     };
     let derived = flow("");
     let FlowKind::Stp(stp) = &derived.flows[0].kind else { panic!("it is STP") };
@@ -259,7 +277,9 @@ fn stp_waits_for_the_repairs_of_a_layer() {
 #[test]
 fn polls_take_the_place_of_timers() {
     let flow = |loss: &str, more: &str| {
-        let flow = format!("[[flows]]\nname = \"data\"\ntype = \"stp\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"2 MB\"\nstp = {{ rate = \"2 Mbit/s\", rtt = \"530 ms\"{more} }}\n");
+        let flow = format!(
+            "[[flows]]\nname = \"data\"\ntype = \"stp\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"2 MB\"\nstp = {{ rate = \"2 Mbit/s\", rtt = \"530 ms\"{more} }}\n"
+        );
         parse(&world(&format!("rate = \"2 Mbit/s\"\nloss = \"{loss}\""), &flow))
     };
     const POLLS: &str = ", poll_interval = \"100 ms\"";

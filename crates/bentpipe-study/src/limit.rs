@@ -49,7 +49,8 @@ type Way<'s> = (Vec<&'s LinkConfig>, Vec<&'s LinkConfig>);
 pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>, Unreachable> {
     let (sizes, opening, workload) = match &flow.kind {
         FlowKind::Tcp(tcp) => {
-            let further = tcp.splits.iter().map(|split| SegmentSize::of_leg(&split.stp, &split.sender, &split.receiver));
+            let further =
+                tcp.splits.iter().map(|split| SegmentSize::of_leg(&split.stp, &split.sender, &split.receiver));
             let first = SegmentSize::of_leg(&tcp.stp, &tcp.sender, &tcp.receiver);
             let sizes = std::iter::once(first).chain(further).collect();
             (sizes, tcp.sender.shortcuts.handshake, tcp.workload)
@@ -85,7 +86,8 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
 /// The legs whose handshakes come before the data: a leg that ends at a gateway which spoofs is opened by that.
 fn opened<'s>(scenario: &'s Scenario, flow: &FlowSpec, legs: &[Way<'s>]) -> Result<Vec<Way<'s>>, Unreachable> {
     let mut opened = legs.to_vec();
-    let (Some(spoof), Some(leg), Some(last)) = (flow.kind.spoof(), topology::legs(flow).pop(), opened.last_mut()) else {
+    let (Some(spoof), Some(leg), Some(last)) = (flow.kind.spoof(), topology::legs(flow).pop(), opened.last_mut())
+    else {
         return Ok(opened);
     };
     let links = |path: Vec<usize>| path.into_iter().map(|link| &scenario.links[link].config).collect();

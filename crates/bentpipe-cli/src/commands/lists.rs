@@ -48,8 +48,10 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
         let header = ["variant", "built on", "what it is"];
         text = format!("{text}\n\nOf {} itself:\n\n{}", scenario.name, output::table(&header, header.len(), own));
     }
-    output::print(&format!("{text}\n\nbentpipe explain FILE --variant NAME shows every cell. A window that is the \
-                           path's is as many segments\nas the path holds, unless `fixed_window` sets one.\n"))?;
+    output::print(&format!(
+        "{text}\n\nbentpipe explain FILE --variant NAME shows every cell. A window that is the \
+                           path's is as many segments\nas the path holds, unless `fixed_window` sets one.\n"
+    ))?;
     Ok(End::Done)
 }
 

@@ -78,7 +78,8 @@ impl BurstSchedule {
 
     /// What the line carries on average, rounded down to bits per second; 1 bit/s at least.
     pub fn mean(&self) -> Rate {
-        let bits = u128::from(self.rate.bits_per_second()) * u128::from(self.on_air) / u128::from(self.frame.as_nanos());
+        let bits =
+            u128::from(self.rate.bits_per_second()) * u128::from(self.on_air) / u128::from(self.frame.as_nanos());
         Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX).max(1)).expect("not zero")
     }
 
@@ -93,7 +94,8 @@ impl BurstSchedule {
     fn air_until(&self, at: Time) -> u64 {
         let frame = self.frame.as_nanos();
         let (frames, within) = (at.as_nanos() / frame, at.as_nanos() % frame);
-        let partly = self.bursts.iter().map(|(start, length)| within.saturating_sub(start.as_nanos()).min(length.as_nanos()));
+        let partly =
+            self.bursts.iter().map(|(start, length)| within.saturating_sub(start.as_nanos()).min(length.as_nanos()));
         frames.saturating_mul(self.on_air).saturating_add(partly.sum())
     }
 

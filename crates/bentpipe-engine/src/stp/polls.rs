@@ -30,15 +30,7 @@ pub(super) struct Polls {
 
 impl Polls {
     pub(super) fn new(interval: Duration) -> Self {
-        Polls {
-            interval,
-            at: None,
-            due: false,
-            number: 0,
-            open: VecDeque::new(),
-            lost_before: 0,
-            heard_at: Time::ZERO,
-        }
+        Polls { interval, at: None, due: false, number: 0, open: VecDeque::new(), lost_before: 0, heard_at: Time::ZERO }
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {

@@ -114,7 +114,10 @@ impl Pcap {
             links: scenario.links.iter().map(|link| (link.from, link.to)).collect(),
             flows: connections.iter().map(|(.., leg)| (leg.from, leg.to)).collect(),
             ends,
-            is_stp: connections.iter().map(|&(flow, leg, _)| scenario.flows[flow].kind.stp_of_leg(leg).is_some()).collect(),
+            is_stp: connections
+                .iter()
+                .map(|&(flow, leg, _)| scenario.flows[flow].kind.stp_of_leg(leg).is_some())
+                .collect(),
             buffer: vec![0; LONGEST],
         })
     }

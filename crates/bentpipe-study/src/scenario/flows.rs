@@ -6,8 +6,8 @@ use super::bursts;
 use super::document::Value;
 use super::error::{Mistake, Problems};
 use super::grammar::{
-    AMOUNT, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERNS, REQUEST_RESPONSE, STP_ONLY, TCP_ONLY,
-    UDP_ONLY, VIDEO,
+    AMOUNT, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERNS, REQUEST_RESPONSE, STP_ONLY,
+    TCP_ONLY, UDP_ONLY, VIDEO,
 };
 use super::links::Network;
 use super::quantity::{self, split};

@@ -175,7 +175,11 @@ pub(crate) const DIRECTION: &[Field] = &[
 /// When a line may send.
 pub(crate) const TDMA: &[Field] = &[
     field("frame", Shape::DURATION, "Length of the frame; frames follow one another from the start of the run."),
-    field("bursts", Shape::List(&Shape::Pair(&Shape::DURATION)), "Start in the frame and length of each burst, in order."),
+    field(
+        "bursts",
+        Shape::List(&Shape::Pair(&Shape::DURATION)),
+        "Start in the frame and length of each burst, in order.",
+    ),
 ];
 
 /// Instants of a trace, in milliseconds.
@@ -460,7 +464,11 @@ pub(crate) const SPLIT: &[Field] = &[
         Shape::TcpSettings { head: true, base: false },
         "Settings of the leg from this node to the next split, or to the end; those of [tcp] where nothing is said.",
     ),
-    field("stp", Shape::Table(STP), "The leg is STP with these settings, not TCP; `buffer` of its end is its receive buffer."),
+    field(
+        "stp",
+        Shape::Table(STP),
+        "The leg is STP with these settings, not TCP; `buffer` of its end is its receive buffer.",
+    ),
     field("route", Shape::List(&Shape::Text), "Names of the leg's links; the flow's `route` leads to the first split."),
     field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
 ];
@@ -567,9 +575,21 @@ pub(crate) const VIDEO: &[Field] =
 
 /// Groups of pictures.
 pub(crate) const MPEG: &[Field] = &[
-    field("interval", Shape::DURATION, "From the start of a frame to that of the next: \"40 ms\" are 25 frames a second."),
-    field("group", Shape::Count(Counted::new("frames", 1, 255)), "Frames from one I frame to the next; 12 if not given."),
-    field("distance", Shape::Count(Counted::new("frames", 1, 255)), "Frames from one I or P to the next; 3 if not given."),
+    field(
+        "interval",
+        Shape::DURATION,
+        "From the start of a frame to that of the next: \"40 ms\" are 25 frames a second.",
+    ),
+    field(
+        "group",
+        Shape::Count(Counted::new("frames", 1, 255)),
+        "Frames from one I frame to the next; 12 if not given.",
+    ),
+    field(
+        "distance",
+        Shape::Count(Counted::new("frames", 1, 255)),
+        "Frames from one I or P to the next; 3 if not given.",
+    ),
     field("i", Shape::SIZE, "Bytes of an I frame, sent as whole packets or writes."),
     field("p", Shape::SIZE, "Bytes of a P frame."),
     field("b", Shape::SIZE, "Bytes of a B frame."),

@@ -221,7 +221,11 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
     // A cell is the least that a line in cells sends, and a frame that weighs nothing would be none.
     if layer.weightless && layer.over.iter().any(|&link| network.links[link].config.cells.is_some()) {
         let expected = "weightless = false, or a link with framing = \"packets\"".to_owned();
-        over_item.refuse(problems, "a weightless layer cannot lie over a link in cells: a cell has a weight", Some(expected));
+        over_item.refuse(
+            problems,
+            "a weightless layer cannot lie over a link in cells: a cell has a weight",
+            Some(expected),
+        );
         return None;
     }
     if let Some(item) = view.get("channels") {

@@ -100,11 +100,15 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
         }
         let last = tcp.splits.last();
         if last.map_or(tcp.stp, |split| split.stp).is_some() {
-            refuse("the leg that ends there is STP, and a gateway acknowledges TCP".to_owned(), Some("a last leg of TCP"));
+            refuse(
+                "the leg that ends there is STP, and a gateway acknowledges TCP".to_owned(),
+                Some("a last leg of TCP"),
+            );
             continue;
         }
-        let (start, route, return_route) =
-            last.map_or((flow.from, &flow.route, &flow.return_route), |split| (split.at, &split.route, &split.return_route));
+        let (start, route, return_route) = last.map_or((flow.from, &flow.route, &flow.return_route), |split| {
+            (split.at, &split.route, &split.return_route)
+        });
         for (route, way) in [(route, "route"), (return_route, "return_route")] {
             let through = |route: &Vec<usize>| route.iter().any(|&link| scenario.links[link].from == spoof.at);
             if route.as_ref().is_some_and(|route| !through(route)) {
@@ -126,7 +130,9 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
                 if let Some(what) = loses(scenario, layer, side, flow.dscp, &spoof, tcp) {
                     refuse(
                         format!("`{}` may lose what the gateway has acknowledged: {what}", scenario.layers[layer].name),
-                        Some("a channel for it with transmissions = \"unlimited\", queue = \"unlimited\" and no `codel`"),
+                        Some(
+                            "a channel for it with transmissions = \"unlimited\", queue = \"unlimited\" and no `codel`",
+                        ),
                     );
                 }
             }

@@ -25,7 +25,8 @@ pub(super) fn schedule(item: &Item<'_>, rate: Option<Rate>, problems: &mut Probl
         let [start, length] = entry.pair(&Shape::DURATION, problems)?;
         bursts.push((start.duration(problems)?, length.duration(problems)?));
     }
-    let expected = "bursts in order that do not overlap, such as [[\"0 us\", \"250 us\"], [\"500 us\", \"250 us\"]]".to_owned();
+    let expected =
+        "bursts in order that do not overlap, such as [[\"0 us\", \"250 us\"], [\"500 us\", \"250 us\"]]".to_owned();
     let (place, message) = match BurstSchedule::new(frame?, bursts, rate) {
         Ok(schedule) => return Some(schedule),
         Err(BadSchedule::Empty) => (&list, "the frame has no bursts".to_owned()),

@@ -12,8 +12,8 @@ use super::quantity::{CELLS, SIZE, format_duration, format_probability, format_r
 use super::settings::{Cell, setting};
 use super::windows::{TcpEnds, all_explicit};
 use super::{
-    BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, Scenario, Split, Spoof, TcpOverrides, UdpFlow,
-    UdpPattern, Workload,
+    BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, Scenario, Split, Spoof,
+    TcpOverrides, UdpFlow, UdpPattern, Workload,
 };
 
 /// A table of these keys and values.
@@ -60,7 +60,8 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
     let spoken_of = scenario.nodes.iter().zip(&scenario.hosts).filter_map(|(name, host)| {
         let HostSpec { processing, forwarding } = host;
         let said = [("processing", processing), ("forwarding", forwarding)];
-        let said: Vec<_> = said.into_iter().filter_map(|(key, time)| Some((key, distribution(time.as_ref()?)))).collect();
+        let said: Vec<_> =
+            said.into_iter().filter_map(|(key, time)| Some((key, distribution(time.as_ref()?)))).collect();
         let said: Table = said.into_iter().map(|(key, time)| (key.to_owned(), time)).collect();
         (!said.is_empty()).then(|| (name.clone(), Value::Table(said)))
     });
@@ -104,7 +105,8 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
         (Some(trace), _) => put("rate_trace", Value::Array(trace.millis().iter().copied().map(integer).collect())),
         (None, Some(schedule)) => {
             put("rate", text(format_rate(schedule.rate())));
-            let bursts = schedule.bursts().iter().map(|&(start, length)| Value::Array(vec![duration(start), duration(length)]));
+            let bursts =
+                schedule.bursts().iter().map(|&(start, length)| Value::Array(vec![duration(start), duration(length)]));
             put("tdma", table([("frame", duration(schedule.frame())), ("bursts", Value::Array(bursts.collect()))]));
         }
         (None, None) => put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),

@@ -8,7 +8,9 @@ use super::*;
 use crate::NoProbe;
 use crate::link::QueueLimit;
 use crate::slacp::Released;
-use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs};
+use crate::slacp::config::{
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs,
+};
 use crate::units::Rate;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;

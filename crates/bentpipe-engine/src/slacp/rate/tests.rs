@@ -2,7 +2,9 @@
 
 use crate::link::{ChannelConfig as Channel, Distribution, Link, LinkConfig, LossConfig, Outcome, QueueLimit, Wire};
 use crate::probe::Who;
-use crate::slacp::{Arq, ChannelConfig, End, Frame, Input, Order, Output, Overhead, Queueing, RateControl, Release, SlacpConfig};
+use crate::slacp::{
+    Arq, ChannelConfig, End, Frame, Input, Order, Output, Overhead, Queueing, RateControl, Release, SlacpConfig,
+};
 use crate::units::{Duration, Probability, Rate, Time};
 use crate::{Context, Machine, NoProbe, Step};
 

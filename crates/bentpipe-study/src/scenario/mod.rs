@@ -405,8 +405,12 @@ impl Scenario {
                 windows::resolve(self, before, leg, profile, name, explicit)
             };
             let ends = (tcp.sender, tcp.receiver);
-            (tcp.sender, tcp.receiver) = change(0, &tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
-            for (n, leg) in tcp.splits.iter_mut().enumerate() {
+            // A leg that is STP has no variant.
+            if tcp.stp.is_none() {
+                (tcp.sender, tcp.receiver) =
+                    change(0, &tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
+            }
+            for (n, leg) in tcp.splits.iter_mut().enumerate().filter(|(_, leg)| leg.stp.is_none()) {
                 let ends = (leg.sender, leg.receiver);
                 (leg.sender, leg.receiver) =
                     change(n + 1, &leg.profile_name, &mut leg.variant_name, &mut leg.explicit, ends)?;

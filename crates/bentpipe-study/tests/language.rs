@@ -139,7 +139,7 @@ name = "handed-over"
 from = "A"
 to = "C"
 bytes = "1 MB"
-split = [{ at = "B", buffer = "40 kB", stp = { rate = "1 Mbit/s", rtt = "2 ms" } }]
+split = [{ at = "B", buffer = "40 kB", stp = { rate = "1 Mbit/s", rtt = "2 ms", poll_interval = "50 ms" } }]
 
 [[flows]]
 name = "film"
@@ -252,7 +252,17 @@ fn every_key_arrives() {
     let names: Vec<_> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(
         names,
-        ["up", "down/forward", "down/backward", "far/forward", "far/backward", "cells/forward", "cells/backward"]
+        [
+            "up",
+            "down/forward",
+            "down/backward",
+            "far/forward",
+            "far/backward",
+            "beam/forward",
+            "beam/backward",
+            "cells/forward",
+            "cells/backward"
+        ]
     );
     let down = &scenario.links[1].config;
     assert_eq!((down.rate, down.delay), (None, Duration::from_micros(7)));

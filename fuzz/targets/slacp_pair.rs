@@ -12,7 +12,8 @@ use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Queueing, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Overhead, Queueing, RateControl, Release, Repairs,
+    SlacpConfig,
 };
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity};
@@ -102,7 +103,7 @@ fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
         window,
         weightless: false,
         hears_damage: switches & 8 != 0,
-        overhead: 0,
+        overhead: Overhead::Bytes(0),
         catch_up: Duration::ZERO,
         patience: Duration::ZERO,
     };

@@ -120,6 +120,7 @@ fn config(input: &mut Input, delay: Duration) -> StpConfig {
     let rate = Rate::from_bits_per_second(10_000 + u64::from(input.word()) * 1000).expect("not zero");
     let mss = 28 + input.word() % 1500;
     StpConfig {
+        polls: None,
         mss,
         arming: if on(0) { Arming::HandOver } else { Arming::Departure },
         window: on(1).then(|| Bytes::new(1 + u64::from(input.word()) * 2)),

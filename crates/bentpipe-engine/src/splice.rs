@@ -1,4 +1,4 @@
-//! A split connection: two TCP connections back to back, with a bounded buffer between them (`minei` §4, figure 8;
+//! A split connection: two connections back to back, each of TCP or of STP, with a bounded buffer between them (`minei` §4, figure 8;
 //! a split connection of RFC 3135 §2.4).
 //!
 //! The near leg faces whoever opens, the far leg whoever is opened. The SYN that comes in on the near leg opens the far
@@ -13,9 +13,13 @@
 //! It deals in spans. Byte k of what one leg receives is byte k of what the other sends: a driver with real bytes keeps
 //! one ring per direction, stores payload there as it comes and frees it at [`SpliceOutput::Passed`].
 
+mod end;
+
+pub use end::{End, EndConfig};
+
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{Probe, Who};
-use crate::tcp::{Abort, Connection, Input, Output, Role, Segment, State, TcpConfig};
+use crate::tcp::{Abort, Input, Output, Role, Segment, State};
 use crate::units::Time;
 
 /// One of the two connections.
@@ -75,7 +79,7 @@ pub enum SpliceOutput {
 /// The machine.
 #[derive(Clone, Debug)]
 pub struct Splice {
-    legs: [Connection; 2],
+    legs: [End; 2],
     /// Under which names the legs' events are recorded.
     names: [Who; 2],
     /// Bytes that came in on each leg and were handed to the other.
@@ -92,9 +96,9 @@ pub struct Splice {
 
 impl Splice {
     /// A splice that is not open yet: the settings of its near and its far end, and the names of both.
-    pub fn new(near: TcpConfig, far: TcpConfig, names: [Who; 2]) -> Self {
+    pub fn new(near: impl Into<EndConfig>, far: impl Into<EndConfig>, names: [Who; 2]) -> Self {
         Splice {
-            legs: [Connection::new(near, Role::Passive), Connection::new(far, Role::Active)],
+            legs: [End::new(near.into(), Role::Passive), End::new(far.into(), Role::Active)],
             names,
             handed: [0; 2],
             passed: [0; 2],
@@ -107,7 +111,7 @@ impl Splice {
     }
 
     /// One of the two connections.
-    pub fn leg(&self, leg: Leg) -> &Connection {
+    pub fn leg(&self, leg: Leg) -> &End {
         &self.legs[leg as usize]
     }
 

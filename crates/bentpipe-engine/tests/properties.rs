@@ -171,6 +171,7 @@ fn stp(case: &Case, rto: Duration, max_retransmissions: u8) -> [stp::Connection;
     [(0, Role::Active), (1, Role::Passive)].map(|(n, role)| {
         let end = &case.ends[n];
         let config = StpConfig {
+            polls: None,
             rto,
             max_retransmissions,
             mss: end.mss,

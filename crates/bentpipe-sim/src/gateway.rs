@@ -1,8 +1,8 @@
 //! A node that splits a flow: the engine's splice between two connections of the world.
 
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::splice::{Leg, Splice, SpliceInput, SpliceOutput};
-use bentpipe_engine::tcp::{Segment, TcpConfig};
+use bentpipe_engine::splice::{EndConfig, Leg, Splice, SpliceInput, SpliceOutput};
+use bentpipe_engine::tcp::Segment;
 use bentpipe_engine::{Context, Machine, Probe, Step};
 
 use crate::packet::{self, Parcel, Store};
@@ -18,11 +18,11 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     /// The settings and the ends of the near and the far leg.
-    pub(crate) fn new(configs: [TcpConfig; 2], ends: [u32; 2]) -> Self {
+    pub(crate) fn new(configs: [EndConfig; 2], ends: [u32; 2]) -> Self {
         Gateway {
             splice: Splice::new(configs[0], configs[1], ends.map(Who)),
             ends,
-            ns2_lengths: configs.map(|config| config.shortcuts.ns2_lengths),
+            ns2_lengths: configs.map(|config| matches!(config, EndConfig::Tcp(tcp) if tcp.shortcuts.ns2_lengths)),
             opened: false,
         }
     }

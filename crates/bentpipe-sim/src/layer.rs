@@ -14,6 +14,10 @@ pub(crate) struct LayerEnd {
     /// The link that it sends on, and the one that it hears.
     pub(crate) sends_on: usize,
     pub(crate) hears: usize,
+    /// Longest packet that it takes.
+    pub(crate) mtu: u32,
+    /// Packets that were longer.
+    pub(crate) too_long: u64,
     pub(crate) rules: Vec<(Rule, u8)>,
     pub(crate) default_channel: u8,
     /// Packets by handle. Not by their slot in the store: the far end is done with a packet before its copy is released
@@ -67,8 +71,8 @@ impl LayerEnd {
     /// An end with channels whose packets have so many frames each.
     pub(crate) fn new(
         end: End,
-        sends_on: usize,
-        hears: usize,
+        [sends_on, hears]: [usize; 2],
+        mtu: u32,
         rules: (Vec<(Rule, u8)>, u8),
         segments: Vec<u8>,
     ) -> Self {
@@ -76,6 +80,8 @@ impl LayerEnd {
             end,
             sends_on,
             hears,
+            mtu,
+            too_long: 0,
             rules: rules.0,
             default_channel: rules.1,
             held: Vec::new(),

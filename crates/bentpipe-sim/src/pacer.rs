@@ -13,6 +13,8 @@ pub(crate) struct Pacer {
     on_until: Time,
     pattern: UdpPattern,
     stream: Stream,
+    /// Of video the number of the frame, when it was due, and its bytes not sent.
+    frame: (u64, Time, u32),
 }
 
 impl Pacer {
@@ -21,9 +23,10 @@ impl Pacer {
         let mut stream = Stream::named(seed, &format!("flow/{name}/on-off"));
         let on_until = match pattern {
             UdpPattern::OnOff { on, .. } => start + on.draw(&mut stream),
-            UdpPattern::Cbr => Time::NEVER,
+            UdpPattern::Cbr | UdpPattern::Mpeg(_) => Time::NEVER,
         };
-        Pacer { interval: TransmitClock::new(rate), next: start, on_until, pattern, stream }
+        let first = if let UdpPattern::Mpeg(mpeg) = pattern { mpeg.bytes(0) } else { 0 };
+        Pacer { interval: TransmitClock::new(rate), next: start, on_until, pattern, stream, frame: (0, start, first) }
     }
 
     /// When the next piece is due.
@@ -34,6 +37,14 @@ impl Pacer {
     /// A piece of `bytes` has been sent.
     pub(crate) fn sent(&mut self, bytes: u32) {
         self.next += self.interval.transmit(bytes);
+        if let UdpPattern::Mpeg(mpeg) = self.pattern {
+            let (number, due, left) = self.frame;
+            self.frame.2 = left.saturating_sub(bytes);
+            if self.frame.2 == 0 {
+                self.frame = (number + 1, due + mpeg.interval, mpeg.bytes(number + 1));
+                self.next = self.next.max(self.frame.1);
+            }
+        }
         if let UdpPattern::OnOff { on, off } = self.pattern {
             while self.next >= self.on_until {
                 self.next = self.on_until + off.draw(&mut self.stream);

@@ -208,7 +208,7 @@ impl Store {
     }
 }
 
-/// Bytes on the line of a segment with its headers.
+/// Bytes on the line of a segment with its headers; the numbers of STP's polls weigh what timestamps do.
 #[inline]
 pub(crate) fn wire_len(segment: &Segment, ns2_lengths: bool) -> u32 {
     let options = if ns2_lengths { 8 * segment.sack.len() as u32 } else { segment.options_len() };

@@ -66,6 +66,7 @@ pub(crate) struct Ports {
     pub(crate) all: Vec<Port>,
     of_link: Vec<Option<u32>>,
     of_node: Vec<Option<u32>>,
+    forwarding: Vec<Option<u32>>,
     /// The virtual channel of the packets to each end: one from each host to each other, as Classical IP over ATM has it.
     pub(crate) channel_to: Vec<u32>,
 }
@@ -85,10 +86,17 @@ impl Ports {
             let next = channels.len() as u32;
             channel_to.push(*channels.entry(pair).or_insert(next));
         }
-        let mut ports = Ports { all: Vec::new(), of_link: Vec::new(), of_node: Vec::new(), channel_to };
+        // Frames of a layer have a channel of their own each way, whose number follows from the layer's.
+        for layer in 0..scenario.layers.len() {
+            let first = channels.len() as u32 + 2 * layer as u32;
+            channel_to.extend([first, first + 1]);
+        }
+        let count = channels.len() + 2 * scenario.layers.len();
+        let (of_link, of_node, forwarding) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ports = Ports { all: Vec::new(), of_link, of_node, forwarding, channel_to };
         for (link, spec) in scenario.links.iter().enumerate() {
             let port = spec.config.cells.map(|_| {
-                let port = CellPort::new(&spec.config, seed, &format!("link/{}", spec.name), channels.len());
+                let port = CellPort::new(&spec.config, seed, &format!("link/{}", spec.name), count);
                 ports.add(Port::Cells { link, port: Box::new(port) })
             });
             ports.of_link.push(port);
@@ -99,6 +107,11 @@ impl Ports {
                 ports.add(Port::Host(server))
             });
             ports.of_node.push(port);
+            let port = scenario.hosts.get(node).and_then(|host| host.forwarding).map(|time| {
+                let server = Server::new(time, seed, &format!("node/{name}/forwarding"));
+                ports.add(Port::Host(server))
+            });
+            ports.forwarding.push(port);
         }
         ports
     }
@@ -116,6 +129,11 @@ impl Ports {
     /// The processor of a host, if what it sends and receives takes time.
     pub(crate) fn of_node(&self, node: usize) -> Option<u32> {
         self.of_node[node]
+    }
+
+    /// What passes packets on at a node, if that takes time.
+    pub(crate) fn forwarding(&self, node: usize) -> Option<u32> {
+        self.forwarding[node]
     }
 
     /// What the port counted that a link is.

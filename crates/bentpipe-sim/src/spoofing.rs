@@ -54,6 +54,15 @@ impl SpoofEnd {
         SpoofEnd { spoofer, buffer, flow, sink, ns2_lengths, opened: false, sent_on: 0 }
     }
 
+    /// The end belongs to this connection: the last leg of a flow that is split.
+    pub(crate) fn joins(&mut self, connection: u32) {
+        let (before, now) = (2 * self.flow as usize + 1, 2 * connection as usize + 1);
+        self.flow = connection;
+        for end in self.buffer.borrow_mut().ends.iter_mut().filter(|end| **end == before) {
+            *end = now;
+        }
+    }
+
     pub(crate) fn stats(&self) -> TcpStats {
         self.spoofer.stats()
     }

@@ -7,11 +7,12 @@ use std::rc::Rc;
 use bentpipe_engine::link::{Link, LinkCounters, Outcome, Wire};
 use bentpipe_engine::probe::{DropReason, Who};
 use bentpipe_engine::slacp::classify::Headers;
-use bentpipe_engine::splice::Leg;
-use bentpipe_engine::tcp::{Abort, Input, Role, TcbCache, TcpStats};
+use bentpipe_engine::splice::{EndConfig, Leg};
+use bentpipe_engine::stp::StpConfig;
+use bentpipe_engine::tcp::{Abort, Input, Role, TcbCache, TcpConfig, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Step};
-use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
+use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
 use crate::agenda::{Agenda, Due, Next};
@@ -48,6 +49,11 @@ pub enum Timers {
     Lazy,
     /// Each change is carried over at once.
     Literal,
+}
+
+/// How many legs a flow has.
+fn legs_of(flow: &FlowSpec) -> usize {
+    topology::legs(flow).len()
 }
 
 /// What the connections from one host to another share.
@@ -136,7 +142,7 @@ impl World {
             port_hop: vec![Hop::Arrived; ports.all.len() * ends],
             ends: Vec::with_capacity(ends),
             flow_ends,
-            spoofers: Vec::new(),
+            spoofers: vec![0; spoofing::count(scenario)],
             first_sink,
             frames: Frames::default(),
             headers: Vec::new(),
@@ -153,10 +159,16 @@ impl World {
             current: Due::NEVER,
             events: 0,
         };
-        for (n, (flow, _, leg)) in connections.iter().enumerate() {
-            let (there, back) = (leg.forward_path(scenario)?, leg.return_path(scenario)?);
-            if let Some(spoof) = scenario.flows[*flow].kind.spoof() {
-                world.wire_spoofer(scenario, n, spoof, (&there, &back))?;
+        for (n, (flow, leg_number, leg)) in connections.iter().enumerate() {
+            let there = leg.forward_path(scenario)?;
+            // Nobody answers datagrams.
+            let back = match scenario.flows[*flow].kind {
+                FlowKind::Udp(_) => leg.return_path(scenario).unwrap_or_default(),
+                _ => leg.return_path(scenario)?,
+            };
+            let goes_on = legs_of(&scenario.flows[*flow]) > leg_number + 1;
+            if let (Some(spoof), false) = (scenario.flows[*flow].kind.spoof(), goes_on) {
+                world.wire_spoofer(scenario, (*flow, n), leg, spoof, (&there, &back))?;
                 continue;
             }
             world.wire(scenario, 2 * n, 2 * n + 1, &there, [leg.from, leg.to]);
@@ -172,14 +184,18 @@ impl World {
                     let there = shared(flow.from, flow.to, &mut hosts);
                     let back = shared(flow.to, flow.from, &mut hosts);
                     let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
-                    let end = |config, role, shared| {
-                        let end = TcpEnd::new(config, role, tcp.workload, n as u32, start, shared);
+                    let end = |config, stp: Option<StpConfig>, role, shared| {
+                        let end = match stp {
+                            Some(stp) => TcpEnd::stp(stp, role, tcp.workload, n as u32, start),
+                            None => TcpEnd::new(config, role, tcp.workload, n as u32, start, shared),
+                        };
                         Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
                     };
-                    world.ends.push(end(tcp.sender, Role::Active, &there));
+                    let last = tcp.splits.last().map_or(tcp.stp, |last| last.stp);
+                    world.ends.push(end(tcp.sender, tcp.stp, Role::Active, &there));
                     let receiver = match tcp.spoof {
                         Some(spoof) => sinks.spoofer(first_sink, n, tcp, spoof),
-                        None => end(receiver, Role::Passive, &back),
+                        None => end(receiver, last, Role::Passive, &back),
                     };
                     world.ends.push(receiver);
                 }
@@ -213,11 +229,18 @@ impl World {
         let near = self.goals[flow] as usize;
         let (far, goal) = (2 * n as u32, 2 * n as u32 + 1);
         let gateway = self.gateways.len() as u32;
-        let near_config = if leg == 1 { tcp.receiver } else { tcp.splits[leg - 2].receiver };
-        self.gateways.push(Gateway::new([near_config, tcp.splits[leg - 1].sender], [near as u32, far]));
+        let config = |stp: Option<StpConfig>, tcp: TcpConfig| stp.map_or(EndConfig::Tcp(tcp), EndConfig::Stp);
+        let near_config = match leg.checked_sub(2) {
+            None => config(tcp.stp, tcp.receiver),
+            Some(before) => config(tcp.splits[before].stp, tcp.splits[before].receiver),
+        };
+        let far_config = config(tcp.splits[leg - 1].stp, tcp.splits[leg - 1].sender);
+        self.gateways.push(Gateway::new([near_config, far_config], [near as u32, far]));
         let mut last = core::mem::replace(&mut self.ends[near], Endpoint::Port { gateway, leg: Leg::Near });
-        if let Endpoint::Tcp(end) = &mut last {
-            end.joins(n as u32);
+        match &mut last {
+            Endpoint::Tcp(end) => end.joins(n as u32),
+            Endpoint::Spoofer(end) => end.joins(n as u32),
+            _ => {}
         }
         self.ends.extend([Endpoint::Port { gateway, leg: Leg::Far }, last]);
         self.goals[flow] = goal;
@@ -236,7 +259,14 @@ impl World {
             };
             (hop, Some(link))
         };
-        let hops = processor(here).into_iter().chain(path.iter().map(onto)).chain(processor(there));
+        // Between two links lies a node that passes packets on.
+        let passed_on =
+            |link: &usize| self.ports.forwarding(scenario.links[*link].from).map(|port| (Hop::Port(port), None));
+        let way = path.iter().enumerate().flat_map(|(n, link)| {
+            let node = if n > 0 { passed_on(link) } else { None };
+            node.into_iter().chain([onto(link)])
+        });
+        let hops = processor(here).into_iter().chain(way).chain(processor(there));
         let hops: Vec<(Hop, Option<usize>)> = hops.collect();
         let hop = |at: usize| hops.get(at).map_or(Hop::Arrived, |&(hop, _)| hop);
         self.first_hop[from] = hop(0);
@@ -365,13 +395,14 @@ impl World {
 
     /// A packet comes to a port.
     fn enter<O: Observer>(&mut self, n: usize, parcel: Parcel, observer: &mut O) {
-        let port = &mut self.ports.all[n];
-        let link = port.link();
+        let link = self.ports.all[n].link();
         if O::WATCHES
             && let Some(link) = link
+            && !self.is_frame(parcel)
         {
             observer.packet(self.now, link, Passage::Offered, &self.packets.get(parcel));
         }
+        let port = &mut self.ports.all[n];
         let who = Who(LINK_BASE + link.unwrap_or(0) as u32);
         let mut cx = Context { now: self.now, who, probe: observer };
         port.offer(&mut cx, self.ports.channel_to[parcel.to as usize], parcel);
@@ -388,6 +419,7 @@ impl World {
             let Some((parcel, fate)) = port.take(&mut cx) else { break };
             if O::WATCHES
                 && let Some(link) = link
+                && !self.is_frame(parcel)
             {
                 let passage = fate.map_or_else(Passage::Dropped, |()| Passage::Delivered);
                 observer.packet(self.now, link, passage, &self.packets.get(parcel));
@@ -573,7 +605,9 @@ impl World {
     /// What the links counted.
     pub(crate) fn link_counters(&self) -> Vec<LinkCounters> {
         let counters = |(n, link): (usize, &Link<Parcel>)| self.ports.counters(n).unwrap_or_else(|| link.counters());
-        self.links.iter().enumerate().map(counters).collect()
+        let mut all: Vec<LinkCounters> = self.links.iter().enumerate().map(counters).collect();
+        self.add_too_long(&mut all);
+        all
     }
 
     /// Packets admitted to links and still there.
@@ -616,7 +650,7 @@ impl World {
                 delays: None,
             },
             (Endpoint::Tcp(from), Endpoint::Spoofer(spoofer)) => {
-                let sink = self.sink_of(2 * n + 1);
+                let sink = self.sink_of(self.goals[n] as usize);
                 FlowResult {
                     start,
                     connected_at: from.connected_at,
@@ -625,7 +659,7 @@ impl World {
                     delivered: sink.received,
                     stats: from.connection.stats(),
                     receiver_stats: spoofer.stats(),
-                    legs: Vec::new(),
+                    legs: self.leg_stats(n, from.connection.stats(), spoofer.stats()),
                     aborted: from.aborted,
                     refused: spoofer.drops(),
                     delays: None,

@@ -19,6 +19,7 @@
 
 use bentpipe_engine::atm::aal5;
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
+use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
@@ -38,6 +39,9 @@ pub struct Limit {
     pub goodput: Option<f64>,
 }
 
+/// The links of a leg, there and back.
+type Way<'s> = (Vec<&'s LinkConfig>, Vec<&'s LinkConfig>);
+
 /// The limits of a connection; `None` for UDP, which sends what it sends.
 ///
 /// # Errors
@@ -45,13 +49,15 @@ pub struct Limit {
 pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>, Unreachable> {
     let (sizes, opening, workload) = match &flow.kind {
         FlowKind::Tcp(tcp) => {
-            let further = tcp.splits.iter().map(|split| SegmentSize::between(&split.sender, &split.receiver));
-            let sizes = std::iter::once(SegmentSize::between(&tcp.sender, &tcp.receiver)).chain(further).collect();
+            let further =
+                tcp.splits.iter().map(|split| SegmentSize::of_leg(&split.stp, &split.sender, &split.receiver));
+            let first = SegmentSize::of_leg(&tcp.stp, &tcp.sender, &tcp.receiver);
+            let sizes = std::iter::once(first).chain(further).collect();
             (sizes, tcp.sender.shortcuts.handshake, tcp.workload)
         }
         // STP's header is as long as TCP's, and it opens in the same way.
         FlowKind::Stp(stp) => {
-            let size = SegmentSize { payload: stp.config.mss as u32, headers: HEADERS };
+            let size = SegmentSize::of_stp(&stp.config);
             (vec![size], Handshake::ThreeWay, stp.workload)
         }
         FlowKind::Udp(_) => return Ok(None),
@@ -65,14 +71,36 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     // Each leg repairs its own losses.
     let goodputs = sizes.iter().zip(&legs);
     let goodputs = goodputs.filter_map(|(size, (there, back))| goodput(if answers { back } else { there }, *size));
-    // The largest payload of all legs, as if every leg had it: a bound from below.
-    let size = *sizes.iter().max_by_key(|size| size.payload).expect("a flow has a leg");
-    let time = workload_time((workload, opening, size), &legs);
+    let time = workload_time((workload, opening, &sizes), &opened(scenario, flow, &legs)?, &legs);
+    // A line in bursts or by a trace is at times faster than its mean: at best what a period carries comes at its start.
+    let period = |link: &&LinkConfig| {
+        let trace = link.rate_trace.as_ref().and_then(|trace| trace.millis().last().copied());
+        link.tdma.as_ref().map(|schedule| schedule.frame()).or(trace.map(Duration::from_millis))
+    };
+    let links = legs.iter().flat_map(|(there, back)| there.iter().chain(back));
+    let early = links.filter_map(period).fold(Duration::ZERO, |sum, period| sum + period);
+    let time = time.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(early.as_nanos())));
     Ok(Some(Limit { time, goodput: goodputs.reduce(f64::min) }))
 }
 
+/// The legs whose handshakes come before the data: a leg that ends at a gateway which spoofs is opened by that.
+fn opened<'s>(scenario: &'s Scenario, flow: &FlowSpec, legs: &[Way<'s>]) -> Result<Vec<Way<'s>>, Unreachable> {
+    let mut opened = legs.to_vec();
+    let (Some(spoof), Some(leg), Some(last)) = (flow.kind.spoof(), topology::legs(flow).pop(), opened.last_mut())
+    else {
+        return Ok(opened);
+    };
+    let links = |path: Vec<usize>| path.into_iter().map(|link| &scenario.links[link].config).collect();
+    let there = topology::up_to(scenario, leg.forward_path(scenario)?, spoof.at, leg.from);
+    let back = topology::from_on(scenario, leg.return_path(scenario)?, spoof.at, leg.from);
+    if let (Some(there), Some(back)) = (there, back) {
+        *last = (links(there), links(back));
+    }
+    Ok(opened)
+}
+
 /// What the handshakes put before the data. The far leg of a split opens when the SYN reaches it, so both open at once.
-fn handshake_time(legs: &[(Vec<&LinkConfig>, Vec<&LinkConfig>)]) -> Duration {
+fn handshake_time(legs: &[Way<'_>]) -> Duration {
     // The SYN and its ACK, without their options: a bound from below.
     let syn = |links: &[&LinkConfig]| pipe_time(links, 1, HEADERS, HEADERS);
     let (mut asked, mut data) = (Duration::ZERO, Duration::ZERO);
@@ -85,22 +113,25 @@ fn handshake_time(legs: &[(Vec<&LinkConfig>, Vec<&LinkConfig>)]) -> Duration {
 }
 
 fn workload_time(
-    (workload, opening, size): (Workload, Handshake, SegmentSize),
-    legs: &[(Vec<&LinkConfig>, Vec<&LinkConfig>)],
+    (workload, opening, sizes): (Workload, Handshake, &[SegmentSize]),
+    opened: &[Way<'_>],
+    legs: &[Way<'_>],
 ) -> Option<Duration> {
-    let there = &legs.iter().flat_map(|(there, _)| there.iter().copied()).collect::<Vec<_>>();
-    let back = &legs.iter().rev().flat_map(|(_, back)| back.iter().copied()).collect::<Vec<_>>();
+    let there: Vec<_> = legs.iter().map(|(there, _)| there.as_slice()).collect();
+    let back: Vec<_> = legs.iter().rev().map(|(_, back)| back.as_slice()).collect();
+    let sizes_back: Vec<_> = sizes.iter().rev().copied().collect();
+    let transfer = |bytes: Bytes| transfer_over_legs(&there, bytes, sizes);
     let handshake = match opening {
         Handshake::None => Duration::ZERO,
-        Handshake::ThreeWay | Handshake::OneWay => handshake_time(legs),
+        Handshake::ThreeWay | Handshake::OneWay => handshake_time(opened),
     };
     match workload {
-        Workload::Bulk(bytes) => Some(handshake + transfer_time(there, bytes, size)),
+        Workload::Bulk(bytes) => Some(handshake + transfer(bytes)),
         Workload::Greedy { .. } | Workload::Paced { total: None, .. } => None,
         // As if all of it were there from the beginning: a bound from below.
-        Workload::Paced { total: Some(bytes), .. } => Some(handshake + transfer_time(there, bytes, size)),
+        Workload::Paced { total: Some(bytes), .. } => Some(handshake + transfer(bytes)),
         Workload::RequestResponse { request, response, think, count } => {
-            let one = transfer_time(there, request, size) + transfer_time(back, response, size);
+            let one = transfer(request) + transfer_over_legs(&back, response, &sizes_back);
             Some(handshake + one.saturating_mul(count as u64) + think.saturating_mul(count as u64 - 1))
         }
     }
@@ -116,12 +147,37 @@ pub struct SegmentSize {
 }
 
 impl SegmentSize {
+    /// The segments of an STP connection, whose header is as long as TCP's.
+    pub fn of_stp(config: &StpConfig) -> Self {
+        SegmentSize { payload: config.mss as u32, headers: HEADERS }
+    }
+
+    /// Those of a leg, which is STP's where it has settings of STP.
+    pub fn of_leg(stp: &Option<StpConfig>, a: &TcpConfig, b: &TcpConfig) -> Self {
+        stp.as_ref().map_or_else(|| SegmentSize::between(a, b), SegmentSize::of_stp)
+    }
+
     /// The segments of a connection between these ends: the smaller MSS, less the timestamps where both have them on
     /// (RFC 6691: the MSS does not count options, so payload must).
     pub fn between(a: &TcpConfig, b: &TcpConfig) -> Self {
         let options = if a.timestamps && b.timestamps { 12 } else { 0 };
         SegmentSize { payload: (a.mss.min(b.mss) as u32).saturating_sub(options).max(1), headers: HEADERS + options }
     }
+}
+
+/// The same over the legs of a connection that is split. Where their segments are of one size they pass all legs as they would
+/// pass one; else the slowest leg alone counts, and of the others the propagation, which is a bound from below.
+fn transfer_over_legs(legs: &[&[&LinkConfig]], bytes: Bytes, sizes: &[SegmentSize]) -> Duration {
+    if sizes.iter().all(|size| *size == sizes[0]) {
+        return transfer_time(&legs.concat(), bytes, sizes[0]);
+    }
+    let delay = |links: &[&LinkConfig]| links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
+    let all = legs.iter().fold(Duration::ZERO, |sum, links| sum + delay(links));
+    let alone = legs.iter().zip(sizes).map(|(links, size)| {
+        let taken = transfer_time(links, bytes, *size).as_nanos() - delay(links).as_nanos();
+        all + Duration::from_nanos(taken)
+    });
+    alone.max().unwrap_or(all)
 }
 
 /// Time from the first bit of `bytes` at the sender to the last at the receiver, over links otherwise empty.
@@ -169,7 +225,7 @@ pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
 
 /// Seconds that a packet takes of a line, `None` where it takes none: in cells with what AAL5 adds, over the slower of
 /// the port and the line that leads to it.
-fn line_time(link: &LinkConfig, wire: u32) -> Option<f64> {
+pub(crate) fn line_time(link: &LinkConfig, wire: u32) -> Option<f64> {
     let rate = link.rate?;
     let rate = link.cells.and_then(|cells| cells.line).map_or(rate, |line: Rate| line.min(rate));
     Some(line_bytes(link, wire) as f64 * 8.0 / rate.bits_per_second() as f64)

@@ -163,6 +163,25 @@ pub fn return_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreach
     Ok(paths.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
+/// The part of a path that leads to `at`, or the shortest path there where it does not pass it. `None`: there is none.
+pub(crate) fn up_to(scenario: &Scenario, mut links: Path, at: usize, from: usize) -> Option<Path> {
+    match links.iter().position(|&link| scenario.links[link].to == at) {
+        Some(last) => {
+            links.truncate(last + 1);
+            Some(links)
+        }
+        None => path(scenario, from, at).ok(),
+    }
+}
+
+/// The part of a path that leads on from `at` to `to`, or the shortest path where it does not pass `at`.
+pub(crate) fn from_on(scenario: &Scenario, links: Path, at: usize, to: usize) -> Option<Path> {
+    match links.iter().position(|&link| scenario.links[link].from == at) {
+        Some(first) => Some(links[first..].to_vec()),
+        None => path(scenario, at, to).ok(),
+    }
+}
+
 /// What a path amounts to, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathFacts {

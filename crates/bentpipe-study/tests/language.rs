@@ -124,6 +124,32 @@ split = [{ at = "B", buffer = "40 kB", route = ["far"], return_route = ["far"], 
 [nodes.A]
 processing = { uniform = ["1 us", "3 us"] }
 
+[nodes.B]
+forwarding = "6 us"
+
+[[links]]
+name = "beam"
+between = ["D", "E"]
+rate = "622.08 Mbit/s"
+tdma = { frame = "1 ms", bursts = [["0 us", "333 us"], ["500 us", "100 us"]] }
+delay = "120 ms"
+
+[[flows]]
+name = "handed-over"
+from = "A"
+to = "C"
+bytes = "1 MB"
+split = [{ at = "B", buffer = "40 kB", stp = { rate = "1 Mbit/s", rtt = "2 ms", poll_interval = "50 ms" } }]
+
+[[flows]]
+name = "film"
+type = "udp"
+from = "A"
+to = "B"
+rate = "10 Mbit/s"
+packet = "1000 B"
+pattern = { mpeg = { interval = "40 ms", group = 9, distance = 2, i = "30 kB", p = "10 kB", b = "4 kB" } }
+
 [[links]]
 name = "cells"
 between = ["C", "D"]
@@ -152,7 +178,7 @@ hears_damage = true
 channels = [
     { name = "urgent", match = [{ dscp = 46, protocol = "udp", port = 53, up_to = "100 B" }], transmissions = 3, copies = { interval = "80 ms", most = 2 }, fec = { block = 10, interval = "20 ms", most_overhead = "30 %", repairs = "spare" }, order = "none", priority = 1, weight = 2, queue = "10 packets", counts_copies = true, codel = { target = "5 ms", interval = "100 ms" } },
     { name = "acks", match = [{ bare_ack = true }], transmissions = "off", ack_filter = true },
-    { name = "bulk", transmissions = 3, order = "channel", queueing = "fair", segments = 4 },
+    { name = "bulk", transmissions = "unlimited", order = "channel", queueing = "fair", segments = 4 },
 ]
 
 [[flows]]
@@ -226,7 +252,17 @@ fn every_key_arrives() {
     let names: Vec<_> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(
         names,
-        ["up", "down/forward", "down/backward", "far/forward", "far/backward", "cells/forward", "cells/backward"]
+        [
+            "up",
+            "down/forward",
+            "down/backward",
+            "far/forward",
+            "far/backward",
+            "beam/forward",
+            "beam/backward",
+            "cells/forward",
+            "cells/backward"
+        ]
     );
     let down = &scenario.links[1].config;
     assert_eq!((down.rate, down.delay), (None, Duration::from_micros(7)));
@@ -535,4 +571,35 @@ fn a_rate_from_a_trace() {
     assert!(said(both).contains("`rate` and `rate_trace` exclude each other"));
     let cells = "rate_trace = [5]\nforward.framing = \"aal5\"";
     assert!(said(cells).contains("cells follow no trace"), "{}", said(cells));
+}
+
+/// An entry that `--set` replaces keeps its name, unless it brings one.
+#[test]
+fn a_replaced_entry_keeps_its_name() {
+    let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+                [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n";
+    let set = |key: &str, value: &str| {
+        let sets = [(key.to_owned(), value.to_owned())];
+        Scenario::parse(text, "t.toml", &sets).unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let flow = "{ from = \"B\", to = \"A\", greedy = true }";
+    for key in ["flows.data", "flows.0"] {
+        let changed = set(key, flow);
+        assert_eq!((changed.flows[0].name.as_str(), changed.flows[0].from), ("data", 1));
+    }
+    assert_eq!(set("flows.data", &flow.replace("from", "name = \"other\", from")).flows[0].name, "other");
+    let link = "{ between = [\"A\", \"B\"], rate = \"2 Mbit/s\", delay = \"1 ms\" }";
+    assert_eq!(set("links.sat", link).links[0].name, "sat/forward");
+}
+
+/// Who names a link in one direction is told how to name the pair.
+#[test]
+fn a_layer_over_one_direction_is_told_of_the_pair() {
+    let minei = include_str!("../../../scenarios/minei-split.toml");
+    let layer = [("layers".to_owned(), "[{ name = \"s\", over = \"sat\" }]".to_owned())];
+    let error = Scenario::parse(minei, "minei-split.toml", &layer).expect_err("it leads one way").render(false);
+    assert!(error.contains("the link `sat` leads one way") && error.contains("over = [\"sat\", \"modem\"]"), "{error}");
+    let pair = [(layer[0].0.clone(), layer[0].1.replace("\"sat\"", "[\"sat\", \"modem\"]"))];
+    let scenario = Scenario::parse(minei, "minei-split.toml", &pair).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(scenario.layers[0].over, [2, 3]);
 }

@@ -204,6 +204,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
         let config = tcp_config(row, rows.len())?;
         let bytes = Bytes::new(row.segments * row.payload as u64);
         let tcp = TcpFlow {
+            stp: None,
             sender: config,
             receiver: config,
             workload: Workload::Bulk(bytes),

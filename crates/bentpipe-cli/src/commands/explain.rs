@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::variant::{Exit, Growth, PartialAckTimer, PipeForm, Recovery, Startup};
 use bentpipe_engine::tcp::{Daass, Handshake, RttClock, TcpConfig};
 use bentpipe_engine::units::Duration;
@@ -58,7 +59,7 @@ fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> String {
     for group in groups {
         let _ = write!(out, "\n{}", flow_text(&group.names.join(", "), group.look));
         if let Some(tcp) = group.tcp {
-            let _ = write!(out, "\n{}", tcp_text(tcp));
+            let _ = write!(out, "\n{}", tcp_text(scenario, tcp));
         }
     }
     let _ = writeln!(out, "\n{}", remake.line());
@@ -122,9 +123,37 @@ fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn tcp_text(tcp: &TcpFlow) -> String {
+/// The settings of a leg that is STP, in one line.
+fn stp_text(config: &StpConfig) -> String {
+    let window = output::bytes(config.window(config.mss));
+    format!("STP, a window of {window}, timers of {}, MSS {} B", span(config.rto), config.mss)
+}
+
+/// The first leg of a flow that is split, or all of one that is not, and a line for each further leg.
+fn tcp_text(scenario: &Scenario, tcp: &TcpFlow) -> String {
+    let mut out = match &tcp.stp {
+        Some(config) => format!("  first leg: {}\n", stp_text(config)),
+        None => cells_text(scenario, tcp),
+    };
+    for leg in &tcp.splits {
+        let text = match &leg.stp {
+            Some(config) => stp_text(config),
+            None => {
+                let follows = scenario.window_follows_path(&leg.variant_name, &leg.explicit);
+                let startup = startup(&leg.sender, follows);
+                format!("TCP, variant {}, profile {}, {startup}", leg.variant_name, leg.profile_name)
+            }
+        };
+        let _ = writeln!(out, "  leg from {}: {text}", scenario.nodes[leg.at]);
+    }
+    out
+}
+
+fn cells_text(scenario: &Scenario, tcp: &TcpFlow) -> String {
+    let follows = scenario.window_follows_path(&tcp.variant_name, &tcp.explicit);
     let mut out = format!("  TCP: variant {}, profile {}\n", tcp.variant_name, tcp.profile_name);
-    for ((name, sender), (_, receiver)) in cells(&tcp.sender).into_iter().zip(cells(&tcp.receiver)) {
+    let (sender, receiver) = (cells(&tcp.sender, follows), cells(&tcp.receiver, follows));
+    for ((name, sender), (_, receiver)) in sender.into_iter().zip(receiver) {
         let receives = matches!(name, "acknowledges" | "receive buffer" | "SACK blocks");
         let value = if receives { receiver } else { sender };
         let _ = writeln!(out, "    {name:<18} {value}");
@@ -133,23 +162,14 @@ fn tcp_text(tcp: &TcpFlow) -> String {
 }
 
 /// The cells of one end: name and value, in words.
-fn cells(config: &TcpConfig) -> Vec<(&'static str, String)> {
+fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> {
     let on = |flag: bool| if flag { "on" } else { "off" }.to_owned();
     let variant = &config.variant;
     let segments = |count: Option<u32>, none: &str| count.map_or(none.to_owned(), |n| format!("{n} segments"));
     let dup = &variant.dup_thresh;
     let fraction = dup.window_fraction.map_or(String::new(), |n| format!(", at least 1/{n} of the window"));
     vec![
-        (
-            "startup",
-            match variant.startup {
-                Startup::SlowStart => match variant.initial_window {
-                    1 => "slow start from one segment".to_owned(),
-                    window => format!("slow start from {window} segments"),
-                },
-                Startup::FixedWindow(window) => format!("a fixed window of {window} segments"),
-            },
-        ),
+        ("startup", startup(config, follows_path)),
         ("first ssthresh", segments(config.initial_ssthresh, "as high as it goes")),
         ("growth", growth(variant.growth)),
         ("loss is", format!("{} duplicate ACKs{fraction}", dup.count)),
@@ -176,6 +196,18 @@ fn cells(config: &TcpConfig) -> Vec<(&'static str, String)> {
             .to_owned(),
         ),
     ]
+}
+
+/// How a connection begins; `follows_path`: a fixed window is what the path holds, since nothing sets it.
+fn startup(config: &TcpConfig, follows_path: bool) -> String {
+    let path = if follows_path { ", what the path holds (`fixed_window` sets another)" } else { "" };
+    match config.variant.startup {
+        Startup::SlowStart => match config.variant.initial_window {
+            1 => "slow start from one segment".to_owned(),
+            window => format!("slow start from {window} segments"),
+        },
+        Startup::FixedWindow(window) => format!("a fixed window of {window} segments{path}"),
+    }
 }
 
 pub(super) fn growth(growth: Growth) -> String {

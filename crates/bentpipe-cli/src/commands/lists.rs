@@ -1,6 +1,6 @@
 //! `bentpipe scenarios`, `variants` and `schema`: what there is.
 
-use bentpipe_engine::tcp::variant::VARIANTS;
+use bentpipe_engine::tcp::variant::{Startup, VARIANTS};
 use bentpipe_study::scenario::{Scenario, schema as scenario_schema};
 
 use super::explain::{growth, recovery};
@@ -27,7 +27,10 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
         let on = |flag: bool| if flag { "yes" } else { "–" }.to_owned();
         vec![
             (*name).to_owned(),
-            row.initial_window.to_string(),
+            match row.startup {
+                Startup::SlowStart => row.initial_window.to_string(),
+                Startup::FixedWindow(_) => "the path's".to_owned(),
+            },
             growth(row.growth),
             recovery(row.recovery),
             on(row.sack),
@@ -45,7 +48,10 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
         let header = ["variant", "built on", "what it is"];
         text = format!("{text}\n\nOf {} itself:\n\n{}", scenario.name, output::table(&header, header.len(), own));
     }
-    output::print(&format!("{text}\n\nbentpipe explain FILE --variant NAME shows every cell.\n"))?;
+    output::print(&format!(
+        "{text}\n\nbentpipe explain FILE --variant NAME shows every cell. A window that is the \
+                           path's is as many segments\nas the path holds, unless `fixed_window` sets one.\n"
+    ))?;
     Ok(End::Done)
 }
 

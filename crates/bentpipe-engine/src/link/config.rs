@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::opportunities::RateTrace;
+use super::slots::BurstSchedule;
 use crate::units::{Bytes, Duration, Probability, Rate};
 
 /// How much may wait, the packet in transmission not counted.
@@ -177,10 +178,12 @@ impl CellConfig {
 /// A link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Line rate; `None` takes no time to transmit. Where there is a trace, its mean.
+    /// Line rate; `None` takes no time to transmit. Where there is a trace or a schedule of bursts, its mean.
     pub rate: Option<Rate>,
     /// What the line carries when, where that is recorded.
     pub rate_trace: Option<Arc<RateTrace>>,
+    /// When the line may send, where it shares a channel by time.
+    pub tdma: Option<Arc<BurstSchedule>>,
     /// Propagation delay.
     pub delay: Duration,
     /// Bytes that the link's own header adds to each packet on the line.
@@ -217,6 +220,7 @@ impl LinkConfig {
         LinkConfig {
             rate,
             rate_trace: None,
+            tdma: None,
             delay,
             header: 0,
             mtu: None,

@@ -10,6 +10,7 @@ use super::config::{Discipline, LinkConfig, LossConfig, QueueLimit};
 use super::opportunities::Opportunities;
 use super::queue::Red;
 use super::sequence::PacketSequence;
+use super::slots::BurstLine;
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{DropReason, Event, Probe};
 use crate::stream::{Stream, TimeNoise};
@@ -89,10 +90,14 @@ enum Line {
     Instant,
     Clock(TransmitClock),
     Trace(Box<Opportunities>),
+    Bursts(Box<BurstLine>),
 }
 
 impl Line {
     fn of(config: &LinkConfig) -> Line {
+        if let Some(schedule) = &config.tdma {
+            return Line::Bursts(Box::new(BurstLine::new(schedule.clone())));
+        }
         match (&config.rate_trace, config.rate) {
             (Some(trace), _) => Line::Trace(Box::new(Opportunities::new(trace.clone()))),
             (None, Some(rate)) => Line::Clock(TransmitClock::new(rate)),
@@ -232,6 +237,7 @@ impl<P: Wire> Link<P> {
             Line::Clock(clock) => (free, clock.transmit(length + self.header)),
             Line::Instant => (free, Duration::ZERO),
             Line::Trace(trace) => trace.transmit(cx.now, length + self.header),
+            Line::Bursts(bursts) => bursts.transmit(free, length + self.header),
         };
         self.busy_until = start + transmission;
         let mut arrives = self.busy_until + self.delay;

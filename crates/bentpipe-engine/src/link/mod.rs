@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`config`](LinkConfig) says what can be built, [`queue`](Red) admits, [`channel`](Channel) is the
 //! state of the sky over time, `sequence` loses packets by their order, [`RateTrace`] is a rate that a
-//! record gives, [`Link`] puts them in a row. Two kin:
+//! record gives, [`BurstSchedule`] lets a line send in turns, [`Link`] puts them in a row. Two kin:
 //! [`CellPort`] sends packets cell by cell, [`Server`] works on one after the other. Generic over the packet: all a
 //! link must know of one is its length on the line.
 
@@ -16,6 +16,7 @@ mod opportunities;
 mod queue;
 mod sequence;
 mod server;
+mod slots;
 
 pub use cells::{CellCounters, CellPort};
 pub use channel::{Burst, Channel, ChannelState};
@@ -27,3 +28,4 @@ pub use link::{Arrival, Link, LinkCounters, Outcome, Wire};
 pub use opportunities::{BadTrace, RateTrace};
 pub use queue::Red;
 pub use server::Server;
+pub use slots::{BadSchedule, BurstSchedule};

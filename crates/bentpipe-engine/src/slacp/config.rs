@@ -1,5 +1,6 @@
 //! What an S-LACP link can be made of.
 
+use crate::atm::aal5;
 use crate::link::QueueLimit;
 use crate::units::{Duration, Rate};
 
@@ -158,6 +159,25 @@ pub enum RateControl {
     Shared,
 }
 
+/// What carries frames, and so what they take on the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overhead {
+    /// This many bytes more than their own: the headers of what carries them.
+    Bytes(u32),
+    /// Whole ATM cells: LLC/SNAP, AAL5's trailer and padding, the headers of cells.
+    Cells,
+}
+
+impl Overhead {
+    /// Bytes on the line of a frame of `len` bytes.
+    pub(super) fn on_line(self, len: u32) -> u32 {
+        match self {
+            Overhead::Bytes(bytes) => len + bytes,
+            Overhead::Cells => aal5::line_bytes(len as usize) as u32,
+        }
+    }
+}
+
 /// One end of the layer; the other end has the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlacpConfig {
@@ -181,8 +201,8 @@ pub struct SlacpConfig {
     pub weightless: bool,
     /// The receiver can tell which frame arrived damaged (`hybrid`'s NAK, H-M01).
     pub hears_damage: bool,
-    /// Bytes that each frame takes on the line besides its own: the headers of what carries it.
-    pub overhead: u32,
+    /// What each frame takes on the line besides its own bytes.
+    pub overhead: Overhead,
     /// What the line could have sent in so much time before a late poll is made up for. In virtual time no poll is late;
     /// in real time each is, by some 50 µs, and without this a line that sends a frame per millisecond loses a twentieth.
     pub catch_up: Duration,

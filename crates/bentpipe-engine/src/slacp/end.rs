@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::backlog::Waiting;
-use super::config::{Order, Repairs, SlacpConfig};
+use super::config::{Order, Overhead, Repairs, SlacpConfig};
 use super::exchange::{Input, Output, Verdict};
 use super::frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, SYNC_LEN};
 use super::incoming::{Incoming, Recovery};
@@ -36,7 +36,7 @@ pub struct End {
     keeping: Keeping,
     /// Bytes on the line without a verdict.
     in_flight: u64,
-    overhead: u32,
+    overhead: Overhead,
     catch_up: Duration,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
@@ -483,7 +483,7 @@ impl End {
         if self.flight.is_silent() && self.probe_at <= now {
             self.probe_at = self.flight.probe(now);
         }
-        let weight = len + self.overhead;
+        let weight = self.overhead.on_line(len);
         self.in_flight += u64::from(weight);
         self.flight.send(now, Tagged { channel, sent, weight })
     }
@@ -503,7 +503,7 @@ impl End {
         self.bytes += weight as u64;
         if let Some(line) = &mut self.line {
             let earliest = now.saturating_sub(self.catch_up);
-            self.line_free = self.line_free.max(earliest) + line.transmit(weight + self.overhead);
+            self.line_free = self.line_free.max(earliest) + line.transmit(self.overhead.on_line(weight));
         }
     }
 

@@ -37,7 +37,9 @@ mod share;
 mod shortest;
 mod stats;
 
-pub use config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Queueing, RateControl, Release, Repairs, SlacpConfig};
+pub use config::{
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
+};
 pub use end::End;
 pub use exchange::{Input, Output, Released, Verdict};
 pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};

@@ -4,6 +4,9 @@ use crate::tcp::{AckPolicy, TcpConfig};
 use crate::units::{Bytes, Duration, Rate};
 use crate::wire::stp::HEADER;
 
+/// Longer than any connection waits for an acknowledgement.
+const NEVER: Duration = Duration::from_secs(1_000_000);
+
 /// From when a segment's timer runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arming {
@@ -35,6 +38,8 @@ pub struct StpConfig {
     pub max_retransmissions: u8,
     /// Bytes that the receiver takes beyond what the user has read, at most [`StpConfig::MAX_BUFFER`].
     pub receive_buffer: u32,
+    /// Instead of timers: the interval of polls, as in the SSCOP-based protocol of the same name ([`polls`](super)).
+    pub polls: Option<Duration>,
     /// Wait in TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
 }
@@ -57,6 +62,7 @@ impl StpConfig {
             arming: Arming::Departure,
             max_retransmissions: 6,
             receive_buffer: StpConfig::MAX_BUFFER,
+            polls: None,
             time_wait: Duration::from_secs(60),
         }
     }
@@ -67,12 +73,12 @@ impl StpConfig {
     }
 
     /// The window in bytes of payload: the whole segments of `mss` that the pipe holds with their headers (`stp` paper,
-    /// figure 2), one at least, or what was set.
+    /// figure 2), one at least, or what was set. Where polls ask for acknowledgements, it lasts for an interval of theirs more.
     pub fn window(&self, mss: u16) -> u64 {
         let on_line = mss as u64 + HEADER as u64 + self.overhead as u64;
         let wanted = match self.window {
             Some(window) => window.get(),
-            None => self.pipe().get() / on_line * mss as u64,
+            None => self.rate.bytes_in_floor(self.rtt + self.polls.unwrap_or(Duration::ZERO)) / on_line * mss as u64,
         };
         wanted.max(mss as u64)
     }
@@ -81,7 +87,11 @@ impl StpConfig {
     pub(super) fn shared(&self) -> TcpConfig {
         TcpConfig {
             mss: self.mss,
-            ack: AckPolicy::IMMEDIATE,
+            // Who is polled answers polls and gaps; data in order alone calls up no answer.
+            ack: match self.polls {
+                None => AckPolicy::IMMEDIATE,
+                Some(_) => AckPolicy { delay: NEVER, every: u32::MAX, ..AckPolicy::IMMEDIATE },
+            },
             receive_buffer: self.receive_buffer.min(StpConfig::MAX_BUFFER),
             window_scaling: false,
             timestamps: false,

@@ -2,8 +2,11 @@
 //!
 //! As described by Durante and Listanti (2001) and by Canhoto and Anzaloni, "Study of a New Transport Protocol for
 //! Satellite Links" (the `stp` paper), §II: a constant window of the provisioned bandwidth times the round trip, no slow
-//! start, no congestion avoidance, SACK, and one timer of fixed length per segment. Not the SSCOP-based protocol of the
-//! same name by Henderson and Katz (1997), which polls for the receiver's state and keeps no timers.
+//! start, no congestion avoidance, SACK, and one timer of fixed length per segment.
+//!
+//! The protocol of the same name by Henderson and Katz (1997; 1999), after SSCOP (ITU-T Q.2110), is there to compare with, as
+//! far as the `stp` paper describes it in its section I ([`StpConfig::polls`]): the sender keeps no timers for data and polls for
+//! the receiver's state at an interval, the receiver answers polls, and what comes beyond a gap at once. It is `polls`.
 //!
 //! It opens, closes and resets "as TCP" (ibid.), and its receiver resequences and acknowledges as TCP's does, so both are
 //! TCP's: [`Connection`] is [`Duplex`] with a [`Sender`] of its own. Its segments are TCP's [`Segment`]s with less in
@@ -12,6 +15,7 @@
 
 mod config;
 mod line;
+mod polls;
 mod sender;
 
 pub use config::{Arming, StpConfig};

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use super::config::{Arming, StpConfig};
 use super::line::Line;
+use super::polls::Polls;
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
 use crate::tcp::peer_window::PeerWindow;
@@ -22,6 +23,8 @@ struct Outstanding {
     span: Span,
     /// How often it was sent.
     transmissions: u16,
+    /// Which of all transmissions was its last.
+    order: u64,
     /// When its timer runs out; `None` while it is not out, or once it was selectively acknowledged.
     due: Option<Time>,
 }
@@ -54,6 +57,11 @@ pub struct Sender {
     resend: Option<u64>,
     leaving: Option<u64>,
 
+    /// Transmissions so far.
+    order: u64,
+    /// What asks for acknowledgements in place of timers.
+    polls: Option<Polls>,
+
     /// When a window that is too small is probed.
     persist_at: Option<Time>,
     probe_now: bool,
@@ -82,6 +90,8 @@ impl Sender {
             timers: VecDeque::new(),
             resend: None,
             leaving: None,
+            order: 0,
+            polls: config.polls.map(Polls::new),
             persist_at: None,
             probe_now: false,
             heard: false,
@@ -113,7 +123,8 @@ impl Sender {
 
     /// A segment goes out for the first time.
     fn send(&mut self, span: Span) -> Span {
-        self.outstanding.push_back(Outstanding { span, transmissions: 1, due: None });
+        self.order += 1;
+        self.outstanding.push_back(Outstanding { span, transmissions: 1, order: self.order, due: None });
         self.snd_nxt = span.end();
         self.persist_at = None;
         self.counters.max_flight = self.counters.max_flight.max(self.snd_nxt - self.snd_una);
@@ -122,8 +133,10 @@ impl Sender {
 
     /// An outstanding segment goes out again.
     fn send_again(&mut self, index: usize) -> Span {
+        self.order += 1;
         let segment = &mut self.outstanding[index];
-        segment.transmissions += 1;
+        segment.transmissions = segment.transmissions.saturating_add(1);
+        segment.order = self.order;
         let span = Span { retransmission: true, ..segment.span };
         self.counters.retransmits += 1;
         self.count(span)
@@ -150,6 +163,27 @@ impl Sender {
             }
         }
         None
+    }
+
+    /// The first segment that went out before a poll and is not in its answer.
+    fn next_missing(&mut self) -> Option<usize> {
+        let polls = self.polls.as_mut()?;
+        let sacked = &self.sacked;
+        let lost = |segment: &Outstanding| {
+            let is_sacked = sacked.holding(segment.span.seq).is_some_and(|range| range.1 >= segment.span.end());
+            segment.order <= polls.lost_before && !is_sacked
+        };
+        let found = self.outstanding.iter().position(lost);
+        if found.is_none() {
+            // All that it shows has gone out again.
+            polls.lost_before = 0;
+        }
+        found
+    }
+
+    /// Whether the segment has a timer: all without polls, and with them what opens and closes the connection.
+    fn has_timer(&self, span: &Span) -> bool {
+        self.polls.is_none() || span.syn || span.fin
     }
 
     /// New data, as much as the window allows (`stp` paper, equation 2).
@@ -247,6 +281,7 @@ impl Sender {
         }
         if let Some(front) = self.outstanding.front()
             && front.due.is_none()
+            && self.has_timer(&front.span)
             && self.resend != Some(front.span.end())
         {
             let from = self.line.begins(now);
@@ -380,12 +415,17 @@ impl SendingHalf for Sender {
         }
         self.discard_stale_timers();
         self.keep_front_alive(cx.now);
+        let is_idle = self.outstanding.is_empty();
+        if let Some(polls) = &mut self.polls {
+            polls.on_ack(cx.now, segment.timestamps.map(|marks| marks.echo), is_idle);
+        }
         cx.emit(|| Event::Window { cwnd: self.window, ssthresh: u64::MAX, flight: self.snd_nxt - self.snd_una });
     }
 
     #[inline]
     fn deadline(&self) -> Option<Time> {
-        Time::earliest(self.timers.front().map(|timer| timer.0), self.persist_at)
+        let timer = Time::earliest(self.timers.front().map(|timer| timer.0), self.persist_at);
+        Time::earliest(timer, self.polls.as_ref().and_then(Polls::deadline))
     }
 
     /// One segment at a time: it is sent before the next timer is looked at.
@@ -394,6 +434,12 @@ impl SendingHalf for Sender {
         if self.persist_at.is_some_and(|at| at <= cx.now) {
             self.persist_at = None;
             self.probe_now = true;
+        }
+        let patience = self.config.rto.saturating_mul(u64::from(self.config.max_retransmissions) + 1);
+        if let Some(polls) = &mut self.polls
+            && !polls.on_time(cx.now, patience)
+        {
+            return Err(Abort::RetriesExhausted);
         }
         while self.resend.is_none()
             && let Some(&(at, end)) = self.timers.front()
@@ -419,7 +465,15 @@ impl SendingHalf for Sender {
             // Only the SYN.
             return (self.snd_nxt == 0).then(|| self.send(Span::at(0, 1, self.mss, self.data_end, false)));
         }
-        if let Some(index) = self.next_hole() {
+        if let Some(polls) = &mut self.polls
+            && core::mem::take(&mut polls.due)
+        {
+            polls.send(self.order);
+            // Within any window, so that it is accepted.
+            let seq = self.snd_nxt.min(self.snd_una + self.peer.now.saturating_sub(1)).max(self.snd_una);
+            return Some(Span { seq, len: 0, syn: false, fin: false, push: true, retransmission: false });
+        }
+        if let Some(index) = self.next_missing().or_else(|| self.next_hole()) {
             self.counters.fast_retransmits += 1;
             return Some(self.send_again(index));
         }
@@ -442,8 +496,17 @@ impl SendingHalf for Sender {
         let departure = self.line.send(now, bytes);
         if let Some(index) = self.leaving.take().and_then(|end| self.ending(end)) {
             let from = if self.config.arming == Arming::Departure { departure } else { now };
-            self.arm(index, from);
+            if self.has_timer(&self.outstanding[index].span) {
+                self.arm(index, from);
+            }
+            if let Some(polls) = &mut self.polls {
+                polls.watch(departure);
+            }
         }
+    }
+
+    fn poll_number(&self) -> Option<u32> {
+        self.polls.as_ref().map(Polls::number)
     }
 
     fn memory(&self) -> usize {
@@ -454,6 +517,7 @@ impl SendingHalf for Sender {
         debug_assert!(self.snd_una <= self.snd_nxt && self.snd_nxt <= self.end().max(FIRST_BYTE));
         debug_assert_eq!(self.outstanding.is_empty(), self.snd_una == self.snd_nxt);
         debug_assert!(self.outstanding.front().is_none_or(|front| front.span.seq == self.snd_una));
-        debug_assert!(self.outstanding.is_empty() || !self.timers.is_empty() || self.resend.is_some());
+        let is_watched = self.polls.as_ref().is_some_and(|polls| polls.deadline().is_some());
+        debug_assert!(self.outstanding.is_empty() || is_watched || !self.timers.is_empty() || self.resend.is_some());
     }
 }

@@ -156,6 +156,10 @@ pub trait SendingHalf {
     /// A segment goes to the driver now: one of [`SendingHalf::next`]'s, an ACK or a reset.
     #[inline(always)]
     fn on_transmit(&mut self, _now: Time, _segment: &Segment) {}
+    /// The number of the last poll sent, of a sender that polls instead of keeping timers (STP).
+    fn poll_number(&self) -> Option<u32> {
+        None
+    }
     /// Bytes of memory for what the peer has reported by SACK.
     fn memory(&self) -> usize;
     /// Invariants that hold between events.

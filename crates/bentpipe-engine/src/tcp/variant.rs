@@ -169,7 +169,8 @@ const RENO: Recovery = Recovery::Inflate { exit: Exit::FirstNewAck, deflate: fal
 const ESTIMATE: Recovery =
     Recovery::BurstEstimate(BurstEstimate { first_repeats: 2, in_burst_skip: false, guard: ReentryGuard::Credit });
 
-/// Segments of 512 B that fill 400 kbit/s over 290 ms (`minei` §4): whoever has another path sets his own.
+/// Segments of 512 B that fill 400 kbit/s over 290 ms (`minei` §4). The scenario language puts what a flow's own path holds in
+/// its place, unless a window is set.
 const SATELLITE_WINDOW: Startup = Startup::FixedWindow(32);
 
 /// Name, meaning and cells of each variant.

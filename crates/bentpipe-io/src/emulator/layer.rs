@@ -27,6 +27,8 @@ pub(super) struct LayerEnd {
     pub(super) far: u32,
     /// The way of its frames.
     pub(super) frames: u32,
+    /// Longest packet that it takes.
+    mtu: usize,
     wakes: Option<Time>,
     /// Since when that is fixed.
     since: Time,
@@ -65,9 +67,10 @@ impl LayerEnd {
             compresses: false,
             integrity: Integrity::Crc,
         });
+        let mtu = links[layer.over[side]].config.mtu.map_or(usize::MAX, |mtu| mtu as usize);
         let buffer = vec![0; port.most_frame()];
         let (wakes, since) = (None, Time::ZERO);
-        Ok(LayerEnd { port, far, frames, wakes, since, first: None, others: BTreeMap::new(), buffer })
+        Ok(LayerEnd { port, far, frames, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
     }
 
     /// When it wants to be polled, and since when that is so.
@@ -77,6 +80,9 @@ impl LayerEnd {
 
     /// A packet from above; false where none so long is carried. Then it is to be polled.
     pub(super) fn send(&mut self, now: Time, packet: &[u8]) -> bool {
+        if packet.len() > self.mtu {
+            return false;
+        }
         self.asks(now);
         self.port.send(&mut context(now, &mut NoProbe), packet).is_ok()
     }

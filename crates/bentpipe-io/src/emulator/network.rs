@@ -106,7 +106,11 @@ impl Network {
             let name = format!("link/{}", spec.name);
             of_link.push(stages.len() as u32);
             stages.push(match spec.config.cells {
-                Some(_) => Stage::Cells(Box::new(CellPort::new(&spec.config, seed, &name, paths.len()))),
+                // A channel for each way: those of layers' frames come first.
+                Some(_) => {
+                    let ways = 2 * scenario.layers.len() + paths.len();
+                    Stage::Cells(Box::new(CellPort::new(&spec.config, seed, &name, ways)))
+                }
                 None if scenario.layer_over(n).is_some() => Stage::Link(below_layer(&spec.config, seed, &name)),
                 None => Stage::Link(Link::new(&spec.config, seed, &name)),
             });
@@ -122,11 +126,15 @@ impl Network {
             }
             of_layer.push([first, first + 1]);
         }
-        let mut processors = BTreeMap::new();
+        let (mut processors, mut forwarders) = (BTreeMap::new(), BTreeMap::new());
         for (node, name) in scenario.nodes.iter().enumerate() {
             if let Some(time) = scenario.hosts.get(node).and_then(|host| host.processing) {
                 processors.insert(node, stages.len() as u32);
                 stages.push(Stage::Host(Server::new(time, seed, &format!("node/{name}"))));
+            }
+            if let Some(time) = scenario.hosts.get(node).and_then(|host| host.forwarding) {
+                forwarders.insert(node, stages.len() as u32);
+                stages.push(Stage::Host(Server::new(time, seed, &format!("node/{name}/forwarding"))));
             }
         }
         let mut network = Network { stages, of_link, of_layer, ways, table: Vec::new(), hosts: hosts.len() };
@@ -134,7 +142,10 @@ impl Network {
         for ((from, to), path) in paths {
             let mut row: Vec<u32> = processors.get(&hosts[from]).copied().into_iter().collect();
             let mut goal = to;
-            for link in path {
+            for (n, link) in path.into_iter().enumerate() {
+                if n > 0 {
+                    row.extend(forwarders.get(&scenario.links[link].from));
+                }
                 row.push(match scenario.layer_over(link) {
                     Some((layer, side)) => network.of_layer[layer][side],
                     None => network.of_link[link],
@@ -324,6 +335,8 @@ impl Network {
 fn below_layer(config: &LinkConfig, seed: u64, name: &str) -> Link<Parcel> {
     let mut config = config.clone();
     config.queue = QueueConfig { limit: QueueLimit::Unlimited, ..config.queue };
+    // The layer looks at the length of packets; frames are longer.
+    config.mtu = None;
     Link::new(&config, seed, name)
 }
 

@@ -89,7 +89,7 @@ fn bulk(scenario: &Scenario, flow: usize) -> Result<Bulk<'_>, Unsupported> {
         return refuse(".dscp", "real ends leave the code point at 0, and a layer looks at it", "no `dscp`");
     }
     if !tcp.splits.is_empty() || tcp.spoof.is_some() {
-        return refuse(".split", "real ends are those of one connection", "a flow without gateways");
+        return refuse(".split", "real ends are those of one connection, of TCP", "a flow without `split` and `spoof`");
     }
     for TcpConfig { shortcuts, tcb_sharing, .. } in [tcp.sender, tcp.receiver] {
         let on_the_wire = shortcuts.handshake == Handshake::ThreeWay

@@ -47,3 +47,84 @@ fn lateness_is_drawn_by_seed() {
     // Seven round trips of fewer than ten wake-ups, each late by 99 us at most.
     assert!(on_time < late && late < on_time + Duration::from_millis(7), "{on_time:?} {late:?}");
 }
+
+/// A transfer over a satellite link, whose text this is, between two gateways of which one takes a while to pass packets on.
+fn crossing(sat: &str, rest: &str, flow: &str) -> Scenario {
+    crossing_with(&[], sat, rest, flow)
+}
+
+fn crossing_with(sets: &[(String, String)], sat: &str, rest: &str, flow: &str) -> Scenario {
+    let end = |name: &str, from: &str, to: &str| {
+        format!(
+            "[[links]]\nname = \"{name}\"\nbetween = [\"{from}\", \"{to}\"]\nrate = \"100 Mbit/s\"\ndelay = \"5 ms\"\n"
+        )
+    };
+    let text = format!(
+        "name = \"crossing\"\ntime_limit = \"300 s\"\n{rest}\n[nodes.G1]\nforwarding = \"6 us\"\n{}{}[[links]]\nname = \"sat\"\n\
+         between = [\"G1\", \"G2\"]\ndelay = \"250 ms\"\n{sat}\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\n{flow}\n",
+        end("ground", "A", "G1"),
+        end("tail", "G2", "B")
+    );
+    Scenario::parse(&text, "crossing.toml", sets).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+const LAYER: &str = "[[layers]]\nname = \"layer\"\nover = \"sat\"\n";
+
+/// Each kind of link, with a layer over it and without: the same in both clocks, to the nanosecond.
+#[test]
+fn links_of_any_paper_are_the_same_in_both_clocks() {
+    let links = [
+        "rate = \"2 Mbit/s\"\nqueue = \"100 packets\"",
+        "rate = \"2 Mbit/s\"\nmtu = \"1500 B\"",
+        "rate = \"2 Mbit/s\"\nqueue = { limit = \"50 packets\", discipline = \"red\" }",
+        "rate = \"2 Mbit/s\"\npacket_bursts = { start = \"1 %\", burstiness = \"50 %\" }",
+        "rate = \"2 Mbit/s\"\nbursts = { schedule = [[\"1 s\", \"200 ms\"]] }",
+        "rate_trace = [4, 9, 12, 20, 26, 31]",
+        "rate = \"8 Mbit/s\"\ntdma = { frame = \"20 ms\", bursts = [[\"1 ms\", \"2 ms\"], [\"9 ms\", \"3 ms\"]] }",
+        "rate = \"2 Mbit/s\"\nframing = \"aal5\"",
+        "rate = \"2 Mbit/s\"\nframing = \"aal5\"\natm = { line = \"8 Mbit/s\", buffer = \"4000 cells\" }",
+    ];
+    for link in links {
+        for layer in ["", LAYER] {
+            let scenario = crossing(link, layer, "bytes = \"200 kB\"");
+            let result = simulate(&scenario, scenario.seed, &mut NoProbe).expect("connected");
+            assert_eq!((result.flows[0].delivered, result.timed_out), (200_000, false), "{link} {layer}");
+            assert_eq!(drawn(&scenario, None, 1), [result.flows[0].received_at], "{link} {layer}");
+        }
+    }
+}
+
+/// What has no place in real time says so, and what would have.
+#[test]
+fn what_real_ends_cannot_do_is_refused_with_a_reason() {
+    let arq = "[[layers]]\nname = \"layer\"\nover = \"sat\"\nchannels = [{ name = \"all\", transmissions = \"unlimited\" }]\n";
+    let stp = "{ rate = \"2 Mbit/s\", rtt = \"520 ms\" }";
+    let flows = [
+        (format!("type = \"stp\"\nbytes = \"1 MB\"\nstp = {stp}"), "for TCP only"),
+        ("type = \"udp\"\nrate = \"1 Mbit/s\"\npacket = \"1000 B\"".to_owned(), "for TCP only"),
+        ("greedy = true".to_owned(), "no number of bytes"),
+        ("bytes = \"1 MB\"\nsplit = [{ at = \"G1\" }]".to_owned(), "of one connection, of TCP"),
+        (format!("bytes = \"1 MB\"\nsplit = [{{ at = \"G1\", stp = {stp} }}]"), "of one connection, of TCP"),
+        ("bytes = \"1 MB\"\nspoof = { at = \"G1\", buffer = \"50 packets\" }".to_owned(), "of one connection, of TCP"),
+        ("bytes = \"1 MB\"\ntcp.profile = \"ns2\"".to_owned(), "shortcuts of simulators"),
+    ];
+    for (flow, reason) in flows {
+        let refused = bulks(&crossing("rate = \"2 Mbit/s\"", arq, &flow)).expect_err("no real ends");
+        assert!(refused.what.contains(reason) && refused.key.starts_with("flows.data"), "{flow}: {refused:?}");
+    }
+    let weightless = arq.replace("over", "weightless = true\nover");
+    let scenario = crossing("rate = \"2 Mbit/s\"", &weightless, "bytes = \"1 MB\"");
+    let hosts = [scenario.node("A"), scenario.node("B")].map(|node| node.expect("a node"));
+    let refused = Network::new(&scenario, &hosts).expect_err("no frames without a weight");
+    assert!(refused.what.contains("frames of bytes have a weight"), "{refused:?}");
+}
+
+/// A layer over one link and cells on another: each way has a channel of its own at the port.
+#[test]
+fn a_layer_and_cells_on_two_links() {
+    let cells = [("links.ground.framing".to_owned(), "aal5".to_owned())];
+    let scenario = crossing_with(&cells, "rate = \"2 Mbit/s\"", LAYER, "bytes = \"200 kB\"");
+    assert!(scenario.links[0].config.cells.is_some());
+    let result = simulate(&scenario, scenario.seed, &mut NoProbe).expect("connected");
+    assert_eq!(drawn(&scenario, None, 1), [result.flows[0].received_at]);
+}

@@ -3,7 +3,7 @@
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, Queueing, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
@@ -78,7 +78,7 @@ impl Satellite {
             window: SlacpConfig::MOST_WINDOW,
             weightless: false,
             hears_damage: false,
-            overhead: line_overhead(self.over_ipv6),
+            overhead: Overhead::Bytes(line_overhead(self.over_ipv6)),
             catch_up: CATCH_UP,
             patience: PATIENCE,
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, Queueing, RateControl, Release, Repairs};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs};
 use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::Rate;
 use bentpipe_engine::wire::ipv4;
@@ -45,7 +45,7 @@ fn config(channel: ChannelConfig) -> LinkPortConfig {
         window: 10_000,
         weightless: false,
         hears_damage: false,
-        overhead: 0,
+        overhead: Overhead::Bytes(0),
         catch_up: Duration::ZERO,
         patience: Duration::ZERO,
     };

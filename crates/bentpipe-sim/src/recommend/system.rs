@@ -213,6 +213,7 @@ fn divide(tcp: &mut TcpFlow, at: &[usize], near: usize, sender: &str, window: u6
         let names = if over_satellite { (sender, PROFILE) } else { (&*tcp.variant_name, &*tcp.profile_name) };
         tcp.splits.push(Split {
             at: node,
+            stp: None,
             sender: ends.0,
             receiver: ends.1,
             variant_name: names.0.to_owned(),

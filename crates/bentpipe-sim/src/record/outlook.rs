@@ -81,7 +81,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
     let forward = topology::forward_path(scenario, flow)?;
     let (packet, answers) = match &flow.kind {
         FlowKind::Tcp(tcp) => {
-            let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
+            let size = SegmentSize::of_leg(&tcp.stp, &tcp.sender, &tcp.receiver);
             (size.payload + size.headers, matches!(tcp.workload, Workload::RequestResponse { .. }))
         }
         FlowKind::Stp(stp) => {

@@ -59,7 +59,7 @@ pub struct Pcap {
     flows: Vec<(usize, usize)>,
     /// What each end of each connection knows of it; UDP uses addresses and ports alone.
     ends: Vec<Translation>,
-    /// Flows of STP, whose segments go under another header.
+    /// Connections of STP, whose segments go under another header.
     is_stp: Vec<bool>,
     buffer: Vec<u8>,
 }
@@ -114,7 +114,10 @@ impl Pcap {
             links: scenario.links.iter().map(|link| (link.from, link.to)).collect(),
             flows: connections.iter().map(|(.., leg)| (leg.from, leg.to)).collect(),
             ends,
-            is_stp: scenario.flows.iter().map(|flow| matches!(flow.kind, FlowKind::Stp(_))).collect(),
+            is_stp: connections
+                .iter()
+                .map(|&(flow, leg, _)| scenario.flows[flow].kind.stp_of_leg(leg).is_some())
+                .collect(),
             buffer: vec![0; LONGEST],
         })
     }
@@ -150,12 +153,13 @@ impl Pcap {
 
     /// Writes the packet into the buffer; answers the bytes of its headers and of all of it.
     fn emit(&mut self, packet: &Packet) -> Result<(usize, usize), EmitError> {
-        // On a further leg of a flow that is split there is TCP alone.
-        let is_stp = self.is_stp.get(packet.flow as usize).is_some_and(|is| *is);
+        let is_stp = self.is_stp[packet.flow as usize];
         let end = &mut self.ends[2 * packet.flow as usize + usize::from(!packet.forward)];
         let (ip_header, rest) = self.buffer.split_at_mut(IPV4_HEADER as usize);
         let (protocol, length, payload) = match packet.body {
             Body::Tcp(segment) if is_stp => {
+                // The wire format has no numbers of polls.
+                let segment = Segment { timestamps: None, ..segment };
                 let payload = usize::from(segment.len);
                 let Translation { addresses, ports, iss, irs, .. } = *end;
                 let stp = stp::Translation { addresses, ports, iss, irs };

@@ -86,11 +86,12 @@ impl Numbers {
         match kind {
             FlowKind::Tcp(tcp) => {
                 let split = leg.checked_sub(1).and_then(|n| tcp.splits.get(n));
+                let stp = split.map_or(&tcp.stp, |split| &split.stp);
                 let (sender, receiver) =
                     split.map_or((&tcp.sender, &tcp.receiver), |split| (&split.sender, &split.receiver));
                 Numbers {
                     data_end: u32::from(matches!(tcp.workload, Workload::RequestResponse { .. })),
-                    payload: f64::from(SegmentSize::between(sender, receiver).payload),
+                    payload: f64::from(SegmentSize::of_leg(stp, sender, receiver).payload),
                 }
             }
             FlowKind::Stp(stp) => Numbers {

@@ -3,6 +3,7 @@
 //! Field names carry their units, since they are the keys of the JSON.
 
 use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Abort, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_study::limit::{Limit, flow_limit};
@@ -253,7 +254,10 @@ impl FlowSummary {
 
 fn leg_summaries(scenario: &Scenario, spec: &FlowSpec, tcp: &TcpFlow, flow: &FlowResult) -> Vec<LegSummary> {
     let answers = matches!(tcp.workload, Workload::RequestResponse { .. });
-    let variants = std::iter::once(&tcp.variant_name).chain(tcp.splits.iter().map(|split| &split.variant_name));
+    let stp = "stp".to_owned();
+    let of = |config: &Option<StpConfig>, variant| if config.is_some() { &stp } else { variant };
+    let splits = tcp.splits.iter().map(|split| of(&split.stp, &split.variant_name));
+    let variants = std::iter::once(of(&tcp.stp, &tcp.variant_name)).chain(splits);
     let legs = topology::legs(spec).into_iter().zip(variants).zip(&flow.legs);
     let summary = |((leg, variant), ends): ((topology::Leg<'_>, &String), &[TcpStats; 2])| {
         let stats = &ends[usize::from(answers)];

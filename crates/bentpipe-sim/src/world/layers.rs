@@ -1,6 +1,6 @@
 //! Link layers: packets enter where a flow's way leads onto their link, and leave at its far end.
 
-use bentpipe_engine::link::{Link, QueueConfig, QueueLimit};
+use bentpipe_engine::link::{Link, LinkCounters, QueueConfig, QueueLimit};
 use bentpipe_engine::probe::{DropReason, Who};
 use bentpipe_engine::slacp::classify::{Headers, classify};
 use bentpipe_engine::slacp::{End, Input, Output, Released, Stats};
@@ -24,6 +24,8 @@ pub(super) fn link(scenario: &Scenario, n: usize, seed: u64) -> Link<Parcel> {
     }
     let mut config = spec.config.clone();
     config.queue = QueueConfig { limit: QueueLimit::Unlimited, ..config.queue };
+    // The layer looks at the length of packets; frames are longer.
+    config.mtu = None;
     Link::new(&config, seed, &name)
 }
 
@@ -35,21 +37,28 @@ impl World {
                 let (sends_on, hears) = (layer.over[side], layer.over[1 - side]);
                 let end = End::new(&layer.end(&scenario.links, side));
                 let this = self.ends.len();
-                self.first_hop[this] = Hop::Link(sends_on as u32);
-                self.next_hop[hears * ends + this] = Hop::Arrived;
+                self.first_hop[this] = match self.ports.of_link(sends_on) {
+                    Some(port) => Hop::Port(port),
+                    None => Hop::Link(sends_on as u32),
+                };
+                match self.ports.of_link(hears) {
+                    Some(port) => self.port_hop[port as usize * ends + this] = Hop::Arrived,
+                    None => self.next_hop[hears * ends + this] = Hop::Arrived,
+                }
                 let segments = layer.channels.iter().map(|channel| channel.config.segments).collect();
-                let layer_end = LayerEnd::new(end, sends_on, hears, layer.rules(), segments);
+                let mtu = scenario.links[sends_on].config.mtu.unwrap_or(u32::MAX);
+                let layer_end = LayerEnd::new(end, [sends_on, hears], mtu, layer.rules(), segments);
                 self.ends.push(Endpoint::Layer(Box::new(layer_end)));
             }
         }
         if !scenario.layers.is_empty() {
-            for (n, ..) in topology::connections(scenario) {
+            for (n, leg, _) in topology::connections(scenario) {
                 // The legs of a flow that is split have its ports.
                 let flow = &scenario.flows[n];
                 let ports = packet::ports(n as u32);
-                let protocol = match flow.kind {
-                    FlowKind::Tcp(_) => ip::TCP,
-                    FlowKind::Stp(_) => stp::PROTOCOL,
+                let protocol = match &flow.kind {
+                    _ if flow.kind.stp_of_leg(leg).is_some() => stp::PROTOCOL,
+                    FlowKind::Tcp(_) | FlowKind::Stp(_) => ip::TCP,
                     FlowKind::Udp(_) => ip::UDP,
                 };
                 let towards = |source, destination| Headers {
@@ -118,6 +127,13 @@ impl World {
         let len = bentpipe_engine::link::Wire::wire_len(&parcel);
         let layer = self.layer(end);
         let sends_on = layer.sends_on;
+        if len > layer.mtu {
+            if O::WATCHES {
+                observer.packet(now, sends_on, Passage::Offered, &self.packets.get(parcel));
+            }
+            self.layer(end).too_long += 1;
+            return self.drop_packet(sends_on, DropReason::TooLong, parcel, observer);
+        }
         let channel = classify(&layer.rules, layer.default_channel, &headers, len);
         let handle = layer.hold(parcel);
         if O::WATCHES {
@@ -158,7 +174,8 @@ impl World {
                     }
                     let weight = layer.end.weight(&frame);
                     let parcel = Parcel::new(self.frames.keep(frame), far as u32, weight);
-                    self.offer(sends_on, parcel, observer);
+                    let hop = self.first_hop[end];
+                    self.go(hop, parcel, observer);
                 }
                 Output::Deliver { channel, seq } => {
                     let taken = self.layer(far).take(channel, seq, false).expect("what is delivered has been sent");
@@ -212,6 +229,16 @@ impl World {
         }
         let hop = self.next_hop[link * self.first_hop.len() + parcel.to as usize];
         self.go(hop, parcel, observer);
+    }
+
+    /// Adds the packets that a layer did not take, which never came to its link.
+    pub(super) fn add_too_long(&self, counters: &mut [LinkCounters]) {
+        for end in &self.ends[self.flow_ends..] {
+            if let Endpoint::Layer(layer) = end {
+                counters[layer.sends_on].offered += layer.too_long;
+                counters[layer.sends_on].dropped_too_long += layer.too_long;
+            }
+        }
     }
 
     /// What the layers counted.

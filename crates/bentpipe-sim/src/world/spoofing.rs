@@ -41,14 +41,15 @@ impl Sinks {
             _ => u64::MAX,
         };
         self.sinks.push(Sink::new(expected));
-        let capacity = u64::from(spoof.buffer) * u64::from(tcp.receiver.mss);
+        let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
+        let capacity = u64::from(spoof.buffer) * u64::from(receiver.mss);
         let shared = self.buffers.entry(spoof.at).or_insert_with(|| {
             let in_parts = spoof.sharing == BufferSharing::Equal;
             Rc::new(RefCell::new(Buffer::new(capacity, in_parts)))
         });
         shared.borrow_mut().ends.push(2 * n + 1);
         // The whole buffer decides the scale of the windows.
-        let config = TcpConfig { receive_buffer: u32::try_from(capacity).unwrap_or(u32::MAX), ..tcp.receiver };
+        let config = TcpConfig { receive_buffer: u32::try_from(capacity).unwrap_or(u32::MAX), ..receiver };
         Endpoint::Spoofer(Box::new(SpoofEnd::new(config, n as u32, sink as u32, shared.clone(), !spoof.reopens)))
     }
 
@@ -62,11 +63,12 @@ impl World {
     pub(super) fn wire_spoofer(
         &mut self,
         scenario: &Scenario,
-        n: usize,
+        (flow, n): (usize, usize),
+        leg: &topology::Leg<'_>,
         spoof: &Spoof,
         (there, back): (&[usize], &[usize]),
     ) -> Result<(), RunError> {
-        let flow = &scenario.flows[n];
+        let to_host = scenario.flows[flow].to;
         // A given route leads through the gateway: the language sees to it.
         let cut = |path: &[usize]| path.iter().position(|&link| scenario.links[link].from == spoof.at);
         let (onto, from, to) = match (cut(there), cut(back)) {
@@ -74,17 +76,19 @@ impl World {
                 (there[..there_at].to_vec(), there[there_at..].to_vec(), back[back_at..].to_vec())
             }
             _ => (
-                topology::path(scenario, flow.from, spoof.at)?,
-                topology::path(scenario, spoof.at, flow.to)?,
-                topology::path(scenario, spoof.at, flow.from)?,
+                topology::path(scenario, leg.from, spoof.at)?,
+                topology::path(scenario, spoof.at, to_host)?,
+                topology::path(scenario, spoof.at, leg.from)?,
             ),
         };
         let (source, gateway) = (2 * n, 2 * n + 1);
-        let sink = self.first_sink + self.spoofers.len();
-        self.spoofers.push(gateway);
-        self.wire(scenario, source, gateway, &onto, [flow.from, spoof.at]);
-        self.wire(scenario, gateway, source, &to, [spoof.at, flow.from]);
-        self.wire(scenario, sink, sink, &from, [spoof.at, flow.to]);
+        // Connections come in another order than flows, and sinks stand in that of flows.
+        let which = scenario.flows[..flow].iter().filter(|flow| flow.kind.spoof().is_some()).count();
+        let sink = self.first_sink + which;
+        self.spoofers[which] = gateway;
+        self.wire(scenario, source, gateway, &onto, [leg.from, spoof.at]);
+        self.wire(scenario, gateway, source, &to, [spoof.at, leg.from]);
+        self.wire(scenario, sink, sink, &from, [spoof.at, to_host]);
         Ok(())
     }
 

@@ -6,8 +6,8 @@ use super::bursts;
 use super::document::Value;
 use super::error::{Mistake, Problems};
 use super::grammar::{
-    AMOUNT, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, ON_OFF, PACED, PATTERNS, REQUEST_RESPONSE, STP_ONLY, TCP_ONLY,
-    UDP_ONLY,
+    AMOUNT, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERNS, REQUEST_RESPONSE, STP_ONLY,
+    TCP_ONLY, UDP_ONLY, VIDEO,
 };
 use super::links::Network;
 use super::quantity::{self, split};
@@ -18,7 +18,7 @@ use super::spoof;
 use super::stp;
 use super::suggest::did_you_mean;
 use super::variants::{TcpTable, tcp_table};
-use super::{FlowKind, FlowSpec, Spread, TcpFlow, UdpFlow, UdpPattern, Variants, Workload};
+use super::{FlowKind, FlowSpec, Mpeg, Spread, TcpFlow, UdpFlow, UdpPattern, Variants, Workload};
 
 /// IPv4 and UDP headers.
 const UDP_HEADERS: u64 = 28;
@@ -67,8 +67,10 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
         "stp" => &[("tcp", TCP_ONLY), ("udp", UDP_ONLY)],
         _ => &[("stp", STP_ONLY), ("udp", UDP_ONLY)],
     };
+    let first_leg = transport == "tcp" && view.get("split").is_some();
     for (is, keys) in foreign {
-        for item in keys.iter().filter_map(|key| view.get(key)) {
+        // A connection that is split may be STP on its legs.
+        for item in keys.iter().filter(|key| !(first_leg && STP_ONLY.contains(key))).filter_map(|key| view.get(key)) {
             item.refuse(problems, format!("`{}` belongs to a {is} flow, this one is {transport}", item.path), None);
         }
     }
@@ -168,20 +170,26 @@ fn tcp(
 ) -> Option<TcpFlow> {
     let own = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
     let common = world.tcp.overlaid(&own);
-    let (table, splits) = match view.get("split") {
+    let (mut table, splits, buffer) = match view.get("split") {
         Some(item) => {
-            let (first, splits) = splits::read(&item, world, ends, problems)?;
-            (common.overlaid(&first), splits)
+            let (first, splits, buffer) = splits::read(&item, world, ends, problems)?;
+            (common.overlaid(&first), splits, buffer)
         }
-        None => (common, Vec::new()),
+        None => (common, Vec::new(), None),
     };
+    let stp = stp::leg(view, buffer, problems)?;
+    if stp.is_some() {
+        // The settings of TCP are not this leg's.
+        table = TcpTable::default();
+    }
     let ends = table.resolve(world.variants, (view.span, &format!("{}.tcp", item.path)), problems);
     // A workload is checked also where the settings are wrong.
     let (sender, receiver) = ends.unwrap_or_default();
-    let workload = workload(view, sender.mss, problems);
+    let workload = workload(view, stp.map_or(sender.mss, |stp| stp.mss), problems);
     let spoof = spoof::read(view, workload, world.network, problems);
     ends?;
     Some(TcpFlow {
+        stp,
         sender,
         receiver,
         workload: workload?,
@@ -284,6 +292,10 @@ fn paced(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Option<Workload>
 fn pattern(item: Option<Item<'_>>, problems: &mut Problems) -> Option<UdpPattern> {
     match item {
         None => Some(UdpPattern::Cbr),
+        Some(item) if matches!(&item.node.value, Value::Table(table) if table.get("mpeg").is_some()) => {
+            let view = item.table(VIDEO, problems)?;
+            mpeg(&view.require("mpeg", problems)?, problems).map(UdpPattern::Mpeg)
+        }
         Some(item) if matches!(item.node.value, Value::Table(_)) => on_off(&item, problems),
         Some(item) => item.choice(PATTERNS, problems).map(|_| UdpPattern::Cbr),
     }
@@ -306,6 +318,35 @@ fn udp(view: &View<'_>, problems: &mut Problems) -> Option<UdpFlow> {
         None => Some(None),
     };
     Some(UdpFlow { rate: rate?, packet: packet?, pattern: pattern?, stop: stop? })
+}
+
+fn mpeg(item: &Item<'_>, problems: &mut Problems) -> Option<Mpeg> {
+    let view = item.table(MPEG, problems)?;
+    let interval = view.require("interval", problems).and_then(|item| {
+        let span = item.duration(problems)?;
+        if span == Duration::ZERO {
+            item.refuse(problems, "frames follow each other at some distance", Some("such as \"40 ms\"".to_owned()));
+            return None;
+        }
+        Some(span)
+    });
+    let count = |key, otherwise, problems: &mut Problems| match view.get(key) {
+        Some(item) => item.count(Counted::new("frames", 1, 255), problems).map(|count| count as u8),
+        None => Some(otherwise),
+    };
+    // ISO/IEC 11172-2, annex D: IBBPBBPBBPBB is the usual group.
+    let (group, distance) = (count("group", 12, problems), count("distance", 3, problems));
+    let size = |key, problems: &mut Problems| {
+        let item = view.require(key, problems)?;
+        let bytes = item.size(problems)?.get();
+        let fits = u32::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+        if fits.is_none() {
+            item.refuse(problems, "a frame has a byte at least and 4 GiB at most", Some(Shape::SIZE.expected()));
+        }
+        fits
+    };
+    let [i, p, b] = ["i", "p", "b"].map(|key| size(key, problems));
+    Some(Mpeg { interval: interval?, group: group?, distance: distance?, i: i?, p: p?, b: b? })
 }
 
 fn on_off(item: &Item<'_>, problems: &mut Problems) -> Option<UdpPattern> {

@@ -68,11 +68,18 @@ const OF_BOTH_DIRECTIONS: &[Field] = &[
 ];
 
 /// A node.
-pub(crate) const HOST: &[Field] = &[field(
-    "processing",
-    DISTRIBUTION_SHAPE,
-    "Time of the host's processor for each packet that a flow sends or receives there, one after the other.",
-)];
+pub(crate) const HOST: &[Field] = &[
+    field(
+        "processing",
+        DISTRIBUTION_SHAPE,
+        "Time of the host's processor for each packet that a flow sends or receives there, one after the other.",
+    ),
+    field(
+        "forwarding",
+        DISTRIBUTION_SHAPE,
+        "Time of the node for each packet that it passes on from one link to another, one after the other: a switch or router.",
+    ),
+];
 
 /// In what packets travel.
 pub(crate) const FRAMINGS: &[&str] = &["packets", "aal5"];
@@ -113,6 +120,12 @@ pub(crate) const DIRECTION: &[Field] = &[
         RATE_TRACE,
         "Instead of `rate`: a packet-delivery trace of mahimahi, a file beside the scenario whose lines are the milliseconds \
          at which 1500 B pass, or these in a list. It repeats after its last line.",
+    ),
+    field(
+        "tdma",
+        Shape::Table(TDMA),
+        "The line sends in bursts of a frame that repeats (TDMA, SS-TDMA); `rate` is that of a burst. Of the links that leave a \
+         node, or lead to one, no two send at once: the node has one beam each way.",
     ),
     field("delay", Shape::DURATION, "Propagation delay, one way."),
     field(
@@ -157,6 +170,16 @@ pub(crate) const DIRECTION: &[Field] = &[
         "In what packets travel: \"packets\", or \"aal5\", cells of 53 B with AAL5 and LLC/SNAP; \"packets\" if not given.",
     ),
     field("atm", Shape::Table(ATM), "AAL5: how virtual channels share the link cell by cell."),
+];
+
+/// When a line may send.
+pub(crate) const TDMA: &[Field] = &[
+    field("frame", Shape::DURATION, "Length of the frame; frames follow one another from the start of the run."),
+    field(
+        "bursts",
+        Shape::List(&Shape::Pair(&Shape::DURATION)),
+        "Start in the frame and length of each burst, in order.",
+    ),
 ];
 
 /// Instants of a trace, in milliseconds.
@@ -249,7 +272,7 @@ pub(crate) const LAYER: &[Field] = &[
         "over",
         Shape::Any(&[Shape::Text, Shape::Pair(&Shape::Text)]),
         "The duplex link below, or two links that lead to and fro. Its packets wait in the layer, not in the link: \
-         what the link's `queue` allows is the room of each channel.",
+         what the link's `queue` allows is the room of each channel, and `mtu` the longest packet that the layer takes.",
     ),
     field(
         "report_interval",
@@ -421,14 +444,14 @@ pub(crate) const FLOW: &[Field] = &[
         "spoof",
         Shape::Table(SPOOF),
         "TCP: the connection ends at a gateway, which acknowledges in the destination's name; its data goes on without \
-         TCP, over a link under a layer. If not given it goes through.",
+         TCP, over a link under a layer. With `split`, the last leg ends there. If not given it goes through.",
     ),
     field("tcp", Shape::TcpSettings { head: true, base: false }, "TCP: settings of this flow, up to its first split."),
     field("split", Shape::List(&Shape::Table(SPLIT)), "TCP: nodes at which the connection is split, from `from` on."),
-    field("stp", Shape::Table(STP), "STP: settings of both ends."),
+    field("stp", Shape::Table(STP), "STP: settings of both ends. TCP with `split`: the first leg is STP with these."),
     field("rate", Shape::RATE, "UDP: rate on the wire while it sends."),
     field("packet", Shape::SIZE, "UDP: length of a packet on the wire, the 28 B of IPv4 and UDP headers included."),
-    field("pattern", Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(ON_OFF)]), "UDP: when it sends; \"cbr\"."),
+    field("pattern", Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]), "UDP: when it sends; \"cbr\"."),
     field("stop", Shape::DURATION, "UDP: when it stops, from the start of the run."),
 ];
 
@@ -440,6 +463,11 @@ pub(crate) const SPLIT: &[Field] = &[
         "tcp",
         Shape::TcpSettings { head: true, base: false },
         "Settings of the leg from this node to the next split, or to the end; those of [tcp] where nothing is said.",
+    ),
+    field(
+        "stp",
+        Shape::Table(STP),
+        "The leg is STP with these settings, not TCP; `buffer` of its end is its receive buffer.",
     ),
     field("route", Shape::List(&Shape::Text), "Names of the leg's links; the flow's `route` leads to the first split."),
     field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
@@ -469,12 +497,23 @@ pub(crate) const STP: &[Field] = &[
         AMOUNT,
         "The constant window; if not given, as many whole segments as the pipe holds with their headers.",
     ),
-    field("rto", Shape::DURATION, "Retransmission timeout of a segment, the same for all; 550 ms if not given."),
+    field(
+        "rto",
+        Shape::DURATION,
+        "Retransmission timeout of a segment, the same for all. If not given 550 ms, and over a link layer what its repairs \
+         may take besides.",
+    ),
     field("timer", Shape::Choice(TIMERS), "From when it runs; \"departure\" from the line if not given."),
     field(
         "max_retransmissions",
         Shape::Count(Counted::new("retransmissions", 0, 255)),
         "Retransmissions of a segment before the connection is given up; 6 if not given.",
+    ),
+    field(
+        "poll_interval",
+        Shape::DURATION,
+        "Instead of timers for data: the sender polls for what has arrived at this interval, and the receiver answers polls and \
+         gaps alone, as in the SSCOP-based protocol of the same name (Henderson and Katz).",
     ),
     field("receive_buffer", Shape::SIZE, "What the receiver takes beyond what is read; 1 GiB, the most, if not given."),
 ];
@@ -513,8 +552,8 @@ pub(crate) const PACED: &[Field] = &[
     field("write", AMOUNT, "Length of a write; one segment if not given."),
     field(
         "pattern",
-        Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(ON_OFF)]),
-        "When it writes: \"cbr\", always, if not given, or in turns.",
+        Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]),
+        "When it writes: \"cbr\", always, if not given, in turns, or frames of video.",
     ),
     field("bytes", AMOUNT, "So much in all, then the end; without an end if not given."),
 ];
@@ -525,6 +564,35 @@ pub(crate) const REQUEST_RESPONSE: &[Field] = &[
     field("response", AMOUNT, "Length of a response."),
     field("think", Shape::DURATION, "Pause between a response and the next request; 0 s if not given."),
     field("count", Shape::Count(Counted::new("requests", 1, u32::MAX as u64)), "Number of requests; 1 if not given."),
+];
+
+/// A pattern that has parameters.
+pub(crate) const PATTERN: &[Field] = &[ON_OFF[0], ON_OFF[1], VIDEO[0]];
+
+/// A source of video.
+pub(crate) const VIDEO: &[Field] =
+    &[field("mpeg", Shape::Table(MPEG), "Frames of video, each sent at `rate` when its time has come.")];
+
+/// Groups of pictures.
+pub(crate) const MPEG: &[Field] = &[
+    field(
+        "interval",
+        Shape::DURATION,
+        "From the start of a frame to that of the next: \"40 ms\" are 25 frames a second.",
+    ),
+    field(
+        "group",
+        Shape::Count(Counted::new("frames", 1, 255)),
+        "Frames from one I frame to the next; 12 if not given.",
+    ),
+    field(
+        "distance",
+        Shape::Count(Counted::new("frames", 1, 255)),
+        "Frames from one I or P to the next; 3 if not given.",
+    ),
+    field("i", Shape::SIZE, "Bytes of an I frame, sent as whole packets or writes."),
+    field("p", Shape::SIZE, "Bytes of a P frame."),
+    field("b", Shape::SIZE, "Bytes of a B frame."),
 ];
 
 /// A UDP flow that sends in turns.

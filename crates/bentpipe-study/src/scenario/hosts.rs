@@ -1,4 +1,4 @@
-//! `[nodes.NAME]`: what a node is besides the end of links.
+//! `[nodes.NAME]`: what a node is besides the end of links: a host or a switch whose work takes time.
 
 use super::bursts::distribution;
 use super::document::Value;
@@ -56,5 +56,9 @@ fn host_spec(view: &View<'_>, problems: &mut Problems) -> Option<HostSpec> {
         Some(item) => Some(distribution(&item, problems)?),
         None => None,
     };
-    Some(HostSpec { processing })
+    let forwarding = match view.get("forwarding") {
+        Some(item) => Some(distribution(&item, problems)?),
+        None => None,
+    };
+    Some(HostSpec { processing, forwarding })
 }

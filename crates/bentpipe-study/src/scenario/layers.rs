@@ -3,12 +3,12 @@
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, Queueing, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
 use bentpipe_engine::units::{Duration, Rate};
 
 use super::document::Value;
-use super::error::Problems;
+use super::error::{Mistake, Problems};
 use super::grammar::{
     CHANNEL, CHANNEL_FEC, CODEL, COPIES, LAYER, MATCH, OFF, ORDERS, QUEUEINGS, REPAIRS, SEGMENT_COUNT,
 };
@@ -109,7 +109,7 @@ impl LayerSpec {
             window: self.window,
             weightless: self.weightless,
             hears_damage: self.hears_damage,
-            overhead: 0,
+            overhead: if link.cells.is_some() { Overhead::Cells } else { Overhead::Bytes(0) },
             catch_up: Duration::ZERO,
             patience: Duration::ZERO,
         }
@@ -196,15 +196,10 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
     let name = view.require("name", problems).and_then(|item| item.name(problems));
     let over = view.require("over", problems).and_then(|item| {
         let over = over(&item, network, problems)?;
-        // A layer paces its frames by what they weigh on the line, and knows nothing of cells.
-        if over.iter().any(|&link| network.links[link].config.cells.is_some()) {
-            let expected = "a link with framing = \"packets\"".to_owned();
-            item.refuse(problems, "a layer cannot lie over a link in cells", Some(expected));
-            return None;
-        }
-        Some(over)
+        Some((over, item))
     });
-    let mut layer = LayerSpec::new(name?, over?);
+    let (over, over_item) = over?;
+    let mut layer = LayerSpec::new(name?, over);
     if let Some(item) = view.get("report_interval") {
         layer.report_interval = item.duration(problems)?;
     }
@@ -223,6 +218,16 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
     }
     let flag = |key, problems: &mut Problems| view.get(key).map_or(Some(false), |item| item.flag(problems));
     (layer.weightless, layer.hears_damage) = (flag("weightless", problems)?, flag("hears_damage", problems)?);
+    // A cell is the least that a line in cells sends, and a frame that weighs nothing would be none.
+    if layer.weightless && layer.over.iter().any(|&link| network.links[link].config.cells.is_some()) {
+        let expected = "weightless = false, or a link with framing = \"packets\"".to_owned();
+        over_item.refuse(
+            problems,
+            "a weightless layer cannot lie over a link in cells: a cell has a weight",
+            Some(expected),
+        );
+        return None;
+    }
     if let Some(item) = view.get("channels") {
         let list = item.list(&Shape::List(&Shape::Table(CHANNEL)), problems)?;
         if list.is_empty() || list.len() > 256 {
@@ -253,12 +258,7 @@ fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<[
             return Some([there, back]);
         }
         if network.is_whole {
-            let message = format!("there is no link `{name}` with two directions");
-            let names = network.links.iter().filter_map(|link| link.name.strip_suffix("/forward"));
-            let help = did_you_mean(name, names.clone());
-            let mut mistake = super::error::Mistake::new(&item.path, message);
-            mistake.expected = Some(format!("one of {}", names.collect::<Vec<_>>().join(", ")));
-            problems.add(item.node.span, mistake.help(help));
+            problems.add(item.node.span, no_such_link(name, item, network));
         }
         return None;
     }
@@ -279,6 +279,30 @@ fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<[
         return None;
     }
     Some(found)
+}
+
+/// What is wrong with a name that is none of a duplex link, and how a link in one direction is paired.
+fn no_such_link(name: &str, item: &Item<'_>, network: &Network) -> Mistake {
+    let duplex = network.links.iter().filter_map(|link| link.name.strip_suffix("/forward"));
+    let names = || duplex.clone().collect::<Vec<_>>().join(", ");
+    let Some(there) = network.links.iter().find(|link| link.name == name) else {
+        let mistake = Mistake::new(&item.path, format!("there is no link `{name}` with two directions"));
+        let expected = if names().is_empty() {
+            "the names of two links that lead to and fro, such as over = [\"there\", \"back\"]".to_owned()
+        } else {
+            format!("one of {}, or the names of two links that lead to and fro", names())
+        };
+        return mistake.expected(expected).help(did_you_mean(name, duplex));
+    };
+    let mistake = Mistake::new(&item.path, format!("the link `{name}` leads one way"));
+    let back = network.links.iter().find(|link| (link.from, link.to) == (there.to, there.from));
+    mistake.expected(match back {
+        Some(back) => format!("over = [\"{name}\", \"{}\"], with the link that leads back", back.name),
+        None => format!(
+            "a link back from `{}` to `{}`, and both names: over = [\"{name}\", \"...\"]",
+            network.nodes[there.to], network.nodes[there.from]
+        ),
+    })
 }
 
 fn channel(item: &Item<'_>, over: &[usize; 2], network: &Network, problems: &mut Problems) -> Option<ChannelSpec> {

@@ -20,7 +20,7 @@ use super::grammar::{
 use super::quantity::{self, BadQuantity, DECIBELS};
 use super::reader::{Item, View};
 use super::shape::{Counted, Shape};
-use super::{LinkSpec, quantity::split, traces};
+use super::{LinkSpec, quantity::split, tdma, traces};
 
 /// The links and the nodes that they name.
 #[derive(Default)]
@@ -149,6 +149,7 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     let trace = rate_trace(layers, problems);
     let rate = if trace.is_some() { None } else { layers.require("rate", problems) };
     let delay = layers.require("delay", problems);
+    let has_trace = trace.is_some();
     let trace = match trace {
         Some(item) => Some(traces::rate_trace(&item, beside, problems)?),
         None => None,
@@ -159,6 +160,11 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
         (None, item) => item?.rate(problems).map(Some),
     };
     let delay = delay.and_then(|item| item.duration(problems));
+    let tdma = match layers.get("tdma") {
+        Some(item) => Some(tdma::schedule(&item, rate.filter(|_| !has_trace).flatten(), problems)?),
+        None => None,
+    };
+    let rate = tdma.as_ref().map_or(rate, |schedule| Some(Some(schedule.mean())));
     let queue = match (layers.get("queue"), rate) {
         (Some(item), Some(rate)) => queue(&item, rate, problems),
         (Some(_), None) => None,
@@ -168,6 +174,7 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     let mut config = LinkConfig::clean(rate?, delay?);
     config.queue = queue?;
     config.rate_trace = trace.map(Arc::new);
+    config.tdma = tdma.map(Arc::new);
     losses(&mut config, layers, beside, problems)?;
     if let Some(item) = layers.get("packet_bursts") {
         config.packet_bursts = Some(packet_bursts(&item, problems)?);
@@ -240,6 +247,9 @@ fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mu
             .rate_trace
             .is_some()
             .then(|| refuse("rate_trace", "cells follow no trace", "`rate`, or framing = \"packets\"")),
+        config.tdma.is_some().then(|| {
+            refuse("tdma", "cells follow no schedule", "`tdma` of a link behind the port, with framing = \"packets\"")
+        }),
         Some(refuse("queue", "what waits in cells stands in `atm`", "atm.buffer = \"8192 cells\"")),
         Some(refuse("header", "cells have headers of their own", "no `header`")),
         Some(refuse("mtu", "AAL5 carries packets of any length", "no `mtu`")),

@@ -30,8 +30,11 @@ mod spoof;
 mod stp;
 mod suggest;
 mod tcp;
+mod tdma;
+mod timers;
 mod traces;
 pub(crate) mod variants;
+mod windows;
 mod write;
 
 use std::path::Path;
@@ -49,6 +52,8 @@ pub use quantity::{BadQuantity, size};
 pub use schema::schema;
 pub use settings::Cell;
 pub use spoof::{BufferSharing, Spoof};
+use windows::TcpEnds;
+
 pub use tcp::{TcpOverrides, UnknownName, VariantRow, Variants, resolve_tcp};
 
 /// A resolved experiment.
@@ -84,6 +89,9 @@ pub struct HostSpec {
     /// What each packet takes of the host's processor that a flow sends or receives there, one after the other; `None`:
     /// no time.
     pub processing: Option<Distribution>,
+    /// What each packet takes that the node passes on from one link to another, one after the other, whatever it does for
+    /// the packets of its own flows; `None`: no time.
+    pub forwarding: Option<Distribution>,
 }
 
 /// A link in one direction.
@@ -161,6 +169,20 @@ impl FlowKind {
     }
 }
 
+impl FlowKind {
+    /// The settings of a leg that is STP, by its number from 0; the flow's own where it is not split.
+    pub fn stp_of_leg(&self, leg: usize) -> Option<&StpConfig> {
+        match self {
+            FlowKind::Stp(stp) => Some(&stp.config),
+            FlowKind::Tcp(tcp) => match leg.checked_sub(1) {
+                None => tcp.stp.as_ref(),
+                Some(split) => tcp.splits.get(split)?.stp.as_ref(),
+            },
+            FlowKind::Udp(_) => None,
+        }
+    }
+}
+
 /// An STP connection, both ends alike, and what it carries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StpFlow {
@@ -173,6 +195,8 @@ pub struct StpFlow {
 /// A TCP connection and what it carries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpFlow {
+    /// The first leg of a connection that is split is not TCP but STP, with these settings.
+    pub stp: Option<StpConfig>,
     /// The end at `from`, which opens the connection.
     pub sender: TcpConfig,
     /// The end at `to`.
@@ -196,6 +220,8 @@ pub struct TcpFlow {
 pub struct Split {
     /// Index of the node.
     pub at: usize,
+    /// The leg is not TCP but STP, with these settings for both ends.
+    pub stp: Option<StpConfig>,
     /// The end of the leg at this node, which opens it.
     pub sender: TcpConfig,
     /// The end at the next split, or at the flow's `to`.
@@ -218,6 +244,7 @@ impl TcpFlow {
         let explicit = TcpOverrides::default();
         let (sender, receiver) = resolve_tcp(profile, variant, &Variants::new(), &explicit)?;
         Ok(TcpFlow {
+            stp: None,
             sender,
             receiver,
             workload,
@@ -289,6 +316,37 @@ pub enum UdpPattern {
         /// Lengths of the times it does not.
         off: Distribution,
     },
+    /// A frame of video after the other, each at its time.
+    Mpeg(Mpeg),
+}
+
+/// Video as MPEG codes it (ISO/IEC 11172-2): groups of pictures, of which one stands for itself (I), some follow from those
+/// before (P), and those between follow from both sides (B). Frames of a kind are alike here; a recorded film is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mpeg {
+    /// From the start of a frame to that of the next.
+    pub interval: Duration,
+    /// Frames of a group.
+    pub group: u8,
+    /// From one I or P frame to the next.
+    pub distance: u8,
+    /// Bytes of an I frame.
+    pub i: u32,
+    /// Of a P frame.
+    pub p: u32,
+    /// Of a B frame.
+    pub b: u32,
+}
+
+impl Mpeg {
+    /// Bytes of the n-th frame, from 0, in the order in which they are sent.
+    pub fn bytes(&self, n: u64) -> u32 {
+        match n % u64::from(self.group) {
+            0 => self.i,
+            at if at % u64::from(self.distance) == 0 => self.p,
+            _ => self.b,
+        }
+    }
 }
 
 impl Scenario {
@@ -338,18 +396,24 @@ impl Scenario {
     /// No variant of the scenario or of the engine's table has this name.
     pub fn with_variant(&self, name: &str) -> Result<Scenario, UnknownName> {
         let mut changed = self.clone();
-        for flow in &mut changed.flows {
+        for (flow, before) in changed.flows.iter_mut().zip(&self.flows) {
             let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
-            let change = |profile: &str, variant: &mut String, explicit: &mut TcpOverrides, ends| {
-                *explicit = tcp::all_explicit(profile, variant, &self.variants, explicit, &ends)?;
+            let change = |leg: usize, profile: &str, variant: &mut String, explicit: &mut TcpOverrides, ends| {
+                let known = TcpEnds { profile, variant, explicit, ends };
+                *explicit = windows::all_explicit(self, before, leg, &known)?;
                 name.clone_into(variant);
-                resolve_tcp(profile, name, &self.variants, explicit)
+                windows::resolve(self, before, leg, profile, name, explicit)
             };
             let ends = (tcp.sender, tcp.receiver);
-            (tcp.sender, tcp.receiver) = change(&tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
-            for leg in &mut tcp.splits {
+            // A leg that is STP has no variant.
+            if tcp.stp.is_none() {
+                (tcp.sender, tcp.receiver) =
+                    change(0, &tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
+            }
+            for (n, leg) in tcp.splits.iter_mut().enumerate().filter(|(_, leg)| leg.stp.is_none()) {
                 let ends = (leg.sender, leg.receiver);
-                (leg.sender, leg.receiver) = change(&leg.profile_name, &mut leg.variant_name, &mut leg.explicit, ends)?;
+                (leg.sender, leg.receiver) =
+                    change(n + 1, &leg.profile_name, &mut leg.variant_name, &mut leg.explicit, ends)?;
             }
         }
         Ok(changed)
@@ -365,6 +429,12 @@ impl Scenario {
             }
         }
         changed
+    }
+
+    /// Whether the window of a variant with a fixed one follows the path, since nothing sets it: `variant` and `explicit` are
+    /// those of a flow or of a leg.
+    pub fn window_follows_path(&self, variant: &str, explicit: &TcpOverrides) -> bool {
+        windows::follow_path(self, variant, explicit).into_iter().any(|follows| follows)
     }
 
     /// The layer over a link, and whether the link is its first (0) or its second (1).

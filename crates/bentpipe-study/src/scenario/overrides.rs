@@ -34,6 +34,17 @@ pub(crate) fn apply(root: &mut Node, path: &str, value: &str, problems: &mut Pro
     }
 }
 
+/// An entry of a list that takes the place of another keeps its name, where it has none of its own.
+fn with_name(mut new: Node, old: &Node) -> Node {
+    if let (Value::Table(table), Value::Table(before)) = (&mut new.value, &old.value)
+        && table.get("name").is_none()
+        && let Some(name) = before.get("name")
+    {
+        table.entries.push(name.clone());
+    }
+    new
+}
+
 /// A walk down the path of one override.
 struct Walk<'a> {
     path: &'a str,
@@ -93,7 +104,7 @@ impl Walk<'_> {
                     return Some((found, mistake));
                 };
                 if is_last {
-                    list[index] = new;
+                    list[index] = with_name(new, &list[index]);
                     return None;
                 }
                 self.set(&mut list[index], new)

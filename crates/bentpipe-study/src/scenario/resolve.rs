@@ -15,7 +15,10 @@ use super::overrides;
 use super::reader::View;
 use super::shape::{Counted, Shape};
 use super::spoof;
+use super::tdma;
+use super::timers;
 use super::variants::{TcpTable, tcp_table, variants};
+use super::windows;
 use super::{FlowKind, HostSpec, Scenario};
 use crate::topology::{self, Unreachable};
 
@@ -70,9 +73,11 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
     let world = World { network: &network, tcp: &tcp, variants: &variants, seed: seed.unwrap_or(DEFAULT_SEED) };
     let mut flows = Vec::new();
     let mut places = Vec::new();
+    let mut timers_given = Vec::new();
     for (index, item) in entries(&view, "flows", problems).into_iter().enumerate() {
         let read = flows::read(&item, index, &world, problems);
         places.extend(std::iter::repeat_n((item.node.span, item.path.clone()), read.len()));
+        timers_given.extend(std::iter::repeat_n(timers::given(&item), read.len()));
         flows.extend(read);
         if flows.len() > MOST_FLOWS {
             item.refuse(problems, format!("these are more than {MOST_FLOWS} flows"), None);
@@ -94,7 +99,7 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
         Some(item) => hosts::hosts(&item, &network.nodes, &flows, network.is_whole && !flows.is_empty(), problems),
         None => vec![HostSpec::default(); network.nodes.len()],
     };
-    let scenario = Scenario {
+    let mut scenario = Scenario {
         name: name?,
         description,
         source,
@@ -109,6 +114,9 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
     };
     check_reachable(&scenario, &places, problems);
     spoof::check(&scenario, &places, problems);
+    tdma::check(&scenario, view.get("links").map(|item| item.node.span), problems);
+    timers::fit_all(&mut scenario, &timers_given);
+    windows::fit_all(&mut scenario);
     Some(scenario)
 }
 

@@ -8,6 +8,7 @@ use super::flows::{World, node, route};
 use super::grammar::{FLOW, SPLIT};
 use super::reader::Item;
 use super::shape::Shape;
+use super::stp;
 use super::variants::{TcpTable, tcp_table};
 
 /// What is said of one split, before its leg has a receiver.
@@ -19,13 +20,14 @@ struct Said<'a> {
 }
 
 /// Reads `split`, whose legs take the settings of `[tcp]` where they say nothing: what the flow says is for its first
-/// leg. Answers what that one has otherwise for it, which is the receive buffer at the first split, and the splits.
+/// leg. Answers what that one has otherwise for it, which is the receive buffer at the first split, the splits, and the
+/// buffer of the first.
 pub(super) fn read(
     item: &Item<'_>,
     world: &World<'_>,
     [from, to]: [Option<usize>; 2],
     problems: &mut Problems,
-) -> Option<(TcpTable, Vec<Split>)> {
+) -> Option<(TcpTable, Vec<Split>, Option<Bytes>)> {
     let shape = FLOW.iter().find(|field| field.key == "split").map_or(Shape::Text, |field| field.shape);
     let entries = item.list(&shape, problems)?;
     if entries.is_empty() {
@@ -66,11 +68,17 @@ pub(super) fn read(
             table.settings.receive_buffer(super::tcp::End::Receiver, buffer);
         }
         let path = format!("{}.tcp", split.item.path);
-        let (sender, receiver) = table.resolve(world.variants, (split.item.node.span, &path), problems)?;
         let view = split.item.table(SPLIT, problems)?;
+        let stp = stp::leg(&view, buffers[index + 1], problems)?;
+        if stp.is_some() {
+            // The settings of TCP are not this leg's.
+            table = TcpTable::default();
+        }
+        let (sender, receiver) = table.resolve(world.variants, (split.item.node.span, &path), problems)?;
         let next = ends[index]?;
         splits.push(Split {
             at: split.at,
+            stp,
             sender,
             receiver,
             variant_name: table.variant().to_owned(),
@@ -80,5 +88,5 @@ pub(super) fn read(
             explicit: table.settings.overrides,
         });
     }
-    Some((first, splits))
+    Some((first, splits, buffers[0]))
 }

@@ -7,7 +7,10 @@ use super::quantity;
 use super::reader::View;
 use super::shape::Shape;
 use super::suggest::did_you_mean;
-use super::{FlowKind, Scenario, Workload};
+use super::{FlowKind, Scenario, TcpFlow, Workload};
+use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::slacp::classify::Rule;
+
 use crate::topology;
 
 /// A gateway in which a connection ends, and from which its data goes on without TCP.
@@ -43,14 +46,6 @@ pub(crate) fn read(
     let Some(item) = view.get("spoof") else { return Some(None) };
     if let Some(Workload::RequestResponse { .. }) = workload {
         item.refuse(problems, "a gateway sends on one way: a request would have no response", None);
-        return None;
-    }
-    if view.get("split").is_some() {
-        item.refuse(
-            problems,
-            "a connection that ends here has no further legs to split",
-            Some("one of both".to_owned()),
-        );
         return None;
     }
     let view = item.table(SPOOF, problems)?;
@@ -98,21 +93,49 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
             refuse(format!("`{node}` is an end of the flow"), Some("a node on the way"));
             continue;
         }
-        for (route, way) in [(&flow.route, "route"), (&flow.return_route, "return_route")] {
+        let FlowKind::Tcp(tcp) = &flow.kind else { continue };
+        if tcp.splits.iter().any(|split| split.at == spoof.at) {
+            refuse(format!("the connection is split at `{node}` already"), Some("a node behind the last split"));
+            continue;
+        }
+        let last = tcp.splits.last();
+        if last.map_or(tcp.stp, |split| split.stp).is_some() {
+            refuse(
+                "the leg that ends there is STP, and a gateway acknowledges TCP".to_owned(),
+                Some("a last leg of TCP"),
+            );
+            continue;
+        }
+        let (start, route, return_route) = last.map_or((flow.from, &flow.route, &flow.return_route), |split| {
+            (split.at, &split.route, &split.return_route)
+        });
+        for (route, way) in [(route, "route"), (return_route, "return_route")] {
             let through = |route: &Vec<usize>| route.iter().any(|&link| scenario.links[link].from == spoof.at);
             if route.as_ref().is_some_and(|route| !through(route)) {
                 refuse(format!("the `{way}` does not lead through `{node}`"), None);
             }
         }
-        let behind = match &flow.route {
-            Some(route) => route.iter().copied().find(|&link| scenario.links[link].from == spoof.at),
-            None => topology::path(scenario, spoof.at, flow.to).ok().and_then(|path| path.first().copied()),
+        let path = match route {
+            Some(route) => Some(route.clone()),
+            None => topology::path(scenario, start, flow.to).ok(),
         };
-        if behind.is_some_and(|link| scenario.layer_over(link).is_none()) {
-            refuse(
+        let behind = path.and_then(|path| topology::from_on(scenario, path, spoof.at, flow.to)?.first().copied());
+        match behind.map(|link| scenario.layer_over(link)) {
+            None => {}
+            Some(None) => refuse(
                 format!("the link behind `{node}` does not acknowledge, so nothing would ever leave the buffer"),
                 Some("a link under one of the [[layers]]"),
-            );
+            ),
+            Some(Some((layer, side))) => {
+                if let Some(what) = loses(scenario, layer, side, flow.dscp, &spoof, tcp) {
+                    refuse(
+                        format!("`{}` may lose what the gateway has acknowledged: {what}", scenario.layers[layer].name),
+                        Some(
+                            "a channel for it with transmissions = \"unlimited\", queue = \"unlimited\" and no `codel`",
+                        ),
+                    );
+                }
+            }
         }
         match buffers.iter().find(|(other, _)| other.at == spoof.at) {
             Some((other, name)) if other.buffer != spoof.buffer => refuse(
@@ -126,6 +149,50 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
             None => buffers.push((spoof, &flow.name)),
         }
     }
+}
+
+/// How a layer may lose the full segments of a flow that a gateway hands to it, if it may. The gateway's buffer bounds what
+/// waits there: a shorter queue, a queue that drops early and repetitions that end are losses that nobody repairs.
+fn loses(scenario: &Scenario, layer: usize, side: usize, dscp: u8, spoof: &Spoof, tcp: &TcpFlow) -> Option<String> {
+    let layer = &scenario.layers[layer];
+    let last = tcp.splits.last().map_or(&tcp.receiver, |split| &split.receiver);
+    let wire = u32::from(last.mss) + 40;
+    let end = layer.end(&scenario.links, side);
+    for (channel, config) in layer.channels.iter().zip(&end.channels) {
+        let takes = |rule: &Rule| {
+            let fits = rule.dscp.is_none_or(|wanted| wanted == dscp)
+                && rule.protocol.is_none_or(|wanted| wanted == 6)
+                && rule.bare_ack != Some(true)
+                && rule.most_bytes.is_none_or(|most| most >= wire);
+            // Which port a flow has is not known here: it may be this one.
+            (fits, fits && rule.port.is_none())
+        };
+        let takes: Vec<_> = channel.rules.iter().map(takes).collect();
+        let is_last = channel.name == layer.channels[layer.channels.len() - 1].name;
+        if !is_last && !takes.iter().any(|(may, _)| *may) {
+            continue;
+        }
+        let name = &channel.name;
+        let has_room = match config.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(packets) => packets >= spoof.buffer,
+            QueueLimit::Bytes(bytes) => bytes.get() >= u64::from(spoof.buffer) * u64::from(wire),
+        };
+        let what = match config.arq {
+            None => Some("sends once"),
+            Some(arq) if arq.transmissions.is_some() => Some("gives up after some transmissions"),
+            Some(_) if config.codel.is_some() => Some("has CoDel"),
+            Some(_) if !has_room => Some("has a queue shorter than the gateway's buffer"),
+            Some(_) => None,
+        };
+        if let Some(what) = what {
+            return Some(format!("its channel `{name}` {what}"));
+        }
+        if takes.iter().any(|(_, surely)| *surely) {
+            break;
+        }
+    }
+    None
 }
 
 impl FlowKind {
@@ -152,7 +219,8 @@ mod tests {
         Scenario::parse(&text, "x.toml", &[]).map_err(|errors| errors.render(false))
     }
 
-    const LAYER: &str = "[[layers]]\nname = \"arq\"\nover = \"sat\"\n";
+    const LAYER: &str = "[[layers]]\nname = \"arq\"\nover = \"sat\"\nchannels = [{ name = \"all\", transmissions = \
+                         \"unlimited\" }]\n";
     const SPOOF: &str = "greedy = true\nspoof = { at = \"G\", buffer = \"50 packets\" }";
 
     const PLAIN: Spoof = Spoof { at: 1, buffer: 50, sharing: BufferSharing::Common, reopens: true };
@@ -182,6 +250,15 @@ mod tests {
         refused(&with("\"G\"", "\"B\""), LAYER, "is an end of the flow");
         refused(&with(", buffer = \"50 packets\"", ""), LAYER, "buffer");
         refused(SPOOF, "", "does not acknowledge");
+        refused(SPOOF, "[[layers]]\nname = \"arq\"\nover = \"sat\"\n", "`bulk` gives up after some transmissions");
+        let short = LAYER.replace("\"unlimited\" }", "\"unlimited\", queue = \"49 packets\" }");
+        refused(SPOOF, &short, "`all` has a queue shorter than the gateway's buffer");
+        let codel = LAYER.replace("\"unlimited\" }", "\"unlimited\", codel = \"auto\" }");
+        refused(SPOOF, &codel, "`all` has CoDel");
+        let once = LAYER.replace("\"unlimited\" }", "\"off\" }");
+        refused(SPOOF, &once, "`all` sends once");
+        let split = |at: &str| format!("{SPOOF}\nsplit = [{{ at = \"{at}\" }}]");
+        refused(&split("G"), LAYER, "is split at `G` already");
         let asks = with("greedy = true", "request_response = { request = \"1 kB\", response = \"1 kB\" }");
         refused(&asks, LAYER, "a request would have no response");
         let other = "\n[[flows]]\nname = \"two\"\nfrom = \"A\"\nto = \"B\"\n";

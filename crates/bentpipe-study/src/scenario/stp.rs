@@ -27,6 +27,24 @@ pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<StpFlow> 
     Some(StpFlow { config: config?, workload: workload? })
 }
 
+/// The settings of a leg that is STP, if it is: `view` is that of a flow or of a split, `buffer` that of the gateway to which
+/// the leg leads. `None`: there is a mistake.
+pub(super) fn leg(view: &View<'_>, buffer: Option<Bytes>, problems: &mut Problems) -> Option<Option<StpConfig>> {
+    let Some(item) = view.get("stp") else { return Some(None) };
+    if let Some(tcp) = view.get("tcp") {
+        let message = format!("`{}` and `{}` exclude each other: a leg is of one protocol", tcp.path, item.path);
+        tcp.refuse(problems, message, Some("one of the two".to_owned()));
+        return None;
+    }
+    let mut config = config(&item, problems)?;
+    let gives_buffer = item.table(STP, problems)?.get("receive_buffer").is_some();
+    if let Some(buffer) = buffer.filter(|_| !gives_buffer) {
+        let most = u64::from(StpConfig::MAX_BUFFER);
+        config.receive_buffer = buffer.get().clamp(u64::from(config.mss), most) as u32;
+    }
+    Some(Some(config))
+}
+
 fn config(item: &Item<'_>, problems: &mut Problems) -> Option<StpConfig> {
     let view = item.table(STP, problems)?;
     let rate = view.require("rate", problems).and_then(|item| item.rate(problems));
@@ -47,6 +65,14 @@ fn config(item: &Item<'_>, problems: &mut Problems) -> Option<StpConfig> {
             item.refuse(problems, format!("`{}` cannot be 0 s", item.path), Some("a span such as \"550 ms\"".into()));
             return None;
         }
+    }
+    if let Some(item) = view.get("poll_interval") {
+        let interval = item.duration(problems)?;
+        if interval.as_nanos() == 0 {
+            item.refuse(problems, format!("`{}` cannot be 0 s", item.path), Some("a span such as \"100 ms\"".into()));
+            return None;
+        }
+        config.polls = Some(interval);
     }
     if let Some(item) = view.get("timer") {
         let departure = item.choice(TIMERS, problems)? == "departure";
@@ -85,6 +111,9 @@ pub(super) fn written(config: &StpConfig) -> Value {
     }
     put("rto", format_duration(config.rto));
     put("timer", TIMERS[usize::from(config.arming == Arming::HandOver)].to_owned());
+    if let Some(interval) = config.polls {
+        put("poll_interval", format_duration(interval));
+    }
     put("max_retransmissions", format!("{} retransmissions", config.max_retransmissions));
     put("receive_buffer", SIZE.format(config.receive_buffer as u64));
     Value::Table(table)

@@ -91,7 +91,7 @@ impl TcpOverrides {
     }
 
     /// What turns one pair of configurations, sender's and receiver's, into another.
-    fn between(from: &(TcpConfig, TcpConfig), to: &(TcpConfig, TcpConfig)) -> TcpOverrides {
+    pub(crate) fn between(from: &(TcpConfig, TcpConfig), to: &(TcpConfig, TcpConfig)) -> TcpOverrides {
         let mut difference = TcpOverrides::default();
         for Setting { key, get, .. } in SETTINGS {
             let changed = |from: &TcpConfig, to: &TcpConfig| get(to).filter(|cell| get(from) != Some(*cell));
@@ -196,16 +196,13 @@ pub fn resolve_tcp(
     Ok(resolve(profile, variant, variants, explicit)?.ends)
 }
 
-/// All explicit settings of a connection: those given, and those by which its ends differ from what was given.
-pub(crate) fn all_explicit(
-    profile_name: &str,
-    variant: &str,
-    variants: &Variants,
-    explicit: &TcpOverrides,
-    ends: &(TcpConfig, TcpConfig),
-) -> Result<TcpOverrides, UnknownName> {
-    let resolved = resolve_tcp(profile_name, variant, variants, explicit)?;
-    Ok(explicit.overlaid(&TcpOverrides::between(&resolved, ends)))
+/// Whether the window of a fixed one is given nowhere, of both ends: not explicitly, nor in a row of the scenario.
+pub(crate) fn lacks_window(variant: &str, variants: &Variants, explicit: &TcpOverrides) -> [bool; 2] {
+    let rows = chain(variant, variants).map(|(_, rows)| rows).unwrap_or_default();
+    [End::Sender, End::Receiver].map(|end| {
+        let mut layers = rows.iter().map(|row| &row.overrides).chain([explicit]);
+        !layers.any(|layer| layer.cell(end, "fixed_window").is_some())
+    })
 }
 
 /// What cannot work together in the settings of one end: the key to blame, and why.

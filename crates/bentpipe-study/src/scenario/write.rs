@@ -5,16 +5,15 @@ use bentpipe_engine::link::{
 };
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{Arq, Fec, Order, Queueing, Release, Repairs};
-use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Duration, Probability};
 use toml::{Table, Value};
 
 use super::quantity::{CELLS, SIZE, format_duration, format_probability, format_rate};
 use super::settings::{Cell, setting};
-use super::tcp::all_explicit;
+use super::windows::{TcpEnds, all_explicit};
 use super::{
-    BufferSharing, ChannelSpec, FlowKind, FlowSpec, LayerSpec, LinkSpec, Scenario, Split, Spoof, TcpOverrides, UdpFlow,
-    UdpPattern, Workload,
+    BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, Scenario, Split, Spoof,
+    TcpOverrides, UdpFlow, UdpPattern, Workload,
 };
 
 /// A table of these keys and values.
@@ -59,8 +58,12 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
         root.insert("variants".into(), Value::Table(rows.collect()));
     }
     let spoken_of = scenario.nodes.iter().zip(&scenario.hosts).filter_map(|(name, host)| {
-        let processing = host.processing.as_ref()?;
-        Some((name.clone(), table([("processing", distribution(processing))])))
+        let HostSpec { processing, forwarding } = host;
+        let said = [("processing", processing), ("forwarding", forwarding)];
+        let said: Vec<_> =
+            said.into_iter().filter_map(|(key, time)| Some((key, distribution(time.as_ref()?)))).collect();
+        let said: Table = said.into_iter().map(|(key, time)| (key.to_owned(), time)).collect();
+        (!said.is_empty()).then(|| (name.clone(), Value::Table(said)))
     });
     let spoken_of: Table = spoken_of.collect();
     if !spoken_of.is_empty() {
@@ -78,6 +81,7 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     let LinkConfig {
         rate,
         rate_trace,
+        tdma,
         delay,
         header,
         mtu,
@@ -97,9 +101,15 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     put("name", text(&spec.name));
     put("from", text(&scenario.nodes[spec.from]));
     put("to", text(&scenario.nodes[spec.to]));
-    match rate_trace {
-        Some(trace) => put("rate_trace", Value::Array(trace.millis().iter().copied().map(integer).collect())),
-        None => put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),
+    match (rate_trace, tdma) {
+        (Some(trace), _) => put("rate_trace", Value::Array(trace.millis().iter().copied().map(integer).collect())),
+        (None, Some(schedule)) => {
+            put("rate", text(format_rate(schedule.rate())));
+            let bursts =
+                schedule.bursts().iter().map(|&(start, length)| Value::Array(vec![duration(start), duration(length)]));
+            put("tdma", table([("frame", duration(schedule.frame())), ("bursts", Value::Array(bursts.collect()))]));
+        }
+        (None, None) => put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),
     }
     put("delay", duration(*delay));
     match cells {
@@ -377,10 +387,17 @@ fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
                     ]),
                 );
             }
-            let own = (&tcp.profile_name, &tcp.variant_name, &tcp.explicit, &(tcp.sender, tcp.receiver));
-            put("tcp", settings(own, scenario));
+            match &tcp.stp {
+                Some(config) => put("stp", super::stp::written(config)),
+                None => {
+                    let (profile, variant, explicit) = (&tcp.profile_name, &tcp.variant_name, &tcp.explicit);
+                    let own = TcpEnds { profile, variant, explicit, ends: (tcp.sender, tcp.receiver) };
+                    put("tcp", settings(&own, spec, 0, scenario));
+                }
+            }
             if !tcp.splits.is_empty() {
-                put("split", Value::Array(tcp.splits.iter().map(|leg| split(leg, scenario)).collect()));
+                let legs = tcp.splits.iter().enumerate();
+                put("split", Value::Array(legs.map(|(n, leg)| split(leg, spec, n + 1, scenario)).collect()));
             }
         }
         FlowKind::Stp(stp) => put("stp", super::stp::written(&stp.config)),
@@ -400,10 +417,17 @@ fn pattern(pattern: &UdpPattern) -> Value {
     match pattern {
         UdpPattern::Cbr => text("cbr"),
         UdpPattern::OnOff { on, off } => table([("on", distribution(on)), ("off", distribution(off))]),
+        UdpPattern::Mpeg(Mpeg { interval, group, distance, i, p, b }) => {
+            let size = |bytes: &u32| text(SIZE.format(u64::from(*bytes)));
+            let frames = [("interval", duration(*interval)), ("group", integer(u64::from(*group)))];
+            let sizes = [("distance", integer(u64::from(*distance))), ("i", size(i)), ("p", size(p)), ("b", size(b))];
+            let all = frames.into_iter().chain(sizes).map(|(key, value)| (key.to_owned(), value));
+            table([("mpeg", Value::Table(all.collect()))])
+        }
     }
 }
 
-fn split(leg: &Split, scenario: &Scenario) -> Value {
+fn split(leg: &Split, flow: &FlowSpec, number: usize, scenario: &Scenario) -> Value {
     let mut split = Table::new();
     split.insert("at".into(), text(&scenario.nodes[leg.at]));
     for (key, route) in [("route", &leg.route), ("return_route", &leg.return_route)] {
@@ -411,8 +435,14 @@ fn split(leg: &Split, scenario: &Scenario) -> Value {
             split.insert(key.into(), links(route, scenario));
         }
     }
-    let own = (&leg.profile_name, &leg.variant_name, &leg.explicit, &(leg.sender, leg.receiver));
-    split.insert("tcp".into(), settings(own, scenario));
+    match &leg.stp {
+        Some(config) => split.insert("stp".into(), super::stp::written(config)),
+        None => {
+            let (profile, variant, explicit) = (&leg.profile_name, &leg.variant_name, &leg.explicit);
+            let own = TcpEnds { profile, variant, explicit, ends: (leg.sender, leg.receiver) };
+            split.insert("tcp".into(), settings(&own, flow, number, scenario))
+        }
+    };
     Value::Table(split)
 }
 
@@ -420,15 +450,12 @@ fn links(route: &[usize], scenario: &Scenario) -> Value {
     Value::Array(route.iter().map(|link| text(&scenario.links[*link].name)).collect())
 }
 
-/// Profile, variant, explicit settings and both ends.
-type Connection<'a> = (&'a String, &'a String, &'a TcpOverrides, &'a (TcpConfig, TcpConfig));
-
-fn settings((profile, variant, given, ends): Connection<'_>, scenario: &Scenario) -> Value {
+fn settings(own: &TcpEnds<'_>, flow: &FlowSpec, leg: usize, scenario: &Scenario) -> Value {
     // Names that stand for nothing are possible in a value made by hand; its settings are then written as given.
-    let explicit = all_explicit(profile, variant, &scenario.variants, given, ends).unwrap_or_else(|_| given.clone());
+    let explicit = all_explicit(scenario, flow, leg, own).unwrap_or_else(|_| own.explicit.clone());
     let mut settings = Table::new();
-    settings.insert("profile".into(), text(profile));
-    settings.insert("variant".into(), text(variant));
+    settings.insert("profile".into(), text(own.profile));
+    settings.insert("variant".into(), text(own.variant));
     settings.extend(overrides(&explicit));
     Value::Table(settings)
 }

@@ -8,7 +8,9 @@ use super::*;
 use crate::NoProbe;
 use crate::link::QueueLimit;
 use crate::slacp::Released;
-use crate::slacp::config::{Arq, ChannelConfig, Codel, Copies, Fec, Order, Queueing, RateControl, Release, Repairs};
+use crate::slacp::config::{
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs,
+};
 use crate::units::Rate;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -48,7 +50,7 @@ fn config(channels: Vec<ChannelConfig>) -> SlacpConfig {
         window: 10_000,
         weightless: false,
         hears_damage: false,
-        overhead: 0,
+        overhead: Overhead::Bytes(0),
         catch_up: Duration::ZERO,
         patience: Duration::ZERO,
     }

@@ -2,7 +2,9 @@
 
 use crate::link::{ChannelConfig as Channel, Distribution, Link, LinkConfig, LossConfig, Outcome, QueueLimit, Wire};
 use crate::probe::Who;
-use crate::slacp::{Arq, ChannelConfig, End, Frame, Input, Order, Output, Queueing, RateControl, Release, SlacpConfig};
+use crate::slacp::{
+    Arq, ChannelConfig, End, Frame, Input, Order, Output, Overhead, Queueing, RateControl, Release, SlacpConfig,
+};
 use crate::units::{Duration, Probability, Rate, Time};
 use crate::{Context, Machine, NoProbe, Step};
 
@@ -41,7 +43,7 @@ fn config(told: u64, rate_control: RateControl) -> SlacpConfig {
         window: SlacpConfig::MOST_WINDOW,
         weightless: false,
         hears_damage: false,
-        overhead: 0,
+        overhead: Overhead::Bytes(0),
         catch_up: Duration::ZERO,
         patience: Duration::from_millis(500),
     }

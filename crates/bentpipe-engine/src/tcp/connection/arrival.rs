@@ -153,6 +153,9 @@ impl<S: SendingHalf> Duplex<S> {
         {
             (self.ts_recent, self.ts_recent_at) = (timestamps.value, cx.now);
         }
+        if S::PROTOCOL == Protocol::Stp {
+            self.take_poll(segment);
+        }
         let fresh = if segment.sequence_len() > 0 {
             self.on_payload(cx.now, segment)
         } else {
@@ -164,6 +167,18 @@ impl<S: SendingHalf> Duplex<S> {
         };
         self.on_end_of_stream(cx);
         Verdict::Accepted(fresh)
+    }
+
+    /// Answers a poll of a sender that polls.
+    fn take_poll(&mut self, segment: &Segment) {
+        if let Some(marks) = segment.timestamps
+            && self.sender.poll_number().is_some()
+            && segment.len == 0
+            && segment.flags.has(Flags::PSH)
+        {
+            self.poll_heard = marks.value;
+            self.receiver.acknowledge_now();
+        }
     }
 
     /// RFC 9293 §3.10.7.4, second check, as RFC 5961 has it.

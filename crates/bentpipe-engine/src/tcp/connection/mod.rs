@@ -215,6 +215,8 @@ pub struct Duplex<S> {
     dsacks: u64,
     challenge_acks: u32,
     challenge_second: u64,
+    /// The poll of an STP peer that was heard last.
+    poll_heard: u32,
 }
 
 /// RFC 7323 §5.4: a timestamp clock of 1 ms.
@@ -283,6 +285,7 @@ impl<S: SendingHalf> Duplex<S> {
             dsacks: 0,
             challenge_acks: 0,
             challenge_second: 0,
+            poll_heard: 0,
             config,
         }
     }

@@ -35,7 +35,18 @@ impl<S: SendingHalf> Duplex<S> {
             }
             self.receiver.acknowledged();
         }
+        if S::PROTOCOL == Protocol::Stp {
+            self.mark_poll(&mut segment);
+        }
         segment
+    }
+
+    /// Puts the number of a poll, and of the one heard last, on a segment without data.
+    fn mark_poll(&self, segment: &mut Segment) {
+        if let (Some(number), 0) = (self.sender.poll_number(), segment.sequence_len()) {
+            let value = if segment.flags.has(Flags::PSH) { number } else { 0 };
+            segment.timestamps = Some(Timestamps { value, echo: self.poll_heard });
+        }
     }
 
     pub(in crate::tcp) fn dress_syn(&mut self, segment: &mut Segment, answer: bool) {

@@ -1,0 +1,89 @@
+//! An end of a splice: a connection of TCP or of STP.
+
+use crate::machine::{Context, Machine, Step};
+use crate::probe::Probe;
+use crate::stp::{self, StpConfig};
+use crate::tcp::{Connection, Input, Output, Role, State, TcpConfig, TcpStats};
+
+/// The settings of an end, which say the protocol of its leg.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum EndConfig {
+    /// The leg is TCP.
+    Tcp(TcpConfig),
+    /// The leg is STP.
+    Stp(StpConfig),
+}
+
+impl From<TcpConfig> for EndConfig {
+    fn from(config: TcpConfig) -> Self {
+        EndConfig::Tcp(config)
+    }
+}
+
+impl From<StpConfig> for EndConfig {
+    fn from(config: StpConfig) -> Self {
+        EndConfig::Stp(config)
+    }
+}
+
+/// An end.
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "the large one is the common one")]
+pub enum End {
+    /// Of a leg that is TCP.
+    Tcp(Connection),
+    /// Of a leg that is STP.
+    Stp(Box<stp::Connection>),
+}
+
+/// Calls the connection, whichever it is.
+macro_rules! of_either {
+    ($end:expr, $connection:ident => $call:expr) => {
+        match $end {
+            End::Tcp($connection) => $call,
+            End::Stp($connection) => $call,
+        }
+    };
+}
+
+impl End {
+    pub(super) fn new(config: EndConfig, role: Role) -> End {
+        match config {
+            EndConfig::Tcp(config) => End::Tcp(Connection::new(config, role)),
+            EndConfig::Stp(config) => End::Stp(Box::new(stp::Connection::new(config, role))),
+        }
+    }
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        of_either!(self, connection => connection.state())
+    }
+
+    /// Bytes received in order, from the start.
+    pub fn received(&self) -> u64 {
+        of_either!(self, connection => connection.received())
+    }
+
+    /// Bytes written, from the start.
+    pub fn written(&self) -> u64 {
+        of_either!(self, connection => connection.written())
+    }
+
+    /// Bytes written and acknowledged, from the start.
+    pub fn acknowledged(&self) -> u64 {
+        of_either!(self, connection => connection.acknowledged())
+    }
+
+    /// What it counted.
+    pub fn stats(&self) -> TcpStats {
+        of_either!(self, connection => connection.stats())
+    }
+
+    pub(super) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
+        of_either!(self, connection => _ = connection.handle(cx, input));
+    }
+
+    pub(super) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+        of_either!(self, connection => connection.poll(cx))
+    }
+}

@@ -1,0 +1,86 @@
+//! STP's timer over link layers: where none is given, it waits for what a layer's repairs may take.
+//!
+//! STP's 550 ms are for a bare path of 530 ms (`stp` paper, section IV). A layer with ARQ passes a packet on later instead of
+//! losing it, and a timer that does not know of that takes each repair for a loss.
+
+use bentpipe_engine::stp::StpConfig;
+use bentpipe_engine::units::Duration;
+
+use super::document::Value;
+use super::reader::Item;
+use super::{FlowKind, FlowSpec, LayerSpec, Scenario};
+use crate::topology;
+
+/// Transmissions that are waited for where a channel has no bound: what a channel has if nothing is said.
+const TRANSMISSIONS: u32 = 8;
+
+/// Whether the timer is given, leg by leg of a flow's entry.
+pub(super) fn given(item: &Item<'_>) -> Vec<bool> {
+    let Value::Table(flow) = &item.node.value else { return Vec::new() };
+    let has_rto = |value: &Value| match value {
+        Value::Table(table) => match table.get("stp").map(|entry| &entry.node.value) {
+            Some(Value::Table(stp)) => stp.get("rto").is_some(),
+            _ => false,
+        },
+        _ => false,
+    };
+    let legs = match flow.get("split").map(|entry| &entry.node.value) {
+        Some(Value::List(splits)) => splits.iter().map(|split| has_rto(&split.value)).collect(),
+        _ => Vec::new(),
+    };
+    std::iter::once(has_rto(&item.node.value)).chain(legs).collect()
+}
+
+/// Gives every STP timer that is not given the time that the layers on its way may take.
+pub(super) fn fit_all(scenario: &mut Scenario, given: &[Vec<bool>]) {
+    if scenario.layers.is_empty() {
+        return;
+    }
+    let mut flows = std::mem::take(&mut scenario.flows);
+    for (flow, given) in flows.iter_mut().zip(given) {
+        let before = flow.clone();
+        let is_free = |leg: usize| !given.get(leg).copied().unwrap_or(false);
+        let fit = |leg: usize, config: &mut StpConfig| {
+            if is_free(leg) {
+                config.rto = config.rto + may_take(scenario, &before, leg, config);
+            }
+        };
+        match &mut flow.kind {
+            FlowKind::Stp(stp) => fit(0, &mut stp.config),
+            FlowKind::Tcp(tcp) => {
+                tcp.stp.as_mut().into_iter().for_each(|config| fit(0, config));
+                let legs = tcp.splits.iter_mut().enumerate();
+                legs.for_each(|(n, leg)| leg.stp.as_mut().into_iter().for_each(|config| fit(n + 1, config)));
+            }
+            FlowKind::Udp(_) => {}
+        }
+    }
+    scenario.flows = flows;
+}
+
+/// What the layers on the way of a leg, there and back, may add to a round trip.
+fn may_take(scenario: &Scenario, flow: &FlowSpec, leg: usize, config: &StpConfig) -> Duration {
+    let legs = topology::legs(flow);
+    let Some(leg) = legs.get(leg) else { return Duration::ZERO };
+    let (Ok(there), Ok(back)) = (leg.forward_path(scenario), leg.return_path(scenario)) else { return Duration::ZERO };
+    let layers = there.into_iter().chain(back).filter_map(|link| scenario.layer_over(link));
+    let repairs = layers.map(|(layer, _)| repairs(scenario, &scenario.layers[layer]));
+    let (mut sum, mut any) = (Duration::ZERO, false);
+    repairs.for_each(|span| (sum, any) = (sum + span, true));
+    // Frames' headers, repairs and copies take their part of the line, so that segments wait: never longer than the line
+    // takes for a window, which is a round trip.
+    sum + if any { config.rtt } else { Duration::ZERO }
+}
+
+/// The time from a packet's first transmission to its last: each is repeated when a report of its loss has come, a round trip
+/// of the link and the report's interval after it. The frames that may overtake it come at the rate of the line.
+fn repairs(scenario: &Scenario, layer: &LayerSpec) -> Duration {
+    let link = |side: usize| &scenario.links[layer.over[side]].config;
+    let round_trip = link(0).delay + link(1).delay;
+    let frame = [0, 1].map(|side| link(side).rate.map_or(Duration::ZERO, |rate| rate.time_for_ceil(1500)));
+    let overtaking = frame[0].max(frame[1]).saturating_mul(layer.reordering + 1);
+    let once = round_trip + layer.report_interval + overtaking;
+    let channels = layer.channels.iter().filter_map(|channel| channel.config.arq);
+    let most = channels.map(|arq| arq.transmissions.unwrap_or(TRANSMISSIONS)).max().unwrap_or(1);
+    once.saturating_mul(u64::from(most.saturating_sub(1)))
+}

@@ -1,0 +1,120 @@
+//! Windows that follow the path: a variant with a fixed window has what its path holds, unless a window is set.
+
+use bentpipe_engine::link::LinkConfig;
+use bentpipe_engine::tcp::TcpConfig;
+use bentpipe_engine::tcp::variant::Startup;
+
+use super::tcp::{lacks_window, resolve_tcp};
+use super::{FlowKind, FlowSpec, Scenario, TcpOverrides, UnknownName};
+use crate::limit::{self, SegmentSize};
+use crate::topology;
+
+/// A connection, or a leg of one, as a scenario has it.
+pub(super) struct TcpEnds<'a> {
+    pub(super) profile: &'a str,
+    pub(super) variant: &'a str,
+    pub(super) explicit: &'a TcpOverrides,
+    pub(super) ends: (TcpConfig, TcpConfig),
+}
+
+/// The two ends of leg `leg` of a flow, by the names of a profile and a variant, windows included.
+pub(super) fn resolve(
+    scenario: &Scenario,
+    flow: &FlowSpec,
+    leg: usize,
+    profile: &str,
+    variant: &str,
+    explicit: &TcpOverrides,
+) -> Result<(TcpConfig, TcpConfig), UnknownName> {
+    let mut ends = resolve_tcp(profile, variant, &scenario.variants, explicit)?;
+    fit(scenario, flow, leg, (variant, explicit), &mut ends);
+    Ok(ends)
+}
+
+/// All explicit settings of a connection: those given, and those by which its ends differ from what was given.
+pub(super) fn all_explicit(
+    scenario: &Scenario,
+    flow: &FlowSpec,
+    leg: usize,
+    known: &TcpEnds<'_>,
+) -> Result<TcpOverrides, UnknownName> {
+    let resolved = resolve(scenario, flow, leg, known.profile, known.variant, known.explicit)?;
+    Ok(known.explicit.overlaid(&TcpOverrides::between(&resolved, &known.ends)))
+}
+
+/// Gives every fixed window that is not set what its path holds.
+pub(super) fn fit_all(scenario: &mut Scenario) {
+    let mut flows = std::mem::take(&mut scenario.flows);
+    for flow in &mut flows {
+        let before = flow.clone();
+        let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+        let mut ends = (tcp.sender, tcp.receiver);
+        fit(scenario, &before, 0, (&tcp.variant_name, &tcp.explicit), &mut ends);
+        (tcp.sender, tcp.receiver) = ends;
+        for (n, leg) in tcp.splits.iter_mut().enumerate() {
+            let mut ends = (leg.sender, leg.receiver);
+            fit(scenario, &before, n + 1, (&leg.variant_name, &leg.explicit), &mut ends);
+            (leg.sender, leg.receiver) = ends;
+        }
+    }
+    scenario.flows = flows;
+}
+
+/// Whether the windows of the sender and of the receiver follow the path.
+pub(super) fn follow_path(scenario: &Scenario, variant: &str, explicit: &TcpOverrides) -> [bool; 2] {
+    let Ok(ends) = resolve_tcp("rfc", variant, &scenario.variants, explicit) else { return [false; 2] };
+    let lacking = lacks_window(variant, &scenario.variants, explicit);
+    let is_fixed = |config: &TcpConfig| matches!(config.variant.startup, Startup::FixedWindow(_));
+    [lacking[0] && is_fixed(&ends.0), lacking[1] && is_fixed(&ends.1)]
+}
+
+fn fit(
+    scenario: &Scenario,
+    flow: &FlowSpec,
+    leg: usize,
+    (variant, explicit): (&str, &TcpOverrides),
+    ends: &mut (TcpConfig, TcpConfig),
+) {
+    let follow = follow_path(scenario, variant, explicit);
+    if follow == [false; 2] {
+        return;
+    }
+    let Some((there, back)) = path(scenario, flow, leg) else { return };
+    let (sender, receiver) = (ends.0, ends.1);
+    if let (true, Some(segments)) = (follow[0], holds(&there, &back, (&sender, &receiver))) {
+        ends.0.variant.startup = Startup::FixedWindow(segments);
+    }
+    if let (true, Some(segments)) = (follow[1], holds(&back, &there, (&receiver, &sender))) {
+        ends.1.variant.startup = Startup::FixedWindow(segments);
+    }
+}
+
+type Links<'s> = Vec<&'s LinkConfig>;
+
+/// The links of a leg, there and back: to the gateway that spoofs, where the leg ends at one.
+fn path<'s>(scenario: &'s Scenario, flow: &FlowSpec, leg: usize) -> Option<(Links<'s>, Links<'s>)> {
+    let legs = topology::legs(flow);
+    let this = legs.get(leg)?;
+    let (mut there, mut back) = (this.forward_path(scenario).ok()?, this.return_path(scenario).ok()?);
+    if let (Some(spoof), true) = (flow.kind.spoof(), leg + 1 == legs.len()) {
+        there = topology::up_to(scenario, there, spoof.at, this.from)?;
+        back = topology::from_on(scenario, back, spoof.at, this.from)?;
+    }
+    let links = |path: Vec<usize>| path.into_iter().map(|link| &scenario.links[link].config).collect();
+    Some((links(there), links(back)))
+}
+
+/// Segments that the slowest line sends from when one of them sets out until its ACK is back, nothing waiting anywhere;
+/// one more for each that an ACK may wait for. `None` where no line takes time.
+fn holds(there: &[&LinkConfig], back: &[&LinkConfig], (data, acks): (&TcpConfig, &TcpConfig)) -> Option<u32> {
+    let size = SegmentSize::between(data, acks);
+    let seconds = |links: &[&LinkConfig], bytes: u32| -> f64 {
+        links.iter().map(|link| link.delay.as_secs_f64() + limit::line_time(link, bytes).unwrap_or(0.0)).sum()
+    };
+    let wire = size.payload + size.headers;
+    let round_trip = seconds(there, wire) + seconds(back, size.headers);
+    let slowest = there.iter().filter_map(|link| limit::line_time(link, wire)).reduce(f64::max)?;
+    let segments = (round_trip / slowest).ceil() + f64::from(acks.ack.every.saturating_sub(1));
+    // No window says more: 2^30 bytes (RFC 7323 section 2.3).
+    Some((segments as u32).clamp(2, (1 << 30) / u32::from(data.mss).max(1)))
+}

@@ -129,7 +129,7 @@ pub(super) fn c21(lab: &Lab<'_>) -> Found {
     // time if the window is not open by then. The last is more than an hour.
     let open = |more: &[(&str, &str)]| -> Result<f64, ReproduceError> {
         for limit in ["120 s", "700 s", "1500 s", "5000 s"] {
-            let scenario = world(1, &[&sets, &[("time_limit", limit)], more].concat());
+            let scenario = world(1, &[&sets[..], &[("time_limit", limit)], more].concat());
             let seconds = watch(lab, &scenario)?.0.open_s();
             if seconds.is_finite() {
                 return Ok(seconds);

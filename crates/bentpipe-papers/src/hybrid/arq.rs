@@ -72,7 +72,7 @@ fn run(lab: &Lab<'_>) -> Result<Run, ReproduceError> {
     let channel = scenario.layers[0].channels.iter().position(|channel| channel.name == "data").expect("a channel");
     let result = lab.single("the ARQ of figures 4 and 5", &scenario)?;
     let [near, far] = &result.layers[0];
-    let (data, far) = (near.channels[channel].clone(), far.channels[channel].clone());
+    let (data, far) = (near.channels[channel], far.channels[channel]);
     Ok(Run { data, far, seconds: result.end.as_secs_f64() })
 }
 

@@ -117,6 +117,16 @@ mod tests {
     use crate::Verdict;
 
     #[test]
+    fn the_lead_heads_its_chapter() {
+        let row = |id: &str, why: &str| Row::new(id, "what", None, Some(3.0), "of 4").judged(Verdict::Shape, why);
+        let text = to_markdown(&[row("T-T03", "other"), row("T-M28/tables-3-to-14", "3 of 4 inside")], "make proof");
+        let chapter = text.split("## transat").nth(1).expect("its chapter");
+        let lead = chapter.find("T-M28/tables-3-to-14 (shape): 3 of 4 inside.").expect("the lead");
+        assert!(lead < chapter.find("| id |").expect("the table"), "{chapter}");
+        assert!(!to_markdown(&[row("T-T03", "other")], "make proof").contains("(shape)"), "no lead without its row");
+    }
+
+    #[test]
     fn things_and_cells_are_counted_apart() {
         let row = |id: &str, verdict| Row::new(id, "a | b\nc", Some(2.0), Some(3.0), "s").judged(verdict, "so");
         let rows = [

@@ -42,7 +42,7 @@ pub(super) fn fit_all(scenario: &mut Scenario, given: &[Vec<bool>]) {
         let is_free = |leg: usize| !given.get(leg).copied().unwrap_or(false);
         let fit = |leg: usize, config: &mut StpConfig| {
             if is_free(leg) {
-                config.rto = config.rto + may_take(scenario, &before, leg, config);
+                config.rto += may_take(scenario, &before, leg, config);
             }
         };
         match &mut flow.kind {

@@ -6,7 +6,7 @@
 //!
 //! The verdict follows from the kind of the entry. What other rows show, or what is compared with an expectation, is a
 //! comparison and fares as it does. What has no number of its own is `built`, and names the tests and scenarios that
-//! exercise it. Half of a thing is `missing`.
+//! exercise it. What shows nothing is `missing`.
 
 use crate::finding::Finding;
 use crate::lab::Lab;
@@ -28,8 +28,6 @@ pub(crate) enum Seen {
     Parts(&'static str),
     /// A decision of ours; the words say where it is embodied, or how it was decided in the end.
     Decision(&'static str),
-    /// It is not there, or not all of it; the words say what lacks and why.
-    Missing(&'static str),
 }
 
 /// What exercises a mechanism or a topology.
@@ -91,7 +89,6 @@ pub(crate) fn rows(
                 row.judged(verdict, format!("shown by the rows {of}/…: {}", Tally::of(parts)))
             }
             Seen::Decision(words) => row.judged(Verdict::Decision, *words),
-            Seen::Missing(why) => row.judged(Verdict::Missing, *why),
         });
     }
     Ok(rows)
@@ -157,7 +154,7 @@ mod checks {
                 }
                 Seen::Rows(ids) => rows_exist(id, ids),
                 Seen::Parts(of) => assert!(asked.contains(of), "{id}"),
-                Seen::Decision(words) | Seen::Missing(words) => {
+                Seen::Decision(words) => {
                     assert!(!words.is_empty(), "{id}");
                     mentions(id, words);
                 }
@@ -293,7 +290,7 @@ mod tests {
             ("S-M01", Seen::Ran(|_| Ok("seen".to_owned()))),
             ("S-M02", Seen::Rows(&["S-F01"])),
             ("S-M03", Seen::Built(&[Shown::Scenario("stp"), Shown::Rows(&["S-C01"])], "so")),
-            ("S-M04", Seen::Missing("not there")),
+            ("S-M04", Seen::Rows(&["S-T09"])),
         ];
         let rows = rows(&STP, &seen, &lab, &others).expect("nothing runs");
         let verdicts: Vec<_> = rows.iter().map(|row| row.verdict).collect();

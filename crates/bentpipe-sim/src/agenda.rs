@@ -34,14 +34,26 @@ impl Due {
         Time::from_ticks((self.0 >> 64) as u64)
     }
 
-    /// When the event was begun; as far back as is kept.
-    pub(crate) fn begun(self) -> Time {
-        Time::from_ticks(self.at().as_ticks() - (OLDEST - (self.0 as u64 >> COMPONENT_BITS)))
+    /// How long before it is due the event was begun.
+    #[inline(always)]
+    pub(crate) fn age(self) -> Age {
+        Age(self.0 as u64)
     }
 
     #[inline(always)]
     fn component(self) -> usize {
         self.0 as usize & ((1 << COMPONENT_BITS) - 1)
+    }
+}
+
+/// The lower half of a [`Due`], which holds how long ago an event was begun.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Age(u64);
+
+impl Age {
+    /// When an event of this age that is due at `at` was begun; as far back as is kept.
+    pub(crate) fn begun(self, at: Time) -> Time {
+        Time::from_ticks(at.as_ticks() - (OLDEST - (self.0 >> COMPONENT_BITS)))
     }
 }
 
@@ -199,7 +211,7 @@ mod tests {
                 } else {
                     let next = if n < links { Next::Link(n) } else { Next::End(n - links) };
                     let (first, what) = agenda.first();
-                    prop_assert_eq!((first.at(), first.begun(), what), (Time::from_ticks(due.0), Time::from_ticks(due.1), next));
+                    prop_assert_eq!((first.at(), first.age().begun(first.at()), what), (Time::from_ticks(due.0), Time::from_ticks(due.1), next));
                 }
             }
         }

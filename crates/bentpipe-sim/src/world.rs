@@ -15,7 +15,7 @@ use bentpipe_engine::{Context, Step};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
-use crate::agenda::{Agenda, Due, Next};
+use crate::agenda::{Age, Agenda, Due, Next};
 use crate::delays::Delays;
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
 use crate::gateway::Gateway;
@@ -95,8 +95,8 @@ pub(crate) struct World {
     has_finite: bool,
     done: Vec<bool>,
     pub(crate) now: Time,
-    /// The event that happens now.
-    current: Due,
+    /// How long ago the event that happens now was begun.
+    age: Age,
     pub(crate) events: u64,
 }
 
@@ -156,7 +156,7 @@ impl World {
             has_finite: false,
             done: vec![false; ends],
             now: Time::ZERO,
-            current: Due::NEVER,
+            age: Age::default(),
             events: 0,
         };
         for (n, (flow, leg_number, leg)) in connections.iter().enumerate() {
@@ -338,7 +338,7 @@ impl World {
         self.events += 1;
         match next {
             Next::Link(n) => {
-                (self.now, self.current) = (time, due);
+                (self.now, self.age) = (time, due.age());
                 match n.checked_sub(self.links.len()) {
                     None => self.arrive(n, observer),
                     Some(port) => self.run_port(port, observer),
@@ -347,7 +347,7 @@ impl World {
             // A timer that was put off since: nothing happens now, so the present stays where it is.
             Next::End(n) if self.waits[n].at() > time => self.agenda.set_end(n, self.waits[n]),
             Next::End(n) => {
-                (self.now, self.current) = (time, self.waits[n]);
+                (self.now, self.age) = (time, self.waits[n].age());
                 self.run_end(n, observer);
             }
         }
@@ -452,7 +452,7 @@ impl World {
         let idle = link.in_flight() == 0;
         let before = if O::WATCHES { link.counters() } else { LinkCounters::default() };
         let mut cx = Context { now: self.now, who: Who(LINK_BASE + n as u32), probe: observer };
-        if link.offer_begun(&mut cx, parcel, || self.current.begun()) {
+        if link.offer_begun(&mut cx, parcel, || self.age.begun(self.now)) {
             if idle {
                 let (at, begun) = link.head().expect("a packet was admitted");
                 self.agenda.set_link(n, at, begun);

@@ -89,17 +89,35 @@ struct InFlight<P> {
 enum Line {
     Instant,
     Clock(TransmitClock),
-    Trace(Box<Opportunities>),
-    Bursts(Box<BurstLine>),
+    Scheduled(Box<Scheduled>),
+}
+
+/// A line that is not always there.
+#[derive(Clone, Debug)]
+enum Scheduled {
+    Trace(Opportunities),
+    Bursts(BurstLine),
+}
+
+impl Scheduled {
+    /// When a packet that comes now and has the line from `free` on is begun, and how long it takes from then on.
+    #[cold]
+    #[inline(never)]
+    fn transmit(&mut self, now: Time, free: Time, bytes: u32) -> (Time, Duration) {
+        match self {
+            Scheduled::Trace(trace) => trace.transmit(now, bytes),
+            Scheduled::Bursts(bursts) => bursts.transmit(free, bytes),
+        }
+    }
 }
 
 impl Line {
     fn of(config: &LinkConfig) -> Line {
         if let Some(schedule) = &config.tdma {
-            return Line::Bursts(Box::new(BurstLine::new(schedule.clone())));
+            return Line::Scheduled(Box::new(Scheduled::Bursts(BurstLine::new(schedule.clone()))));
         }
         match (&config.rate_trace, config.rate) {
-            (Some(trace), _) => Line::Trace(Box::new(Opportunities::new(trace.clone()))),
+            (Some(trace), _) => Line::Scheduled(Box::new(Scheduled::Trace(Opportunities::new(trace.clone())))),
             (None, Some(rate)) => Line::Clock(TransmitClock::new(rate)),
             (None, None) => Line::Instant,
         }
@@ -236,8 +254,7 @@ impl<P: Wire> Link<P> {
         let (start, transmission) = match &mut self.line {
             Line::Clock(clock) => (free, clock.transmit(length + self.header)),
             Line::Instant => (free, Duration::ZERO),
-            Line::Trace(trace) => trace.transmit(cx.now, length + self.header),
-            Line::Bursts(bursts) => bursts.transmit(free, length + self.header),
+            Line::Scheduled(line) => line.transmit(cx.now, free, length + self.header),
         };
         self.busy_until = start + transmission;
         let mut arrives = self.busy_until + self.delay;
@@ -326,26 +343,29 @@ impl<P: Wire> Link<P> {
             self.begun += 1;
         }
         let (packets, bytes) = ((self.in_flight.len() - self.begun) as u32, self.waiting_bytes);
-        let idle = self.busy_until < cx.now || self.busy_until == cx.now && self.departs_before(&begun);
-        let red_admits = match &mut self.red {
-            Some(red) => red.admits(cx.now, packets, idle.then_some(self.busy_until)),
-            None => true,
+        let red_admits = self.red.is_none() || {
+            let idle = self.is_idle(cx.now, &begun).then_some(self.busy_until);
+            self.red.as_mut().is_some_and(|red| red.admits(cx.now, packets, idle))
         };
         let average = self.red.as_ref().map(Red::average);
         cx.emit(|| Event::Queue { packets, bytes, average });
-        let has_room = idle
-            || match self.limit {
-                QueueLimit::Unlimited => true,
-                QueueLimit::Packets(limit) => packets < limit,
-                QueueLimit::Bytes(limit) => bytes + length as u64 <= limit.get(),
-            };
-        if !has_room {
+        let has_room = match self.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(limit) => packets < limit,
+            QueueLimit::Bytes(limit) => bytes + length as u64 <= limit.get(),
+        };
+        if !has_room && !self.is_idle(cx.now, &begun) {
             if let Some(red) = &mut self.red {
                 red.forced_drop();
             }
             return Err(DropReason::QueueFull);
         }
         if red_admits { Ok(()) } else { Err(DropReason::Early) }
+    }
+
+    /// Whether a packet that comes now finds nothing in transmission.
+    fn is_idle(&self, now: Time, begun: impl Fn() -> Time) -> bool {
+        self.busy_until < now || self.busy_until == now && self.departs_before(begun)
     }
 
     /// Whether the transmission that ends now was begun no later than the event by which a packet arrives now.

@@ -23,6 +23,8 @@ impl Rate {
     }
 
     /// The time that `bytes` take, rounded up to a tick.
+    #[cold]
+    #[inline(never)]
     fn time_for(self, bytes: u32) -> Duration {
         let bits = bytes as u128 * 8 * Duration::from_secs(1).as_ticks() as u128;
         Duration::from_ticks(u64::try_from(bits.div_ceil(self.0 as u128)).unwrap_or(u64::MAX))

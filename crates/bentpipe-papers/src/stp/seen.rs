@@ -10,7 +10,7 @@ use super::measure::measure;
 use super::setting::{DATA_BITS, FRAME_BITS, Setting, Transport};
 use super::study::Study;
 use crate::finding::Finding;
-use crate::inventory::Seen::{self, Built, Compared, Decision, Missing, Ran};
+use crate::inventory::Seen::{self, Built, Compared, Decision, Ran};
 use crate::inventory::Shown::{self, Scenario, Setting as Set, Test};
 use crate::lab::Lab;
 use crate::reproduce::ReproduceError;
@@ -93,7 +93,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         ),
     ),
     ("S-M11", Built(&[Test("sim", "a_transfer_without_loss_by_hand")], "from `connected_at` to `acked_at` of a flow")),
-    ("S-M12", Missing("another protocol of the same name, which the paper mentions to avoid confusion; optional")),
+    ("S-M12", Built(&[Test("sim", "polls_take_the_place_of_timers")], "`poll_interval` of an STP flow")),
     ("S-E01", Seen::Rows(&["S-C02", "S-C03", "S-C04"])),
     ("S-E02", Seen::Rows(&["S-T01/STP/1e-10", "S-T01/TCP/1e-10"])),
     ("S-E03", Seen::Rows(&["S-T01/STP/1e-8", "S-T01/TCP/1e-8"])),

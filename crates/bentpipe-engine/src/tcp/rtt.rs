@@ -57,9 +57,9 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     config: RtoConfig,
-    /// Exact: nanoseconds. Ticks: eighths of a tick.
+    /// Exact: ticks of [`Time`]. Ticks: eighths of a tick.
     srtt: u64,
-    /// Exact: nanoseconds. Ticks: quarters of a tick.
+    /// Exact: ticks of [`Time`]. Ticks: quarters of a tick.
     rttvar: u64,
     measured: bool,
     /// RTO before backoff and bounds.

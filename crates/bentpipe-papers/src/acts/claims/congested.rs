@@ -69,7 +69,9 @@ pub(super) fn c11(lab: &Lab<'_>) -> Found {
     let pairs = points(&curves(lab)?, |curve| curve.at(105.0), "105");
     let note = format!(
         "at 105 offered {}. On the satellite slow start costs each trial 6.4 s of the load, so its throughput depends on the \
-         length of a trial, which is not printed; LAN, WAN and satellite in trials of {}; 88 s carry a GB there, the scenario's 160 s more. What the LAN and the WAN lack, and the satellite in 88 s, is not explained (studies/acts/README.md)",
+         length of a trial, which is not printed; LAN, WAN and satellite in trials of {}; 88 s carry a GB there, the \
+         scenario's 160 s more. What the LAN and the WAN lack, and the satellite in 88 s, is not explained \
+         (studies/acts/README.md)",
         each(&pairs),
         lengths(lab)?
     );

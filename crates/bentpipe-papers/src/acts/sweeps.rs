@@ -16,7 +16,8 @@ const FULL_RATE: f64 = 403.5;
 /// Runs behind a point of a curve, or as many as there are replications if that is less.
 const TRIALS: u32 = 4;
 
-fn trials(lab: &Lab<'_>) -> u32 {
+/// Runs behind a point of a curve.
+pub(super) fn trials(lab: &Lab<'_>) -> u32 {
     lab.options().reps.min(TRIALS)
 }
 

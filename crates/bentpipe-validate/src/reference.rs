@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use bentpipe_engine::link::{LinkConfig, QueueLimit};
+use bentpipe_engine::link::{LinkConfig, QueueLimit, Ties};
 use bentpipe_engine::tcp::variant::{Daass, Exit, PartialAckTimer, Recovery};
 use bentpipe_engine::tcp::{AckPolicy, Handshake, RttClock, TcpConfig, Variant};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
@@ -175,8 +175,10 @@ fn tcp_config(row: &Row, flows: usize) -> Result<TcpConfig> {
 pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
     let first = &rows[0];
     let nodes = ["H1", "R1", "R2", "H2", "C1", "C2"].map(str::to_owned).to_vec();
-    let access = LinkConfig::clean(rate(first.access_bw_bps)?, seconds(first.access_delay_s));
-    let satellite = LinkConfig::clean(rate(first.bw_bps)?, seconds(first.delay_oneway_s));
+    let clean =
+        |bw, delay| anyhow::Ok(LinkConfig { ties: Ties::Begun, ..LinkConfig::clean(rate(bw)?, seconds(delay)) });
+    let access = clean(first.access_bw_bps, first.access_delay_s)?;
+    let satellite = clean(first.bw_bps, first.delay_oneway_s)?;
     let mut forward = satellite.clone();
     // ns-2's DropTail drops when (waiting + 1) >= limit: one less waits than its limit says.
     forward.queue.limit = QueueLimit::Packets(first.buffer_limit_pkts.saturating_sub(1));

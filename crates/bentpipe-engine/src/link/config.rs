@@ -54,6 +54,16 @@ pub struct QueueConfig {
     pub discipline: Discipline,
 }
 
+/// What comes first of a packet's arrival and the departure of another in one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ties {
+    /// The departure, which leaves its place to the arrival.
+    #[default]
+    Departure,
+    /// What was begun first, as in ns-2: a departure with its transmission, an arrival with the one on the link before.
+    Begun,
+}
+
 /// A distribution of time spans.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
@@ -202,6 +212,8 @@ pub struct LinkConfig {
     pub extra_delay: ExtraDelay,
     /// Loss by the sequence of packets, beside the other kinds.
     pub packet_bursts: Option<PacketBursts>,
+    /// The order of an arrival and a departure of one instant.
+    pub ties: Ties,
     /// Packets lost before the queue: indices, from 0, in order of arrival among the packets that can be listed.
     pub drop_list: Vec<u64>,
     /// Packets travel in cells, AAL5 with LLC/SNAP: the link is a [`CellPort`](super::CellPort), has a rate, and its
@@ -230,6 +242,7 @@ impl LinkConfig {
             bad: LossConfig::NONE,
             extra_delay: ExtraDelay(Duration::ZERO),
             packet_bursts: None,
+            ties: Ties::Departure,
             drop_list: Vec::new(),
             cells: None,
         }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::channel::{Channel, ChannelState};
-use super::config::{Discipline, LinkConfig, LossConfig, QueueLimit};
+use super::config::{Discipline, LinkConfig, LossConfig, QueueLimit, Ties};
 use super::opportunities::Opportunities;
 use super::queue::Red;
 use super::sequence::PacketSequence;
@@ -152,6 +152,7 @@ pub struct Link<P> {
     limit: QueueLimit,
     red: Option<Red>,
     sky: Option<Box<Sky>>,
+    ties: Ties,
     drop_list: Vec<u64>,
     next_listed: usize,
     listable: u64,
@@ -183,6 +184,7 @@ impl<P: Wire> Link<P> {
             limit: config.queue.limit,
             red,
             sky,
+            ties: config.ties,
             drop_list: config.drop_list.clone(),
             next_listed: 0,
             listable: 0,
@@ -228,9 +230,8 @@ impl<P: Wire> Link<P> {
         self.offer_begun(cx, packet, || Time::NEVER)
     }
 
-    /// As [`Link::offer`], for a packet that comes by an event begun at `begun`. Of an arrival and a departure of one instant
-    /// that comes first which was begun first: a departure is begun with its transmission. `begun` is asked only where there
-    /// is such a tie.
+    /// As [`Link::offer`], for a packet that comes by an event begun at `begun`: under [`Ties::Begun`] it comes before a
+    /// departure of this instant if its event was begun earlier. `begun` is asked only where there is such a tie.
     #[inline]
     pub fn offer_begun<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P, begun: impl Fn() -> Time) -> bool {
         self.counters.offered += 1;
@@ -368,9 +369,12 @@ impl<P: Wire> Link<P> {
         self.busy_until < now || self.busy_until == now && self.departs_before(begun)
     }
 
-    /// Whether the transmission that ends now was begun no later than the event by which a packet arrives now.
+    /// Whether the departure of this instant comes before the arrival of a packet by an event begun at `begun`.
     #[cold]
     fn departs_before(&self, begun: impl Fn() -> Time) -> bool {
+        if self.ties == Ties::Departure {
+            return true;
+        }
         // What has arrived at the far end is no longer in the ring: it was begun long ago.
         let on_line = self.begun.checked_sub(1).and_then(|last| self.in_flight.get(last));
         on_line.is_none_or(|on_line| on_line.begun <= begun())

@@ -22,7 +22,7 @@ pub use cells::{CellCounters, CellPort};
 pub use channel::{Burst, Channel, ChannelState};
 pub use config::{
     CellConfig, ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, PacketBursts, QueueConfig,
-    QueueLimit, RedConfig, Sharing,
+    QueueLimit, RedConfig, Sharing, Ties,
 };
 pub use link::{Arrival, Link, LinkCounters, Outcome, Wire};
 pub use opportunities::{BadTrace, RateTrace};

@@ -181,9 +181,9 @@ mod tests {
         let sends = |micros: u64| matches!(micros % 1000, 0..100 | 500..700);
         for from in 0..2200 {
             let air = (0..from).filter(|&micros| sends(micros)).count() as u64;
-            assert_eq!(schedule.air_until(at(from)), air * 1000, "{from}");
+            assert_eq!(schedule.air_until(at(from)), us(air).as_ticks(), "{from}");
             let begun = (from..).find(|&micros| sends(micros)).expect("it repeats");
-            assert_eq!(schedule.instant(air * 1000, true), at(begun), "{from}");
+            assert_eq!(schedule.instant(us(air).as_ticks(), true), at(begun), "{from}");
         }
     }
 

@@ -1,4 +1,4 @@
-use super::super::config::{ChannelConfig, ExtraDelay, LinkConfig, QueueLimit};
+use super::super::config::{ChannelConfig, ExtraDelay, LinkConfig, QueueLimit, Ties};
 use super::*;
 use crate::probe::{NoProbe, Who};
 use crate::units::{Rate, TransmitClock};
@@ -76,6 +76,8 @@ fn the_queue_holds_its_limit_beside_the_one_in_transmission() {
 #[test]
 fn of_an_arrival_and_a_departure_of_one_instant_that_comes_first_which_was_begun_first() {
     let mut config = config();
+    assert_eq!(config.ties, Ties::Departure, "which leaves its place to the arrival, whatever was begun first");
+    config.ties = Ties::Begun;
     config.queue.limit = QueueLimit::Packets(1);
     let at = |millis| Time::from_nanos((millis * 1e6) as u64);
     // One is sent from 0 to 4 ms, one waits. The third comes at 4 ms, by an event begun before, with, or after the first's

@@ -160,6 +160,12 @@ pub(crate) const DIRECTION: &[Field] = &[
         "Losses by the order of packets instead of by time: a packet is lost because the one before it was.",
     ),
     field(
+        "ties",
+        Shape::Choice(TIES),
+        "What comes first of an arrival and a departure of one instant: \"departure\", or \"begun\", what was begun first, as in \
+         ns-2; \"departure\" if not given.",
+    ),
+    field(
         "drop_list",
         Shape::List(&Shape::Count(Counted::new("", 0, u64::MAX))),
         "Packets lost before the queue: indices from 0 in order of arrival, ascending.",
@@ -190,6 +196,9 @@ const QUEUE_LIMIT: Shape = Shape::Any(&[Shape::PACKETS, Shape::SIZE, Shape::DURA
 
 /// The disciplines of a queue.
 pub(crate) const DISCIPLINES: &[&str] = &["drop-tail", "red"];
+
+/// Orders of an arrival and a departure of one instant.
+pub(crate) const TIES: &[&str] = &["departure", "begun"];
 
 /// A queue.
 pub(crate) const QUEUE: &[Field] = &[

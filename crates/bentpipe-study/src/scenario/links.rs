@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bentpipe_engine::link::modulation::with_implementation_loss;
 use bentpipe_engine::link::{
     ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, PacketBursts, QueueConfig, QueueLimit,
-    RedConfig,
+    RedConfig, Ties,
 };
 use bentpipe_engine::units::{Bytes, Decibels, Duration, Probability, Rate};
 
@@ -15,7 +15,7 @@ use super::cells::cells;
 use super::document::Value;
 use super::error::{Mistake, Problems, Span};
 use super::grammar::{
-    BIT_ERRORS, BURSTS, DIRECTION, DISCIPLINES, FRAMINGS, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, QUEUE,
+    BIT_ERRORS, BURSTS, DIRECTION, DISCIPLINES, FRAMINGS, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, QUEUE, TIES,
 };
 use super::quantity::{self, BadQuantity, DECIBELS};
 use super::reader::{Item, View};
@@ -191,6 +191,9 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     } else if let Some(item) = layers.get("atm") {
         let expected = "framing = \"aal5\" beside it".to_owned();
         item.refuse(problems, format!("`{}` means something for cells only", item.path), Some(expected));
+    }
+    if let Some(item) = layers.get("ties") {
+        config.ties = if item.choice(TIES, problems)? == "begun" { Ties::Begun } else { Ties::Departure };
     }
     if let Some(item) = layers.get("drop_list") {
         config.drop_list = drop_list(&item, problems)?;

@@ -2,6 +2,7 @@
 
 use bentpipe_engine::link::{
     CellConfig, ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, PacketBursts, QueueLimit, Sharing,
+    Ties,
 };
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{Arq, Fec, Order, Queueing, Release, Repairs};
@@ -91,6 +92,7 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
         bad,
         extra_delay,
         packet_bursts,
+        ties,
         drop_list,
         cells,
     } = &spec.config;
@@ -139,6 +141,9 @@ fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
             let length = format!("{length} packet{}", if length == 1 { "" } else { "s" });
             put("packet_bursts", table([("start", probability(start)), ("length", text(length))]));
         }
+    }
+    if *ties == Ties::Begun {
+        put("ties", text("begun"));
     }
     if !drop_list.is_empty() {
         put("drop_list", Value::Array(drop_list.iter().copied().map(integer).collect()));

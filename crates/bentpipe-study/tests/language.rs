@@ -1,6 +1,6 @@
 //! The language: what each key becomes, in both directions.
 
-use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, QueueLimit};
+use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, QueueLimit, Ties};
 use bentpipe_engine::tcp::RttClock;
 use bentpipe_engine::units::{Bytes, Duration, Probability};
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, UdpPattern, Workload};
@@ -54,6 +54,7 @@ delay = "0.25 s"
 queue = { limit = "200 ms", discipline = "red", min_threshold = "4.5 packets", max_threshold = "20 packets", max_probability = "2 %", weight = 0.002, gentle = false, wait = false, mean_packet = "1 kB" }
 loss = "0.1 %"
 bit_error_rate = "1e-7"
+ties = "begun"
 drop_list = [1, 5, 100]
 
 [links.bursts]
@@ -247,6 +248,7 @@ fn every_key_arrives() {
     assert_eq!(up.channel, ChannelConfig::OnOff { gap, burst: Distribution::Fixed(ms(30)) });
     assert_eq!((up.good.packet.get(), up.good.bit.get()), (0.001, 1e-7));
     assert_eq!((up.bad.packet.get(), up.bad.bit.get()), (0.5, 1e-4));
+    assert_eq!(up.ties, Ties::Begun);
     assert_eq!(up.drop_list, [1, 5, 100]);
 
     let names: Vec<_> = scenario.links.iter().map(|link| link.name.as_str()).collect();

@@ -1,7 +1,18 @@
 //! What the check of a claim found, and how the claim fares by it: the one way from a number of ours to a verdict.
 
-use crate::published::{Bounds, Claim};
+use crate::lab::Lab;
+use crate::published::{Bounds, Claim, Paper};
+use crate::reproduce::ReproduceError;
 use crate::{Row, Verdict};
+
+/// The check of a claim on runs of ours.
+pub(crate) type Check = fn(&Lab<'_>) -> Result<Finding, ReproduceError>;
+
+/// The row of one claim of a paper, by the paper's table of checks.
+pub(crate) fn row_of(paper: &Paper, checks: &[(&str, Check)], lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
+    let (_, check) = checks.iter().find(|(known, _)| *known == id).expect("each claim has a check");
+    Ok(check(lab)?.row(paper.claim(id).expect("a claim of the paper")))
+}
 
 /// What a check found.
 #[derive(Clone, Debug)]

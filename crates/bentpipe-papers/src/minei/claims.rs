@@ -6,12 +6,10 @@ mod packets;
 mod rates;
 
 use crate::Row;
-use crate::finding::Finding;
+use crate::finding::{Check, row_of};
 use crate::lab::Lab;
 use crate::published::MINEI;
 use crate::reproduce::ReproduceError;
-
-type Check = fn(&Lab<'_>) -> Result<Finding, ReproduceError>;
 
 const CHECKS: [(&str, Check); 50] = [
     ("M-C01", rates::c01),
@@ -68,9 +66,7 @@ const CHECKS: [(&str, Check); 50] = [
 
 /// The row of one claim.
 pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
-    let claim = MINEI.claim(id).expect("a claim of the paper");
-    let (_, check) = CHECKS.iter().find(|(known, _)| *known == id).expect("each claim has a check");
-    Ok(check(lab)?.row(claim))
+    row_of(&MINEI, &CHECKS, lab, id)
 }
 
 /// All of them.

@@ -7,13 +7,12 @@ mod traces;
 mod uncongested;
 
 use crate::Row;
-use crate::finding::Finding;
+use crate::finding::{Check, Finding, row_of};
 use crate::lab::Lab;
 use crate::published::{ACTS, Claim};
 use crate::reproduce::ReproduceError;
 
 type Found = Result<Finding, ReproduceError>;
-type Check = fn(&Lab<'_>) -> Found;
 
 const CHECKS: [(&str, Check); 25] = [
     ("A-C01", formulas::c01),
@@ -45,8 +44,7 @@ const CHECKS: [(&str, Check); 25] = [
 
 /// The row of one claim.
 pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
-    let (_, check) = CHECKS.iter().find(|(known, _)| *known == id).expect("each claim has a check");
-    Ok(check(lab)?.row(published(id)))
+    row_of(&ACTS, &CHECKS, lab, id)
 }
 
 /// All of them.

@@ -10,13 +10,12 @@ mod splitting;
 use super::measure::Measured;
 use super::setting::Scheme;
 use crate::Row;
-use crate::finding::Finding;
+use crate::finding::{Check, Finding, row_of};
 use crate::lab::Lab;
 use crate::published::{Claim, HYBRID};
 use crate::reproduce::ReproduceError;
 
 type Found = Result<Finding, ReproduceError>;
-type Check = fn(&Lab<'_>) -> Found;
 
 const CHECKS: [(&str, Check); 21] = [
     ("H-C01", end_to_end::c01),
@@ -44,8 +43,7 @@ const CHECKS: [(&str, Check); 21] = [
 
 /// The row of one claim.
 pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
-    let (_, check) = CHECKS.iter().find(|(known, _)| *known == id).expect("each claim has a check");
-    Ok(check(lab)?.row(published(id)))
+    row_of(&HYBRID, &CHECKS, lab, id)
 }
 
 /// All of them.

@@ -1,6 +1,6 @@
 //! Section 5.3: the senders under bursts of losses.
 
-use super::Finding;
+use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::minei::world::{RUNS, World, packets_sent, throughputs};
 use crate::published::MINEI;

@@ -4,7 +4,7 @@ use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::{RtoConfig, RttClock, RttEstimator};
 use bentpipe_engine::units::{Duration, Time};
 
-use super::Finding;
+use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::minei::cases::{self, ACK_TIME, Case, RTT, WINDOW, patterns};
 use crate::reproduce::ReproduceError;

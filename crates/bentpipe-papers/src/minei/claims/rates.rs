@@ -1,6 +1,6 @@
 //! Sections 3 and 4: throughput without loss, with independent losses, split, and with the two modifications.
 
-use super::Finding;
+use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::minei::world::{FILE, Mean, RUNS, World, throughputs};
 use crate::published::MINEI;

@@ -2,16 +2,35 @@
 
 use crate::lab::Lab;
 use crate::published::{Bounds, Claim, Paper};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// The check of a claim on runs of ours.
-pub(crate) type Check = fn(&Lab<'_>) -> Result<Finding, ReproduceError>;
+/// What a check found, unless a run of it failed.
+pub(crate) type Checked = Result<Finding, ReproduceError>;
 
-/// The row of one claim of a paper, by the paper's table of checks.
-pub(crate) fn row_of(paper: &Paper, checks: &[(&str, Check)], lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
+/// The check of a claim on runs of ours.
+pub(crate) type Check = fn(&Lab<'_>) -> Checked;
+
+/// The checks of a paper's claims: each claim's id, and the function that makes the runs it needs in `L` and finds its number.
+pub(crate) type Checks<L> = [(&'static str, fn(&L) -> Checked)];
+
+/// The row of one claim.
+pub(crate) fn row<L>(paper: &Paper, checks: &Checks<L>, lab: &L, id: &str) -> Result<Row, ReproduceError> {
     let (_, check) = checks.iter().find(|(known, _)| *known == id).expect("each claim has a check");
     Ok(check(lab)?.row(paper.claim(id).expect("a claim of the paper")))
+}
+
+/// The rows of all claims.
+pub(crate) fn rows<L>(paper: &Paper, checks: &Checks<L>, lab: &L) -> Result<Vec<Row>, ReproduceError> {
+    checks.iter().map(|(id, _)| row(paper, checks, lab, id)).collect()
+}
+
+/// Panics unless the claims of the paper and their checks are the same, in the same order.
+#[cfg(test)]
+pub(crate) fn assert_each_claim_has_its_check<L>(paper: &Paper, checks: &Checks<L>) {
+    let checked: Vec<_> = checks.iter().map(|(id, _)| *id).collect();
+    let stated: Vec<_> = paper.claims.iter().map(|claim| claim.id.as_str()).collect();
+    assert_eq!(checked, stated);
 }
 
 /// What a check found.

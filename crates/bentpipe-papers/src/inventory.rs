@@ -11,7 +11,7 @@
 use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::published::{Paper, with};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Tally, Verdict};
 
 /// Where something can be seen.
@@ -275,7 +275,7 @@ mod checks {
 mod tests {
     use super::*;
     use crate::published::STP;
-    use crate::reproduce::Options;
+    use crate::request::Options;
 
     #[test]
     fn a_row_says_what_it_is_and_fares_as_the_worst_that_shows_it() {

@@ -9,7 +9,7 @@ use bentpipe_engine::NoProbe;
 use bentpipe_sim::{Observer, RunResult, Timers, in_parallel, run_with};
 use bentpipe_study::scenario::Scenario;
 
-use crate::reproduce::{Options, Progress, ReproduceError};
+use crate::request::{Options, Progress, ReproduceError};
 
 /// Results in the order of the seeds.
 pub(crate) type Runs = Rc<Vec<RunResult>>;

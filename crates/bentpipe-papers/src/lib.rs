@@ -2,7 +2,7 @@
 //!
 //! [`published`] holds what is printed. Each paper has a room: [`transat`], `minei`, `acts`, `hybrid`, `stp`; what they
 //! share is `lab`, where runs are made, `drawing`, which shows topologies, and `inventory`, where each item can be seen.
-//! [`reproduce`] is the door: it runs what is asked for and answers with rows.
+//! [`reproduce`] is the door: it runs what is asked for and answers with rows. `request` is what can be asked for.
 #![forbid(unsafe_code)]
 
 mod acts;
@@ -15,6 +15,7 @@ mod markdown;
 mod minei;
 pub mod published;
 pub mod reproduce;
+mod request;
 mod stp;
 pub mod transat;
 

@@ -3,10 +3,9 @@
 use bentpipe_study::stats::mean;
 
 use super::sweeps::trials;
-use super::tables::TRIALS;
-use super::worlds::{Load, Place, greatest, measured, rates};
+use super::worlds::{Load, Place, TRIALS, greatest, measured, rates};
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 type Words = Result<String, ReproduceError>;
 

@@ -5,7 +5,7 @@ use super::worlds::world;
 use crate::drawing::{blocks, stack, topology};
 use crate::lab::Lab;
 use crate::published::ACTS;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
 /// What a drawing shows, and of which scenario.

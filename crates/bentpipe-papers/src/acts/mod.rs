@@ -14,7 +14,7 @@ mod worlds;
 
 use crate::lab::Lab;
 use crate::published::ACTS;
-use crate::reproduce::{Options, Progress, ReproduceError, in_parts};
+use crate::request::{Options, Progress, ReproduceError, in_parts};
 use crate::{Row, inventory};
 
 pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {

@@ -3,22 +3,22 @@
 use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure};
 use bentpipe_study::stats::mean;
 
-use super::worlds::{Load, Place, congested, greatest, measured, rates, world};
+use super::worlds::{Load, Place, TRIALS, congested, greatest, measured, rates, world};
 use crate::Row;
 use crate::lab::Lab;
 use crate::published::ACTS;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// Offered loads of figure 6, Mbit/s (A-Q14).
 const LOADS: [f64; 8] = [30.0, 45.0, 60.0, 75.0, 90.0, 105.0, 120.0, 135.0];
 /// What three hosts at full rate offer: 134.5 Mbit/s each.
 const FULL_RATE: f64 = 403.5;
 /// Runs behind a point of a curve, or as many as there are replications if that is less.
-const TRIALS: u32 = 4;
+const TRIALS_OF_A_POINT: u32 = 4;
 
 /// Runs behind a point of a curve.
 pub(super) fn trials(lab: &Lab<'_>) -> u32 {
-    lab.options().reps.min(TRIALS)
+    lab.options().reps.min(TRIALS_OF_A_POINT)
 }
 
 /// One place's curve of figure 6.
@@ -202,7 +202,7 @@ pub(super) fn noise_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
         let all = rates(&lab.runs(&format!("acts, scenario {number}, varied"), &scenario, count)?);
         Ok(format!("{:.1} ({:.1})", mean(&all), greatest(&all)))
     };
-    let ten = super::tables::TRIALS;
+    let ten = TRIALS;
     // The constant of a window that also grows while the peer's holds it back, and is halved by itself alone.
     let wide =
         [("tcp.shortcuts.ns2_recovery", "true"), ("tcp.shortcuts.ssthresh_base", "window"), ("tcp.ack.every", "2")];
@@ -232,7 +232,7 @@ pub(super) fn parts_of_reno(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     ];
     let ten = |sets: &[(&str, &str)]| -> Result<String, ReproduceError> {
         let scenario = congested(Place::Satellite, Load::Full, sets);
-        let all = rates(&lab.runs("acts, scenario 3, parts of Reno", &scenario, super::tables::TRIALS)?);
+        let all = rates(&lab.runs("acts, scenario 3, parts of Reno", &scenario, TRIALS)?);
         Ok(format!("{:.1} ({:.1})", mean(&all), greatest(&all)))
     };
     let mut words = Vec::new();

@@ -8,14 +8,13 @@ use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, mean_secs};
 use bentpipe_study::stats::{mean, standard_deviation};
 use bentpipe_study::topology;
 
-use super::worlds::{Load, MIB, Place, alone, alone_with_processing, congested, greatest, measured, rates, world};
+use super::worlds::{
+    Load, MIB, Place, TRIALS, alone, alone_with_processing, congested, greatest, measured, rates, world,
+};
 use crate::lab::Lab;
 use crate::published::{ACTS, Cell};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Tally, Verdict};
-
-/// Trials of the paper's tables.
-pub(super) const TRIALS: u32 = 10;
 
 pub(super) fn rows(lab: &Lab<'_>, number: u8) -> Result<Vec<Row>, ReproduceError> {
     let cells = match number {

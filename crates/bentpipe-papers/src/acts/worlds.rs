@@ -3,6 +3,13 @@
 use bentpipe_sim::{FlowResult, RunResult};
 use bentpipe_study::scenario::Scenario;
 
+/// Trials of the paper's tables.
+pub(super) const TRIALS: u32 = 10;
+
+/// Nothing is lost but what a list names.
+pub(super) const CLEAN: [(&str, &str); 2] =
+    [("links.sat.forward.bit_error_rate", "0"), ("links.sat.backward.bit_error_rate", "0")];
+
 /// Mebibytes and gibibytes: the paper's MB and GB (A-Q01).
 pub(super) const MIB: f64 = 1_048_576.0;
 

@@ -11,7 +11,7 @@ use super::setting::{Scheme, Setting};
 use super::sweeps;
 use crate::drawing::{Drawing, Shape, Station, queues};
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// The world of the figures: T1 = 100 ms, T2 = 250 ms, p = 0.1.
 fn setting() -> Setting {

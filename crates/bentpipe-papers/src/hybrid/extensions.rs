@@ -8,7 +8,7 @@ use super::measure::{Measured, SEEDS, points};
 use super::setting::{MSS, MU, Scheme, Setting};
 use crate::finding::Finding;
 use crate::lab::{Lab, Runs};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 type More = &'static [(&'static str, &'static str)];
 

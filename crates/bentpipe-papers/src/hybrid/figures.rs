@@ -16,7 +16,7 @@ use super::{arq, claims};
 use crate::drawing;
 use crate::lab::Lab;
 use crate::published::{HYBRID, PublishedFigure};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
 /// How many figures the paper has.

@@ -7,7 +7,7 @@ use bentpipe_study::stats::{mean, mean_interval};
 
 use super::setting::{MSS, MU, Scheme, Setting};
 use crate::lab::{Lab, Runs};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// Seeds behind each point, at most: with these, 95 % intervals of the throughput are a few percent wide.
 pub(super) const SEEDS: u32 = 4;

@@ -19,7 +19,7 @@ mod traces;
 
 use crate::lab::Lab;
 use crate::published::HYBRID;
-use crate::reproduce::{Options, Progress, ReproduceError, in_parts};
+use crate::request::{Options, Progress, ReproduceError, in_parts};
 use crate::{Row, Verdict, inventory};
 
 pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {

@@ -3,7 +3,7 @@
 use super::measure::{Measured, SEEDS, points};
 use super::setting::{Scheme, Setting};
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 use Scheme::{EndToEnd, Split};
 

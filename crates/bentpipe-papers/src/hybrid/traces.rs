@@ -6,7 +6,7 @@ use bentpipe_sim::{Observer, Packet, Passage};
 
 use super::setting::{Scheme, Setting};
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// Two connections of figure 15 (H-Q12).
 pub(super) fn setting() -> Setting {

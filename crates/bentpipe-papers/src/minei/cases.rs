@@ -10,7 +10,7 @@ use bentpipe_sim::record::{FlowTrace, Sequence};
 
 use super::world::World;
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// Packets before the window in which losses are put: whatever the window, it is open by then.
 const BEFORE: u64 = 300;

@@ -6,12 +6,12 @@ mod packets;
 mod rates;
 
 use crate::Row;
-use crate::finding::{Check, row_of};
+use crate::finding::{self, Check};
 use crate::lab::Lab;
 use crate::published::MINEI;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
-const CHECKS: [(&str, Check); 50] = [
+const CHECKS: &[(&str, Check)] = &[
     ("M-C01", rates::c01),
     ("M-C02", rates::c02),
     ("M-C03", rates::c03),
@@ -66,12 +66,12 @@ const CHECKS: [(&str, Check); 50] = [
 
 /// The row of one claim.
 pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
-    row_of(&MINEI, &CHECKS, lab, id)
+    finding::row(&MINEI, CHECKS, lab, id)
 }
 
 /// All of them.
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
-    CHECKS.iter().map(|(id, _)| row(lab, id)).collect()
+    finding::rows(&MINEI, CHECKS, lab)
 }
 
 #[cfg(test)]
@@ -80,8 +80,6 @@ mod tests {
 
     #[test]
     fn each_claim_has_its_check() {
-        let checked: Vec<_> = CHECKS.iter().map(|(id, _)| *id).collect();
-        let stated: Vec<_> = MINEI.claims.iter().map(|claim| claim.id.as_str()).collect();
-        assert_eq!(checked, stated);
+        finding::assert_each_claim_has_its_check(&MINEI, CHECKS);
     }
 }

@@ -10,7 +10,7 @@ use super::world::{FILE, Mean, RUNS, World, packets_sent, throughputs};
 use crate::drawing::{stack, topology};
 use crate::lab::Lab;
 use crate::published::MINEI;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
 /// Loss rates of the sweeps, percent (M-Q13).

@@ -11,7 +11,7 @@ mod world;
 
 use crate::lab::Lab;
 use crate::published::MINEI;
-use crate::reproduce::{Options, Progress, ReproduceError, in_parts};
+use crate::request::{Options, Progress, ReproduceError, in_parts};
 use crate::{Row, inventory};
 
 pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {

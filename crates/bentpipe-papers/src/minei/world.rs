@@ -5,7 +5,7 @@ use bentpipe_study::scenario::Scenario;
 use bentpipe_study::stats::{mean, mean_interval};
 
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 const DIRECT: &str = include_str!("../../../../scenarios/minei-direct.toml");
 const SPLIT: &str = include_str!("../../../../scenarios/minei-split.toml");

@@ -7,27 +7,26 @@ use super::setting::{Setting, Transport};
 use super::study::Study;
 use super::tables::{ratio, shifted_ratio};
 use crate::Row;
-use crate::finding::Finding;
+use crate::finding::{self, Checked, Finding};
 use crate::published::{Claim, STP};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
-type Found = Result<Finding, ReproduceError>;
-type Check = fn(&Study<'_>, &Claim) -> Found;
+type Check = fn(&Study<'_>) -> Checked;
 
-const CHECKS: [(&str, Check); 13] = [
-    ("S-C01", |_, _| Ok(Finding::new(window(), "STP's window of the path of figure 2"))),
-    ("S-C02", |study, claim| goodput(study, claim, Transport::STP, 0)),
-    ("S-C03", |study, claim| goodput(study, claim, Transport::Tcp, 0)),
-    ("S-C04", |study, _| Ok(Finding::new(ratio(study, 0.0)?.unwrap_or(f64::NAN), "without errors"))),
-    ("S-C05", |study, claim| goodput(study, claim, Transport::STP, 1)),
-    ("S-C06", |study, claim| goodput(study, claim, Transport::STP, 2)),
-    ("S-C07", |study, claim| goodput(study, claim, Transport::STP, 3)),
-    ("S-C08", |study, claim| goodput(study, claim, Transport::Tcp, 1)),
-    ("S-C09", |study, claim| goodput(study, claim, Transport::Tcp, 2)),
-    ("S-C10", |study, claim| goodput(study, claim, Transport::Tcp, 3)),
-    ("S-C11", |study, _| aborts(study)),
+const CHECKS: &[(&str, Check)] = &[
+    ("S-C01", |_| Ok(Finding::new(window(), "STP's window of the path of figure 2"))),
+    ("S-C02", |study| goodput(study, "S-C02", Transport::STP, 0)),
+    ("S-C03", |study| goodput(study, "S-C03", Transport::Tcp, 0)),
+    ("S-C04", |study| Ok(Finding::new(ratio(study, 0.0)?.unwrap_or(f64::NAN), "without errors"))),
+    ("S-C05", |study| goodput(study, "S-C05", Transport::STP, 1)),
+    ("S-C06", |study| goodput(study, "S-C06", Transport::STP, 2)),
+    ("S-C07", |study| goodput(study, "S-C07", Transport::STP, 3)),
+    ("S-C08", |study| goodput(study, "S-C08", Transport::Tcp, 1)),
+    ("S-C09", |study| goodput(study, "S-C09", Transport::Tcp, 2)),
+    ("S-C10", |study| goodput(study, "S-C10", Transport::Tcp, 3)),
+    ("S-C11", |study| aborts(study)),
     ("S-C12", growth),
-    ("S-C13", |study, _| drops(study)),
+    ("S-C13", |study| drops(study)),
 ];
 
 /// The rates at which transfers come to an end; the last of the table's is none of them.
@@ -38,13 +37,12 @@ fn survivable() -> Vec<f64> {
 }
 
 pub(super) fn rows(study: &Study<'_>) -> Result<Vec<Row>, ReproduceError> {
-    STP.claims
-        .iter()
-        .map(|claim| {
-            let (_, check) = CHECKS.iter().find(|(known, _)| *known == claim.id).expect("each claim has a check");
-            Ok(check(study, claim)?.row(claim))
-        })
-        .collect()
+    finding::rows(&STP, CHECKS, study)
+}
+
+/// A claim of the paper.
+fn published(id: &str) -> &'static Claim {
+    STP.claim(id).expect("a claim of the paper")
 }
 
 fn window() -> f64 {
@@ -59,7 +57,7 @@ fn kbit(bits: Option<f64>) -> f64 {
 
 /// Kilobits per second at the table's rate of that number. Where the printed rate does not give the number, but a loss of
 /// Eb/N0 that is one for the whole row does, the shape is borne out and the axis is not.
-fn goodput(study: &Study<'_>, claim: &Claim, transport: Transport, column: usize) -> Found {
+fn goodput(study: &Study<'_>, id: &str, transport: Transport, column: usize) -> Checked {
     let ber = survivable()[column];
     let face = kbit(study.face_value(transport, ber)?.goodput());
     if ber == 0.0 {
@@ -70,11 +68,12 @@ fn goodput(study: &Study<'_>, claim: &Claim, transport: Transport, column: usize
     let note = format!(
         "at face value {face:.1}; with {loss:.2} dB of Eb/N0 lost, the mean of what the row's cells take: {shifted:.1}"
     );
+    let claim = published(id);
     let near = (claim.limit("offset_low")..=claim.limit("offset_high")).contains(&shifted);
     Ok(Finding::new(face, note).or_shape(near))
 }
 
-fn aborts(study: &Study<'_>) -> Found {
+fn aborts(study: &Study<'_>) -> Checked {
     let worst = rates().last().expect("the table has columns");
     let [stp, tcp] = Transport::ROWS.map(|(_, transport)| study.face_value(transport, worst));
     let (stp, tcp) = (stp?.aborted, tcp?.aborted);
@@ -84,7 +83,7 @@ fn aborts(study: &Study<'_>) -> Found {
 
 type Ratio = fn(&Study<'_>, f64) -> Result<Option<f64>, ReproduceError>;
 
-fn growth(study: &Study<'_>, claim: &Claim) -> Found {
+fn growth(study: &Study<'_>) -> Checked {
     // The least quotient of neighbours, and the ratios.
     let least = |ratio: Ratio| -> Result<(f64, String), ReproduceError> {
         let ratios = survivable().into_iter().map(|ber| ratio(study, ber)).collect::<Result<Option<Vec<_>>, _>>()?;
@@ -97,10 +96,10 @@ fn growth(study: &Study<'_>, claim: &Claim) -> Found {
         "at face value the ratios are {at_face}; with the losses of Eb/N0 that table 1 takes {offset}, the least quotient \
          {shifted:.3}"
     );
-    Ok(Finding::new(face, note).or_shape(claim.holds_for(shifted)))
+    Ok(Finding::new(face, note).or_shape(published("S-C12").holds_for(shifted)))
 }
 
-fn drops(study: &Study<'_>) -> Found {
+fn drops(study: &Study<'_>) -> Checked {
     let rates = survivable();
     let drop = |transport| -> Result<f64, ReproduceError> {
         let ends =
@@ -118,8 +117,6 @@ mod tests {
 
     #[test]
     fn each_claim_has_its_check() {
-        let checked: Vec<_> = CHECKS.iter().map(|(id, _)| *id).collect();
-        let stated: Vec<_> = STP.claims.iter().map(|claim| claim.id.as_str()).collect();
-        assert_eq!(checked, stated);
+        finding::assert_each_claim_has_its_check(&STP, CHECKS);
     }
 }

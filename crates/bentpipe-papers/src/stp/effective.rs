@@ -7,7 +7,7 @@
 use super::measure::{self, measure};
 use super::setting::{Setting, Transport};
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// Halvings of 4 dB: 0.016 dB remain, which moves the error rate by 3 to 6 % where it is 1e-6 to 1e-10.
 const STEPS: u32 = 8;

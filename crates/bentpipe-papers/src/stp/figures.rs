@@ -12,7 +12,7 @@ use super::study::Study;
 use crate::drawing::{stack, topology};
 use crate::finding::Finding;
 use crate::published::{PublishedFigure, STP};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
 /// How many figures the paper has.

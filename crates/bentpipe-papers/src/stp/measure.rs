@@ -5,7 +5,7 @@ use bentpipe_sim::{FlowResult, RunResult};
 use super::setting::{DATA_BITS, Setting};
 use crate::lab::Lab;
 use crate::published::{Expected, STP};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// The runs of one setting.
 #[derive(Clone, Copy, Debug, PartialEq)]

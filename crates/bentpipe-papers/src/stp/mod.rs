@@ -16,7 +16,7 @@ mod tables;
 
 use crate::lab::Lab;
 use crate::published::STP;
-use crate::reproduce::{Options, Progress, ReproduceError, in_parts};
+use crate::request::{Options, Progress, ReproduceError, in_parts};
 use crate::{Row, inventory};
 
 pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {

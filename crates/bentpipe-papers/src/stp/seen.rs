@@ -13,7 +13,7 @@ use crate::finding::Finding;
 use crate::inventory::Seen::{self, Built, Compared, Decision, Ran};
 use crate::inventory::Shown::{self, Scenario, Setting as Set, Test};
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 pub(super) const SEEN: &[(&str, Seen)] = &[
     ("S-N01", Built(&[Scenario("stp"), Test("papers", "both_transports_meet_the_same_links")], "")),

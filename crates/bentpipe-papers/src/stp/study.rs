@@ -6,7 +6,7 @@ use super::effective::{self, Effective};
 use super::measure::{Measured, measure, rates};
 use super::setting::{Setting, Transport};
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// The runs of the study.
 pub(super) struct Study<'a> {

@@ -4,7 +4,7 @@ use super::measure::{Measured, rate, tolerance};
 use super::setting::Transport;
 use super::study::Study;
 use crate::published::{Cell, STP};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
 /// How near a cell has to come at the printed bit error rate.

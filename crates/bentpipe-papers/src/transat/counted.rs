@@ -7,9 +7,22 @@
 
 use bentpipe_study::stats::Sample;
 
-use super::replicated::{LEVEL, Side};
 use crate::published::{OtherCell, TRANSAT_TABLES};
 use crate::{Row, Verdict};
+
+/// Share of the samples that a range holds.
+pub(super) const LEVEL: f64 = 0.9;
+
+/// Where the published value lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// In the range of our samples.
+    Inside,
+    /// We are slower.
+    Slower,
+    /// We are faster.
+    Faster,
+}
 
 /// Where published statistics lie.
 #[derive(Clone, Debug, Default)]

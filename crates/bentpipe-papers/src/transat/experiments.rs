@@ -16,8 +16,10 @@ use bentpipe_sim::{RunResult, Timers, in_parallel, run_with};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 use bentpipe_study::stats::{Interval, Sample, Subsets};
 
-use super::replicated::{LEVEL, Pick, STATISTICS, Side, picked, plan, side, statistics};
-use super::setting::{Setting, Variant, bottleneck};
+use super::counted::{LEVEL, Side};
+use super::replicated::{Pick, STATISTICS, picked, plan, side, statistics};
+use super::setting::{Setting, bottleneck};
+use super::variant::Variant;
 use crate::published::TRANSAT_TABLES;
 
 /// Replications behind each of our statistics.

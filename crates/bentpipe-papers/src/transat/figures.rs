@@ -7,11 +7,12 @@ use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, Span, write_figu
 use super::claims;
 use super::lab::{Lab, elapsed};
 use super::record::{FlowTrace, Recorder};
-use super::setting::{Setting, Variant};
+use super::setting::Setting;
 use super::single;
+use super::variant::Variant;
 use crate::drawing;
 use crate::published::{PublishedFigure, TRANSAT};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
 /// How many figures the paper has.

@@ -7,7 +7,7 @@ use bentpipe_study::scenario::{FlowKind, Scenario};
 use super::record::{Recorder, recorder};
 use super::setting::Setting;
 use crate::lab::Runs;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// Runs settings and refuses results of transfers that did not end.
 pub(super) struct Lab<'a> {

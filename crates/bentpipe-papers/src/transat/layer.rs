@@ -6,7 +6,11 @@ use bentpipe_engine::slacp::{Arq, Fec, Release, Repairs};
 use bentpipe_engine::units::Duration;
 use bentpipe_study::scenario::{LayerSpec, Scenario};
 
-use super::setting::{BOTTLENECK, BOTTLENECK_BACK};
+/// The link that everything is about: Satellite Node 1 to Satellite Node 2.
+pub(super) const BOTTLENECK: &str = "sat/forward";
+
+/// The way back over it.
+pub(super) const BOTTLENECK_BACK: &str = "sat/backward";
 
 /// The layer is that of this file, its bulk channel changed.
 const FILE: &str = include_str!("../../../../scenarios/transat-layer.toml");

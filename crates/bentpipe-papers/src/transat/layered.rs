@@ -6,12 +6,15 @@ use bentpipe_sim::RunResult;
 use bentpipe_sim::record::{ChannelSummary, Summary};
 use bentpipe_study::stats::{Sample, Subsets};
 
+use super::counted::LEVEL;
 use super::lab::Lab;
+use super::layer::BOTTLENECK;
 use super::layer::Layer;
-use super::replicated::{self, DRAWS, LEVEL, Pick, picked};
-use super::setting::{BOTTLENECK, Setting, Variant, Voice};
+use super::replicated::{self, DRAWS, Pick, picked};
+use super::setting::{Setting, Voice};
+use super::variant::Variant;
 use crate::published::TRANSAT_TABLES;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
 /// The tables of the strong imitation (1 % lost in a burst, 550 ms), each with that of the weak one (25 %) and that of

@@ -21,11 +21,12 @@ mod replicated;
 mod seen;
 mod setting;
 mod single;
+mod variant;
 
 use lab::Lab;
 
 use crate::published::TRANSAT;
-use crate::reproduce::{Options, Progress, ReproduceError, in_parts};
+use crate::request::{Options, Progress, ReproduceError, in_parts};
 use crate::{Row, inventory};
 
 /// How many tables the paper has.

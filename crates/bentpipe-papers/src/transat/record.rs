@@ -3,7 +3,7 @@
 use bentpipe_sim::record::Sequence;
 use bentpipe_study::scenario::Scenario;
 
-use super::setting::BOTTLENECK;
+use super::layer::BOTTLENECK;
 
 pub(super) use bentpipe_sim::record::{FlowTrace, Sequence as Recorder};
 

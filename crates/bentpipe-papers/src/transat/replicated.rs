@@ -12,12 +12,13 @@ use bentpipe_engine::stream::Stream;
 use bentpipe_sim::RunResult;
 use bentpipe_study::stats::{Interval, Sample, Subsets};
 
-use super::counted::Counted;
+use super::counted::{Counted, LEVEL, Side};
 use super::lab::{Lab, elapsed};
-use super::setting::{Setting, Variant};
+use super::setting::Setting;
 use super::single;
+use super::variant::Variant;
 use crate::published::{OtherCell, TRANSAT_NS2, TRANSAT_TABLES};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
 /// Statistics of a table, in its order.
@@ -33,9 +34,6 @@ const ELSEWHERE: usize = 7;
 
 /// Samples drawn for a range: its ends then move by about 1 % of probability from one seed to the next.
 pub(super) const DRAWS: usize = 2000;
-
-/// Share of the samples that a range holds.
-pub(super) const LEVEL: f64 = 0.9;
 
 /// A published value that misses the range still has the size of ours up to this factor; the quartiles of our own
 /// times are further apart than that in most columns.
@@ -156,17 +154,6 @@ fn column(lab: &Lab<'_>, table: u8, variant: Variant) -> Result<Column, Reproduc
         ours[extreme] = Sample::new(drawn).expect("draws").median();
     }
     Ok(Column { variant, ours, samples, ranges, clean })
-}
-
-/// Where the published value lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    /// In the range of our samples.
-    Inside,
-    /// We are slower.
-    Slower,
-    /// We are faster.
-    Faster,
 }
 
 pub(super) fn side(paper: f64, range: Interval, statistic: usize) -> Side {

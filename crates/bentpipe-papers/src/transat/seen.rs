@@ -2,11 +2,12 @@
 
 use super::lab::{Lab, elapsed};
 use super::replicated::{Pick, picked};
-use super::setting::{Setting, Variant};
+use super::setting::Setting;
+use super::variant::Variant;
 use crate::inventory::Seen::{self, Built, Decision, Ran};
 use crate::inventory::Shown::{self, Scenario, Script, Setting as Set, Test};
 use crate::published::TRANSAT_TABLES;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use bentpipe_study::stats::Sample;
 
 pub(super) const SEEN: &[(&str, Seen)] = &[

@@ -9,92 +9,14 @@ use bentpipe_engine::link::{ChannelConfig, ExtraDelay, LossConfig};
 use bentpipe_engine::units::{Duration, Probability};
 use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario, Spread};
 
-use super::layer::Layer;
+use super::layer::{BOTTLENECK, Layer};
+use super::variant::Variant;
 
 const ONE_FLOW: &str = include_str!("../../../../scenarios/transat.toml");
 const ONE_FLOW_AND_CBR: &str = include_str!("../../../../scenarios/transat-cbr.toml");
 const FOUR_FLOWS_AND_CBR: &str = include_str!("../../../../scenarios/transat-four-flows.toml");
 /// Where the times of error bursts come from.
 const BURSTS: &str = include_str!("../../../../scenarios/transat-bursts.toml");
-
-/// The link that everything is about: Satellite Node 1 to Satellite Node 2.
-pub(super) const BOTTLENECK: &str = "sat/forward";
-
-/// The way back over it.
-pub(super) const BOTTLENECK_BACK: &str = "sat/backward";
-
-/// The columns of the paper's tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Variant {
-    Ref,
-    RefIw4,
-    RefDaass,
-    Sack,
-    SackLt,
-    Enh,
-    RefRed,
-    EnhRed,
-}
-
-impl Variant {
-    pub(super) const ALL: [Variant; 8] = [
-        Variant::Ref,
-        Variant::RefIw4,
-        Variant::RefDaass,
-        Variant::Sack,
-        Variant::SackLt,
-        Variant::Enh,
-        Variant::RefRed,
-        Variant::EnhRed,
-    ];
-
-    /// The columns of table 1.
-    pub(super) const WITHOUT_RED: &'static [Variant] = Self::ALL.split_at(6).0;
-
-    /// As in the ids and in `expected.toml`.
-    pub(super) const fn key(self) -> &'static str {
-        match self {
-            Variant::Ref => "Ref",
-            Variant::RefIw4 => "Ref_IW4",
-            Variant::RefDaass => "Ref_DAASS",
-            Variant::Sack => "SACK",
-            Variant::SackLt => "SACK_LT",
-            Variant::Enh => "Enh",
-            Variant::RefRed => "Ref_RED",
-            Variant::EnhRed => "Enh_RED",
-        }
-    }
-
-    /// For people.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Variant::Ref => "Reference",
-            Variant::RefIw4 => "Reference, IW 4",
-            Variant::RefDaass => "Reference, DAASS",
-            Variant::Sack => "SACK",
-            Variant::SackLt => "SACK + limited transmit",
-            Variant::Enh => "Enhanced",
-            Variant::RefRed => "Reference + RED",
-            Variant::EnhRed => "Enhanced + RED",
-        }
-    }
-
-    const fn red(self) -> bool {
-        matches!(self, Variant::RefRed | Variant::EnhRed)
-    }
-
-    /// Its row in the scenario files.
-    const fn row(self) -> &'static str {
-        match self {
-            Variant::Ref | Variant::RefRed => "ref",
-            Variant::RefIw4 => "ref-iw4",
-            Variant::RefDaass => "ref-daass",
-            Variant::Sack => "sack",
-            Variant::SackLt => "sack-lt",
-            Variant::Enh | Variant::EnhRed => "enh",
-        }
-    }
-}
 
 /// Error bursts on the satellite link, in the direction of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,9 +8,10 @@
 use bentpipe_sim::RunResult;
 
 use super::lab::{Lab, elapsed};
-use super::setting::{Setting, Variant};
+use super::setting::Setting;
+use super::variant::Variant;
 use crate::published::{TRANSAT_NS2, TRANSAT_TABLES};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
 /// Tolerance of a cell without loss.

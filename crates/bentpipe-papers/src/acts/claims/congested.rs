@@ -4,13 +4,13 @@ use bentpipe_study::stats::mean;
 
 use super::super::causes::{at_full_rate, lengths, narrower_lines};
 use super::super::sweeps::{Curve, at_error_rate, curve, full_rate, parts_of_reno, switches};
-use super::super::tables::{TRIALS, best};
-use super::super::worlds::{Load, Place, greatest, measured, rates};
-use super::{Found, each, farthest, published};
-use crate::finding::Finding;
+use super::super::tables::best;
+use super::super::worlds::{Load, Place, TRIALS, greatest, measured, rates};
+use super::{each, farthest, published};
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 use crate::published::ACTS;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// LAN, WAN, satellite.
 fn curves(lab: &Lab<'_>) -> Result<Vec<Curve>, ReproduceError> {
@@ -35,7 +35,7 @@ fn ordered(pairs: &[(f64, f64)]) -> bool {
 }
 
 /// Scenario 3 at full rate, as measured and as simulated.
-pub(super) fn c07(lab: &Lab<'_>) -> Found {
+pub(super) fn c07(lab: &Lab<'_>) -> Checked {
     let claim = published("A-C07");
     let of = |column| best(lab, "scenario 3 OC-3 congestion, full rate", column);
     let (shared, own) = (of("experiment")?, of("simulation")?);
@@ -48,7 +48,7 @@ pub(super) fn c07(lab: &Lab<'_>) -> Found {
 }
 
 /// All curves turn at the same load.
-pub(super) fn c10(lab: &Lab<'_>) -> Found {
+pub(super) fn c10(lab: &Lab<'_>) -> Checked {
     let peaks: Vec<_> = curves(lab)?.iter().map(|curve| curve.peak().0).collect();
     let words: Vec<_> = peaks.iter().map(f64::to_string).collect();
     let note = format!(
@@ -65,7 +65,7 @@ pub(super) fn c10(lab: &Lab<'_>) -> Found {
 }
 
 /// What is carried at that load.
-pub(super) fn c11(lab: &Lab<'_>) -> Found {
+pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     let pairs = points(&curves(lab)?, |curve| curve.at(105.0), "105");
     let note = format!(
         "at 105 offered {}. On the satellite slow start costs each trial 6.4 s of the load, so its throughput depends on the \
@@ -79,7 +79,7 @@ pub(super) fn c11(lab: &Lab<'_>) -> Found {
 }
 
 /// What is carried at full rate. 54.105 is in table 6 too, as the greatest of the trials.
-pub(super) fn c12(lab: &Lab<'_>) -> Found {
+pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     let mut greatest_of = Vec::new();
     for place in Place::ALL {
         let full = measured(place, Load::Full, &[]);
@@ -99,7 +99,7 @@ pub(super) fn c12(lab: &Lab<'_>) -> Found {
 }
 
 /// From the peak to full rate it falls, most on the satellite.
-pub(super) fn c13(lab: &Lab<'_>) -> Found {
+pub(super) fn c13(lab: &Lab<'_>) -> Checked {
     let falls: Vec<_> = curves(lab)?.iter().map(|curve| curve.full - curve.peak().1).collect();
     let most = falls[2] < falls[0] && falls[2] < falls[1];
     let note = format!("from the peak to full rate {:.1}, {:.1}, {:.1}", falls[0], falls[1], falls[2]);
@@ -108,7 +108,7 @@ pub(super) fn c13(lab: &Lab<'_>) -> Found {
 }
 
 /// Shaping gives more than full rate.
-pub(super) fn c14(lab: &Lab<'_>) -> Found {
+pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let gains: Vec<_> = curves(lab)?.iter().map(|curve| curve.peak().1 / curve.full).collect();
     let least = gains.iter().copied().fold(f64::INFINITY, f64::min);
     let note = format!("{:.2}, {:.2}, {:.2}", gains[0], gains[1], gains[2]);
@@ -116,7 +116,7 @@ pub(super) fn c14(lab: &Lab<'_>) -> Found {
 }
 
 /// SACK helps on the noisy link and under congestion.
-pub(super) fn c25(lab: &Lab<'_>) -> Found {
+pub(super) fn c25(lab: &Lab<'_>) -> Checked {
     let noisy = |sender| -> Result<f64, ReproduceError> { Ok(mean(&at_error_rate(lab, sender, "1e-9")?)) };
     let full = |sets: &[(&str, &str)]| -> Result<f64, ReproduceError> { Ok(mean(&full_rate(lab, sets)?)) };
     let at_noise = [noisy("sack")?, noisy("reno")?];

@@ -3,14 +3,13 @@
 use bentpipe_study::model::window;
 use bentpipe_study::stats::mean;
 
-use super::super::tables::{TRIALS, rate_ladder, rate_of};
-use super::super::worlds::{MIB, greatest, rates, world};
-use super::traces::CLEAN;
-use super::{Found, number, published, round_trip};
-use crate::finding::Finding;
+use super::super::tables::{rate_ladder, rate_of};
+use super::super::worlds::{CLEAN, MIB, TRIALS, greatest, rates, world};
+use super::{number, published, round_trip};
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 use crate::published::ACTS;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// The window of the satellite experiments, bytes.
 const WINDOW: f64 = 10.0 * MIB;
@@ -31,7 +30,7 @@ fn segments_of_the_mtu() -> f64 {
 }
 
 /// Table 2 but for its slip.
-pub(super) fn c01(_: &Lab<'_>) -> Found {
+pub(super) fn c01(_: &Lab<'_>) -> Checked {
     let cells = &ACTS.table(2).expect("table 2").cells;
     let off = cells.iter().filter(|cell| cell.note.is_none());
     let off: Vec<_> = off.filter_map(|cell| Some((rate_of(cell) - cell.value?).abs())).collect();
@@ -39,30 +38,30 @@ pub(super) fn c01(_: &Lab<'_>) -> Found {
 }
 
 /// The rate of a window of 10 MB.
-pub(super) fn c04(_: &Lab<'_>) -> Found {
+pub(super) fn c04(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(window::rate_for(WINDOW, round_trip("ACTS")) / 1e6, "10 MiB per round trip"))
 }
 
 /// What slow start takes of a GB.
-pub(super) fn c16(_: &Lab<'_>) -> Found {
+pub(super) fn c16(_: &Lab<'_>) -> Checked {
     let share = 100.0 * (1.0 - window::efficiency(windows(), slow_start_rounds()));
     Ok(Finding::new(share, format!("formula, {} windows", windows())))
 }
 
 /// The time of a GB.
-pub(super) fn c17(_: &Lab<'_>) -> Found {
+pub(super) fn c17(_: &Lab<'_>) -> Checked {
     let rounds = window::transfer_rounds(windows(), slow_start_rounds());
     Ok(Finding::new(rounds * round_trip("ACTS"), format!("formula, {rounds:.3} round trips")))
 }
 
 /// Linear growth from half of the window.
-pub(super) fn c18(_: &Lab<'_>) -> Found {
+pub(super) fn c18(_: &Lab<'_>) -> Checked {
     let ours = window::linear_recovery(segments_of_the_mtu(), round_trip("ACTS"));
     Ok(Finding::new(ours, "formula, half of 1143 segments of the MTU (A-Q03)"))
 }
 
 /// The same after fast recovery, on the satellite, the WAN and the LAN.
-pub(super) fn c19(_: &Lab<'_>) -> Found {
+pub(super) fn c19(_: &Lab<'_>) -> Checked {
     let claim = published("A-C19");
     let of = |place| window::fast_recovery(segments_of_the_mtu(), round_trip(place));
     let [satellite, wan, lan] = ["ACTS", "WAN", "LAN"].map(of);
@@ -73,7 +72,7 @@ pub(super) fn c19(_: &Lab<'_>) -> Found {
 }
 
 /// The windows that fill the two channels.
-pub(super) fn c24(lab: &Lab<'_>) -> Found {
+pub(super) fn c24(lab: &Lab<'_>) -> Checked {
     let [three, twelve] =
         [3, 12].map(|n| window::window_for(rate_ladder(n).application, round_trip("ACTS")) / 8.0 / MIB);
     let printed = number("A-V20") * 1e6 / 8.0 / MIB;

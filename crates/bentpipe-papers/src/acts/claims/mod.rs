@@ -7,14 +7,12 @@ mod traces;
 mod uncongested;
 
 use crate::Row;
-use crate::finding::{Check, Finding, row_of};
+use crate::finding::{self, Check};
 use crate::lab::Lab;
 use crate::published::{ACTS, Claim};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
-type Found = Result<Finding, ReproduceError>;
-
-const CHECKS: [(&str, Check); 25] = [
+const CHECKS: &[(&str, Check)] = &[
     ("A-C01", formulas::c01),
     ("A-C02", uncongested::c02),
     ("A-C03", uncongested::c03),
@@ -44,12 +42,12 @@ const CHECKS: [(&str, Check); 25] = [
 
 /// The row of one claim.
 pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
-    row_of(&ACTS, &CHECKS, lab, id)
+    finding::row(&ACTS, CHECKS, lab, id)
 }
 
 /// All of them.
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
-    CHECKS.iter().map(|(id, _)| row(lab, id)).collect()
+    finding::rows(&ACTS, CHECKS, lab)
 }
 
 /// A claim of the paper.
@@ -84,8 +82,6 @@ mod tests {
 
     #[test]
     fn each_claim_has_its_check() {
-        let checked: Vec<_> = CHECKS.iter().map(|(id, _)| *id).collect();
-        let stated: Vec<_> = ACTS.claims.iter().map(|claim| claim.id.as_str()).collect();
-        assert_eq!(checked, stated);
+        finding::assert_each_claim_has_its_check(&ACTS, CHECKS);
     }
 }

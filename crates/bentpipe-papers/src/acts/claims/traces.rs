@@ -7,16 +7,12 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_sim::{Observer, Packet, Passage, RunResult};
 use bentpipe_study::scenario::Scenario;
 
-use super::super::worlds::{MIB, world};
+use super::super::worlds::{CLEAN, MIB, world};
 use super::formulas::slow_start_rounds;
-use super::{Found, published, round_trip};
-use crate::finding::Finding;
+use super::{published, round_trip};
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
-
-/// Nothing is lost but what a list names.
-pub(super) const CLEAN: [(&str, &str); 2] =
-    [("links.sat.forward.bit_error_rate", "0"), ("links.sat.backward.bit_error_rate", "0")];
+use crate::request::ReproduceError;
 
 const LOST: &str = "links.sat.forward.drop_list";
 
@@ -67,7 +63,7 @@ fn watch(lab: &Lab<'_>, scenario: &Scenario) -> Result<(Windows, RunResult), Rep
 }
 
 /// Slow start to a window of 10 MB, in a run and by the formula.
-pub(super) fn c15(lab: &Lab<'_>) -> Found {
+pub(super) fn c15(lab: &Lab<'_>) -> Checked {
     let claim = published("A-C15");
     let (watched, _) = watch(lab, &world(1, &[]))?;
     let formula = slow_start_rounds() * round_trip("ACTS");
@@ -102,7 +98,7 @@ impl Repair {
 }
 
 /// Two losses in one window give two fast retransmits, each of which halves the window.
-pub(super) fn c20(lab: &Lab<'_>) -> Found {
+pub(super) fn c20(lab: &Lab<'_>) -> Checked {
     const TWO: &str = "[3500, 3600]";
     const ROOMY: [(&str, &str); 1] = [("tcp.receive_buffer", "34 MiB")];
     let full = Repair::of(lab, TWO, &[])?;
@@ -123,7 +119,7 @@ pub(super) fn c20(lab: &Lab<'_>) -> Found {
 }
 
 /// A loss early in slow start.
-pub(super) fn c21(lab: &Lab<'_>) -> Found {
+pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let sets = [(LOST, "[100]"), ("flows.data.greedy", "true"), CLEAN[0], CLEAN[1]];
     // A window that is open fills the line, which takes long to simulate: a run ends soon after, and is repeated with more
     // time if the window is not open by then. The last is more than an hour.
@@ -149,7 +145,7 @@ pub(super) fn c21(lab: &Lab<'_>) -> Found {
 }
 
 /// A lost cell costs its packet.
-pub(super) fn c22(_: &Lab<'_>) -> Found {
+pub(super) fn c22(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(useless_cells(), "each cell of a packet lost in its turn, real bytes reassembled"))
 }
 

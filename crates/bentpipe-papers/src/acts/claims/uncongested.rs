@@ -2,15 +2,15 @@
 
 use bentpipe_study::stats::{mean, standard_deviation};
 
-use super::super::tables::{TRIALS, best, losses_varied, near_the_mean, near_the_spread, noisy, trials_of};
-use super::super::worlds::{Place, greatest};
-use super::{Found, each, farthest, number};
-use crate::finding::Finding;
+use super::super::tables::{best, losses_varied, near_the_mean, near_the_spread, noisy, trials_of};
+use super::super::worlds::{Place, TRIALS, greatest};
+use super::{each, farthest, number};
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 use crate::published::ACTS;
 
 /// Mean and spread of scenario 1: judged as the two cells of table 4 are.
-pub(super) fn c02(lab: &Lab<'_>) -> Found {
+pub(super) fn c02(lab: &Lab<'_>) -> Checked {
     let trials = trials_of(lab, Place::Satellite)?;
     let (ours, spread) = (mean(&trials), standard_deviation(&trials));
     let note = format!(
@@ -24,28 +24,28 @@ pub(super) fn c02(lab: &Lab<'_>) -> Found {
 }
 
 /// The paper's simulation of scenario 1: the greatest of its trials, as table 6 has it.
-pub(super) fn c03(lab: &Lab<'_>) -> Found {
+pub(super) fn c03(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(best(lab, "scenario 1 OC-3", "simulation")?, "greatest of ten transfers"))
 }
 
 /// The experiment of scenario 2.
-pub(super) fn c05(lab: &Lab<'_>) -> Found {
+pub(super) fn c05(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(best(lab, "scenario 2 OC-12", "experiment")?, noisy(lab)?))
 }
 
 /// The paper's simulation of scenario 2.
-pub(super) fn c06(lab: &Lab<'_>) -> Found {
+pub(super) fn c06(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(best(lab, "scenario 2 OC-12", "simulation")?, noisy(lab)?))
 }
 
 /// The satellite's mean over the LAN's.
-pub(super) fn c08(lab: &Lab<'_>) -> Found {
+pub(super) fn c08(lab: &Lab<'_>) -> Checked {
     let means = [mean(&trials_of(lab, Place::Satellite)?), mean(&trials_of(lab, Place::Lan)?)];
     Ok(Finding::new(means[0] / means[1], format!("{:.1} over {:.1} Mbit/s", means[0], means[1])))
 }
 
 /// The greatest of the trials at each place.
-pub(super) fn c09(lab: &Lab<'_>) -> Found {
+pub(super) fn c09(lab: &Lab<'_>) -> Checked {
     let mut pairs = Vec::new();
     for (place, printed) in Place::ALL.into_iter().zip(["A-V26", "A-V27", "A-V28"].map(number)) {
         pairs.push((greatest(&trials_of(lab, place)?), printed));
@@ -54,7 +54,7 @@ pub(super) fn c09(lab: &Lab<'_>) -> Found {
 }
 
 /// Our simulations against the paper's experiments, relative to the larger as in table 6.
-pub(super) fn c23(lab: &Lab<'_>) -> Found {
+pub(super) fn c23(lab: &Lab<'_>) -> Checked {
     let table = ACTS.table(6).expect("table 6");
     let mut ours = Vec::new();
     for cell in table.cells.iter().filter(|cell| cell.column == "error") {

@@ -6,10 +6,10 @@ use super::super::extensions;
 use super::super::measure::{Measured, model};
 use super::super::setting::{Scheme, Setting};
 use super::super::sweeps::{self, simulate};
-use super::{Found, listed, percent, published, straightness};
-use crate::finding::Finding;
+use super::{listed, percent, published, straightness};
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
 /// Simulated points of figures 6 to 9, each setting once.
 fn end_to_end_points(lab: &Lab<'_>) -> Result<Vec<Measured>, ReproduceError> {
@@ -24,7 +24,7 @@ fn end_to_end_points(lab: &Lab<'_>) -> Result<Vec<Measured>, ReproduceError> {
     Ok(all)
 }
 
-pub(super) fn c01(lab: &Lab<'_>) -> Found {
+pub(super) fn c01(lab: &Lab<'_>) -> Checked {
     let all = end_to_end_points(lab)?;
     let off = |part: &[&Measured]| {
         let values = part.iter().map(|point| point.off());
@@ -51,7 +51,7 @@ pub(super) fn c01(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(percent(farthest.off()), format!("{what}. {}", extensions::release_and_guard(lab)?)))
 }
 
-pub(super) fn c02(lab: &Lab<'_>) -> Found {
+pub(super) fn c02(lab: &Lab<'_>) -> Checked {
     let ends = |number: u8, p: f64| -> Result<f64, ReproduceError> {
         let all = simulate(lab, number)?;
         let of: Vec<_> = all.iter().filter(|point| point.setting.loss == p).collect();
@@ -76,7 +76,7 @@ pub(super) fn c02(lab: &Lab<'_>) -> Found {
 /// Buffers of figure 9, packets.
 const BUFFERS: [u32; 12] = [10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200];
 
-pub(super) fn c03(lab: &Lab<'_>) -> Found {
+pub(super) fn c03(lab: &Lab<'_>) -> Checked {
     let curve = |p| BUFFERS.map(|b| (f64::from(b), model(&Setting::new(Scheme::EndToEnd, b, 100, 100, p))));
     let curves = sweeps::LOSSES.map(curve);
     let fit = |curve: &[(f64, f64)]| straightness(&curve.iter().map(|(b, y)| (b.ln(), *y)).collect::<Vec<_>>());
@@ -111,7 +111,7 @@ pub(super) fn c03(lab: &Lab<'_>) -> Found {
 }
 
 /// More transmissions than enough change nothing.
-pub(super) fn c10(lab: &Lab<'_>) -> Found {
+pub(super) fn c10(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C10");
     let all = simulate(lab, 13)?;
     let at = |p: f64, most: u32| {
@@ -138,7 +138,7 @@ pub(super) fn c10(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(number, note).and(rises).or_shape(rises && later))
 }
 
-pub(super) fn c17(lab: &Lab<'_>) -> Found {
+pub(super) fn c17(lab: &Lab<'_>) -> Checked {
     let all = end_to_end_points(lab)?;
     let total: u64 = all.iter().map(|point| point.timeouts).sum();
     let hours = all.iter().map(|point| point.seconds).sum::<f64>() / 3600.0;

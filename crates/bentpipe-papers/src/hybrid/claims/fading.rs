@@ -5,11 +5,11 @@ use bentpipe_study::model::hybrid::fading::Bounds;
 use super::super::measure::Measured;
 use super::super::setting::Scheme;
 use super::super::sweeps::simulate;
-use super::{Found, listed, of_scheme, percent, published};
-use crate::finding::Finding;
+use super::{listed, of_scheme, percent, published};
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 
-pub(super) fn c11(lab: &Lab<'_>) -> Found {
+pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     let all = simulate(lab, 14)?;
     let drop = |scheme| {
         let points = of_scheme(&all, scheme);
@@ -26,7 +26,7 @@ pub(super) fn c11(lab: &Lab<'_>) -> Found {
 }
 
 /// Upper bounds hold, and the throughput with independent losses is the lower end.
-pub(super) fn c12(lab: &Lab<'_>) -> Found {
+pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C12");
     let all = simulate(lab, 14)?;
     let bounds = Bounds::new(&all[0].setting.path()).expect("in range");

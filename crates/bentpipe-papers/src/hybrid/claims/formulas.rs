@@ -6,11 +6,11 @@ use bentpipe_study::model::hybrid::throughput::EndToEnd;
 use bentpipe_study::model::hybrid::{asymptotics, delay, queueing};
 
 use super::super::setting::{Scheme, Setting};
-use super::{Found, percent, published};
-use crate::finding::Finding;
+use super::{percent, published};
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 
-pub(super) fn c07(_: &Lab<'_>) -> Found {
+pub(super) fn c07(_: &Lab<'_>) -> Checked {
     let path = Setting::new(Scheme::EndToEnd, 100, 1, 500, 0.1).path();
     let products = asymptotics::fills_pipe(&path) / path.bdp();
     Ok(Finding::new(products, "least B with B >= (1+rho) mu T2 at T1 = 1 ms, T2 = 500 ms"))
@@ -43,7 +43,7 @@ fn buffer_for(setting: Setting, share: f64) -> f64 {
 /// Share of the capacity at which buffers are compared; it needs more than 2 BDP end to end, as Eq. 53 wants it.
 const USED: f64 = 0.8;
 
-pub(super) fn c08(_: &Lab<'_>) -> Found {
+pub(super) fn c08(_: &Lab<'_>) -> Checked {
     let (x, y) = (1_000, 100_000);
     let grows = buffer_for(pipe(y), USED) / buffer_for(pipe(x), USED);
     let (x, y) = (x as f64, y as f64);
@@ -57,7 +57,7 @@ pub(super) fn c08(_: &Lab<'_>) -> Found {
     Ok(Finding::new(ratio, what))
 }
 
-pub(super) fn c09(_: &Lab<'_>) -> Found {
+pub(super) fn c09(_: &Lab<'_>) -> Checked {
     let grows = |x| buffer_for(Setting { scheme: Scheme::Split, ..pipe(x) }, USED);
     let ratio = grows(100_000) / grows(1_000) / 100.0;
     let what = format!("growth of the buffer for {USED} of the capacity by Eq. 52, a pipe 100 times as long, over 100");
@@ -65,12 +65,12 @@ pub(super) fn c09(_: &Lab<'_>) -> Found {
 }
 
 /// Packets one T2 apart seldom overtake each other.
-pub(super) fn c18(_: &Lab<'_>) -> Found {
+pub(super) fn c18(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(queueing::overtakes(0.1), "p²/(1+p) at p = 0.1, the exact sum of Eq. 16"))
 }
 
 /// How far the logarithm is from the exact delay.
-pub(super) fn c19(_: &Lab<'_>) -> Found {
+pub(super) fn c19(_: &Lab<'_>) -> Checked {
     let off = |k: u32, p: f64| (delay::logarithm(f64::from(k), p) / delay::exact(f64::from(k), p) - 1.0).abs();
     let mut worst = (0.0, 0.0, 0);
     for p in (0..=40).map(|n| 0.1 + 0.01 * f64::from(n)) {
@@ -91,7 +91,7 @@ pub(super) fn c19(_: &Lab<'_>) -> Found {
 }
 
 /// The bit error rates of the packet losses.
-pub(super) fn c20(_: &Lab<'_>) -> Found {
+pub(super) fn c20(_: &Lab<'_>) -> Checked {
     let claim = published("H-C20");
     let rate = |p: f64| {
         let packet = Probability::new(p).expect("a probability");

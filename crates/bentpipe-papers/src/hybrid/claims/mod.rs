@@ -10,14 +10,12 @@ mod splitting;
 use super::measure::Measured;
 use super::setting::Scheme;
 use crate::Row;
-use crate::finding::{Check, Finding, row_of};
+use crate::finding::{self, Check};
 use crate::lab::Lab;
 use crate::published::{Claim, HYBRID};
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
-type Found = Result<Finding, ReproduceError>;
-
-const CHECKS: [(&str, Check); 21] = [
+const CHECKS: &[(&str, Check)] = &[
     ("H-C01", end_to_end::c01),
     ("H-C02", end_to_end::c02),
     ("H-C03", end_to_end::c03),
@@ -43,12 +41,12 @@ const CHECKS: [(&str, Check); 21] = [
 
 /// The row of one claim.
 pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
-    row_of(&HYBRID, &CHECKS, lab, id)
+    finding::row(&HYBRID, CHECKS, lab, id)
 }
 
 /// All of them.
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
-    CHECKS.iter().map(|(id, _)| row(lab, id)).collect()
+    finding::rows(&HYBRID, CHECKS, lab)
 }
 
 /// A claim of the paper.
@@ -91,8 +89,6 @@ mod tests {
 
     #[test]
     fn each_claim_has_its_check() {
-        let checked: Vec<_> = CHECKS.iter().map(|(id, _)| *id).collect();
-        let stated: Vec<_> = HYBRID.claims.iter().map(|claim| claim.id.as_str()).collect();
-        assert_eq!(checked, stated);
+        finding::assert_each_claim_has_its_check(&HYBRID, CHECKS);
     }
 }

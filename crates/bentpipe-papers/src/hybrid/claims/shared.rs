@@ -5,8 +5,8 @@ use super::super::measure::Measured;
 use super::super::setting::Scheme;
 use super::super::sweeps::{self, simulate};
 use super::super::traces;
-use super::{Found, listed, of_scheme, percent, published, slope};
-use crate::finding::Finding;
+use super::{listed, of_scheme, percent, published, slope};
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 
 /// Points of figure 15 for a scheme and a buffer: connections and throughput.
@@ -14,7 +14,7 @@ fn shared(all: &[Measured], scheme: Scheme, buffer: u32) -> Vec<&Measured> {
     all.iter().filter(|point| point.setting.scheme == scheme && point.setting.buffer == buffer).collect()
 }
 
-pub(super) fn c13(lab: &Lab<'_>) -> Found {
+pub(super) fn c13(lab: &Lab<'_>) -> Checked {
     let all = simulate(lab, 15)?;
     let slopes = sweeps::SHARED_BUFFERS.map(|buffer| {
         let points = shared(&all, Scheme::EndToEnd, buffer);
@@ -26,7 +26,7 @@ pub(super) fn c13(lab: &Lab<'_>) -> Found {
 }
 
 /// With splitting the number of connections hardly matters while each has buffer enough.
-pub(super) fn c14(lab: &Lab<'_>) -> Found {
+pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C14");
     let all = simulate(lab, 15)?;
     let points = shared(&all, Scheme::Split, 100);
@@ -42,7 +42,7 @@ pub(super) fn c14(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(percent(1.0 - low / high), note).or_shape(trend.abs() <= claim.high.expect("bounded")))
 }
 
-pub(super) fn c15(lab: &Lab<'_>) -> Found {
+pub(super) fn c15(lab: &Lab<'_>) -> Checked {
     let all = simulate(lab, 15)?;
     let points = shared(&all, Scheme::Split, 30);
     let peak = points.iter().map(|p| p.per_mu).fold(0.0, f64::max);
@@ -59,7 +59,7 @@ pub(super) fn c15(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(ten.per_mu / peak, note).or_shape(published("H-C15").holds_for(long)))
 }
 
-pub(super) fn c16(lab: &Lab<'_>) -> Found {
+pub(super) fn c16(lab: &Lab<'_>) -> Checked {
     let hits: Vec<_> = traces::watch(lab)?.overflows();
     let both = hits.iter().filter(|(.., hit)| hit[0] && hit[1]).count();
     let one = hits.len() - both;
@@ -70,7 +70,7 @@ pub(super) fn c16(lab: &Lab<'_>) -> Found {
     ))
 }
 
-pub(super) fn c21(lab: &Lab<'_>) -> Found {
+pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let all = simulate(lab, 15)?;
     let several = of_scheme(&all, Scheme::EndToEnd).into_iter().filter(|p| p.setting.connections > 1);
     let ratio = |point: &&Measured| point.per_mu / point.model();

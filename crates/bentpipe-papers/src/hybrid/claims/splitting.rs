@@ -5,12 +5,12 @@ use bentpipe_study::model::hybrid::asymptotics;
 use super::super::measure::{Measured, model};
 use super::super::setting::{Scheme, Setting};
 use super::super::sweeps::{self, simulate};
-use super::{Found, published, straightness};
-use crate::finding::Finding;
+use super::{published, straightness};
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 
 /// The throughput grows with the buffer, and comes to rest at what the losses leave.
-pub(super) fn c04(lab: &Lab<'_>) -> Found {
+pub(super) fn c04(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C04");
     let all = simulate(lab, 10)?;
     let long: Vec<_> = all.iter().filter(|p| p.setting.t2_us == 500_000).collect();
@@ -30,7 +30,7 @@ pub(super) fn c04(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(last.per_mu, note).and(linear).or_shape(linear || claim.holds_for(last.per_mu)))
 }
 
-pub(super) fn c05(lab: &Lab<'_>) -> Found {
+pub(super) fn c05(lab: &Lab<'_>) -> Checked {
     let all = simulate(lab, 11)?;
     let drop = |buffer: u32, t2: u64, value: &dyn Fn(&Measured) -> f64| {
         let of = |p: f64| {
@@ -54,7 +54,7 @@ pub(super) fn c05(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(difference(small, &simulated), what))
 }
 
-pub(super) fn c06(lab: &Lab<'_>) -> Found {
+pub(super) fn c06(lab: &Lab<'_>) -> Checked {
     let at = |alpha: f64, t2| {
         let path = Setting::new(Scheme::EndToEnd, 100, 0, t2, 0.1).path().with_alpha(alpha).expect("a ratio");
         asymptotics::crossing(&path, 0.005)

@@ -1,12 +1,10 @@
 //! Section 5.3: the senders under bursts of losses.
 
-use crate::finding::Finding;
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 use crate::minei::world::{RUNS, World, packets_sent, throughputs};
 use crate::published::MINEI;
-use crate::reproduce::ReproduceError;
-
-type Found = Result<Finding, ReproduceError>;
+use crate::request::ReproduceError;
 
 /// Base rates of the sweep, percent; the paper prints none (M-Q10).
 const RATES: [f64; 5] = [0.1, 0.2, 0.5, 1.0, 2.0];
@@ -38,7 +36,7 @@ fn constant(lab: &Lab<'_>, old: &str) -> Result<(f64, Vec<f64>, Vec<f64>), Repro
     Ok((mean, at_base, elsewhere))
 }
 
-fn against(lab: &Lab<'_>, old: &str, more: &str) -> Found {
+fn against(lab: &Lab<'_>, old: &str, more: &str) -> Checked {
     let (mean, ratios, elsewhere) = constant(lab, old)?;
     let note = format!(
         "mean over factors 0, 0.1, 0.3, 0.5 at 1 %: {ratios:.2?}; at factor 0.3 and base rates {RATES:?} %: \
@@ -47,15 +45,15 @@ fn against(lab: &Lab<'_>, old: &str, more: &str) -> Found {
     Ok(Finding::new(mean, note).or_shape(ratios.iter().all(|ratio| *ratio > 1.0)))
 }
 
-pub(super) fn c35(lab: &Lab<'_>) -> Found {
+pub(super) fn c35(lab: &Lab<'_>) -> Checked {
     against(lab, "reno", "")
 }
 
-pub(super) fn c36(lab: &Lab<'_>) -> Found {
+pub(super) fn c36(lab: &Lab<'_>) -> Checked {
     against(lab, "newreno-sbs", "")
 }
 
-pub(super) fn c37(lab: &Lab<'_>) -> Found {
+pub(super) fn c37(lab: &Lab<'_>) -> Checked {
     let constant = two(lab, ["burst", "sack-ns2"], || World::split().bursty(BASE, 0.3).constant())?;
     let more = format!(
         "; against SACK with a constant window too {:.2}: SACK halves its window as NewReno does, and at these rates that \
@@ -65,7 +63,7 @@ pub(super) fn c37(lab: &Lab<'_>) -> Found {
     against(lab, "sack-ns2", &more)
 }
 
-fn avoiding(lab: &Lab<'_>, factor: f64) -> Found {
+fn avoiding(lab: &Lab<'_>, factor: f64) -> Checked {
     let gain = |rate| Ok::<_, ReproduceError>(100.0 * (bursty(lab, "burst-ca", "reno", rate, factor)? - 1.0));
     let elsewhere = RATES.iter().map(|rate| gain(*rate)).collect::<Result<Vec<_>, _>>()?;
     let fine = two(lab, ["burst-ca", "reno"], || World::split().bursty(BASE, factor).fine_clock())?;
@@ -78,15 +76,15 @@ fn avoiding(lab: &Lab<'_>, factor: f64) -> Found {
     Ok(Finding::new(number, note))
 }
 
-pub(super) fn c38(lab: &Lab<'_>) -> Found {
+pub(super) fn c38(lab: &Lab<'_>) -> Checked {
     avoiding(lab, 0.7)
 }
 
-pub(super) fn c39(lab: &Lab<'_>) -> Found {
+pub(super) fn c39(lab: &Lab<'_>) -> Checked {
     avoiding(lab, 0.5)
 }
 
-pub(super) fn c40(lab: &Lab<'_>) -> Found {
+pub(super) fn c40(lab: &Lab<'_>) -> Checked {
     avoiding(lab, 0.3)
 }
 
@@ -97,7 +95,7 @@ fn avoiding_against(lab: &Lab<'_>, old: &str) -> Result<(f64, Vec<f64>), Reprodu
     Ok((ratios.iter().sum::<f64>() / 3.0, ratios))
 }
 
-pub(super) fn c41(lab: &Lab<'_>) -> Found {
+pub(super) fn c41(lab: &Lab<'_>) -> Checked {
     let (mean, ratios) = avoiding_against(lab, "sack-ns2")?;
     // The other reading of M-Q09 for the new sender alone: with SACK the scoreboard decides.
     let oldest = |factor| -> Result<f64, ReproduceError> {
@@ -114,18 +112,18 @@ pub(super) fn c41(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(mean, note))
 }
 
-pub(super) fn c42(lab: &Lab<'_>) -> Found {
+pub(super) fn c42(lab: &Lab<'_>) -> Checked {
     let (mean, ratios) = avoiding_against(lab, "newreno-sbs")?;
     Ok(Finding::new(mean, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")))
 }
 
-pub(super) fn c43(_: &Lab<'_>) -> Found {
+pub(super) fn c43(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(0.3f64.powi(4), "arithmetic; that the channel does it is a test beside link/sequence.rs"))
 }
 
 /// Gain over Reno and NewReno where runs of `length` are lost. The claim prints both; what is allowed for the second is
 /// as wide as for the first.
-fn runs(lab: &Lab<'_>, id: &str, length: u32) -> Found {
+fn runs(lab: &Lab<'_>, id: &str, length: u32) -> Checked {
     let gain = |old, start| {
         let rates = two(lab, ["burst-ca", old], || World::split().runs_of(length, start))?;
         Ok::<_, ReproduceError>(100.0 * (rates[0] / rates[1] - 1.0))
@@ -159,15 +157,15 @@ fn second(id: &str) -> Option<(f64, f64)> {
     Some((printed, claim.high? - claim.value?))
 }
 
-pub(super) fn c44(lab: &Lab<'_>) -> Found {
+pub(super) fn c44(lab: &Lab<'_>) -> Checked {
     runs(lab, "M-C44", 7)
 }
 
-pub(super) fn c45(lab: &Lab<'_>) -> Found {
+pub(super) fn c45(lab: &Lab<'_>) -> Checked {
     runs(lab, "M-C45", 5)
 }
 
-pub(super) fn c46(lab: &Lab<'_>) -> Found {
+pub(super) fn c46(lab: &Lab<'_>) -> Checked {
     runs(lab, "M-C46", 3)
 }
 
@@ -181,14 +179,14 @@ fn sent(lab: &Lab<'_>, senders: &[&str]) -> Result<Vec<Vec<f64>>, ReproduceError
     Ok(all)
 }
 
-pub(super) fn c47(lab: &Lab<'_>) -> Found {
+pub(super) fn c47(lab: &Lab<'_>) -> Checked {
     let sent = sent(lab, &["burst", "reno"])?;
     let ratios: Vec<_> = sent[0].iter().zip(&sent[1]).map(|(new, reno)| new / reno).collect();
     let most = ratios.iter().copied().fold(0.0, f64::max);
     Ok(Finding::new(most, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")))
 }
 
-pub(super) fn c48(lab: &Lab<'_>) -> Found {
+pub(super) fn c48(lab: &Lab<'_>) -> Checked {
     let sent = sent(lab, &["sack-ns2", "reno", "newreno-sbs", "burst", "burst-ca"])?;
     let of = |n: usize| {
         let least = sent[1..].iter().map(|other| other[n]).fold(f64::INFINITY, f64::min);

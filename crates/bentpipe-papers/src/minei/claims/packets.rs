@@ -4,15 +4,13 @@ use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::{RtoConfig, RttClock, RttEstimator};
 use bentpipe_engine::units::{Duration, Time};
 
-use crate::finding::Finding;
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 use crate::minei::cases::{self, ACK_TIME, Case, RTT, WINDOW, patterns};
-use crate::reproduce::ReproduceError;
-
-type Found = Result<Finding, ReproduceError>;
+use crate::request::ReproduceError;
 
 /// How long the sender is silent before each timeout, on average: from the last packet it sent.
-pub(super) fn c11(lab: &Lab<'_>) -> Found {
+pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     let trace = Case::new("reno", 32, 1..=6).run(lab)?.trace;
     let mut silences = Vec::new();
     for timeout in &trace.timeouts {
@@ -38,11 +36,11 @@ fn mean_rto(lab: &Lab<'_>, millis: u64) -> f64 {
     sum / count as f64
 }
 
-pub(super) fn c12(lab: &Lab<'_>) -> Found {
+pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(mean_rto(lab, 50), "100 000 samples, begun anywhere in a tick"))
 }
 
-pub(super) fn c13(lab: &Lab<'_>) -> Found {
+pub(super) fn c13(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(mean_rto(lab, 290), "100 000 samples, begun anywhere in a tick"))
 }
 
@@ -61,7 +59,7 @@ fn least_window(lab: &Lab<'_>, cases: impl Fn(u64) -> Vec<Case>) -> Result<f64, 
     Ok(least as f64)
 }
 
-pub(super) fn c23(lab: &Lab<'_>) -> Found {
+pub(super) fn c23(lab: &Lab<'_>) -> Checked {
     let at_once = least_window(lab, |window| vec![Case::unbounded("reno", window, [1])])?;
     // The paper's receivers delay ACKs (§3.1). Whether one waits when the loss shows depends on which packet is lost.
     let delayed = |window| [1, 2].map(|lost| Case::new("reno", window, [lost]).with("ack.delay", "200 ms")).into();
@@ -74,7 +72,7 @@ pub(super) fn c23(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(least, note))
 }
 
-pub(super) fn c24(lab: &Lab<'_>) -> Found {
+pub(super) fn c24(lab: &Lab<'_>) -> Checked {
     let least = least_window(lab, |window| vec![Case::unbounded("reno", window, [1, 2])])?;
     // A window that the receiver bounds lets nothing new out on duplicate ACKs.
     let bounded = least_window(lab, |window| vec![Case::new("reno", window, [1, 2])])?;
@@ -85,7 +83,7 @@ pub(super) fn c24(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(least, note))
 }
 
-pub(super) fn c25(lab: &Lab<'_>) -> Found {
+pub(super) fn c25(lab: &Lab<'_>) -> Checked {
     let (mut least, mut exceptions) = (u64::MAX, Vec::new());
     for window in 5..=42u64 {
         for losses in 3..=6.min(window - 1) {
@@ -101,7 +99,7 @@ pub(super) fn c25(lab: &Lab<'_>) -> Found {
 }
 
 /// Round trips after a timeout in which less than four packets are out: windows of 1 and 2.
-pub(super) fn c26(lab: &Lab<'_>) -> Found {
+pub(super) fn c26(lab: &Lab<'_>) -> Checked {
     let trace = Case::new("reno", 20, 1..=3).run(lab)?.trace;
     let timeout = trace.timeouts.first().copied().unwrap_or(f64::NAN);
     let open = trace.windows.iter().find(|point| point.at > timeout && point.cwnd >= 4.0).map_or(f64::NAN, |p| p.at);
@@ -111,7 +109,7 @@ pub(super) fn c26(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(rounds.floor(), note).and(again >= 2))
 }
 
-pub(super) fn c27(lab: &Lab<'_>) -> Found {
+pub(super) fn c27(lab: &Lab<'_>) -> Checked {
     let (mut worst, mut newreno_ok, mut reno_ok) = (0.0f64, true, true);
     for losses in 2..=15u64 {
         let new = Case::new("burst", 32, 1..=losses).run(lab)?;
@@ -128,20 +126,20 @@ pub(super) fn c27(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(worst, note).and(newreno_ok && reno_ok))
 }
 
-pub(super) fn c28(lab: &Lab<'_>) -> Found {
+pub(super) fn c28(lab: &Lab<'_>) -> Checked {
     let outcome = cases::one_hole().run(lab)?;
     let right = outcome.repeated == [1, 2, 3, 4] && outcome.timeouts == 0;
     Ok(Finding::new(outcome.repeated.len() as f64 - 1.0, format!("sent again: {:?}", outcome.repeated)).and(right))
 }
 
-pub(super) fn c29(lab: &Lab<'_>) -> Found {
+pub(super) fn c29(lab: &Lab<'_>) -> Checked {
     let outcome = cases::two_holes().run(lab)?;
     let right = outcome.repeated == [1, 2, 3, 4, 6, 7, 8] && outcome.timeouts == 0;
     let needless = outcome.needless(&[1, 2, 6, 7]) as f64;
     Ok(Finding::new(needless, format!("sent again: {:?}", outcome.repeated)).and(right))
 }
 
-pub(super) fn c30(lab: &Lab<'_>) -> Found {
+pub(super) fn c30(lab: &Lab<'_>) -> Checked {
     let outcome = cases::one_hole().losing_again(2).run(lab)?;
     let right = outcome.repeated == [1, 2, 3, 4, 2, 3, 4] && outcome.timeouts == 0;
     // 2 was needed twice.
@@ -149,7 +147,7 @@ pub(super) fn c30(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(needless, format!("sent again: {:?}", outcome.repeated)).and(right))
 }
 
-pub(super) fn c31(lab: &Lab<'_>) -> Found {
+pub(super) fn c31(lab: &Lab<'_>) -> Checked {
     let lost = [1, 2, 4, 5, 7, 8];
     let case = cases::tight_holes();
     let (plain, skipping) = (case.run(lab)?, case.with("burst.in_burst_skip", "true").run(lab)?);
@@ -162,7 +160,7 @@ pub(super) fn c31(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(needless as f64, note).and(first == [1, 2, 3, 4, 5, 6]))
 }
 
-pub(super) fn c32(lab: &Lab<'_>) -> Found {
+pub(super) fn c32(lab: &Lab<'_>) -> Checked {
     let (mut excess, mut seen) = (f64::NEG_INFINITY, Vec::new());
     for (window, spacing) in [(27u64, 2u64), (64, 9), (128, 12)] {
         for n in [2u64, 3, 4, 5, 6, 8, 10] {
@@ -178,7 +176,7 @@ pub(super) fn c32(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(excess, format!("losses, and what was sent needlessly: {seen:?}")))
 }
 
-pub(super) fn c33(lab: &Lab<'_>) -> Found {
+pub(super) fn c33(lab: &Lab<'_>) -> Checked {
     let (mut worst, all) = (0.0f64, patterns());
     for (holes, lost) in &all {
         let case = Case::new("burst", WINDOW, lost.iter().copied());
@@ -190,7 +188,7 @@ pub(super) fn c33(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(worst, format!("the most over {} patterns; thousands more in the engine's tests", all.len())))
 }
 
-pub(super) fn c34(lab: &Lab<'_>) -> Found {
+pub(super) fn c34(lab: &Lab<'_>) -> Checked {
     let (mut timeouts, all) = (0, patterns());
     for (_, lost) in &all {
         let case = Case::new("burst", WINDOW, lost.iter().copied());
@@ -200,12 +198,12 @@ pub(super) fn c34(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(timeouts as f64, format!("{} patterns; thousands more in the engine's tests", all.len())))
 }
 
-pub(super) fn c49(lab: &Lab<'_>) -> Found {
+pub(super) fn c49(lab: &Lab<'_>) -> Checked {
     let outcome = cases::one_hole().losing_again(1).run(lab)?;
     Ok(Finding::new(outcome.timeouts as f64, format!("sent again: {:?}", outcome.repeated)))
 }
 
-pub(super) fn c50(lab: &Lab<'_>) -> Found {
+pub(super) fn c50(lab: &Lab<'_>) -> Checked {
     let lost: Vec<u64> = (0..6).map(|i| 1 + 9 * i).collect();
     let entries = |guard: &str| {
         let case = Case::new("burst", 64, lost.iter().copied()).with("burst.guard", guard);

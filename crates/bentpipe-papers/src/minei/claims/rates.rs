@@ -1,12 +1,10 @@
 //! Sections 3 and 4: throughput without loss, with independent losses, split, and with the two modifications.
 
-use crate::finding::Finding;
+use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 use crate::minei::world::{FILE, Mean, RUNS, World, throughputs};
 use crate::published::MINEI;
-use crate::reproduce::ReproduceError;
-
-type Found = Result<Finding, ReproduceError>;
+use crate::request::ReproduceError;
 
 fn one(lab: &Lab<'_>, world: World) -> Result<f64, ReproduceError> {
     Ok(throughputs(lab, "without loss", &[world], 1)?[0].mean)
@@ -16,16 +14,16 @@ fn lossy(lab: &Lab<'_>, worlds: &[World]) -> Result<Vec<Mean>, ReproduceError> {
     throughputs(lab, "with losses", worlds, RUNS)
 }
 
-pub(super) fn c01(lab: &Lab<'_>) -> Found {
+pub(super) fn c01(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(one(lab, World::direct())?, "one run, nothing is left to chance"))
 }
 
-pub(super) fn c02(lab: &Lab<'_>) -> Found {
+pub(super) fn c02(lab: &Lab<'_>) -> Checked {
     // 400 kbit/s: minei §3.1.
     Ok(Finding::new(one(lab, World::direct())? / 400.0, "of 400 kbit/s"))
 }
 
-pub(super) fn c03(lab: &Lab<'_>) -> Found {
+pub(super) fn c03(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(one(lab, World::split())?, "one run, nothing is left to chance"))
 }
 
@@ -39,7 +37,7 @@ fn knee(lab: &Lab<'_>, key: &str, world: impl Fn() -> World) -> Result<f64, Repr
     Ok(f64::from(windows[index]))
 }
 
-pub(super) fn c04(lab: &Lab<'_>) -> Found {
+pub(super) fn c04(lab: &Lab<'_>) -> Checked {
     let window = knee(lab, "flows.file.tcp.window_clamp", World::direct)?;
     let modem = |rate: &str| one(lab, World::direct().with("links.modem.rate", rate));
     let (slow, printed, fast) = (modem("19.2 kbit/s")?, modem("28.8 kbit/s")?, modem("33.6 kbit/s")?);
@@ -51,7 +49,7 @@ pub(super) fn c04(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(window, note).and(fast <= 1.01 * printed))
 }
 
-pub(super) fn c05(lab: &Lab<'_>) -> Found {
+pub(super) fn c05(lab: &Lab<'_>) -> Checked {
     let sat = knee(lab, "flows.file.split.0.tcp.window_clamp", World::split)?;
     let internet = knee(lab, "flows.file.tcp.window_clamp", World::split)?;
     // The claim prints both windows; the first is allowed as much as the second.
@@ -63,7 +61,7 @@ pub(super) fn c05(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(sat, note).and(near).or_shape(printed.is_some_and(|printed| internet < sat && internet <= printed)))
 }
 
-pub(super) fn c06(lab: &Lab<'_>) -> Found {
+pub(super) fn c06(lab: &Lab<'_>) -> Checked {
     let of = |packets: u64| one(lab, World::direct().packets(packets));
     let (whole, mega, double, four) = (of(FILE)?, of(FILE / 5)?, of(2 * FILE)?, of(4 * FILE)?);
     let note = format!("1 MB {:.3}, 10 MB {:.3}, 20 MB {:.3} of 5 MB", mega / whole, double / whole, four / whole);
@@ -77,31 +75,31 @@ fn acks_lost(lab: &Lab<'_>, data: f64) -> Result<f64, ReproduceError> {
     Ok(rates[1].mean / rates[0].mean)
 }
 
-pub(super) fn c07(lab: &Lab<'_>) -> Found {
+pub(super) fn c07(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(acks_lost(lab, 0.0)?, "10 % of the ACKs lost"))
 }
 
-pub(super) fn c08(lab: &Lab<'_>) -> Found {
+pub(super) fn c08(lab: &Lab<'_>) -> Checked {
     let (clean, dirty) = (acks_lost(lab, 0.0)?, acks_lost(lab, 1.0)?);
     let note = format!("10 % of the ACKs leave {clean:.3} without and {dirty:.3} with 1 % of the data lost");
     Ok(Finding::new(100.0 * (clean - dirty), note))
 }
 
-fn direct_drop(lab: &Lab<'_>, percent: f64) -> Found {
+fn direct_drop(lab: &Lab<'_>, percent: f64) -> Checked {
     let clean = one(lab, World::direct())?;
     let rate = lossy(lab, &[World::direct().sat_loss(percent)])?[0];
     Ok(Finding::new(100.0 * (1.0 - rate.mean / clean), format!("{} kbit/s", rate.text())))
 }
 
-pub(super) fn c09(lab: &Lab<'_>) -> Found {
+pub(super) fn c09(lab: &Lab<'_>) -> Checked {
     direct_drop(lab, 0.04)
 }
 
-pub(super) fn c10(lab: &Lab<'_>) -> Found {
+pub(super) fn c10(lab: &Lab<'_>) -> Checked {
     direct_drop(lab, 1.0)
 }
 
-pub(super) fn c14(lab: &Lab<'_>) -> Found {
+pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let parted = || World::split().with("links.internet.forward.loss", "1 %");
     // Settings of the leg from the server.
     let at_once = parted().with("flows.file.tcp.ack.delay", "0 s");
@@ -121,7 +119,7 @@ pub(super) fn c14(lab: &Lab<'_>) -> Found {
     Ok(Finding::new(rates[0].mean, note).or_shape(rates[0].mean > least * rates[1].mean))
 }
 
-pub(super) fn c15(lab: &Lab<'_>) -> Found {
+pub(super) fn c15(lab: &Lab<'_>) -> Checked {
     let mut ratios = Vec::new();
     for percent in [0.1, 0.4, 1.0, 5.0] {
         let rates = lossy(lab, &[World::split().sat_loss(percent), World::direct().sat_loss(percent)])?;
@@ -145,7 +143,7 @@ fn super_fast(lab: &Lab<'_>, percent: f64) -> Result<(f64, String), ReproduceErr
 }
 
 /// Why the gain at high loss is what it is: what makes Reno's timeouts rarer or shorter takes it away.
-fn super_fast_varied(lab: &Lab<'_>, percent: f64) -> Found {
+fn super_fast_varied(lab: &Lab<'_>, percent: f64) -> Checked {
     let (gain_here, note) = super_fast(lab, percent)?;
     let varied = |change: fn(World) -> World| -> Result<f64, ReproduceError> {
         let world = || change(World::split().sat_loss(percent));
@@ -163,15 +161,15 @@ fn super_fast_varied(lab: &Lab<'_>, percent: f64) -> Found {
     Ok(Finding::new(gain_here, note))
 }
 
-pub(super) fn c16(lab: &Lab<'_>) -> Found {
+pub(super) fn c16(lab: &Lab<'_>) -> Checked {
     super_fast_varied(lab, 10.0)
 }
 
-pub(super) fn c17(lab: &Lab<'_>) -> Found {
+pub(super) fn c17(lab: &Lab<'_>) -> Checked {
     super_fast_varied(lab, 5.0)
 }
 
-pub(super) fn c18(lab: &Lab<'_>) -> Found {
+pub(super) fn c18(lab: &Lab<'_>) -> Checked {
     let (percent, note) = super_fast(lab, 0.4)?;
     let high = super_fast(lab, 10.0)?.0;
     Ok(Finding::new(percent, format!("at 0.4 %: {note}")).or_shape(percent < high))
@@ -186,12 +184,12 @@ fn constant_oldest(lab: &Lab<'_>, percent: f64) -> Result<f64, ReproduceError> {
     Ok(gain(lab, percent, |world| world.constant().leg("timeout_repair", "oldest"))?.0)
 }
 
-pub(super) fn c19(lab: &Lab<'_>) -> Found {
+pub(super) fn c19(lab: &Lab<'_>) -> Checked {
     let (ratio, note) = constant(lab, 0.4)?;
     Ok(Finding::new(ratio, note))
 }
 
-pub(super) fn c20(lab: &Lab<'_>) -> Found {
+pub(super) fn c20(lab: &Lab<'_>) -> Checked {
     let (ratio, note) = constant(lab, 1.0)?;
     Ok(Finding::new(ratio, note))
 }
@@ -200,14 +198,14 @@ pub(super) fn c20(lab: &Lab<'_>) -> Found {
 const RESENT: &str = "a timeout sends the whole constant window again (M-Q09), which at these losses repairs much at once; \
                       where it sends the oldest packet alone the gain is gone, but so is most of the throughput";
 
-pub(super) fn c21(lab: &Lab<'_>) -> Found {
+pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let gains = [constant(lab, 5.0)?.0, constant(lab, 10.0)?.0];
     let oldest = [constant_oldest(lab, 5.0)?, constant_oldest(lab, 10.0)?];
     let note = format!("gains at 5 and 10 %: {gains:.2?}, with the oldest packet alone {oldest:.2?}: {RESENT}");
     Ok(Finding::new(gains[1] - gains[0], note).or_shape(oldest[1] < oldest[0]))
 }
 
-pub(super) fn c22(lab: &Lab<'_>) -> Found {
+pub(super) fn c22(lab: &Lab<'_>) -> Checked {
     let (ratio, note) = constant(lab, 10.0)?;
     let oldest = constant_oldest(lab, 10.0)?;
     Ok(Finding::new(ratio, format!("{note}; with the oldest packet alone {oldest:.2}: {RESENT}")))

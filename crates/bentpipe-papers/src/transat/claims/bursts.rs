@@ -3,14 +3,13 @@
 use bentpipe_engine::stream::Stream;
 use bentpipe_study::stats::{Sample, Subsets};
 
+use super::super::counted::LEVEL;
 use super::super::lab::Lab;
-use super::super::replicated::{DRAWS, LEVEL, median, picked, plan};
-use super::super::setting::Variant;
-use super::Finding;
+use super::super::replicated::{DRAWS, median, picked, plan};
+use super::super::variant::Variant;
+use crate::finding::{Checked, Finding};
 use crate::published::{TRANSAT_NS2, TRANSAT_TABLES};
-use crate::reproduce::ReproduceError;
-
-type Found = Result<Finding, ReproduceError>;
+use crate::request::ReproduceError;
 
 /// The tables with burst errors.
 const BURSTS: std::ops::RangeInclusive<u8> = 3..=14;
@@ -24,7 +23,7 @@ fn ns2(table: u8, variant: Variant) -> f64 {
 }
 
 /// Every enhancement but RED alone has a lower median than Reference.
-pub(super) fn t_c17(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c17(lab: &Lab<'_>) -> Checked {
     let mut exceptions = Vec::new();
     for table in BURSTS {
         let reference = median(lab, table, Variant::Ref)?;
@@ -43,7 +42,7 @@ pub(super) fn t_c17(lab: &Lab<'_>) -> Found {
 }
 
 /// Enhanced has the best median of the six variants without RED.
-pub(super) fn t_c18(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c18(lab: &Lab<'_>) -> Checked {
     let mut best = 0;
     let mut others = Vec::new();
     for table in BURSTS {
@@ -62,7 +61,7 @@ pub(super) fn t_c18(lab: &Lab<'_>) -> Found {
 }
 
 /// S-LACP lowers the Enhanced median.
-pub(super) fn t_c20(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c20(lab: &Lab<'_>) -> Checked {
     let tables = [3, 4, 5];
     let mut ours = [0.0; 3];
     for (median_of, table) in ours.iter_mut().zip(tables) {
@@ -77,7 +76,7 @@ pub(super) fn t_c20(lab: &Lab<'_>) -> Found {
 }
 
 /// Reference barely profits: overshoot dominates.
-pub(super) fn t_c21(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c21(lab: &Lab<'_>) -> Checked {
     let none = median(lab, 3, Variant::Ref)?;
     let weak = median(lab, 4, Variant::Ref)?;
     let strong = median(lab, 5, Variant::Ref)?;
@@ -118,7 +117,7 @@ fn red_change_of_samples(lab: &Lab<'_>, table: u8, without: Variant, with: Varia
 }
 
 /// RED helps Enhanced without S-LACP, the slowest flow most.
-pub(super) fn t_c22(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c22(lab: &Lab<'_>) -> Checked {
     let all = red_change(lab, 6, Variant::Enh, Variant::EnhRed)?;
     let slowest = red_change(lab, 8, Variant::Enh, Variant::EnhRed)?;
     let ns2_change = |table| ns2(table, Variant::EnhRed) - ns2(table, Variant::Enh);
@@ -135,7 +134,7 @@ pub(super) fn t_c22(lab: &Lab<'_>) -> Found {
 }
 
 /// RED's gain shrinks with S-LACP and vanishes for Reference.
-pub(super) fn t_c23(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c23(lab: &Lab<'_>) -> Checked {
     let mut gains = Vec::new();
     for table in [6, 9, 12] {
         gains.push(-red_change(lab, table, Variant::Enh, Variant::EnhRed)?);

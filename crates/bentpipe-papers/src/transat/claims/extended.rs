@@ -6,12 +6,11 @@ use bentpipe_study::stats::Sample;
 use super::super::lab::{Lab, elapsed};
 use super::super::layer::Layer;
 use super::super::record::Recorder;
-use super::super::setting::{Setting, Variant};
-use super::Finding;
+use super::super::setting::Setting;
+use super::super::variant::Variant;
+use crate::finding::{Checked, Finding};
 use crate::published::{TRANSAT, TRANSAT_TABLES};
-use crate::reproduce::ReproduceError;
-
-type Found = Result<Finding, ReproduceError>;
+use crate::request::ReproduceError;
 
 /// One round trip of the link protocol, milliseconds (section 2.2).
 const LINK_RTT_MS: u16 = 550;
@@ -55,7 +54,7 @@ fn spurious(lab: &Lab<'_>, setting: &Setting) -> Result<(usize, usize, f64), Rep
 }
 
 /// Two extra round trips cause no spurious timeouts.
-pub(super) fn t_c27(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c27(lab: &Lab<'_>) -> Checked {
     let (timeouts, bursts, time) = spurious(lab, &lossless(2))?;
     let (_, _, before) = spurious(lab, &lossless(1))?;
     let (finer, of, _) = spurious(lab, &lossless(2).with_tick(FINER_TICK_MS))?;
@@ -67,7 +66,7 @@ pub(super) fn t_c27(lab: &Lab<'_>) -> Found {
 }
 
 /// Three extra round trips cause one at nearly every burst.
-pub(super) fn t_c28(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c28(lab: &Lab<'_>) -> Checked {
     let claim = TRANSAT.claim("T-C28").expect("a published claim");
     let (timeouts, bursts, _) = spurious(lab, &lossless(3))?;
     let (finer, of, _) = spurious(lab, &lossless(3).with_tick(FINER_TICK_MS))?;
@@ -80,7 +79,7 @@ pub(super) fn t_c28(lab: &Lab<'_>) -> Found {
 }
 
 /// F-RTO avoids the unnecessary retransmissions. Tested with the finer clock: with the coarse one there are none.
-pub(super) fn t_c29(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c29(lab: &Lab<'_>) -> Checked {
     let count = |setting: Setting| {
         let runs = lab.runs(&setting.with_tick(FINER_TICK_MS), TRANSAT_TABLES.replications as u32)?;
         let sum = |pick: fn(&bentpipe_engine::tcp::TcpStats) -> u64| runs.iter().map(|r| pick(&r.flows[0].stats)).sum();
@@ -108,7 +107,7 @@ fn median_of_ten_megabytes(lab: &Lab<'_>, setting: Setting) -> Result<f64, Repro
 }
 
 /// 10 MB without S-LACP take about the same, long, time with every variant.
-pub(super) fn t_c30(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c30(lab: &Lab<'_>) -> Checked {
     let claim = TRANSAT.claim("T-C30").expect("a published claim");
     let mut medians = Vec::new();
     for &variant in Variant::WITHOUT_RED {
@@ -128,7 +127,7 @@ pub(super) fn t_c30(lab: &Lab<'_>) -> Found {
 }
 
 /// With S-LACP Enhanced takes a fraction of that, and still uses a third of the link.
-pub(super) fn t_c31(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c31(lab: &Lab<'_>) -> Checked {
     let base = Setting::one_flow().with_variant(Variant::Enh);
     let with = median_of_ten_megabytes(lab, base.clone().with_bursts(1, LINK_RTT_MS))?;
     let without = median_of_ten_megabytes(lab, base.with_bursts(100, 0))?;
@@ -139,7 +138,7 @@ pub(super) fn t_c31(lab: &Lab<'_>) -> Found {
 
 /// Reuse of ssthresh prevents the overshoot: the second of two transfers to the same host starts from the threshold that
 /// the first one ended with (RFC 9040).
-pub(super) fn t_c32(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c32(lab: &Lab<'_>) -> Checked {
     let (result, trace) = lab.traced(&Setting::one_flow().shared_with_second())?;
     let (before, after) = (trace.flows[0].queue_drops.len(), trace.flows[1].queue_drops.len());
     let time = elapsed(&result.flows[1]).expect("the lab refuses unfinished runs");
@@ -148,7 +147,7 @@ pub(super) fn t_c32(lab: &Lab<'_>) -> Found {
 }
 
 /// Pacing in S-LACP removes the burst of packets after a recovery.
-pub(super) fn t_c33(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c33(lab: &Lab<'_>) -> Checked {
     let longest = |paced: bool| {
         let setting = Setting::one_flow().with_variant(Variant::Enh);
         let setting = setting.with_lost_bursts_under(Layer { paced, ..Layer::PLAIN });
@@ -176,7 +175,7 @@ fn back_to_back(received: &[(f64, f64)]) -> usize {
 }
 
 /// With longer delays more is lost in the queue after a burst.
-pub(super) fn t_c34(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c34(lab: &Lab<'_>) -> Checked {
     let after_bursts = |round_trips: u16| {
         let setting = Setting::one_flow().with_variant(Variant::Sack).with_bursts(1, LINK_RTT_MS * round_trips);
         let mut drops = 0;

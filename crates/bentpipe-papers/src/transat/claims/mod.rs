@@ -14,11 +14,11 @@ mod traces;
 
 use super::lab::Lab;
 use crate::Row;
-use crate::finding::Finding;
+use crate::finding::{self, Checked};
 use crate::published::TRANSAT;
-use crate::reproduce::ReproduceError;
+use crate::request::ReproduceError;
 
-type Check = fn(&Lab<'_>) -> Result<Finding, ReproduceError>;
+type Check = fn(&Lab<'_>) -> Checked;
 
 /// The check of each claim. The function is named as the claim.
 const CHECKS: &[(&str, Check)] = &[
@@ -58,47 +58,22 @@ const CHECKS: &[(&str, Check)] = &[
     ("T-C34", extended::t_c34),
 ];
 
-/// The row of one claim.
-fn row(lab: &Lab<'_>, id: &str, check: Check) -> Result<Row, ReproduceError> {
-    let claim = TRANSAT.claim(id).expect("a check for each published claim");
-    let finding = check(lab)?;
-    let verdict = finding.verdict(claim);
-    let why = format!("{}. Allowed: {} ({})", finding.note, claim.tolerance, claim.derivation);
-    Ok(Row::new(id, claim.text.as_str(), claim.value, Some(finding.number), &claim.unit)
-        .within(claim.low, claim.high)
-        .judged(verdict, why))
-}
-
 /// Rows of all claims.
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
-    CHECKS.iter().map(|&(id, check)| row(lab, id, check)).collect()
+    finding::rows(&TRANSAT, CHECKS, lab)
 }
 
 /// The row of a single claim.
 pub(super) fn claim(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
-    let &(id, check) = CHECKS.iter().find(|(known, _)| *known == id).expect("a check for each published claim");
-    row(lab, id, check)
+    finding::row(&TRANSAT, CHECKS, lab, id)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Verdict;
 
     #[test]
     fn each_claim_has_its_check() {
-        let checks: Vec<_> = CHECKS.iter().map(|(id, _)| *id).collect();
-        let claims: Vec<_> = TRANSAT.claims.iter().map(|c| c.id.as_str()).collect();
-        assert_eq!(checks, claims);
-    }
-
-    #[test]
-    fn a_number_outside_its_bounds_is_no_match() {
-        let claim = TRANSAT.claim("T-C03").expect("a claim");
-        let (low, high) = (claim.low.expect("bounded"), claim.high.expect("bounded"));
-        assert_eq!(Finding::new(low, "").verdict(claim), Verdict::Match);
-        assert_eq!(Finding::new(high + 0.1, "").verdict(claim), Verdict::Differs);
-        assert_eq!(Finding::new(high + 0.1, "").or_shape(true).verdict(claim), Verdict::Shape);
-        assert_eq!(Finding::new(low, "").and(false).verdict(claim), Verdict::Differs);
+        finding::assert_each_claim_has_its_check(&TRANSAT, CHECKS);
     }
 }

@@ -4,13 +4,12 @@ use bentpipe_sim::RunResult;
 use bentpipe_study::stats::Sample;
 
 use super::super::lab::{Lab, elapsed};
-use super::super::setting::{Setting, Variant};
+use super::super::setting::Setting;
 use super::super::single;
-use super::Finding;
+use super::super::variant::Variant;
+use crate::finding::{Checked, Finding};
 use crate::published::{TRANSAT_NS2, TRANSAT_TABLES};
-use crate::reproduce::ReproduceError;
-
-type Found = Result<Finding, ReproduceError>;
+use crate::request::ReproduceError;
 
 fn run(lab: &Lab<'_>, table: u8, key: &str, variant: Variant) -> Result<(RunResult, bool), ReproduceError> {
     let (setting, last) = single::plan(table, key).expect("a row of the table");
@@ -51,14 +50,14 @@ fn list(times: &[f64]) -> String {
 }
 
 /// Without errors and congestion: Enhanced, IW4, DAASS, then Reference, SACK and SACK + limited transmit alike.
-pub(super) fn t_c01(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c01(lab: &Lab<'_>) -> Checked {
     let t = times(lab, "200-on")?;
     let note = format!("{} s in the order of the table", list(&t));
     Ok(Finding::new(worst("200-on", &t), note).and(in_order(&t)).or_shape(in_order(&t)))
 }
 
 /// Without window scaling the receiver's window limits the flow.
-pub(super) fn t_c02(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c02(lab: &Lab<'_>) -> Checked {
     let t = times(lab, "200-off")?;
     let (result, _) = run(lab, 1, "200-off", Variant::Ref)?;
     let flight = result.flows[0].stats.max_flight / Setting::PAYLOAD;
@@ -68,13 +67,13 @@ pub(super) fn t_c02(lab: &Lab<'_>) -> Found {
 }
 
 /// Slow start overshoots a queue of 50 packets, and NewReno takes long to repair it.
-pub(super) fn t_c03(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c03(lab: &Lab<'_>) -> Checked {
     let (small, large) = (time(lab, 1, "50-on", Variant::Ref)?, time(lab, 1, "200-on", Variant::Ref)?);
     Ok(Finding::new(small / large, format!("{small:.2} s against {large:.2} s")).or_shape(small > 2.0 * large))
 }
 
 /// Without scaling nothing is lost at 50 packets, and times are those of 200.
-pub(super) fn t_c04(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c04(lab: &Lab<'_>) -> Checked {
     let mut drops = 0;
     let mut same = true;
     for &variant in Variant::WITHOUT_RED {
@@ -86,7 +85,7 @@ pub(super) fn t_c04(lab: &Lab<'_>) -> Found {
 }
 
 /// IW4 or DAASS alone help little once slow start overshoots.
-pub(super) fn t_c05(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c05(lab: &Lab<'_>) -> Checked {
     let t = times(lab, "50-on")?;
     let change = |i: usize| 100.0 * (t[i] / t[0] - 1.0);
     let little = |c: f64| (-20.0..=0.0).contains(&c);
@@ -95,20 +94,20 @@ pub(super) fn t_c05(lab: &Lab<'_>) -> Found {
 }
 
 /// SACK repairs the overshoot far faster than NewReno.
-pub(super) fn t_c06(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c06(lab: &Lab<'_>) -> Checked {
     let t = times(lab, "50-on")?;
     let note = format!("Ref {:.2} s, SACK {:.2} s, SACK + limited transmit {:.2} s", t[0], t[3], t[4]);
     Ok(Finding::new(t[0] / t[3], note).and(t[4] < t[0]).or_shape(t[3] < t[0]))
 }
 
 /// Reference is faster beside CBR 1.7 than beside CBR 0.8.
-pub(super) fn t_c08(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c08(lab: &Lab<'_>) -> Checked {
     let (more, less) = (time(lab, 1, "50-cbr1.7-on", Variant::Ref)?, time(lab, 1, "50-cbr0.8-on", Variant::Ref)?);
     Ok(Finding::new(more / less, format!("{more:.2} s beside 1.7 Mbit/s, {less:.2} s beside 0.8")))
 }
 
 /// Window scaling makes no difference for four flows beside CBR 0.8.
-pub(super) fn t_c11(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c11(lab: &Lab<'_>) -> Checked {
     let mut differences = Vec::new();
     for flow in ["fastest", "slowest"] {
         for variant in Variant::ALL {
@@ -124,7 +123,7 @@ pub(super) fn t_c11(lab: &Lab<'_>) -> Found {
 }
 
 /// With competing traffic the congestion window stays under 64 KB.
-pub(super) fn t_c12(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c12(lab: &Lab<'_>) -> Checked {
     let mut greatest = Vec::new();
     for variant in Variant::ALL {
         let (result, _) = run(lab, 2, "fastest-cbr0.8-on", variant)?;
@@ -139,7 +138,7 @@ pub(super) fn t_c12(lab: &Lab<'_>) -> Found {
 }
 
 /// Four flows do not share fairly.
-pub(super) fn t_c13(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c13(lab: &Lab<'_>) -> Checked {
     let mut ratios = Vec::new();
     for row in ["on", "off", "cbr0.8-on", "cbr0.8-off"] {
         for variant in Variant::ALL {
@@ -165,7 +164,7 @@ fn typical(lab: &Lab<'_>, row: &str, change: impl Fn(Setting) -> Setting) -> Res
 }
 
 /// RED helps the slowest Enhanced flow beside CBR and leaves the fastest alone.
-pub(super) fn t_c14(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c14(lab: &Lab<'_>) -> Checked {
     let change = |flow: &str| {
         let key = format!("{flow}-cbr0.8-on");
         let red = typical(lab, &key, |setting| setting.with_variant(Variant::EnhRed))?;
@@ -186,7 +185,7 @@ pub(super) fn t_c14(lab: &Lab<'_>) -> Found {
 
 /// Without CBR RED does not help: its average stays low while slow start fills the queue. Measured by a queue without RED that
 /// has the same room, 50 packets that wait: what differs then is RED's doing.
-pub(super) fn t_c15(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c15(lab: &Lab<'_>) -> Checked {
     let (setting, last) = single::plan(2, "fastest-on").expect("a row of the table");
     let same_room = lab.single(&setting.clone().with_variant(Variant::Enh).with_buffer(51))?;
     let fast = single::time(&same_room, last).expect("the lab refuses unfinished runs");
@@ -207,7 +206,7 @@ pub(super) fn t_c15(lab: &Lab<'_>) -> Found {
 }
 
 /// Some variants finish sooner beside CBR, because they overshoot less.
-pub(super) fn t_c16(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c16(lab: &Lab<'_>) -> Checked {
     let change = |variant| {
         Ok::<_, ReproduceError>(time(lab, 2, "fastest-cbr0.8-on", variant)? - time(lab, 2, "fastest-on", variant)?)
     };
@@ -231,7 +230,7 @@ pub(super) fn t_c16(lab: &Lab<'_>) -> Found {
 }
 
 /// Against the text ("Enhanced is best in all cases"): beside CBR 1.7 SACK with limited transmit is faster.
-pub(super) fn t_c19(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c19(lab: &Lab<'_>) -> Checked {
     let (result, _) = run(lab, 1, "50-cbr1.7-on", Variant::Enh)?;
     let enhanced = elapsed(&result.flows[0]).expect("the lab refuses unfinished runs");
     let sack_lt = time(lab, 1, "50-cbr1.7-on", Variant::SackLt)?;

@@ -3,12 +3,11 @@
 use super::super::figures::{Burst, burst_on_packets};
 use super::super::lab::Lab;
 use super::super::record::FlowTrace;
-use super::super::setting::{Setting, Variant};
-use super::Finding;
+use super::super::setting::Setting;
+use super::super::variant::Variant;
+use crate::finding::{Checked, Finding};
 use crate::published::TRANSAT;
-use crate::reproduce::ReproduceError;
-
-type Found = Result<Finding, ReproduceError>;
+use crate::request::ReproduceError;
 
 /// Losses further apart than this belong to different episodes: some four round trips.
 const EPISODE_GAP: f64 = 2.0;
@@ -35,7 +34,7 @@ fn shown(times: &[f64]) -> String {
 }
 
 /// At overflow about half of the window is lost.
-pub(super) fn t_c07(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c07(lab: &Lab<'_>) -> Checked {
     let (_, trace) = lab.traced(&Setting::one_flow())?;
     let flow = &trace.flows[0];
     let entered = flow.entered.first().copied().unwrap_or(f64::INFINITY);
@@ -53,7 +52,7 @@ fn lost_again(flow: &FlowTrace) -> usize {
 }
 
 /// Beside CBR 0.8 a second episode follows the first recovery, beside CBR 1.7 none.
-pub(super) fn t_c09(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c09(lab: &Lab<'_>) -> Checked {
     let (_, less) = lab.traced(&Setting::one_flow().with_cbr(800))?;
     let (_, more) = lab.traced(&Setting::one_flow().with_cbr(1700))?;
     let (less, more) = (&less.flows[0], &more.flows[0]);
@@ -70,7 +69,7 @@ pub(super) fn t_c09(lab: &Lab<'_>) -> Found {
 }
 
 /// A limit on the burst per ACK removes the second episode.
-pub(super) fn t_c10(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c10(lab: &Lab<'_>) -> Checked {
     let base = Setting::one_flow().with_cbr(800);
     let (_, free) = lab.traced(&base)?;
     let (_, limited) = lab.traced(&base.with_max_burst(MAX_BURST))?;
@@ -90,7 +89,7 @@ fn window_at(flow: &FlowTrace, time: f64) -> f64 {
 }
 
 /// IW4 and DAASS open the window about five times faster.
-pub(super) fn t_c24(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c24(lab: &Lab<'_>) -> Checked {
     let (_, reference) = lab.traced(&Setting::one_flow())?;
     let (_, enhanced) = lab.traced(&Setting::one_flow().with_variant(Variant::Enh))?;
     let (reference, enhanced) = (&reference.flows[0], &enhanced.flows[0]);
@@ -106,7 +105,7 @@ pub(super) fn t_c24(lab: &Lab<'_>) -> Found {
 }
 
 /// NewReno repairs one segment per round trip, SACK all within about one.
-pub(super) fn t_c25(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c25(lab: &Lab<'_>) -> Checked {
     let figure = TRANSAT.figure("T-F07").expect("a published figure");
     let repair = |variant| {
         let setting = burst_on_packets(lab, figure, variant, Burst::Loses)?;
@@ -124,7 +123,7 @@ pub(super) fn t_c25(lab: &Lab<'_>) -> Found {
 }
 
 /// The link's delay reaches TCP as delay, without loss or timeout; the clump of ACKs releases a burst of packets.
-pub(super) fn t_c26(lab: &Lab<'_>) -> Found {
+pub(super) fn t_c26(lab: &Lab<'_>) -> Checked {
     let figure = TRANSAT.figure("T-F08").expect("a published figure");
     let setting = burst_on_packets(lab, figure, Variant::Ref, Burst::Delays)?;
     let (_, ideal) = lab.traced(&setting.clone().without_bursts())?;

@@ -1,0 +1,168 @@
+//! What can be asked for, and what can go wrong.
+
+use std::path::PathBuf;
+
+use bentpipe_sim::RunError;
+use bentpipe_study::report::WriteError;
+
+use crate::Row;
+use crate::published::Paper;
+
+/// What to reproduce, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Only this table, from 1.
+    pub table: Option<u8>,
+    /// Only this figure, from 1.
+    pub figure: Option<u8>,
+    /// Replications behind each statistic of ours: more make the ranges exact, the paper's 20 are always compared
+    /// with samples of 20.
+    pub reps: u32,
+    /// Seed of the first replication; the others follow it.
+    pub seed: u64,
+    /// Runs at the same time; the results do not depend on it.
+    pub threads: usize,
+    /// Where figures go, as SVG and CSV; `None` draws none.
+    pub out_dir: Option<PathBuf>,
+    /// Asked now and then whether to stop; what is done by then is in [`ReproduceError::Cut`].
+    pub stop: fn() -> bool,
+}
+
+impl Default for Options {
+    /// Everything, 200 replications from seed 1, on all processors, without files, to the end.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Options { table: None, figure: None, reps: 200, seed: 1, threads, out_dir: None, stop: || false }
+    }
+}
+
+impl Options {
+    /// Whether the whole paper is asked for: its claims, items and decisions too.
+    pub(crate) fn everything(&self) -> bool {
+        self.table.is_none() && self.figure.is_none()
+    }
+
+    /// Whether table `number` is asked for.
+    pub(crate) fn wants_table(&self, number: u8) -> bool {
+        self.everything() || self.table == Some(number)
+    }
+
+    /// Whether figure `number` is asked for.
+    pub(crate) fn wants_figure(&self, number: u8) -> bool {
+        self.everything() || self.figure == Some(number)
+    }
+
+    /// Refuses what the paper does not have, and replications too few for a range.
+    pub(crate) fn check(&self, paper: &Paper) -> Result<(), ReproduceError> {
+        for (part, number, last) in
+            [("table", self.table, paper.last_table()), ("figure", self.figure, paper.last_figure())]
+        {
+            match number {
+                Some(_) if last == 0 => return Err(ReproduceError::NoSuchKind { paper: paper.key.clone(), part }),
+                Some(number) if !(1..=last).contains(&number) => {
+                    return Err(ReproduceError::NoSuchPart { part, number, last });
+                }
+                _ => {}
+            }
+        }
+        if self.reps < 2 { Err(ReproduceError::TooFewReplications(self.reps)) } else { Ok(()) }
+    }
+}
+
+/// Hears what is being run: what, how many runs of it are done, and how many there are.
+pub type Progress<'a> = &'a (dyn Fn(&str, usize, usize) + Sync);
+
+/// Why a paper could not be reproduced.
+#[derive(Debug, thiserror::Error)]
+pub enum ReproduceError {
+    /// A table or figure that the paper does not have.
+    #[error("the paper has no {part} {number}; it has 1 to {last}")]
+    NoSuchPart {
+        /// "table" or "figure".
+        part: &'static str,
+        /// What was asked for.
+        number: u8,
+        /// The last one.
+        last: u8,
+    },
+    /// A paper without tables or figures.
+    #[error("the paper `{paper}` has no numbered {part}s")]
+    NoSuchKind {
+        /// Its short name.
+        paper: String,
+        /// "table" or "figure".
+        part: &'static str,
+    },
+    /// A table or figure of all papers.
+    #[error("each paper has its own {0}s: name a paper, or leave the {0} out")]
+    WhosePart(&'static str),
+    /// No replications asked for.
+    #[error("at least 2 replications are needed, not {0}")]
+    TooFewReplications(u32),
+    /// A transfer that did not end.
+    #[error("seed {seed}: a transfer of {what} did not end")]
+    Unfinished {
+        /// The run.
+        what: String,
+        /// Its seed.
+        seed: u64,
+    },
+    /// Somebody asked to stop.
+    #[error("stopped after {} rows", rows.len())]
+    Cut {
+        /// What was done by then.
+        rows: Vec<Row>,
+    },
+    /// The simulator cannot run at all.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A file that could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl ReproduceError {
+    /// Somebody asked to stop, and nothing was done since the last part.
+    pub(crate) fn cut() -> Self {
+        ReproduceError::Cut { rows: Vec::new() }
+    }
+}
+
+/// Does work that adds rows part by part. When it is cut short, what was added before stays.
+pub(crate) fn in_parts(
+    work: impl FnOnce(&mut Vec<Row>) -> Result<(), ReproduceError>,
+) -> Result<Vec<Row>, ReproduceError> {
+    let mut rows = Vec::new();
+    match work(&mut rows) {
+        Ok(()) => Ok(rows),
+        Err(ReproduceError::Cut { rows: of_the_last }) => {
+            rows.extend(of_the_last);
+            Err(ReproduceError::Cut { rows })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str) -> Row {
+        Row::new(id, "", None, None, "")
+    }
+
+    #[test]
+    fn what_was_done_before_the_cut_stays() {
+        let cut = in_parts(|rows| {
+            rows.push(row("a"));
+            rows.extend(in_parts(|rows| {
+                rows.push(row("b"));
+                Err(ReproduceError::cut())
+            })?);
+            rows.push(row("never"));
+            Ok(())
+        });
+        let Err(ReproduceError::Cut { rows }) = cut else { panic!("{cut:?}") };
+        assert_eq!(rows, [row("a"), row("b")]);
+    }
+}

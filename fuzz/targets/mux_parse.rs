@@ -8,7 +8,7 @@ use bentpipe_engine::wire::mux::{emit, parse};
 use bentpipe_engine::{Context, Machine, NoProbe, Step};
 
 pub(crate) fn run(data: &[u8]) {
-    let config = MuxConfig { side: Side::Responder, window: 4096, most_payload: 100, most_streams: 8, budget: 8192 };
+    let config = MuxConfig { side: Side::Responder, window: 4096, max_payload: 100, max_streams: 8, budget: 8192 };
     let mut mux = Mux::new(config);
     // Each message is preceded by its length; 255 gives the end room, or lets a user take.
     let mut rest = data;

@@ -47,7 +47,7 @@ impl Bytes<'_> {
 }
 
 const CHANNELS: u8 = 3;
-const MOST_PACKET: u16 = 300;
+const MAX_PACKET: u16 = 300;
 const PACKETS: u16 = 400;
 /// A storm is over after this many bytes even if the input is not.
 const STORM: usize = 4000;
@@ -59,16 +59,16 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
     let (switches, more, block) = (bytes.next(), bytes.next(), bytes.next());
     let on = |bit: u8| switches & (1 << bit) != 0;
     let fec = Fec {
-        block: 1 + block % Fec::MOST_FRAMES,
+        block: 1 + block % Fec::MAX_FRAMES,
         interval: Duration::from_millis(1 + u64::from(more & 0x3f)),
-        most_overhead: if on(7) { 2.0 } else { 0.5 },
+        max_overhead: if on(7) { 2.0 } else { 0.5 },
         repairs: if on(7) { Repairs::Prompt } else { Repairs::Spare },
     };
     ChannelConfig {
         arq: on(0).then(|| Arq { transmissions: on(1).then(|| 1 + u32::from(more >> 6)) }),
         copies: on(0)
-            .then_some(Copies { interval: Duration::from_millis(1 + u64::from(block >> 2)), most: block & 3 })
-            .filter(|copies| copies.most > 0),
+            .then_some(Copies { interval: Duration::from_millis(1 + u64::from(block >> 2)), max: block & 3 })
+            .filter(|copies| copies.max > 0),
         fec: on(2).then_some(fec),
         order: [Order::Flow, Order::Channel, Order::Flow, Order::None][usize::from(switches >> 3 & 3)],
         priority: u8::from(on(5)),
@@ -89,11 +89,11 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
 fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
     let (switches, tolerance) = (bytes.next(), bytes.next());
     let rate = |n: u8| Rate::from_bits_per_second(100_000 << (n & 7));
-    let release = |n: u8| rate(n).filter(|_| n < 0x80).map_or(Release::Gathered, Release::Paced);
-    let window = if switches & 1 == 0 { 2 + u32::from(bytes.next()) } else { SlacpConfig::MOST_WINDOW };
+    let release = |n: u8| rate(n).filter(|_| n < 0x80).map_or(Release::Grouped, Release::Paced);
+    let window = if switches & 1 == 0 { 2 + u32::from(bytes.next()) } else { SlacpConfig::MAX_WINDOW };
     let layer = SlacpConfig {
         rate: if switches & 2 == 0 { rate(switches >> 5) } else { None },
-        rate_control: [RateControl::Provisioned, RateControl::Told, RateControl::Shared, RateControl::Told]
+        rate_control: [RateControl::Provisioned, RateControl::Fixed, RateControl::Shared, RateControl::Fixed]
             [usize::from(tolerance & 1 | switches >> 3 & 2)],
         initial_rtt: Duration::from_millis(1 + u64::from(bytes.next()) * 4),
         channels: (0..CHANNELS).map(|_| channel(bytes)).collect(),
@@ -109,7 +109,7 @@ fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
     };
     let rules = (0..CHANNELS).map(|n| (Rule { dscp: Some(n), ..Rule::default() }, n)).collect();
     let compresses = tolerance & 2 != 0 && layer.channels[0].arq.is_some();
-    LinkPortConfig { layer, rules, default_channel: 0, most_packet: MOST_PACKET, compresses, integrity }
+    LinkPortConfig { layer, rules, default_channel: 0, max_packet: MAX_PACKET, compresses, integrity }
 }
 
 /// A packet that says its direction, channel, flow and number, and whose other bytes follow from these.
@@ -159,7 +159,7 @@ struct World<'a> {
     /// The last number that came out, by direction, channel and flow.
     last: BTreeMap<(usize, u8, u8), u16>,
     orders: Vec<Order>,
-    most_held: usize,
+    max_held: usize,
 }
 
 impl World<'_> {
@@ -171,7 +171,7 @@ impl World<'_> {
             let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
             match self.ports[side].poll(&mut cx, &mut out).expect("room for any frame") {
                 Step::Wait(until) => {
-                    self.most_held = self.most_held.max(self.ports[side].held());
+                    self.max_held = self.max_held.max(self.ports[side].held());
                     return until;
                 }
                 Step::Do(Emitted::Packet(length)) => self.deliver(1 - side, &out[..length]),
@@ -319,7 +319,7 @@ pub(crate) fn run(data: &[u8]) {
         // Most of it goes one way, so that reports come without data too.
         let side = usize::from(draw % 8 == 7);
         let (channel, flow) = ((draw >> 3) as u8 % CHANNELS, (draw >> 6) as u8 & mix & 3);
-        let len = 52 + draw.wrapping_mul(lengths) % (MOST_PACKET - 51);
+        let len = 52 + draw.wrapping_mul(lengths) % (MAX_PACKET - 51);
         (Time::ZERO + Duration::from_millis(gap * u64::from(n)), side, channel, flow, len)
     };
     let (mut given, mut plan) = ([Vec::new(), Vec::new()], Vec::new());
@@ -341,14 +341,14 @@ pub(crate) fn run(data: &[u8]) {
         given,
         last: BTreeMap::new(),
         orders: channels.iter().map(|channel| channel.order).collect(),
-        most_held: 0,
+        max_held: 0,
     };
     let ended = world.run(plan.into_iter());
     // Packets that wait or are out, twice over for an erasure code; behind them, per channel, what lies a sweep back,
     // and 64 blocks with at most a symbol per packet, which hostile frames can fill up.
-    let blocks = 2 * 64 * usize::from(Fec::MOST_FRAMES);
+    let blocks = 2 * 64 * usize::from(Fec::MAX_FRAMES);
     let bound = usize::from(CHANNELS) * (2 * (1024 + blocks) + 256) + 4 * usize::from(PACKETS);
-    assert!(world.most_held <= bound, "{} held", world.most_held);
+    assert!(world.max_held <= bound, "{} held", world.max_held);
     if hostile {
         return;
     }

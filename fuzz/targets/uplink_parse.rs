@@ -144,7 +144,7 @@ pub(crate) fn run(data: &[u8]) -> u64 {
         round_trip: Duration::from_millis(40),
         mtu: 1500,
         early_accept,
-        most_streams: 5,
+        max_streams: 5,
         memory: MEMORY,
     };
     let mut world =

@@ -163,16 +163,16 @@ fn throughput(entries: &mut Vec<Entry>) -> Result<()> {
 /// Cost per packet with many packets in flight against 100: 1 is flat.
 fn windows(ours: &impl Fn(&[&str]) -> Command, pairs: usize, entries: &mut Vec<Entry>) -> Result<()> {
     // S-LACP's window ends at 65 535 frames.
-    for (name, case, most) in [
+    for (name, case, max) in [
         ("window-100k-vs-100", "window", "100000"),
         ("burst-window-50k-vs-100", "burst", "50000"),
         ("slacp-window-50k-vs-100", "layer", "50000"),
     ] {
         let packets = "3000000";
         let small = ours(&[case, "100", packets]);
-        let large = ours(&[case, most, packets]);
+        let large = ours(&[case, max, packets]);
         let Paired { ours, peer, ratio } = paired(large, small, pairs).with_context(|| name.to_owned())?;
-        println!("{name:<24} {ours:.3} s with {most} packets in flight, {peer:.3} s with 100: {ratio:.2} x");
+        println!("{name:<24} {ours:.3} s with {max} packets in flight, {peer:.3} s with 100: {ratio:.2} x");
         entries.push(Entry { name: name.to_owned(), ours, peer: Some(peer), ratio: Some(ratio), unit: "s of CPU" });
     }
     Ok(())

@@ -30,6 +30,19 @@ impl End {
     }
 }
 
+/// The value that was read, its warnings printed.
+pub(crate) fn warned<T>(read: Result<(T, ScenarioErrors), ScenarioErrors>) -> Result<T, Failure> {
+    let (value, warnings) = read.map_err(Failure::Scenario)?;
+    if !warnings.0.is_empty() {
+        eprintln!("{}", warnings.render(has_colour()));
+    }
+    Ok(value)
+}
+
+fn has_colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
 /// Why a command could not do what it was asked.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -56,7 +69,7 @@ impl Failure {
 
     /// Says it on standard error.
     pub(crate) fn report(self) -> ExitCode {
-        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = has_colour();
         let error = if colour { "\x1b[1;31merror\x1b[0m" } else { "error" };
         match self {
             Failure::Broken(message) => {

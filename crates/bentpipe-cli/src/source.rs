@@ -6,7 +6,7 @@ use std::path::Path;
 use bentpipe_study::scenario::Scenario;
 
 use crate::args::World;
-use crate::failure::Failure;
+use crate::failure::{Failure, warned};
 use crate::shipped;
 use crate::suggest::did_you_mean;
 
@@ -34,10 +34,10 @@ pub(crate) fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenari
 fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
     let path = Path::new(file);
     if file != "-" && path.exists() {
-        return Scenario::load(path, sets).map_err(Failure::Scenario);
+        return warned(Scenario::load_with_warnings(path, sets));
     }
     let (text, name) = text(file)?;
-    Scenario::parse(&text, &name, sets).map_err(Failure::Scenario)
+    warned(Scenario::parse_with_warnings(&text, &name, sets))
 }
 
 /// The text of a scenario that is no file, or of one that can be read, and its name in errors.

@@ -164,8 +164,8 @@ fn a_run_says_what_was_and_how_to_make_it_again() {
     }
     let run = json(&ok(folder.path(), &["run", "small.toml", "--seed", "3", "--json"]));
     let flow = &run["flows"][0];
-    let (time, least) = (flow["time_s"].as_f64().expect("done"), flow["limit_time_s"].as_f64().expect("finite"));
-    assert!(time > least && (flow["x_limit"].as_f64().expect("both") - time / least).abs() < 1e-12, "{flow}");
+    let (time, min) = (flow["time_s"].as_f64().expect("done"), flow["limit_time_s"].as_f64().expect("finite"));
+    assert!(time > min && (flow["x_limit"].as_f64().expect("both") - time / min).abs() < 1e-12, "{flow}");
     assert_eq!((&run["seed"], &run["interrupted"], &flow["bytes"]), (&3.into(), &false.into(), &300_000.into()));
     assert_eq!(run["command"], "bentpipe run small.toml --seed 3 --json");
     // The scenario inside makes the same run.

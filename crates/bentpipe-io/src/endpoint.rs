@@ -143,15 +143,15 @@ impl Endpoint {
     ///
     /// # Panics
     /// If `least` is 0.
-    pub fn shrink(&mut self, least: usize) {
+    pub fn shrink(&mut self, min: usize) {
         let held = self.written - self.acknowledged;
-        if self.outgoing.capacity() > least.max(held as usize) {
-            self.outgoing.resize(least.max(held as usize), self.acknowledged..self.written);
+        if self.outgoing.capacity() > min.max(held as usize) {
+            self.outgoing.resize(min.max(held as usize), self.acknowledged..self.written);
         }
         // What lies beyond a gap is not worth a search.
         let held = if self.connection.beyond_gaps() == 0 { self.readable() as usize } else { usize::MAX };
-        if self.incoming.capacity() > least.max(held) {
-            self.incoming.resize(least.max(held), self.taken..self.readable);
+        if self.incoming.capacity() > min.max(held) {
+            self.incoming.resize(min.max(held), self.taken..self.readable);
         }
     }
 

@@ -32,7 +32,7 @@ mod tunnelled;
 mod udp;
 mod uplink;
 
-pub use carrier::{Carried, Carrier, CarrierStats, line_overhead, most_packet};
+pub use carrier::{Carried, Carrier, CarrierStats, line_overhead, max_packet};
 pub use control::{Control, ask};
 pub use link::LinkShape;
 pub use readings::{Published, Reading, Readings, Value};

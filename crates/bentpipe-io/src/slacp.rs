@@ -42,7 +42,7 @@ pub struct LinkPortConfig {
     /// The channel of all others.
     pub default_channel: u8,
     /// Bytes of the longest packet.
-    pub most_packet: u16,
+    pub max_packet: u16,
     /// Whether headers of packets are compressed; the default channel then repeats what is lost.
     pub compresses: bool,
     /// What tells damaged frames.
@@ -79,7 +79,7 @@ pub struct LinkPort {
     end: End,
     rules: Vec<(Rule, u8)>,
     default_channel: u8,
-    most_packet: usize,
+    max_packet: usize,
     integrity: Integrity,
     headers: Option<Headers>,
     given: Given,
@@ -91,25 +91,25 @@ pub struct LinkPort {
 
 impl LinkPort {
     /// Most bytes of a packet: with its length and distance it is a symbol of even length of at most 65535 bytes.
-    pub const MOST_PACKET: u16 = u16::MAX - 1 - PROTECTED_HEADER as u16;
+    pub const MAX_PACKET: u16 = u16::MAX - 1 - PROTECTED_HEADER as u16;
 
     /// An end that has sent and heard nothing.
     ///
     /// # Panics
     /// If the layer is weightless, which frames of bytes are not, has no channels, packets may be longer than
-    /// [`LinkPort::MOST_PACKET`], or headers are to be compressed and the default channel does not repeat.
+    /// [`LinkPort::MAX_PACKET`], or headers are to be compressed and the default channel does not repeat.
     pub fn new(config: &LinkPortConfig) -> Self {
-        let LinkPortConfig { layer, rules, default_channel, most_packet, compresses, integrity } = config;
+        let LinkPortConfig { layer, rules, default_channel, max_packet, compresses, integrity } = config;
         assert!(!layer.weightless, "frames of bytes have a weight");
         assert!(!layer.channels.is_empty(), "a packet needs a channel");
-        assert!(*most_packet <= Self::MOST_PACKET, "packets of {most_packet} bytes have no place in a symbol");
+        assert!(*max_packet <= Self::MAX_PACKET, "packets of {max_packet} bytes have no place in a symbol");
         let repeats = layer.channels.get(usize::from(*default_channel)).is_some_and(|channel| channel.arq.is_some());
         assert!(!compresses || repeats, "what headers are relative to has to arrive");
         LinkPort {
             end: End::new(layer),
             rules: rules.clone(),
             default_channel: *default_channel,
-            most_packet: usize::from(*most_packet),
+            max_packet: usize::from(*max_packet),
             integrity: *integrity,
             headers: compresses.then(Headers::default),
             given: Given::default(),
@@ -141,8 +141,8 @@ impl LinkPort {
     }
 
     /// Room that [`LinkPort::poll`] needs: the longest frame. A report has up to 276 bytes.
-    pub fn most_frame(&self) -> usize {
-        (self.most_packet + 1 + (DATA_HEADER + PROTECTED_HEADER) as usize).max(276)
+    pub fn max_frame(&self) -> usize {
+        (self.max_packet + 1 + (DATA_HEADER + PROTECTED_HEADER) as usize).max(276)
     }
 
     /// Packets of ours of which it is not known that they have arrived, or never will.
@@ -161,7 +161,7 @@ impl LinkPort {
     /// # Errors
     /// [`EmitError::TooLong`] for one that is longer than the port's packets.
     pub fn send<P: Probe>(&mut self, cx: &mut Context<'_, P>, packet: &[u8]) -> Result<(), EmitError> {
-        if packet.len() > self.most_packet {
+        if packet.len() > self.max_packet {
             return Err(EmitError::TooLong(packet.len()));
         }
         let (seen, flow) = classify::read(packet);
@@ -193,7 +193,7 @@ impl LinkPort {
         flow: u64,
         packet: &[u8],
     ) -> Result<(), EmitError> {
-        if packet.len() > self.most_packet {
+        if packet.len() > self.max_packet {
             return Err(EmitError::TooLong(packet.len()));
         }
         self.give(cx, channel, flow, None, packet.into());
@@ -250,9 +250,9 @@ impl LinkPort {
     fn judge(&self, parsed: slacp::Parsed) -> Result<slacp::Parsed, SlacpError> {
         let have = parsed.body.len();
         let fits = match parsed.frame {
-            Frame::Data { .. } => have <= self.most_packet,
+            Frame::Data { .. } => have <= self.max_packet,
             Frame::Repair { channel, first, len, .. } => {
-                have <= self.most_packet + 1 + PROTECTED_HEADER as usize
+                have <= self.max_packet + 1 + PROTECTED_HEADER as usize
                     && self.incoming[usize::from(channel)].fits(first, len)
             }
             Frame::Sync { .. } | Frame::Report(_) => true,
@@ -263,9 +263,9 @@ impl LinkPort {
     /// What this end wants: `Do` says what lies in `out`, to be passed on; then poll again.
     ///
     /// # Errors
-    /// [`EmitError::NoRoom`] where `out` is shorter than [`LinkPort::most_frame`]; nothing is lost then.
+    /// [`EmitError::NoRoom`] where `out` is shorter than [`LinkPort::max_frame`]; nothing is lost then.
     pub fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, out: &mut [u8]) -> Result<Step<Emitted>, EmitError> {
-        let (needed, have) = (self.most_frame(), out.len());
+        let (needed, have) = (self.max_frame(), out.len());
         if have < needed {
             return Err(EmitError::NoRoom { needed, have });
         }
@@ -285,7 +285,7 @@ impl LinkPort {
                         out[..packet.len()].copy_from_slice(&packet);
                         return Ok(Step::Do(Emitted::Packet(packet.len())));
                     };
-                    match headers.expand(&packet, &mut out[..self.most_packet]) {
+                    match headers.expand(&packet, &mut out[..self.max_packet]) {
                         Ok(Some(length)) => return Ok(Step::Do(Emitted::Packet(length))),
                         Ok(None) => {}
                         Err(_) => self.stats.unexpanded += 1,
@@ -328,7 +328,7 @@ impl LinkPort {
         }
         let incoming = &mut self.incoming[usize::from(channel)];
         let recovered = incoming.recover(seq, first, count);
-        let Some(packet) = recovered.filter(|packet| packet.bytes.len() <= self.most_packet) else {
+        let Some(packet) = recovered.filter(|packet| packet.bytes.len() <= self.max_packet) else {
             self.stats.undecodable += 1;
             return;
         };

@@ -128,11 +128,9 @@ fn settings(script: &Script, options: &Options) -> Result<(Settings, Pace), Mist
 
 fn take(setting: &Setting, settings: &mut Settings, pace: &mut Pace) -> Result<(), String> {
     let value = setting.value.as_deref();
-    let number = |least: i64, most: i64| {
+    let number = |min: i64, max: i64| {
         let number = value.and_then(|value| value.parse::<i64>().ok());
-        number
-            .filter(|number| (least..=most).contains(number))
-            .ok_or(format!("expected a number from {least} to {most}"))
+        number.filter(|number| (min..=max).contains(number)).ok_or(format!("expected a number from {min} to {max}"))
     };
     match setting.name.as_str() {
         "tolerance_usecs" => pace.tolerance = number(0, 3_600_000_000)?,

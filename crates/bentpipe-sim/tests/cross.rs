@@ -74,7 +74,7 @@ const LAYERS: &[Part] = &[
     ("s-lacp", "[[layers]]\nname = \"layer\"\nover = \"sat\""),
     (
         "hybrid",
-        "[[layers]]\nname = \"layer\"\nover = \"sat\"\nreport_interval = \"0 s\"\nrelease_rate = \"unlimited\"\nweightless \
+        "[[layers]]\nname = \"layer\"\nover = \"sat\"\nreport_interval = \"0 s\"\nrelease = \"unlimited\"\nweightless \
          = true\nhears_damage = true\nchannels = [{ name = \"all\", transmissions = \"unlimited\", queue = \"unlimited\" }]",
     ),
     (

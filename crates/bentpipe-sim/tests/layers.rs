@@ -87,7 +87,7 @@ fn nine_tenths_remain_under_loss() {
 /// No more than one round trip of the satellite, 600 ms, above the least delay at the 99th percentile.
 #[test]
 fn a_call_in_its_own_channel_waits_for_nobody() {
-    for (scenario, most_lost) in [(losing(VOICE, 0.01), 0.002), (fading(VOICE), 0.06)] {
+    for (scenario, max_lost) in [(losing(VOICE, 0.01), 0.002), (fading(VOICE), 0.06)] {
         let (mut arrived, mut sent) = (0, 0);
         for result in runs(&scenario) {
             let voice = &result.flows[1];
@@ -99,7 +99,7 @@ fn a_call_in_its_own_channel_waits_for_nobody() {
             sent += voice.stats.data_segments - 16;
         }
         // FEC makes random losses good; a fade takes what is in it (3 % of the time).
-        assert!(arrived as f64 >= (1.0 - most_lost) * sent as f64, "{arrived} of {sent}");
+        assert!(arrived as f64 >= (1.0 - max_lost) * sent as f64, "{arrived} of {sent}");
     }
 }
 
@@ -173,7 +173,7 @@ fn what_was_held_up_may_pass_at_once() {
             goodput(&scenario)
         };
         let twice = Rate::from_bits_per_second(40_000_000).expect("not zero");
-        let (paced, gathered) = (with(Release::Paced(twice), false), with(Release::Gathered, true));
-        assert!(gathered >= 0.97 * paced, "{gathered} Mbit/s, {paced} at twice the line's rate");
+        let (paced, grouped) = (with(Release::Paced(twice), false), with(Release::Grouped, true));
+        assert!(grouped >= 0.97 * paced, "{grouped} Mbit/s, {paced} at twice the line's rate");
     }
 }

@@ -21,7 +21,7 @@ struct Books {
     offered: Vec<u64>,
     dropped: Vec<u64>,
     delivered: Vec<u64>,
-    least_window: Vec<u64>,
+    min_window: Vec<u64>,
     now: Time,
     /// Dropped by the events of links, which tell the same story.
     events_dropped: u64,
@@ -41,10 +41,10 @@ impl Probe for Books {
         match *event {
             Event::Window { cwnd, flight, .. } => {
                 let n = who.0 as usize;
-                if self.least_window.len() <= n {
-                    self.least_window.resize(n + 1, u64::MAX);
+                if self.min_window.len() <= n {
+                    self.min_window.resize(n + 1, u64::MAX);
                 }
-                self.least_window[n] = self.least_window[n].min(cwnd);
+                self.min_window[n] = self.min_window[n].min(cwnd);
                 assert!(flight < 1 << 40, "more in flight than was ever sent");
             }
             Event::Dropped { .. } => {
@@ -95,7 +95,7 @@ proptest! {
         for (n, flow) in scenario.flows.iter().enumerate() {
             let FlowKind::Tcp(tcp) = &flow.kind else { continue };
             let mss = tcp.sender.mss.min(tcp.receiver.mss) as u64 - 12;
-            let least = books.least_window.get(2 * n).copied().unwrap_or(u64::MAX);
+            let least = books.min_window.get(2 * n).copied().unwrap_or(u64::MAX);
             prop_assert!(least >= mss, "a window of {least}, a segment is {mss}");
         }
     }

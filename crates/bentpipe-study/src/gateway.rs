@@ -86,7 +86,7 @@ pub struct TakenTable {
     /// Whether destinations see the client's address.
     pub keep_client_address: bool,
     /// Connections that may be open at a time; of `split`, the peer's.
-    pub most_streams: u32,
+    pub max_streams: u32,
     /// Bytes that may wait for hosts that do not take them; of the engine's sender, that all buffers may take.
     pub memory: Bytes,
 }
@@ -147,7 +147,7 @@ impl GatewayFile {
     /// # Errors
     /// All mistakes that were found in it.
     pub fn load(path: impl AsRef<Path>) -> Result<GatewayFile, ScenarioErrors> {
-        read::load(path.as_ref())
+        Ok(GatewayFile::load_with_warnings(path)?.0)
     }
 
     /// Reads text; `file_name` stands in errors.
@@ -155,7 +155,23 @@ impl GatewayFile {
     /// # Errors
     /// All mistakes that were found in it.
     pub fn parse(text: &str, file_name: &str) -> Result<GatewayFile, ScenarioErrors> {
+        Ok(GatewayFile::parse_with_warnings(text, file_name)?.0)
+    }
+
+    /// As [`GatewayFile::parse`], with warnings about keys that were renamed.
+    ///
+    /// # Errors
+    /// All mistakes that were found in it.
+    pub fn parse_with_warnings(text: &str, file_name: &str) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
         read::parse(text, file_name)
+    }
+
+    /// As [`GatewayFile::load`], with warnings about keys that were renamed.
+    ///
+    /// # Errors
+    /// All mistakes that were found in it.
+    pub fn load_with_warnings(path: impl AsRef<Path>) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
+        read::load(path.as_ref())
     }
 
     /// What only the machine can tell of the value of a key, such as `uplink.congestion`, with its place in the text: where

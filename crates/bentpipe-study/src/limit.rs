@@ -200,7 +200,7 @@ fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Durat
     } else {
         let through = |k: usize| {
             let first = full[..=k].iter().sum::<f64>();
-            let slowest = full[..=k].iter().fold(0.0, |most: f64, time| most.max(*time));
+            let slowest = full[..=k].iter().fold(0.0, |max: f64, time| max.max(*time));
             first + (count - 2) as f64 * slowest + tail(k)
         };
         (0..full.len()).map(through).fold(0.0, f64::max)
@@ -212,15 +212,15 @@ fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Durat
 pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
     let wire = size.payload + size.headers;
     let mut passes = 1.0;
-    let mut least: Option<f64> = None;
+    let mut min: Option<f64> = None;
     for link in links.iter().rev() {
         passes *= 1.0 - mean_loss(link, wire);
         if let Some(time) = line_time(link, wire) {
             let here = size.payload as f64 * 8.0 / time * passes;
-            least = Some(least.map_or(here, |least| least.min(here)));
+            min = Some(min.map_or(here, |min| min.min(here)));
         }
     }
-    least
+    min
 }
 
 /// Seconds that a packet takes of a line, `None` where it takes none: in cells with what AAL5 adds, over the slower of

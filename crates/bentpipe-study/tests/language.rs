@@ -71,7 +71,7 @@ rate = "unlimited"
 delay = "7 us"
 queue = "unlimited"
 forward = { queue = "64 kB", bursts.schedule = [["4.2 s", "24 ms"], ["10 s", "1 ms"]], packet_bursts = { start = "0.5 %", length = "7 packets" } }
-backward = { rate = "10 kbit/s", gilbert_elliott = { good = "10 s", bad = "100 ms", loss_good = "1e-5", loss_bad = "50 %" }, packet_bursts = { start = 0.01, burstiness = 0.95, most = "90 %" } }
+backward = { rate = "10 kbit/s", gilbert_elliott = { good = "10 s", bad = "100 ms", loss_good = "1e-5", loss_bad = "50 %" }, packet_bursts = { start = 0.01, burstiness = 0.95, max = "90 %" } }
 
 [[flows]]
 name = "bulk"
@@ -172,12 +172,12 @@ name = "arq"
 over = "far"
 report_interval = "1 ms"
 reordering = 2
-release_rate = "2 Mbit/s"
+release = "2 Mbit/s"
 window = 100
 weightless = true
 hears_damage = true
 channels = [
-    { name = "urgent", match = [{ dscp = 46, protocol = "udp", port = 53, up_to = "100 B" }], transmissions = 3, copies = { interval = "80 ms", most = 2 }, fec = { block = 10, interval = "20 ms", most_overhead = "30 %", repairs = "spare" }, order = "none", priority = 1, weight = 2, queue = "10 packets", counts_copies = true, codel = { target = "5 ms", interval = "100 ms" } },
+    { name = "urgent", match = [{ dscp = 46, protocol = "udp", port = 53, up_to = "100 B" }], transmissions = 3, copies = { interval = "80 ms", max = 2 }, fec = { block = 10, interval = "20 ms", max_overhead = "30 %", repairs = "spare" }, order = "none", priority = 1, weight = 2, queue = "10 packets", counts_copies = true, codel = { target = "5 ms", interval = "100 ms" } },
     { name = "acks", match = [{ bare_ack = true }], transmissions = "off", ack_filter = true },
     { name = "bulk", transmissions = "unlimited", order = "channel", queueing = "fair", segments = 4 },
 ]
@@ -455,7 +455,9 @@ fn everything_is_everything() {
             _ => return,
         };
         if let Some(properties) = children.get("properties").and_then(|properties| properties.as_object()) {
-            found.extend(properties.keys().cloned());
+            // Old names of keys have a test of their own.
+            let current = properties.iter().filter(|(_, value)| value.get("deprecated").is_none());
+            found.extend(current.map(|(key, _)| key.clone()));
             properties.values().for_each(|child| keys(child, found));
         }
         children.iter().filter(|(key, _)| *key != "properties").for_each(|(_, child)| keys(child, found));
@@ -475,6 +477,39 @@ fn everything_is_everything() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// A renamed key means what it did, and is warned of at its place; in an override it replaces the file's.
+#[test]
+fn old_names_of_keys_work_with_a_warning() {
+    let renamed = [
+        ("release = \"2 Mbit/s\"", "release_rate = \"gathered\""),
+        ("max = 2", "most = 2"),
+        ("max_overhead", "most_overhead"),
+        ("burstiness = 0.95, max", "burstiness = 0.95, most"),
+    ];
+    let (mut old, grouped) = (EVERYTHING.to_owned(), EVERYTHING.replace(renamed[0].0, "release = \"grouped\""));
+    for (new, before) in renamed {
+        assert!(old.contains(new), "{new}");
+        old = old.replace(new, before);
+    }
+    let read = |text: &str, sets: &[(String, String)]| {
+        Scenario::parse_with_warnings(text, "test.toml", sets).unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let (scenario, warnings) = read(&old, &[]);
+    assert_eq!(scenario, parse(&grouped));
+    insta::assert_snapshot!(warnings.render(false));
+    assert_eq!(read(&grouped, &[]).1.0, []);
+    // Either name in an override replaces either name in the file.
+    let key = |key: &str| (format!("layers.arq.channels.urgent.fec.{key}"), "20 %".to_owned());
+    for (text, name) in [(&old, "max_overhead"), (&grouped, "most_overhead")] {
+        let (scenario, _) = read(text, &[key(name)]);
+        assert_eq!(scenario.layers[0].channels[0].config.fec.expect("there is one").max_overhead, 0.2, "{name}");
+    }
+    let both = EVERYTHING.replace("max = 2", "most = 2, max = 3");
+    let errors = Scenario::parse(&both, "test.toml", &[]).expect_err("two names of one key").0;
+    let (said, _) = errors.split_first().expect("at least one");
+    assert_eq!((said.key.as_str(), said.line > 100), ("layers.arq.channels.urgent.copies.most", true), "{said}");
+}
+
 #[test]
 fn layers_read_back_as_written() {
     let text = "
@@ -488,7 +523,7 @@ fn layers_read_back_as_written() {
         [[layers]]
         name = \"s-lacp\"
         over = \"sat\"
-        release_rate = \"30 Mbit/s\"
+        release = \"30 Mbit/s\"
         [[layers.channels]]
         name = \"voice\"
         match = [{ dscp = 46 }, { protocol = \"udp\", port = 5004, up_to = \"200 B\" }]

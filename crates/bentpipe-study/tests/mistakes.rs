@@ -137,7 +137,7 @@ fn every_rule_refuses() {
         ("links.sat.packet_bursts", "{ burstiness = \"50 %\" }"),
         ("links.sat.packet_bursts", "{ start = \"1 %\", length = \"0 packets\" }"),
         ("links.sat.packet_bursts", "{ start = \"1 %\", length = \"5 ms\" }"),
-        ("links.sat.packet_bursts", "{ start = \"1 %\", length = \"5 packets\", most = \"90 %\" }"),
+        ("links.sat.packet_bursts", "{ start = \"1 %\", length = \"5 packets\", max = \"90 %\" }"),
         ("links.sat.packet_bursts", "{ start = \"1 %\", burstiness = 1.5 }"),
         ("links.sat.drop_list", "[3, 3]"),
         ("flows.data.bytes", "0 B"),

@@ -62,10 +62,10 @@ fn carrier(text: &str) -> Result<OpticalCarrier, String> {
 
 /// A datagram that holds headers and at least a byte, and that AAL5 can carry with its LLC/SNAP header.
 fn datagram(text: &str) -> Result<u32, String> {
-    const LEAST: u64 = 41;
-    const MOST: u64 = 65_527;
+    const MIN: u64 = 41;
+    const MAX: u64 = 65_527;
     let bytes = size(text).map(Bytes::get)?;
-    if (LEAST..=MOST).contains(&bytes) { Ok(bytes as u32) } else { Err(format!("expected {LEAST} B to {MOST} B")) }
+    if (MIN..=MAX).contains(&bytes) { Ok(bytes as u32) } else { Err(format!("expected {MIN} B to {MAX} B")) }
 }
 
 const HYBRID_MORE: &str = "\

@@ -109,10 +109,10 @@ fn congestion() -> Finding {
 }
 
 fn userns() -> Finding {
-    let most = fs::read_to_string("/proc/sys/user/max_user_namespaces").unwrap_or_default();
+    let max = fs::read_to_string("/proc/sys/user/max_user_namespaces").unwrap_or_default();
     let forbidden =
         fs::read_to_string("/proc/sys/kernel/unprivileged_userns_clone").is_ok_and(|text| text.trim() == "0");
-    let may = most.trim().parse().is_ok_and(|most: u64| most > 0) && !forbidden;
+    let may = max.trim().parse().is_ok_and(|max: u64| max > 0) && !forbidden;
     let help =
         "sysctl -w user.max_user_namespaces=10000 (and kernel.unprivileged_userns_clone=1), to emulate without root";
     let result = if may { Ok("they may be made".into()) } else { Err(("they may not be made".into(), help)) };

@@ -19,7 +19,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::args::{Gateway, Keygen, RunGateway as Run};
-use crate::failure::{End, Failure};
+use crate::failure::{End, Failure, warned};
 use crate::output;
 
 pub(crate) fn gateway(command: &Gateway) -> Result<End, Failure> {
@@ -55,7 +55,7 @@ pub(crate) fn gateway(command: &Gateway) -> Result<End, Failure> {
 }
 
 fn load(path: &Path) -> Result<GatewayFile, Failure> {
-    GatewayFile::load(path).map_err(Failure::Scenario)
+    warned(GatewayFile::load_with_warnings(path))
 }
 
 fn keygen(args: &Keygen) -> Result<End, Failure> {

@@ -125,7 +125,7 @@ fn judge(lines: &[Line], tolerance: f64) -> (bool, bool) {
         let spread = drawn.least_s.zip(drawn.greatest_s);
         line.engine_s.map_or(drawn.unfinished > 0, |engine| {
             let part = tolerance / 100.0;
-            spread.is_some_and(|(least, most)| (least * (1.0 - part)..=most * (1.0 + part)).contains(&engine))
+            spread.is_some_and(|(min, max)| (min * (1.0 - part)..=max * (1.0 + part)).contains(&engine))
         })
     };
     (lines.iter().all(agrees), lines.iter().all(|line| agrees(line) || among(line)))
@@ -229,12 +229,12 @@ fn report<'a>(
 }
 
 fn spread(drawn: &Drawn) -> String {
-    let (Some(least), Some(greatest)) = (drawn.least_s, drawn.greatest_s) else { return "never done".to_owned() };
+    let (Some(min), Some(greatest)) = (drawn.least_s, drawn.greatest_s) else { return "never done".to_owned() };
     let never = match drawn.unfinished {
         0 => String::new(),
         count => format!(", {count} never"),
     };
-    format!("{least:.3} to {greatest:.3}{never}")
+    format!("{min:.3} to {greatest:.3}{never}")
 }
 
 fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance: f64) -> String {

@@ -20,7 +20,7 @@ pub(crate) fn many_descriptors() {
 
 /// Without descriptors new connections are refused, old ones live on, and who asks is answered; when some are closed,
 /// new ones are taken again. `most`: connections for which 80 descriptors suffice, of which 32 are for others.
-pub(crate) fn without_descriptors(hosts: &Hosts, name: &str, table: &str, most: usize) {
+pub(crate) fn without_descriptors(hosts: &Hosts, name: &str, table: &str, max: usize) {
     let at = hosts.serve(80, echo);
     let (mut kept, mut refused) = (Vec::new(), 0);
     for _ in 0..100 {
@@ -32,15 +32,15 @@ pub(crate) fn without_descriptors(hosts: &Hosts, name: &str, table: &str, most: 
             }
         }
     }
-    assert_eq!((kept.len(), refused), (most, 100 - most));
+    assert_eq!((kept.len(), refused), (max, 100 - max));
     let status = hosts.fresh_status(name);
-    assert_eq!((&status[table]["open"], &status[table]["refused"]), (&most.into(), &refused.into()));
+    assert_eq!((&status[table]["open"], &status[table]["refused"]), (&max.into(), &refused.into()));
     assert!(status["process"]["open_fds"].as_u64().is_some_and(|count| count < 80), "{status}");
     for stream in &mut kept {
         asks(stream).expect("it is open");
     }
     kept.drain(..10);
-    until("ten are closed", || hosts.status(name).is_some_and(|s| s[table]["open"] == most - 10));
+    until("ten are closed", || hosts.status(name).is_some_and(|s| s[table]["open"] == max - 10));
     for _ in 0..10 {
         let mut stream = hosts.connect(at).expect("it connects");
         asks(&mut stream).expect("there is room again");

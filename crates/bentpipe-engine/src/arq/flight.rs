@@ -16,10 +16,10 @@ pub enum Verdict {
 }
 
 /// Transmissions that timed out and are remembered, for the round trip that a late report of them tells.
-const MOST_EXPIRED: usize = 1 << 14;
+const MAX_EXPIRED: usize = 1 << 14;
 
 /// Between two probes into the silence: an outage is over this much later at the latest.
-const MOST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]
 struct Transmission<T> {
@@ -63,7 +63,7 @@ impl<T: Copy> Flight<T> {
         let config = RtoConfig {
             initial: initial_rtt.saturating_mul(2),
             min: Duration::from_millis(1),
-            max: MOST_PAUSE,
+            max: MAX_PAUSE,
             clock: RttClock::Exact,
             max_retries: u32::MAX,
         };
@@ -138,7 +138,7 @@ impl<T: Copy> Flight<T> {
         }
         // The longest wait, forgotten by an eighth with each report.
         let faded = self.report_wait.saturating_mul(7).div_floor(8);
-        self.report_wait = report.delay.min(MOST_PAUSE).max(faded);
+        self.report_wait = report.delay.min(MAX_PAUSE).max(faded);
         if self.silent {
             self.silent = false;
             self.rtt.reset_backoff();
@@ -163,7 +163,7 @@ impl<T: Copy> Flight<T> {
         }
         // Whoever has patience takes what lies below a short report for unknown, not for lost: those that told of it may
         // be. A whole one follows.
-        let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MOST_WORDS;
+        let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MAX_WORDS;
         let known_from = if is_whole { 0 } else { report.first() };
         for (at, transmission) in self.ring.iter_mut().enumerate().take(upto as usize + 1) {
             let number = self.first + at as u64;
@@ -203,7 +203,7 @@ impl<T: Copy> Flight<T> {
             if let Some(what) = front.what {
                 self.silent = true;
                 self.unjudged -= 1;
-                if self.expired.len() == MOST_EXPIRED {
+                if self.expired.len() == MAX_EXPIRED {
                     self.expired.pop_front();
                 }
                 self.expired.push_back((self.first, front.sent));

@@ -8,7 +8,7 @@ const WORDS: usize = (SPAN / 64) as usize;
 /// A transmission stands in so many reports in a row: as many may be lost less one.
 const REPEATS: usize = 3;
 /// A report is due at the latest after so many new transmissions: `REPEATS` of them fit into `SPAN`.
-const MOST_UNREPORTED: u64 = SPAN / (REPEATS as u64 + 1);
+const MAX_UNREPORTED: u64 = SPAN / (REPEATS as u64 + 1);
 /// Of so many reports one goes back as far as the record: an outage may take more than `REPEATS` in a row.
 const WHOLE_EVERY: u32 = 8;
 
@@ -25,7 +25,7 @@ pub struct Report {
 
 impl Report {
     /// Most words of a bitmap: as far as a record goes back.
-    pub const MOST_WORDS: usize = WORDS;
+    pub const MAX_WORDS: usize = WORDS;
 
     /// The lowest number that it tells of.
     pub fn first(&self) -> u64 {
@@ -107,7 +107,7 @@ impl History {
             self.newest = Some(number);
             self.newest_at = now;
         }
-        let many = self.newest.is_some_and(|newest| newest + 1 - self.reported[0].min(newest) > MOST_UNREPORTED);
+        let many = self.newest.is_some_and(|newest| newest + 1 - self.reported[0].min(newest) > MAX_UNREPORTED);
         let due = if many { now } else { now + self.interval };
         self.due = Some(self.due.map_or(due, |before| before.min(due)));
     }
@@ -185,11 +185,11 @@ mod tests {
     #[test]
     fn many_new_ones_do_not_wait() {
         let mut history = History::new(Duration::from_secs(1));
-        for n in 0..MOST_UNREPORTED {
+        for n in 0..MAX_UNREPORTED {
             history.on_frame(at(1), n);
             assert_eq!(history.due(), Some(at(1001)));
         }
-        history.on_frame(at(2), MOST_UNREPORTED);
+        history.on_frame(at(2), MAX_UNREPORTED);
         assert_eq!(history.due(), Some(at(2)));
     }
 

@@ -54,7 +54,7 @@ const EMPTY: Slot = Slot { state: State::Missing, successor: 0, len: 0, arrived:
 
 /// A sender without retransmission may be ahead by any number of frames after an outage; whoever sends us nonsense may
 /// name any number at all.
-const MOST_SKIPPED: u64 = 1 << 16;
+const MAX_SKIPPED: u64 = 1 << 16;
 
 /// The frames of one channel between arrival and release.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ impl Resequencer {
     /// Answers whether it got there: one call skips so many frames at most, and goes beyond the window only as far as
     /// that can move.
     pub fn skip_to(&mut self, floor: u64, mut heard: impl FnMut(Skip)) -> bool {
-        let end = floor.min(self.next + MOST_SKIPPED);
+        let end = floor.min(self.next + MAX_SKIPPED);
         let mut seq = self.floor.max(self.next);
         while seq < end {
             if !self.reaches(seq) {

@@ -4,7 +4,7 @@ use crate::wire::checksum::Checksum;
 use crate::wire::ip::{TCP, UDP};
 
 /// The longest header: IPv6, TCP with all options.
-pub(super) const MOST: usize = 40 + 60;
+pub(super) const MAX: usize = 40 + 60;
 
 /// Where the parts of a header lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) struct Shape {
 /// A header by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    bytes: [u8; MOST],
+    bytes: [u8; MAX],
     pub(super) shape: Shape,
 }
 
@@ -48,9 +48,9 @@ impl Shape {
             UDP => (false, 8),
             _ => return None,
         };
-        let least = if is_tcp { 20 } else { 8 };
+        let min = if is_tcp { 20 } else { 8 };
         let end = ip + transport;
-        (transport >= least && end <= packet.len()).then_some(Shape { ip, is_tcp, end })
+        (transport >= min && end <= packet.len()).then_some(Shape { ip, is_tcp, end })
     }
 
     /// The shape of a packet whose headers follow from what a compressed form says: whole, unfragmented, with lengths that
@@ -76,7 +76,7 @@ impl Shape {
 impl Header {
     /// The header that a packet begins with.
     pub(super) fn of(packet: &[u8], shape: Shape) -> Header {
-        let mut bytes = [0; MOST];
+        let mut bytes = [0; MAX];
         bytes[..shape.end].copy_from_slice(&packet[..shape.end]);
         Header { bytes, shape }
     }

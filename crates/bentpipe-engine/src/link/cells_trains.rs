@@ -43,21 +43,21 @@ impl<P: Wire> CellPort<P> {
         let busy_before = self.busy_until;
         let load = entering as u64 * self.cell;
         let mut busy = self.busy_until;
-        let mut least_slack = Some(Fine::MAX);
+        let mut min_slack = Some(Fine::MAX);
         let mut first_begins = None;
         for &vc in &self.active[..turn] {
             let train = self.channels[vc as usize].train.as_ref().expect("active");
             if !matches!(train.fate, Fate::Whole | Fate::Broken) {
                 continue;
             }
-            least_slack = least_slack.and_then(|least| Some(least.min(busy.checked_sub(train.next)?)));
+            min_slack = min_slack.and_then(|least| Some(least.min(busy.checked_sub(train.next)?)));
             let begins = busy.max(train.next);
             first_begins.get_or_insert((train.next, begins));
             busy = begins + self.cell;
         }
         // Never idle: transmissions follow each other, this channel's at every `load`. Idle, or as loaded as the lines: the
         // next round finds what this one found. Else only this round is known.
-        let distance = match (least_slack, first_begins) {
+        let distance = match (min_slack, first_begins) {
             (Some(slack), _) => {
                 if let Some(slower) = self.spacing.checked_sub(load)
                     && let Some(idle_after) = slack.checked_div(slower)

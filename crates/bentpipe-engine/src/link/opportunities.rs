@@ -26,7 +26,7 @@ pub enum BadTrace {
     Backwards(usize),
     /// The last one is at zero: a trace without a length.
     NoLength,
-    /// This one, from 0, is later than [`RateTrace::MOST_MILLIS`].
+    /// This one, from 0, is later than [`RateTrace::MAX_MILLIS`].
     TooLate(usize),
 }
 
@@ -38,7 +38,7 @@ pub struct RateTrace {
 
 impl RateTrace {
     /// The longest trace: some eleven days.
-    pub const MOST_MILLIS: u64 = 1_000_000_000;
+    pub const MAX_MILLIS: u64 = 1_000_000_000;
 
     /// A trace of instants in order.
     ///
@@ -48,7 +48,7 @@ impl RateTrace {
         if let Some(at) = millis.windows(2).position(|pair| pair[1] < pair[0]) {
             return Err(BadTrace::Backwards(at + 1));
         }
-        if let Some(at) = millis.iter().position(|&at| at > Self::MOST_MILLIS) {
+        if let Some(at) = millis.iter().position(|&at| at > Self::MAX_MILLIS) {
             return Err(BadTrace::TooLate(at));
         }
         match millis.last() {

@@ -40,7 +40,7 @@ fn what_is_no_trace() {
     assert_eq!(bad(&[]), BadTrace::Empty);
     assert_eq!(bad(&[0, 0]), BadTrace::NoLength);
     assert_eq!(bad(&[1, 3, 2]), BadTrace::Backwards(2));
-    assert_eq!(bad(&[1, RateTrace::MOST_MILLIS + 1]), BadTrace::TooLate(1));
+    assert_eq!(bad(&[1, RateTrace::MAX_MILLIS + 1]), BadTrace::TooLate(1));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn the_mean_is_that_of_a_round() {
     // "A trace with one line that says 5": 1500 bytes each 5 ms are 2.4 Mbit/s.
     assert_eq!(trace(&[5]).mean().bits_per_second(), 2_400_000);
     assert_eq!(trace(&[0, 3, 3, 10]).mean().bits_per_second(), 4_800_000);
-    assert_eq!(trace(&[RateTrace::MOST_MILLIS]).mean().bits_per_second(), 1);
+    assert_eq!(trace(&[RateTrace::MAX_MILLIS]).mean().bits_per_second(), 1);
 }
 
 /// Opportunities at 2, 5, 5, 9; then 11, 14, 14, 18; and so on.

@@ -18,9 +18,9 @@ pub struct MuxConfig {
     /// several of its round trips, so that lost packets and their repetitions do not empty the line.
     pub window: u64,
     /// Most payload of a message.
-    pub most_payload: u32,
+    pub max_payload: u32,
     /// Streams of the peer that may be open at a time.
-    pub most_streams: u32,
+    pub max_streams: u32,
     /// Bytes that all streams may hold for users that do not take them.
     pub budget: u64,
 }
@@ -28,10 +28,10 @@ pub struct MuxConfig {
 impl MuxConfig {
     /// What a stream may send before the peer's hello has come.
     pub const FIRST_CREDIT: u64 = 64 << 10;
-    /// Resets that may wait for the carrier, if [`MuxConfig::most_streams`] is not more: openings beyond are dropped.
-    pub const LEAST_ANSWERS: usize = 1024;
-    /// Ranges of used numbers of the peer's streams that are kept, if [`MuxConfig::most_streams`] is not more.
-    pub const LEAST_RANGES: usize = 1024;
+    /// Resets that may wait for the carrier, if [`MuxConfig::max_streams`] is not more: openings beyond are dropped.
+    pub const MIN_ANSWERS: usize = 1024;
+    /// Ranges of used numbers of the peer's streams that are kept, if [`MuxConfig::max_streams`] is not more.
+    pub const MIN_RANGES: usize = 1024;
     /// The smallest window under want of memory.
-    pub const LEAST_WINDOW: u64 = 16 << 10;
+    pub const MIN_WINDOW: u64 = 16 << 10;
 }

@@ -110,7 +110,7 @@ pub struct MuxStats {
 }
 
 /// Bytes that the header of an opening has more than that of data.
-const MORE_IN_OPEN: u32 = (wire::MOST_HEADER - wire::MOST_DATA_HEADER) as u32;
+const MORE_IN_OPEN: u32 = (wire::MAX_HEADER - wire::MAX_DATA_HEADER) as u32;
 
 /// One end.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ pub struct Mux {
 impl Mux {
     /// An end without streams.
     pub fn new(config: MuxConfig) -> Self {
-        let hello = Message::Hello { credit: config.window, streams: config.most_streams };
+        let hello = Message::Hello { credit: config.window, streams: config.max_streams };
         Mux {
             config,
             next: match config.side {
@@ -162,8 +162,8 @@ impl Mux {
 
     /// Opens a stream; `None` where the peer takes no more of them.
     pub fn open(&mut self, route: Route) -> Option<StreamId> {
-        let (credit, most) = self.peer.unwrap_or((MuxConfig::FIRST_CREDIT, u32::MAX));
-        if self.streams.len() - self.foreign as usize >= most as usize {
+        let (credit, max) = self.peer.unwrap_or((MuxConfig::FIRST_CREDIT, u32::MAX));
+        if self.streams.len() - self.foreign as usize >= max as usize {
             return None;
         }
         let stream = StreamId(self.next);
@@ -205,7 +205,7 @@ impl Mux {
         let half = (self.config.budget / 2).max(1);
         let free = self.config.budget.saturating_sub(self.held).min(half);
         let scaled = (self.config.window as u128 * free as u128 / half as u128) as u64;
-        scaled.max(MuxConfig::LEAST_WINDOW.min(self.config.window))
+        scaled.max(MuxConfig::MIN_WINDOW.min(self.config.window))
     }
 
     fn wake(&mut self, id: StreamId) {
@@ -272,16 +272,16 @@ impl Mux {
     fn on_open(&mut self, id: StreamId, route: Route, credit: u64, len: u32) {
         let theirs = id.0 % 2 != self.next % 2;
         // A peer that keeps to its limit never has so many resets on their way: its openings are dropped unanswered.
-        let is_flood = self.resets >= MuxConfig::LEAST_ANSWERS.max(self.config.most_streams as usize);
+        let is_flood = self.resets >= MuxConfig::MIN_ANSWERS.max(self.config.max_streams as usize);
         let number = id.0 / 2;
         // Openings overtake each other, so there are gaps, but no more than the peer has streams.
-        let most_ranges = MuxConfig::LEAST_RANGES.max(self.config.most_streams as usize);
-        let has_room = self.used.len() <= most_ranges || self.used.touches(number, number + 1);
+        let max_ranges = MuxConfig::MIN_RANGES.max(self.config.max_streams as usize);
+        let has_room = self.used.len() <= max_ranges || self.used.touches(number, number + 1);
         if !theirs || is_flood || !has_room || !self.used.insert(number, number + 1, |_, _| ()) {
             self.stats.stray += 1;
         } else if self.draining {
             self.refuse(id, Reason::Draining);
-        } else if self.foreign >= self.config.most_streams {
+        } else if self.foreign >= self.config.max_streams {
             self.refuse(id, Reason::NoResources);
         } else {
             // What the hello promised: it may have been more than the window is by now.
@@ -323,8 +323,8 @@ impl Mux {
 
     /// Resets the stream that holds most: memory is bounded whatever users do, and those that take go on.
     fn shed(&mut self) {
-        let most = self.streams.iter().max_by_key(|(_, stream)| stream.held());
-        if let Some((&id, _)) = most {
+        let max = self.streams.iter().max_by_key(|(_, stream)| stream.held());
+        if let Some((&id, _)) = max {
             self.stats.out_of_memory += 1;
             self.abort(id, Reason::NoResources);
         }
@@ -365,9 +365,9 @@ impl Mux {
                 Message::Open { stream: id, route, credit, .. } => {
                     // One that was reset before it went out is still opened, and reset at once behind: the peer would
                     // not know the number else. Its bytes are gone.
-                    let most = self.config.most_payload.saturating_sub(MORE_IN_OPEN);
+                    let max = self.config.max_payload.saturating_sub(MORE_IN_OPEN);
                     let len = self.streams.get_mut(&id).map_or(0, |stream| {
-                        let len = stream.sendable().min(u64::from(most)) as u32;
+                        let len = stream.sendable().min(u64::from(max)) as u32;
                         stream.sent += u64::from(len);
                         len
                     });
@@ -398,7 +398,7 @@ impl Mux {
                 self.turns.rotate(&mut stream.turn);
                 continue;
             }
-            let (offset, len, last) = stream.send(self.config.most_payload);
+            let (offset, len, last) = stream.send(self.config.max_payload);
             stream.turn.deficit -= i64::from(len.max(1));
             self.stats.bytes_sent += u64::from(len);
             if last {

@@ -60,8 +60,8 @@ impl Stream {
     }
 
     /// Takes up to `most` bytes out: where they begin, how many they are, whether they are the last.
-    pub(super) fn send(&mut self, most: u32) -> (u64, u32, bool) {
-        let (offset, len) = (self.sent, self.sendable().min(most.into()) as u32);
+    pub(super) fn send(&mut self, max: u32) -> (u64, u32, bool) {
+        let (offset, len) = (self.sent, self.sendable().min(max.into()) as u32);
         self.sent += u64::from(len);
         let last = self.may_end() && self.sent == self.written;
         self.told_end |= last;

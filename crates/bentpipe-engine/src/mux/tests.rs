@@ -7,7 +7,7 @@ use crate::probe::{NoProbe, Who};
 use crate::units::Time;
 
 fn config(side: Side) -> MuxConfig {
-    MuxConfig { side, window: 100_000, most_payload: 1000, most_streams: 100, budget: 1_000_000 }
+    MuxConfig { side, window: 100_000, max_payload: 1000, max_streams: 100, budget: 1_000_000 }
 }
 
 fn route() -> Route {
@@ -191,13 +191,13 @@ fn memory_is_bounded_by_the_budget() {
         let stream = a.open(route()).expect("there is room");
         give(&mut a, Input::Write { stream, bytes: 1_000_000 });
     }
-    let mut most = 0;
+    let mut max = 0;
     for message in sent(&mut a, u32::MAX) {
         give(&mut b, Input::Message(message));
-        most = most.max(b.held());
+        max = max.max(b.held());
     }
     // Fifty windows are five times the budget.
-    assert!(most <= 1_000_000, "{most}");
+    assert!(max <= 1_000_000, "{max}");
     assert!(b.stats().out_of_memory >= 40, "{:?}", b.stats());
 }
 
@@ -407,7 +407,7 @@ fn answers_to_a_flood_of_openings_are_bounded() {
     }
     assert_eq!(b.len(), 100);
     let resets = sent(&mut b, u32::MAX).iter().filter(|message| matches!(message, Message::Reset { .. })).count();
-    assert_eq!(resets, MuxConfig::LEAST_ANSWERS);
+    assert_eq!(resets, MuxConfig::MIN_ANSWERS);
     assert_eq!(b.stats().stray, count - 100 - resets as u64);
     // The queue is empty: the next one has its answer again.
     give(&mut b, Input::Message(Message::Open { stream: StreamId(2 * count), route: route(), credit: 0, len: 0 }));
@@ -436,8 +436,8 @@ fn a_number_is_used_once() {
         give(&mut b, open(100 + 4 * n));
         give(&mut b, Input::Message(Message::Reset { stream: StreamId(100 + 4 * n), reason: Reason::Peer }));
     }
-    assert_eq!(b.stats().accepted, 4 + MuxConfig::LEAST_RANGES as u64);
+    assert_eq!(b.stats().accepted, 4 + MuxConfig::MIN_RANGES as u64);
     // What closes a gap has room nevertheless.
     give(&mut b, open(8));
-    assert_eq!(b.stats().accepted, 5 + MuxConfig::LEAST_RANGES as u64);
+    assert_eq!(b.stats().accepted, 5 + MuxConfig::MIN_RANGES as u64);
 }

@@ -35,7 +35,7 @@ pub struct Rule {
     /// Acknowledgements without data.
     pub bare_ack: Option<bool>,
     /// Most bytes of a packet: small ones (acknowledgements, voice) apart from large ones.
-    pub most_bytes: Option<u32>,
+    pub max_bytes: Option<u32>,
 }
 
 impl Rule {
@@ -45,7 +45,7 @@ impl Rule {
             && self.protocol.is_none_or(|protocol| protocol == headers.protocol)
             && self.port.is_none_or(|port| [headers.source_port, headers.destination_port].contains(&Some(port)))
             && self.bare_ack.is_none_or(|bare| bare == headers.bare_ack)
-            && self.most_bytes.is_none_or(|most| len <= most)
+            && self.max_bytes.is_none_or(|max| len <= max)
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
         // Expedited forwarding (RFC 3246) is code point 46.
         let voice = Rule { dscp: Some(46), ..Rule::default() };
         let names = Rule { protocol: Some(17), port: Some(53), ..Rule::default() };
-        let small = Rule { most_bytes: Some(100), ..Rule::default() };
+        let small = Rule { max_bytes: Some(100), ..Rule::default() };
         let rules = [(voice, 1), (names, 2), (small, 3)];
         let udp = |dscp, port| Headers {
             dscp,

@@ -18,19 +18,19 @@ pub struct Arq {
 pub struct Copies {
     /// From one transmission of a packet to the next, at least.
     pub interval: Duration,
-    /// Copies of a packet, at most.
-    pub most: u8,
+    /// Maximum copies of a packet.
+    pub max: u8,
 }
 
 /// Repair frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fec {
-    /// Data frames that are protected together, at most; 1 to [`Fec::MOST_FRAMES`].
+    /// Data frames that are protected together, at most; 1 to [`Fec::MAX_FRAMES`].
     pub block: u8,
     /// A block ends this long after its first frame, however few it has.
     pub interval: Duration,
-    /// Most repair frames per data frame.
-    pub most_overhead: f64,
+    /// Maximum repair frames per data frame.
+    pub max_overhead: f64,
     /// Which repair frames are sent.
     pub repairs: Repairs,
 }
@@ -62,9 +62,9 @@ impl Repairs {
 
 impl Fec {
     /// Data frames of a block: as many as seven bits of a repair frame's header can say.
-    pub const MOST_FRAMES: u8 = 128;
+    pub const MAX_FRAMES: u8 = 128;
     /// Repair frames of a block, likewise.
-    pub const MOST_REPAIRS: u8 = 128;
+    pub const MAX_REPAIRS: u8 = 128;
 }
 
 /// What is kept in order at the receiver.
@@ -78,17 +78,17 @@ pub enum Order {
     Channel,
 }
 
-/// How what was held up is passed on.
+/// How packets are passed on that waited for an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
     /// At once.
     AtOnce,
     /// At this rate (transat §5).
     Paced(Rate),
-    /// At once, and the packets of an outage, which come again one by one at the rate of the line, as eight groups in a
-    /// round trip at most. HyStart (RFC 9406) ends slow start when eight measurements in a round are all longer than the
-    /// least; with fewer of them it goes on.
-    Gathered,
+    /// At once, except after an outage. Its packets come again one by one at the rate of the line, and are passed on in at
+    /// most eight groups per round trip. HyStart (RFC 9406) leaves slow start when eight samples of a round are all above the
+    /// minimum; with fewer samples it stays.
+    Grouped,
 }
 
 /// CoDel (RFC 8289): drops when packets have waited longer than `target` throughout an `interval`.
@@ -147,15 +147,15 @@ impl ChannelConfig {
     pub const MAX_SEGMENTS: u8 = 64;
 }
 
-/// Where the rate of sending comes from.
+/// How a sender finds the rate to send at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateControl {
-    /// It is the line's.
-    Told,
-    /// It is what the sender was told, for a line of its own; less when its receiver's reports show that the line carries
+    /// The rate of the line, always.
+    Fixed,
+    /// The configured rate, on a line that nobody else uses; less while the receiver's reports show that the line carries
     /// less.
     Provisioned,
-    /// It is found, up to what the sender was told, on a line that others use too.
+    /// BBR, on a line that others use too; the configured rate is the maximum.
     Shared,
 }
 
@@ -183,7 +183,7 @@ impl Overhead {
 pub struct SlacpConfig {
     /// Rate of the line below; `None` takes no time to transmit.
     pub rate: Option<Rate>,
-    /// Whether the sender keeps to that rate.
+    /// How the sender finds its own rate.
     pub rate_control: RateControl,
     /// Round trip of the link as far as it is known beforehand.
     pub initial_rtt: Duration,
@@ -195,7 +195,7 @@ pub struct SlacpConfig {
     pub reordering: u64,
     /// How packets are passed on that had waited for a repair.
     pub release: Release,
-    /// Most frames of a channel between transmission and acknowledgement, at most [`SlacpConfig::MOST_WINDOW`].
+    /// Most frames of a channel between transmission and acknowledgement, at most [`SlacpConfig::MAX_WINDOW`].
     pub window: u32,
     /// Frames weigh what their packet weighs, and reports nothing: the idealised layer of `hybrid` (H-M10).
     pub weightless: bool,
@@ -214,5 +214,5 @@ pub struct SlacpConfig {
 
 impl SlacpConfig {
     /// Distances between frames have 16 bits on the wire.
-    pub const MOST_WINDOW: u32 = 65_535;
+    pub const MAX_WINDOW: u32 = 65_535;
 }

@@ -7,8 +7,8 @@ use super::config::{Order, Overhead, Repairs, SlacpConfig};
 use super::exchange::{Input, Output, Verdict};
 use super::frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, SYNC_LEN};
 use super::incoming::{Incoming, Recovery};
-use super::keeping::{Keeping, Told};
-use super::outgoing::{Going, Outgoing, Sent};
+use super::outgoing::{NextPacket, Outgoing, Sent};
+use super::rate_control::{RateController, RateSample};
 use super::releasing::{Ready, Releasing};
 use super::stats::Stats;
 use crate::arq::{self, Flight, History, Report, Skip, Taken};
@@ -33,7 +33,7 @@ pub struct End {
     hears_damage: bool,
     line: Option<TransmitClock>,
     line_free: Time,
-    keeping: Keeping,
+    rate_control: RateController,
     /// Bytes on the line without a verdict.
     in_flight: u64,
     overhead: Overhead,
@@ -61,13 +61,13 @@ const QUANTUM: u32 = 1514;
 /// Copies in a span of so much time, at most. They cost the line nothing, but each costs both ends the 2 µs of a
 /// processor's time that a frame takes. 4000 a second are a hundredth of a processor, and all packets of a line of 45
 /// Mbit/s.
-const MOST_COPIES: u32 = 40;
+const MAX_COPIES: u32 = 40;
 const COPY_SPAN: Duration = Duration::from_millis(10);
 
 impl End {
     /// An end that has sent and heard nothing.
     pub fn new(config: &SlacpConfig) -> Self {
-        let window = config.window.min(SlacpConfig::MOST_WINDOW);
+        let window = config.window.min(SlacpConfig::MAX_WINDOW);
         let releasing = Releasing::new(config.release);
         let may_wait = releasing.may_wait();
         let mut priorities: Vec<u8> = config.channels.iter().map(|channel| channel.priority).collect();
@@ -77,14 +77,14 @@ impl End {
             let numbered = config.channels.iter().enumerate();
             numbered.filter(move |(_, channel)| channel.priority == priority).map(|(n, _)| n as u8).collect()
         };
-        let keeping = Keeping::new(config);
+        let rate_control = RateController::new(config);
         End {
             window,
             weightless: config.weightless,
             hears_damage: config.hears_damage,
-            line: keeping.rate().map(TransmitClock::new),
+            line: rate_control.rate().map(TransmitClock::new),
             line_free: Time::ZERO,
-            keeping,
+            rate_control,
             in_flight: 0,
             overhead: config.overhead,
             catch_up: config.catch_up,
@@ -181,7 +181,7 @@ impl End {
         if self.history.has(number) {
             return Verdict::Refused;
         }
-        // Before the frame is judged: whether what comes after a silence is gathered counts for this frame too.
+        // Before the frame is judged: whether what comes after a silence is grouped counts for this frame too.
         let missing = self.history.newest().map_or(0, |newest| number.saturating_sub(newest + 1));
         self.releasing.heard(now, missing, self.round_trip());
         // What arrives too early, while packets before it wait for their release, or too late for its block, is not
@@ -223,7 +223,7 @@ impl End {
         let Some(incoming) = self.incoming.get_mut(channel as usize) else { return Verdict::Refused };
         let (taken, recovery) = incoming.on_data(now, seq, behind, len);
         match taken {
-            Taken::Passes if self.repeats(channel) && self.releasing.gathers(now) => {
+            Taken::Passes if self.repeats(channel) && self.releasing.groups(now) => {
                 self.releasing.wait(now, (channel, seq), self.round_trip());
             }
             Taken::Passes => self.pass(now, channel, seq),
@@ -323,7 +323,8 @@ impl End {
         self.in_flight -= arrived + lost;
         let rtt = self.flight.take_sample();
         let (newest, next, in_flight) = (report.newest, self.flight.next_number(), self.in_flight);
-        if let Some(rate) = self.keeping.on_report(now, Told { arrived, lost, rtt, newest, next, in_flight }) {
+        let sample = RateSample { arrived, lost, rtt, newest, next, in_flight };
+        if let Some(rate) = self.rate_control.on_report(now, sample) {
             self.line = Some(TransmitClock::new(rate));
         }
     }
@@ -358,7 +359,7 @@ impl End {
             self.reports += 1;
             return Some((Frame::Report(report), None));
         }
-        if !self.keeping.has_room(self.in_flight) {
+        if !self.rate_control.has_room(self.in_flight) {
             return None;
         }
         let may_ask = self.may_ask(now);
@@ -368,8 +369,8 @@ impl End {
                 return found;
             }
         }
-        self.keeping.on_idle(self.flight.next_number());
-        if may_ask && self.keeping.is_own() { self.next_copy(now) } else { None }
+        self.rate_control.on_idle(self.flight.next_number());
+        if may_ask && self.rate_control.owns_spare_capacity() { self.next_copy(now) } else { None }
     }
 
     /// The line is idle: a packet without an answer goes out again, the most urgent channel's first.
@@ -380,10 +381,10 @@ impl End {
         for class in 0..self.classes.len() {
             for n in 0..self.classes[class].0.len() {
                 let channel = self.classes[class].0[n];
-                if let Some(going) = self.outgoing[channel as usize].next_copy(now) {
+                if let Some(packet) = self.outgoing[channel as usize].next_copy(now) {
                     let (count, since) = self.copied;
                     self.copied = if now < since + COPY_SPAN { (count + 1, since) } else { (1, now) };
-                    return Some(self.data(now, channel, going));
+                    return Some(self.data(now, channel, packet));
                 }
             }
         }
@@ -393,7 +394,7 @@ impl End {
     /// When there may be copies again.
     fn copies_from(&self) -> Time {
         let (count, since) = self.copied;
-        if count < MOST_COPIES { Time::ZERO } else { since + COPY_SPAN }
+        if count < MAX_COPIES { Time::ZERO } else { since + COPY_SPAN }
     }
 
     fn next_of_class(&mut self, now: Time, class: usize, may_ask: bool) -> Option<(Frame, Option<u32>)> {
@@ -410,9 +411,9 @@ impl End {
             }
             if may_ask
                 && outgoing.has_resend()
-                && let Some(going) = outgoing.next_resend()
+                && let Some(packet) = outgoing.next_resend()
             {
-                return Some(self.data(now, channel, going));
+                return Some(self.data(now, channel, packet));
             }
         }
         let round_trip = self.flight.srtt();
@@ -438,11 +439,11 @@ impl End {
             while outgoing.deficit < len {
                 outgoing.deficit += QUANTUM * outgoing.config.weight.max(1);
             }
-            let Some(going) = outgoing.next_new(now, &mut self.outputs) else { continue };
-            outgoing.deficit = outgoing.deficit.saturating_sub(going.len);
+            let Some(packet) = outgoing.next_new(now, &mut self.outputs) else { continue };
+            outgoing.deficit = outgoing.deficit.saturating_sub(packet.len);
             let more = outgoing.backlog.front_len().is_some_and(|len| len <= outgoing.deficit);
             self.classes[class].1 = if more { at } else { (at + 1) % count };
-            return Some(self.data(now, channel, going));
+            return Some(self.data(now, channel, packet));
         }
         // What is left of the line.
         let spare = self.next_repair(now, class, |_, repairs| repairs == Repairs::Spare);
@@ -473,8 +474,8 @@ impl End {
         None
     }
 
-    fn data(&mut self, now: Time, channel: u8, going: Going) -> (Frame, Option<u32>) {
-        let Going { seq, behind, len, handle, floor, sent } = going;
+    fn data(&mut self, now: Time, channel: u8, packet: NextPacket) -> (Frame, Option<u32>) {
+        let NextPacket { seq, behind, len, handle, floor, sent } = packet;
         let number = self.send(now, channel, sent, DATA_HEADER + len);
         (Frame::Data { channel, number, seq, behind, floor, len }, Some(handle))
     }

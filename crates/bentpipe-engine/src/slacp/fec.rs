@@ -122,9 +122,9 @@ impl Blocks {
     }
 
     fn close(&mut self, id: u64) -> Option<Block> {
-        let most = self.config.most_overhead;
+        let max = self.config.max_overhead;
         let count = self.get(id)?.count;
-        let repairs = self.losses.repairs(count, most).min(Fec::MOST_REPAIRS);
+        let repairs = self.losses.repairs(count, max).min(Fec::MAX_REPAIRS);
         let block = self.get(id)?;
         block.closed = true;
         block.to_send = repairs;
@@ -217,7 +217,7 @@ impl Blocks {
         }
         self.ring.pop_front();
         self.first += 1;
-        self.losses.note(block.lost, block.count, self.config.most_overhead);
+        self.losses.note(block.lost, block.count, self.config.max_overhead);
         Some((block, block.fate()))
     }
 }
@@ -241,7 +241,7 @@ const MEMORY: f64 = 128.0;
 /// round trip, in which a full line sends some hundreds of frames. Less, and fades draw more repairs than they are worth.
 const WORTH: f64 = 0.005;
 /// Terms of a distribution: more losses than a block with its repair frames has are none.
-const TERMS: usize = 2 * Fec::MOST_FRAMES as usize;
+const TERMS: usize = 2 * Fec::MAX_FRAMES as usize;
 
 impl Losses {
     /// Until something is known, one loss in a block is assumed: a flow's first losses hurt most, since they end its
@@ -259,11 +259,11 @@ impl Losses {
         }
     }
 
-    /// A block of `count` is known. One that lost more than `most_overhead` makes good (an outage) says nothing about how
+    /// A block of `count` is known. One that lost more than `max_overhead` makes good (an outage) says nothing about how
     /// many repair frames there should be.
-    fn note(&mut self, lost: u8, count: u8, most_overhead: f64) {
+    fn note(&mut self, lost: u8, count: u8, max_overhead: f64) {
         let (lost, count) = (f64::from(lost), f64::from(count));
-        if lost > most_overhead * (count - lost) {
+        if lost > max_overhead * (count - lost) {
             return;
         }
         let fade = 1.0 - count / (MEMORY * self.full);
@@ -283,7 +283,7 @@ impl Losses {
     /// What a block loses is taken for negative binomial, with the mean and the variance of the blocks that were seen, but
     /// not less variance than losses have that know nothing of each other; the repair frames meet the same losses.
     /// Single losses are thereby nearly all made good, and of bursts as much as is worth it.
-    fn repairs(&self, count: u8, most_overhead: f64) -> u8 {
+    fn repairs(&self, count: u8, max_overhead: f64) -> u8 {
         let share = self.lost / self.frames;
         if share <= 0.0 {
             return 0;
@@ -300,8 +300,8 @@ impl Losses {
             // Of the distribution with that mean and dispersion (variance over mean); for 1 it is Poisson's.
             term *= (mean + k as f64 * (dispersion - 1.0)) / (dispersion * (k + 1) as f64);
         }
-        let most = ((most_overhead * f64::from(count)) as usize).min(TERMS - 1);
-        terms[1..=most].iter().rposition(|&term| term >= WORTH * sum).map_or(0, |before| before as u8 + 1)
+        let max = ((max_overhead * f64::from(count)) as usize).min(TERMS - 1);
+        terms[1..=max].iter().rposition(|&term| term >= WORTH * sum).map_or(0, |before| before as u8 + 1)
     }
 }
 
@@ -322,10 +322,10 @@ pub(super) struct Decoder {
 }
 
 /// Blocks that wait for more frames, at most: the sender seals a block long before so many follow.
-const MOST_PENDING: usize = 64;
+const MAX_PENDING: usize = 64;
 /// The driver keeps so many of the latest packets of a channel; a repair frame for older ones comes too late. Eight
 /// full blocks: frames that fill the line for as long as their sender waits with repairs seldom are more.
-const KEPT: u64 = 8 * Fec::MOST_FRAMES as u64;
+const KEPT: u64 = 8 * Fec::MAX_FRAMES as u64;
 
 impl Decoder {
     /// A packet is here.
@@ -339,10 +339,10 @@ impl Decoder {
         if let Some(pending) = self.blocks.get(&first) {
             return pending.count == count;
         }
-        if self.blocks.len() >= MOST_PENDING {
+        if self.blocks.len() >= MAX_PENDING {
             self.blocks.retain(|&first, block| first + block.count as u64 > next);
         }
-        first + KEPT >= self.end && self.blocks.len() < MOST_PENDING
+        first + KEPT >= self.end && self.blocks.len() < MAX_PENDING
     }
 
     /// A repair frame has come that is of use.

@@ -17,8 +17,7 @@
 //! gateway's).
 //!
 //! Reading order: [`config`], [`Frame`], [`classify`], `backlog` what waits (`fair` by flow), `outgoing` a channel's sender and
-//! `incoming` its receiver, `fec`, `keeping` the rate, `releasing` what was
-//! held up, [`End`] the machine.
+//! `incoming` its receiver, `fec`, `rate_control`, `releasing` for packets that waited behind a gap, [`End`] the machine.
 
 mod backlog;
 pub mod classify;
@@ -29,12 +28,9 @@ mod fair;
 mod fec;
 mod frame;
 mod incoming;
-mod keeping;
 mod outgoing;
-mod rate;
+mod rate_control;
 mod releasing;
-mod share;
-mod shortest;
 mod stats;
 
 pub use config::{

@@ -55,9 +55,9 @@ pub(super) enum Sent {
     Sync { floor: u64 },
 }
 
-/// A packet that goes out now.
+/// The packet to send next.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Going {
+pub(super) struct NextPacket {
     pub(super) seq: u64,
     pub(super) behind: u32,
     pub(super) len: u32,
@@ -66,7 +66,7 @@ pub(super) struct Going {
     pub(super) sent: Sent,
 }
 
-const MOST_WINDOW: u64 = SlacpConfig::MOST_WINDOW as u64;
+const MAX_WINDOW: u64 = SlacpConfig::MAX_WINDOW as u64;
 
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
@@ -86,9 +86,10 @@ pub(super) struct Outgoing {
     flows: BTreeMap<u64, u64>,
     next_purge: u64,
     blocks: Option<Blocks>,
-    /// The floor that the peer is known to know, and the one it must learn even if nothing else is sent.
-    told: u64,
-    to_tell: u64,
+    /// The floor that the peer has acknowledged.
+    acked_floor: u64,
+    /// The floor that it must learn, by a sync if nothing else is sent.
+    due_floor: u64,
     sync_is_out: bool,
     pub(super) deficit: u32,
     pub(super) stats: ChannelStats,
@@ -106,10 +107,10 @@ impl Outgoing {
             resend: VecDeque::new(),
             copies: VecDeque::new(),
             flows: BTreeMap::new(),
-            next_purge: MOST_WINDOW,
+            next_purge: MAX_WINDOW,
             blocks: config.fec.map(Blocks::new),
-            told: 0,
-            to_tell: 0,
+            acked_floor: 0,
+            due_floor: 0,
             sync_is_out: false,
             deficit: 0,
             stats: ChannelStats::default(),
@@ -139,7 +140,7 @@ impl Outgoing {
                 outputs.push_back(Output::Release { handle: packet.handle, how: Released::DroppedFull });
             }
         }
-        self.stats.most_waiting = self.stats.most_waiting.max(self.backlog.len() as u32);
+        self.stats.max_waiting = self.stats.max_waiting.max(self.backlog.len() as u32);
     }
 
     /// Whether a packet waits to go out again.
@@ -163,7 +164,7 @@ impl Outgoing {
 
     /// Whether the peer waits for word of the floor and no packet goes that could bring it.
     pub(super) fn needs_sync(&self) -> bool {
-        self.told < self.to_tell && !self.sync_is_out && self.backlog.is_empty() && self.resend.is_empty()
+        self.acked_floor < self.due_floor && !self.sync_is_out && self.backlog.is_empty() && self.resend.is_empty()
     }
 
     pub(super) fn sync(&mut self) -> u64 {
@@ -173,7 +174,7 @@ impl Outgoing {
     }
 
     /// The next packet that goes out again.
-    pub(super) fn next_resend(&mut self) -> Option<Going> {
+    pub(super) fn next_resend(&mut self) -> Option<NextPacket> {
         while let Some(seq) = self.resend.pop_front() {
             let at = seq.checked_sub(self.first);
             let Some(slot) = at.and_then(|at| self.slots.get_mut(at as usize)) else { continue };
@@ -187,7 +188,7 @@ impl Outgoing {
             let &mut Slot { handle, len, behind, .. } = slot;
             let floor = self.first;
             let sent = Sent::Data { seq, block: None, floor };
-            return Some(Going { seq, behind, len, handle, floor, sent });
+            return Some(NextPacket { seq, behind, len, handle, floor, sent });
         }
         None
     }
@@ -198,7 +199,7 @@ impl Outgoing {
     }
 
     /// The next copy that may go out now.
-    pub(super) fn next_copy(&mut self, now: Time) -> Option<Going> {
+    pub(super) fn next_copy(&mut self, now: Time) -> Option<NextPacket> {
         let copies = self.config.copies?;
         while let Some(&(_, seq)) = self.copies.front().filter(|(at, _)| *at <= now) {
             self.copies.pop_front();
@@ -209,14 +210,14 @@ impl Outgoing {
             }
             slot.copies += 1;
             slot.flying += 1;
-            if slot.copies < copies.most {
+            if slot.copies < copies.max {
                 self.copies.push_back((now + copies.interval, seq));
             }
             self.stats.copies += 1;
             let &mut Slot { handle, len, behind, .. } = slot;
             let floor = self.first;
             let sent = Sent::Data { seq, block: None, floor };
-            return Some(Going { seq, behind, len, handle, floor, sent });
+            return Some(NextPacket { seq, behind, len, handle, floor, sent });
         }
         None
     }
@@ -224,7 +225,7 @@ impl Outgoing {
     /// A packet has gone out for the first time: it may be copied from then on. What is done meanwhile is forgotten, so
     /// that a line that is never idle keeps no more than its window.
     fn may_copy(&mut self, now: Time, seq: u64) {
-        let Some(copies) = self.config.copies.filter(|copies| copies.most > 0) else { return };
+        let Some(copies) = self.config.copies.filter(|copies| copies.max > 0) else { return };
         while let Some(&(_, oldest)) = self.copies.front() {
             let at = oldest.checked_sub(self.first);
             if at.and_then(|at| self.slots.get(at as usize)).is_some_and(|slot| slot.state == State::Flying) {
@@ -236,7 +237,7 @@ impl Outgoing {
     }
 
     /// The next packet that goes out for the first time.
-    pub(super) fn next_new(&mut self, now: Time, outputs: &mut VecDeque<Output>) -> Option<Going> {
+    pub(super) fn next_new(&mut self, now: Time, outputs: &mut VecDeque<Output>) -> Option<NextPacket> {
         let dropped = &mut self.stats.dropped_early;
         let Waiting { handle, len, flow, since, .. } = self.backlog.pop(now, |handle| {
             *dropped += 1;
@@ -255,7 +256,7 @@ impl Outgoing {
             self.first += 1;
             outputs.push_back(Output::Release { handle, how: Released::Sent });
             let sent = Sent::Data { seq, block: None, floor };
-            return Some(Going { seq, behind, len, handle, floor, sent });
+            return Some(NextPacket { seq, behind, len, handle, floor, sent });
         }
         self.slots.push_back(Slot {
             handle,
@@ -277,7 +278,7 @@ impl Outgoing {
             id
         });
         self.on_sealed(sealed, outputs);
-        Some(Going { seq, behind, len, handle, floor, sent: Sent::Data { seq, block, floor } })
+        Some(NextPacket { seq, behind, len, handle, floor, sent: Sent::Data { seq, block, floor } })
     }
 
     /// A frame takes room until it is done.
@@ -327,13 +328,13 @@ impl Outgoing {
                 // A receiver that releases at a pace may hold what is acknowledged long since, so a flow is forgotten
                 // only when its last packet lies a whole window back. Looked through once per that many packets.
                 if seq >= self.next_purge {
-                    self.next_purge = seq + MOST_WINDOW;
-                    self.flows.retain(|_, &mut last| seq - last <= MOST_WINDOW);
+                    self.next_purge = seq + MAX_WINDOW;
+                    self.flows.retain(|_, &mut last| seq - last <= MAX_WINDOW);
                 }
                 self.flows.insert(flow, seq)
             }
         };
-        before.map(|before| seq - before).filter(|&distance| distance <= MOST_WINDOW).map_or(0, |d| d as u32)
+        before.map(|before| seq - before).filter(|&distance| distance <= MAX_WINDOW).map_or(0, |d| d as u32)
     }
 
     /// The next repair frame: its block's first packet, count, index, and length of the longest packet.
@@ -355,7 +356,7 @@ impl Outgoing {
         for seq in block.first..end {
             self.finish(seq, Released::Sent, outputs);
         }
-        self.to_tell = self.to_tell.max(end);
+        self.due_floor = self.due_floor.max(end);
     }
 
     /// What time brings about.
@@ -378,7 +379,7 @@ impl Outgoing {
         let lost = verdict == Verdict::Lost;
         let (Sent::Data { floor, .. } | Sent::Repair { floor, .. } | Sent::Sync { floor }) = sent;
         if !lost {
-            self.told = self.told.max(floor);
+            self.acked_floor = self.acked_floor.max(floor);
         }
         match sent {
             Sent::Data { seq, block, .. } => {
@@ -416,10 +417,10 @@ impl Outgoing {
         }
         if waits {
             slot.state = State::Lost;
-        } else if arq.transmissions.is_some_and(|most| slot.transmissions >= most) {
+        } else if arq.transmissions.is_some_and(|max| slot.transmissions >= max) {
             self.stats.abandoned += 1;
             self.finish(seq, Released::Abandoned, outputs);
-            self.to_tell = self.to_tell.max(seq + 1);
+            self.due_floor = self.due_floor.max(seq + 1);
         } else {
             slot.state = State::Resend;
             self.resend.push_back(seq);

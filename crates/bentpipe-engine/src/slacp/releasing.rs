@@ -47,7 +47,7 @@ impl Releasing {
 
     /// A frame has come, and before it `missing` ones have not, over a line whose round trip is `round_trip`.
     pub(super) fn heard(&mut self, now: Time, missing: u64, round_trip: Duration) {
-        if missing > SAMPLES && self.release == Release::Gathered {
+        if missing > SAMPLES && self.release == Release::Grouped {
             // What is sent again comes in a round trip, and takes as long as the silence did; a quarter more for reports and
             // for what goes first. Without an answer nobody sends for longer than about two.
             let silence = now.saturating_since(self.heard).min(round_trip.saturating_mul(2));
@@ -58,13 +58,13 @@ impl Releasing {
     }
 
     /// Whether a packet waits whose turn comes as it arrives.
-    pub(super) fn gathers(&self, now: Time) -> bool {
+    pub(super) fn groups(&self, now: Time) -> bool {
         now < self.catching_up
     }
 
     /// Whether a packet waits whose turn comes with that of another.
     pub(super) fn holds(&self, now: Time) -> bool {
-        self.pace.is_some() || self.gathers(now)
+        self.pace.is_some() || self.groups(now)
     }
 
     /// A packet has to wait.
@@ -103,14 +103,14 @@ mod tests {
     #[test]
     fn an_outage_after_a_pause_is_no_longer_for_it() {
         let (round_trip, at) = (Duration::from_millis(600), |ms| Time::ZERO + Duration::from_millis(ms));
-        let mut releasing = Releasing::new(Release::Gathered);
+        let mut releasing = Releasing::new(Release::Grouped);
         releasing.heard(at(0), 0, round_trip);
         releasing.heard(at(500), SAMPLES, round_trip);
-        assert!(!releasing.gathers(at(500)), "too few");
+        assert!(!releasing.groups(at(500)), "too few");
         releasing.heard(at(1000), SAMPLES + 1, round_trip);
         // 500 ms of silence, and five quarters of a round trip.
-        assert!(releasing.gathers(at(2249)) && !releasing.gathers(at(2250)));
+        assert!(releasing.groups(at(2249)) && !releasing.groups(at(2250)));
         releasing.heard(at(60_000), 100, round_trip);
-        assert!(releasing.gathers(at(61_949)) && !releasing.gathers(at(61_950)));
+        assert!(releasing.groups(at(61_949)) && !releasing.groups(at(61_950)));
     }
 }

@@ -36,7 +36,7 @@ pub struct ChannelStats {
     /// The longest of them.
     pub longest_wait: Duration,
     /// Most packets that waited at once.
-    pub most_waiting: u32,
+    pub max_waiting: u32,
     /// Packets passed on.
     pub delivered: u64,
     /// Frames that had been there before, or came too late.

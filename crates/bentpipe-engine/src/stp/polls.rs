@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crate::units::{Duration, Time};
 
 /// Polls that may be without an answer: 17 minutes of one each second.
-const MOST_OPEN: usize = 1024;
+const MAX_OPEN: usize = 1024;
 
 /// The sender's polls.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl Polls {
     pub(super) fn send(&mut self, transmissions: u64) {
         self.due = false;
         self.number = self.number.wrapping_add(1);
-        if self.open.len() == MOST_OPEN {
+        if self.open.len() == MAX_OPEN {
             self.open.pop_front();
         }
         self.open.push_back((self.number, transmissions));

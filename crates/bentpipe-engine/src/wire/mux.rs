@@ -22,10 +22,10 @@ use crate::mux::{Message, Reason, Route, StreamId};
 pub const VERSION: u64 = 1;
 
 /// Bytes of a data message besides its payload, at most.
-pub const MOST_DATA_HEADER: usize = 1 + 8 + 8;
+pub const MAX_DATA_HEADER: usize = 1 + 8 + 8;
 
 /// Bytes of any message besides its payload, at most: those of an open with two IPv6 addresses.
-pub const MOST_HEADER: usize = 1 + 8 + 1 + 18 + 18 + 8;
+pub const MAX_HEADER: usize = 1 + 8 + 1 + 18 + 18 + 8;
 
 mod kind {
     pub(super) const HELLO: u8 = 0;
@@ -160,7 +160,7 @@ pub fn parse(from: &[u8]) -> Result<(Message, Range<usize>), MuxError> {
             if len == 0 && !last {
                 return Err(MuxError::Length(0));
             }
-            if offset + u64::from(len) > varint::MOST {
+            if offset + u64::from(len) > varint::MAX {
                 return Err(MuxError::Offset(offset + u64::from(len)));
             }
             (Message::Data { stream, offset, len, last }, at)

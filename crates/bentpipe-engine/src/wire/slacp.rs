@@ -30,7 +30,7 @@ const CRC_LEN: usize = Integrity::Crc.trailer();
 const SYNC: usize = SYNC_LEN as usize;
 /// Bytes of a bitmap's word, and most words: as far as a receiver's record goes back.
 const WORD: usize = 8;
-const MOST_WORDS: usize = Report::MOST_WORDS;
+const MAX_WORDS: usize = Report::MAX_WORDS;
 /// Bits of a repair frame's distance from its first packet to the floor, which may lie on either side.
 const FLOOR_BITS: u32 = 18;
 
@@ -172,7 +172,7 @@ pub fn emit(
         Frame::Repair { channel, number, first, count, index, floor, len } => {
             let beyond = EmitError::NotInProtocol("a block of that shape, or so far from the floor");
             let floor = floor.wrapping_sub(*first) as i64;
-            if !(1..=Fec::MOST_FRAMES).contains(count) || *index >= Fec::MOST_REPAIRS || !fits(floor) {
+            if !(1..=Fec::MAX_FRAMES).contains(count) || *index >= Fec::MAX_REPAIRS || !fits(floor) {
                 return Err(beyond);
             }
             start(out, kind::REPAIR, *channel, length(*len, body)?);
@@ -194,7 +194,7 @@ pub fn emit(
         }
         Frame::Report(report) => {
             length(0, body)?;
-            if !(1..=MOST_WORDS).contains(&report.bits.len()) {
+            if !(1..=MAX_WORDS).contains(&report.bits.len()) {
                 return Err(EmitError::NotInProtocol("a bitmap of that length"));
             }
             start(out, kind::REPORT, 0, (report.bits.len() * WORD) as u16);
@@ -325,7 +325,7 @@ fn sync(text: &[u8], channel: u8, near: &impl Near) -> Result<Parsed, SlacpError
 fn report(text: &[u8], near: &impl Near) -> Result<Parsed, SlacpError> {
     let bitmap = body(text, REPORT)?;
     let (words, rest) = text[bitmap.clone()].as_chunks::<WORD>();
-    if !rest.is_empty() || !(1..=MOST_WORDS).contains(&words.len()) {
+    if !rest.is_empty() || !(1..=MAX_WORDS).contains(&words.len()) {
         return Err(SlacpError::Length { said: words.len() * WORD, have: bitmap.len() });
     }
     let newest = number(u32_at(text, 4)?, near.sent())?;

@@ -4,7 +4,7 @@
 use super::{EmitError, WireError, bytes};
 
 /// The greatest number: 62 bits.
-pub const MOST: u64 = (1 << 62) - 1;
+pub const MAX: u64 = (1 << 62) - 1;
 
 /// Bytes that a number takes.
 pub const fn len(value: u64) -> usize {
@@ -26,7 +26,7 @@ pub fn parse(from: &[u8], at: usize) -> Result<(u64, usize), WireError> {
         0 => u64::from(first),
         1 => u64::from(u16::from_be_bytes(bytes(from, at)?) & 0x3fff),
         2 => u64::from(u32::from_be_bytes(bytes(from, at)?) & 0x3fff_ffff),
-        _ => u64::from_be_bytes(bytes(from, at)?) & MOST,
+        _ => u64::from_be_bytes(bytes(from, at)?) & MAX,
     };
     let said = 1 << (first >> 6);
     if len(value) == said { Ok((value, at + said)) } else { Err(WireError::HeaderLength(said)) }
@@ -43,7 +43,7 @@ pub fn emit(value: u64, at: usize, out: &mut [u8]) -> Result<usize, EmitError> {
         1 => place[0] = value as u8,
         2 => place.copy_from_slice(&(value as u16 | 1 << 14).to_be_bytes()),
         4 => place.copy_from_slice(&(value as u32 | 2 << 30).to_be_bytes()),
-        _ if value > MOST => return Err(EmitError::NotInProtocol("a number above 2^62 - 1")),
+        _ if value > MAX => return Err(EmitError::NotInProtocol("a number above 2^62 - 1")),
         _ => place.copy_from_slice(&(value | 3 << 62).to_be_bytes()),
     }
     Ok(end)
@@ -75,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_have_one_form(form in prop::collection::vec(any::<u8>(), 0..9), value in 0..=MOST) {
+        fn numbers_have_one_form(form in prop::collection::vec(any::<u8>(), 0..9), value in 0..=MAX) {
             let mut out = [0; 8];
             if let Ok((value, end)) = parse(&form, 0) {
                 prop_assert_eq!(emit(value, 0, &mut out), Ok(end));

@@ -125,8 +125,8 @@ impl Row {
                 client_address: ClientAddress::Keep,
                 fallback: Fallback::Direct,
                 window: satellite().window(),
-                most_packet: satellite().most_packet(),
-                most_streams: 10_000,
+                max_packet: satellite().max_packet(),
+                max_streams: 10_000,
                 budget: 256 << 20,
             };
             let capture = if side == 0 { vec!["lan".to_owned()] } else { Vec::new() };
@@ -141,7 +141,7 @@ impl Row {
             let shape = move || {
                 let address: (IpAddr, u8) = ([10, 8, 0, n].into(), 24);
                 LinkShape::new(
-                    TrainTun::with_addresses("bentpipe0", &[address], satellite().most_packet()).expect("root"),
+                    TrainTun::with_addresses("bentpipe0", &[address], satellite().max_packet()).expect("root"),
                 )
             };
             self.gateway(side, false, shape, Rules::Link { device: "bentpipe0".into() })
@@ -164,7 +164,7 @@ impl Row {
                 congestion: "bbr".to_owned(),
                 rate: satellite().rate,
                 client_address: ClientAddress::Keep,
-                most_streams: 10_000,
+                max_streams: 10_000,
                 memory: 256 << 20,
             })
             .expect("root may");

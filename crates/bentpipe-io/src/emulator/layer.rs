@@ -63,12 +63,12 @@ impl LayerEnd {
             layer: layer.end(links, side),
             rules,
             default_channel,
-            most_packet: LinkPort::MOST_PACKET,
+            max_packet: LinkPort::MAX_PACKET,
             compresses: false,
             integrity: Integrity::Crc,
         });
         let mtu = links[layer.over[side]].config.mtu.map_or(usize::MAX, |mtu| mtu as usize);
-        let buffer = vec![0; port.most_frame()];
+        let buffer = vec![0; port.max_frame()];
         let (wakes, since) = (None, Time::ZERO);
         Ok(LayerEnd { port, far, frames, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
     }

@@ -18,7 +18,7 @@ pub(crate) const PREFIX_V4: u8 = 24;
 pub(crate) const PREFIX_V6: u8 = 64;
 
 /// Least MTU of a link with IPv6 (RFC 8200 §5).
-const LEAST_V6: u16 = 1280;
+const MIN_V6: u16 = 1280;
 
 /// MTU where no connection says how long its segments are.
 const ETHERNET: u16 = 1500;
@@ -94,7 +94,7 @@ impl Plan {
 
     /// Whether the MTU allows IPv6.
     pub fn has_v6(&self) -> bool {
-        self.mtu >= LEAST_V6
+        self.mtu >= MIN_V6
     }
 }
 

@@ -29,7 +29,7 @@ const CLIENT_PORT: u16 = 40_000;
 const SERVER_PORT: u16 = 5_000;
 
 /// Most bytes that a sender holds: what is acknowledged makes room.
-const MOST_HELD: u64 = 64 << 20;
+const MAX_HELD: u64 = 64 << 20;
 
 /// A flow that carries so many bytes over TCP: what can be held against a simulation.
 #[derive(Clone, Copy, Debug)]
@@ -262,7 +262,7 @@ impl<'s> Transfer<'s> {
         let (here, there) = (self.server.there, self.server.here);
         let local = SocketAddr::from((addressing.v4(here), CLIENT_PORT + n as u16));
         let peer = Peer::Connect(SocketAddr::from((addressing.v4(there), SERVER_PORT + n as u16)));
-        let buffer = self.bulk.bytes.clamp(1, MOST_HELD) as usize;
+        let buffer = self.bulk.bytes.clamp(1, MAX_HELD) as usize;
         let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
         let endpoint = Endpoint::open(cx, self.bulk.tcp.sender, local, peer, buffer);
         self.client = Some(End { here, there, endpoint, timer: None });

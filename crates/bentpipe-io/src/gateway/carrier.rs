@@ -28,7 +28,7 @@ const fn udp_overhead(over_ipv6: bool) -> u16 {
 }
 
 /// The longest packet that fits a path of this MTU.
-pub const fn most_packet(path_mtu: u16, over_ipv6: bool) -> u16 {
+pub const fn max_packet(path_mtu: u16, over_ipv6: bool) -> u16 {
     path_mtu - udp_overhead(over_ipv6) - DATA_OVERHEAD as u16 - FRAME_OVERHEAD
 }
 

@@ -76,7 +76,7 @@ impl Conn {
 
     /// Whether the user has more than there was room for, and there is room now.
     pub(super) fn wants_more(&self) -> bool {
-        self.held_back && self.to_link.len() < sockets::MOST_UNSENT / 2
+        self.held_back && self.to_link.len() < sockets::MAX_UNSENT / 2
     }
 
     /// Bytes that the user's kernel has not taken.

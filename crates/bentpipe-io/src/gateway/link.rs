@@ -34,7 +34,7 @@ pub struct LinkShape {
 }
 
 impl LinkShape {
-    /// The shape over a device whose MTU is at most [`super::most_packet`] of the path.
+    /// The shape over a device whose MTU is at most [`super::max_packet`] of the path.
     pub fn new(tun: TrainTun) -> Self {
         LinkShape {
             tun,

@@ -146,7 +146,7 @@ impl Listeners {
 }
 
 /// Connections for which there are descriptors, when each takes so many.
-pub(super) fn most_conns(each: usize) -> io::Result<usize> {
+pub(super) fn max_conns(each: usize) -> io::Result<usize> {
     let descriptors = usize::try_from(getrlimit(Resource::RLIMIT_NOFILE)?.0).unwrap_or(usize::MAX);
     Ok((descriptors.saturating_sub(KEPT) / each).max(1))
 }

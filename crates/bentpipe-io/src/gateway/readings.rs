@@ -149,8 +149,8 @@ impl Readings {
         let spent = Duration::from_micros(spent.iter().sum::<i64>() as u64);
         let table = "process";
         self.add(table, "open_fds", "process_open_fds", "Open descriptors.", Level(open));
-        let most = getrlimit(Resource::RLIMIT_NOFILE)?.0;
-        self.add(table, "max_fds", "process_max_fds", "Descriptors that may be open.", Level(most));
+        let max = getrlimit(Resource::RLIMIT_NOFILE)?.0;
+        self.add(table, "max_fds", "process_max_fds", "Descriptors that may be open.", Level(max));
         let help = "Memory in use, as the kernel counts it.";
         self.add(table, "resident_bytes", "process_resident_memory_bytes", help, Level(pages * page));
         self.add(table, "cpu_ms", "process_cpu_seconds_total", "Processor time used.", Spent(spent));

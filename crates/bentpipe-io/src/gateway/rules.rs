@@ -212,9 +212,9 @@ impl Rules {
     pub fn remove(&self) -> io::Result<()> {
         for words in self.ip("del") {
             // Until none is left: each start of a gateway that was killed may have added one.
-            let mut most = 16;
-            while most > 0 && ip(&words).is_ok() {
-                most -= 1;
+            let mut max = 16;
+            while max > 0 && ip(&words).is_ok() {
+                max -= 1;
             }
         }
         nft(&[], "add table inet bentpipe\ndelete table inet bentpipe\n")

@@ -114,7 +114,7 @@ pub struct Loop<W> {
 pub type Gateway<S> = Loop<Tunnelled<S>>;
 
 /// The loop looks up at least so often.
-const MOST_SLEEP: Duration = Duration::from_secs(1);
+const MAX_SLEEP: Duration = Duration::from_secs(1);
 /// And by itself no more often: a line that is free again within a microsecond is worth no system call. What it could
 /// have sent meanwhile goes out in one batch.
 const GRAIN: Duration = Duration::from_micros(50);
@@ -182,7 +182,7 @@ impl<W: Work> Loop<W> {
         loop {
             let now = self.clock.now();
             if now >= look_at {
-                look_at = now + MOST_SLEEP;
+                look_at = now + MAX_SLEEP;
                 user(self);
             }
             let (more, until) = self.work.turn(now, self.poll.registry())?;

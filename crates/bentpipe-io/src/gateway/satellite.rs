@@ -7,7 +7,7 @@ use bentpipe_engine::slacp::{
 };
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use super::carrier::{INTEGRITY, line_overhead, most_packet};
+use super::carrier::{INTEGRITY, line_overhead, max_packet};
 use crate::slacp::LinkPortConfig;
 
 /// The link, as this end sends on it.
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// A report takes some 60 bytes: at this pace a thousandth of 25 Mbit/s, and a thirtieth of a round trip over GEO.
 const REPORT_INTERVAL: Duration = Duration::from_millis(20);
 /// Blocks of 60 lose at most three frames in 99 of 100 cases at a loss of 1 %.
-const FEC: Fec = Fec { block: 60, interval: Duration::from_millis(100), most_overhead: 0.5, repairs: Repairs::Idle };
+const FEC: Fec = Fec { block: 60, interval: Duration::from_millis(100), max_overhead: 0.5, repairs: Repairs::Idle };
 /// Persistence towards packets whose ends would repeat them in the end: at a loss of 10 % one in 10^8 is abandoned.
 const TRANSMISSIONS: u32 = 8;
 
@@ -55,8 +55,8 @@ const CHANNEL: ChannelConfig = ChannelConfig {
 
 impl Satellite {
     /// The longest packet that the layer carries.
-    pub fn most_packet(&self) -> u16 {
-        most_packet(self.path_mtu, self.over_ipv6)
+    pub fn max_packet(&self) -> u16 {
+        max_packet(self.path_mtu, self.over_ipv6)
     }
 
     /// Bytes that a stream needs on its way and at its receiver to fill the link while a lost packet, and its lost
@@ -75,7 +75,7 @@ impl Satellite {
             report_interval: REPORT_INTERVAL,
             reordering: self.reordering,
             release: Release::AtOnce,
-            window: SlacpConfig::MOST_WINDOW,
+            window: SlacpConfig::MAX_WINDOW,
             weightless: false,
             hears_damage: false,
             overhead: Overhead::Bytes(line_overhead(self.over_ipv6)),
@@ -91,8 +91,8 @@ impl Satellite {
         default_channel: u8,
         compresses: bool,
     ) -> LinkPortConfig {
-        let most_packet = self.most_packet();
-        LinkPortConfig { layer, rules, default_channel, most_packet, compresses, integrity: INTEGRITY }
+        let max_packet = self.max_packet();
+        LinkPortConfig { layer, rules, default_channel, max_packet, compresses, integrity: INTEGRITY }
     }
 
     /// The layer for messages of streams: all arrive, those of a stream in order. It keeps no queue: the multiplexer
@@ -121,7 +121,7 @@ impl Satellite {
         let codel = Codel { target, interval: self.round_trip.saturating_mul(2) };
         // TCP above times out, or takes the delay for congestion (HyStart), where a repair makes its round trip twice as
         // long: early in its slow start, when the line is mostly idle.
-        let copies = Copies { interval: self.round_trip.div_floor(4), most: 1 };
+        let copies = Copies { interval: self.round_trip.div_floor(4), max: 1 };
         let fec = Fec { block: 100, interval: self.round_trip.div_floor(4), repairs: Repairs::Short, ..FEC };
         let bulk = ChannelConfig {
             arq: Some(Arq { transmissions: Some(TRANSMISSIONS) }),
@@ -134,7 +134,7 @@ impl Satellite {
         };
         let rules = [expedited, echo[0], echo[1], names].map(|rule| (rule, 0)).into_iter().chain([(bare, 1)]).collect();
         // All at once, what waited for a repair is answered at once too, by few ACKs since the other box filters them.
-        let layer = SlacpConfig { release: Release::Gathered, ..self.layer(vec![urgent, acks, bulk]) };
+        let layer = SlacpConfig { release: Release::Grouped, ..self.layer(vec![urgent, acks, bulk]) };
         self.port(layer, rules, 2, true)
     }
 }

@@ -1,7 +1,7 @@
 //! Where Prometheus scrapes: `GET /metrics` over HTTP/1.1, in threads of its own.
 //!
-//! Whoever asks badly, slowly or much harms nobody but those who ask: a head has [`MOST_HEAD`] bytes, all of an answer
-//! [`PATIENCE`], and there are [`MOST_SCRAPERS`] at a time.
+//! Whoever asks badly, slowly or much harms nobody but those who ask: a head has [`MAX_HEAD`] bytes, all of an answer
+//! [`PATIENCE`], and there are [`MAX_SCRAPERS`] at a time.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of a request's head; Prometheus sends some 300.
-const MOST_HEAD: usize = 8 << 10;
-const MOST_HEADERS: usize = 64;
+const MAX_HEAD: usize = 8 << 10;
+const MAX_HEADERS: usize = 64;
 /// From the connection to the end of the answer; Prometheus itself waits 10 s.
 const PATIENCE: Duration = Duration::from_secs(2);
-const MOST_SCRAPERS: usize = 8;
+const MAX_SCRAPERS: usize = 8;
 /// The pause after the system has refused a connection, so that the thread does not spin.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
@@ -72,7 +72,7 @@ struct Slot(Arc<AtomicUsize>);
 impl Slot {
     fn take(busy: &Arc<AtomicUsize>) -> Option<Slot> {
         let slot = Slot(busy.clone());
-        (busy.fetch_add(1, Ordering::SeqCst) < MOST_SCRAPERS).then_some(slot)
+        (busy.fetch_add(1, Ordering::SeqCst) < MAX_SCRAPERS).then_some(slot)
     }
 }
 
@@ -95,7 +95,7 @@ fn answer(mut stream: TcpStream, page: &dyn Fn() -> String) -> io::Result<()> {
     let mut head = Vec::new();
     let asked = loop {
         match judge(&head) {
-            Asked::Incomplete if head.len() < MOST_HEAD => {}
+            Asked::Incomplete if head.len() < MAX_HEAD => {}
             asked => break asked,
         }
         stream.set_read_timeout(left(until)?)?;
@@ -134,7 +134,7 @@ fn answer(mut stream: TcpStream, page: &dyn Fn() -> String) -> io::Result<()> {
     // Closed with bytes unread, a socket would reset, and the answer might not arrive (RFC 9112 §9.6).
     stream.shutdown(std::net::Shutdown::Write)?;
     let mut buffer = [0; 1024];
-    for _ in 0..MOST_HEAD / buffer.len() {
+    for _ in 0..MAX_HEAD / buffer.len() {
         stream.set_read_timeout(left(until)?)?;
         if stream.read(&mut buffer)? == 0 {
             break;
@@ -154,7 +154,7 @@ enum Asked {
 }
 
 fn judge(head: &[u8]) -> Asked {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(head) {
         Ok(httparse::Status::Partial) => return Asked::Incomplete,
@@ -206,9 +206,9 @@ mod tests {
         ] {
             assert!(ask(at, request).starts_with(&format!("HTTP/1.1 {status} ")), "{}", request.escape_ascii());
         }
-        let long = format!("GET /metrics HTTP/1.1\r\nX: {}", "x".repeat(MOST_HEAD));
+        let long = format!("GET /metrics HTTP/1.1\r\nX: {}", "x".repeat(MAX_HEAD));
         assert!(ask(at, long.as_bytes()).starts_with("HTTP/1.1 431 "));
-        let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(MOST_HEADERS + 1));
+        let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(MAX_HEADERS + 1));
         assert!(ask(at, many.as_bytes()).starts_with("HTTP/1.1 400 "));
     }
 
@@ -217,7 +217,7 @@ mod tests {
     fn the_slow_are_given_up() {
         let at = served();
         let start = Instant::now();
-        let slow: Vec<_> = (0..MOST_SCRAPERS)
+        let slow: Vec<_> = (0..MAX_SCRAPERS)
             .map(|_| {
                 let mut stream = TcpStream::connect(at).expect("it listens");
                 stream.write_all(b"GET /met").expect("it is open");

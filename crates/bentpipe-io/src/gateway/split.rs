@@ -8,7 +8,7 @@
 //! on the other. A destination that refuses looks like this to the client: a connection that is reset at once, since the
 //! kernel accepts before anybody is asked.
 //!
-//! Memory is bounded: what a client sends ahead of the link by `sockets::MOST_UNSENT` a connection and less when many
+//! Memory is bounded: what a client sends ahead of the link by `sockets::MAX_UNSENT` a connection and less when many
 //! do, what a user does not take by the multiplexer's window and budget.
 
 use std::collections::BTreeMap;
@@ -53,9 +53,9 @@ pub struct SplitConfig {
     /// The multiplexer; its side is that of the tunnel.
     pub window: u64,
     /// Most payload of a packet, with the message's header.
-    pub most_packet: u16,
+    pub max_packet: u16,
     /// Streams of the peer that may be open at a time.
-    pub most_streams: u32,
+    pub max_streams: u32,
     /// Bytes that may wait for users in all.
     pub budget: u64,
 }
@@ -107,7 +107,7 @@ pub struct SplitShape {
     /// Settings have changed that say whether to listen.
     listens_otherwise: bool,
     /// Connections for which there are descriptors.
-    most_conns: usize,
+    max_conns: usize,
     scratch: Box<[u8]>,
     packet: Box<[u8]>,
     stats: SplitStats,
@@ -127,7 +127,7 @@ impl SplitShape {
             draining: false,
             done_at: None,
             listens_otherwise: false,
-            most_conns: 0,
+            max_conns: 0,
             scratch: vec![0; sockets::READ].into(),
             packet: vec![0; 1 << 16].into(),
             stats: SplitStats::default(),
@@ -184,7 +184,7 @@ impl SplitShape {
     }
 
     fn take_in(&mut self, turn: &mut Turn<'_>, socket: TcpStream, route: Option<Route>) {
-        let has_room = self.conns.len() < self.most_conns;
+        let has_room = self.conns.len() < self.max_conns;
         let route = route.filter(|_| has_room && turn.carrier.is_up());
         let Some(stream) = route.and_then(|route| self.mux.as_mut()?.open(route)) else {
             sockets::reset(socket);
@@ -209,7 +209,7 @@ impl SplitShape {
 
     /// The other box has opened a stream.
     fn connect(&mut self, turn: &Turn<'_>, stream: StreamId, route: Route) {
-        let (made, other_port) = match self.conns.len() < self.most_conns {
+        let (made, other_port) = match self.conns.len() < self.max_conns {
             true => sockets::connect(route, self.config.client_address, None),
             false => (Err(Errno::EMFILE.into()), false),
         };
@@ -232,7 +232,7 @@ impl SplitShape {
     /// Moves what can be moved between a connection and its stream.
     fn serve(&mut self, turn: &Turn<'_>, stream: StreamId) {
         let Some(conn) = self.conns.get_mut(&stream) else { return };
-        let limit = sockets::most_unsent(self.unsent, self.config.budget);
+        let limit = sockets::max_unsent(self.unsent, self.config.budget);
         let before = conn.unsent();
         let was_connecting = conn.is_connecting();
         let Outcome { read, taken, ended, failed } = conn.serve(&mut self.scratch, limit);
@@ -328,7 +328,7 @@ impl Shape for SplitShape {
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
-        self.most_conns = listeners::most_conns(1)?;
+        self.max_conns = listeners::max_conns(1)?;
         self.listen(turn)
     }
 
@@ -349,9 +349,9 @@ impl Shape for SplitShape {
         }
         if event == (Event::Up { fresh: true }) {
             let side = if turn.carrier.tunnel().is_initiator() { Side::Initiator } else { Side::Responder };
-            let SplitConfig { window, most_packet, most_streams, budget, .. } = self.config;
-            let most_payload = u32::from(most_packet) - wire::MOST_DATA_HEADER as u32;
-            self.mux = Some(Mux::new(MuxConfig { side, window, most_payload, most_streams, budget }));
+            let SplitConfig { window, max_packet, max_streams, budget, .. } = self.config;
+            let max_payload = u32::from(max_packet) - wire::MAX_DATA_HEADER as u32;
+            self.mux = Some(Mux::new(MuxConfig { side, window, max_payload, max_streams, budget }));
             if self.draining {
                 self.give(turn, Input::Drain);
             }

@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// The kernel's queues: a burst of a round trip at 50 Mbit/s over GEO.
 const KERNEL_BUFFER: usize = 4 << 20;
 /// Most bytes of one call: 64 KiB, as a datagram has.
-const MOST_BATCH: usize = 60_000;
+const MAX_BATCH: usize = 60_000;
 /// For any datagram.
 const ROOM: usize = 1 << 16;
 
@@ -92,7 +92,7 @@ impl Udp {
 
     /// Sends so many bytes of the room, now or with the next flush.
     pub(super) fn send(&mut self, to: SocketAddr, length: usize) {
-        let full = self.filled + length > MOST_BATCH
+        let full = self.filled + length > MAX_BATCH
             || self.segment > 0 && self.filled / self.segment >= self.state.max_gso_segments();
         let fits = self.to == Some(to) && length <= self.segment && self.filled.is_multiple_of(self.segment);
         if !fits || full {

@@ -26,7 +26,7 @@ struct Symbols {
     by_index: BTreeMap<u8, Vec<u8>>,
 }
 
-const LEAST_SWEEP: usize = 256;
+const MIN_SWEEP: usize = 256;
 
 impl Incoming {
     pub(super) fn new(has_fec: bool) -> Self {
@@ -34,7 +34,7 @@ impl Incoming {
             has_fec,
             arrived: BTreeMap::new(),
             kept: BTreeMap::new(),
-            sweep_at: LEAST_SWEEP,
+            sweep_at: MIN_SWEEP,
             blocks: BTreeMap::new(),
             computed: BTreeMap::new(),
         }
@@ -91,7 +91,7 @@ impl Incoming {
         self.blocks.retain(|&first, _| awaits(first));
         if self.kept.len() >= self.sweep_at {
             self.kept.retain(|&seq, _| needs(seq));
-            self.sweep_at = (2 * self.kept.len()).max(LEAST_SWEEP);
+            self.sweep_at = (2 * self.kept.len()).max(MIN_SWEEP);
         }
     }
 

@@ -75,8 +75,8 @@ impl Outgoing {
                 return None;
             }
             // As many as the machine may come to ask for: computed together they cost little more than one.
-            let most = (self.fec?.most_overhead * f64::from(count)) as usize;
-            let repairs = most.min(usize::from(Fec::MOST_REPAIRS)).max(index + 1);
+            let max = (self.fec?.max_overhead * f64::from(count)) as usize;
+            let repairs = max.min(usize::from(Fec::MAX_REPAIRS)).max(index + 1);
             self.symbols = (first, erasure::encode(self.packets.range(block), len as usize, repairs));
         }
         self.symbols.1.get(index)

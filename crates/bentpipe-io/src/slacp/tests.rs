@@ -31,12 +31,12 @@ const CHANNEL: ChannelConfig = ChannelConfig {
 };
 const ARQ: Option<Arq> = Some(Arq { transmissions: None });
 const FEC: Option<Fec> =
-    Some(Fec { block: 10, interval: Duration::from_millis(40), most_overhead: 1.0, repairs: Repairs::Spare });
+    Some(Fec { block: 10, interval: Duration::from_millis(40), max_overhead: 1.0, repairs: Repairs::Spare });
 
 fn config(channel: ChannelConfig) -> LinkPortConfig {
     let layer = SlacpConfig {
         rate: Rate::from_bits_per_second(8_000_000),
-        rate_control: RateControl::Told,
+        rate_control: RateControl::Fixed,
         initial_rtt: MS(500),
         channels: vec![channel],
         report_interval: MS(20),
@@ -50,8 +50,8 @@ fn config(channel: ChannelConfig) -> LinkPortConfig {
         patience: Duration::ZERO,
     };
     let rules = Vec::new();
-    let most_packet = 1500;
-    LinkPortConfig { layer, rules, default_channel: 0, most_packet, compresses: false, integrity: Integrity::Crc }
+    let max_packet = 1500;
+    LinkPortConfig { layer, rules, default_channel: 0, max_packet, compresses: false, integrity: Integrity::Crc }
 }
 
 /// A UDP packet of a flow: its number, then bytes that follow from it.
@@ -81,7 +81,7 @@ struct Pair {
     loss: f64,
     noise: TimeNoise,
     delivered: Vec<(Time, Vec<u8>)>,
-    most_held: usize,
+    max_held: usize,
 }
 
 impl Pair {
@@ -94,7 +94,7 @@ impl Pair {
             loss,
             noise: TimeNoise::named(1, "line"),
             delivered: Vec::new(),
-            most_held: 0,
+            max_held: 0,
         }
     }
 
@@ -105,7 +105,7 @@ impl Pair {
             let step = self.ports[side].poll(&mut cx, &mut out).expect("room for any frame");
             match step {
                 Step::Wait(until) => {
-                    self.most_held = self.most_held.max(self.ports[side].held());
+                    self.max_held = self.max_held.max(self.ports[side].held());
                     return until;
                 }
                 Step::Do(Emitted::Packet(length)) => {
@@ -200,7 +200,7 @@ fn repair_frames_spare_the_round_trip() {
     let late = |(time, packet): &(Time, Vec<u8>)| *time - packets[number_of(packet) as usize].0 > MS(750);
     assert!(!pair.delivered.iter().any(late), "no round trip");
     // Two sweeps' worth of what lies behind, and the blocks that wait.
-    assert!(pair.most_held < 2 * (1024 + 64 * 10), "{}", pair.most_held);
+    assert!(pair.max_held < 2 * (1024 + 64 * 10), "{}", pair.max_held);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn without_treatment_nothing_is_made_good() {
     assert!(in_order(&numbers));
     // Binomial of 3000 and a tenth: 300 lost, four standard deviations are 66.
     assert!((2634..=2766).contains(&numbers.len()), "{}", numbers.len());
-    assert!(pair.ports[0].held() == 0 && pair.most_held < 20, "{}", pair.most_held);
+    assert!(pair.ports[0].held() == 0 && pair.max_held < 20, "{}", pair.max_held);
 }
 
 #[test]
@@ -263,12 +263,12 @@ fn headers_are_compressed_and_come_out_whole() {
     let packets: Vec<_> = (0..3000u32)
         .map(|n| (Time::ZERO + Duration::from_micros(2000 * u64::from(n)), segment(n as u16 % 3, n, 1000)))
         .collect();
-    for (loss, most) in [(0.0, 1.0), (0.2, 0.9)] {
+    for (loss, max) in [(0.0, 1.0), (0.2, 0.9)] {
         let pair = Pair::new(&two, loss).run(&packets, Time::ZERO + MS(60_000));
         let numbers = pair.whole(&packets);
         let there = |flow| numbers.iter().filter(|n| *n % 3 == flow).count();
         assert_eq!((there(0), there(1)), (1000, 1000));
-        assert!((there(2) as f64) <= 1000.0 * most && there(2) > 700, "{}", there(2));
+        assert!((there(2) as f64) <= 1000.0 * max && there(2) > 700, "{}", there(2));
         let [sent, heard] = [0, 1].map(|side| pair.ports[side].stats());
         assert_eq!(heard.unexpanded, 0);
         // Of 40 bytes 15 stay, but before the first base of a flow is known: half a second of three, or a repetition more.

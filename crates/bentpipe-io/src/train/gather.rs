@@ -9,7 +9,7 @@ use super::join::{DATAGRAMS, OPEN};
 use super::{LONGEST, ROOM};
 
 /// Trains and packets alone that wait at once; then they are to be handed over.
-const MOST: usize = 64;
+const MAX: usize = 64;
 
 /// A train in the making, or a packet alone.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Gather {
 
     /// Whether what there is has to be handed over first.
     pub(super) fn is_full(&self) -> bool {
-        self.trains.len() == MOST
+        self.trains.len() == MAX
     }
 
     pub(super) fn put(&mut self, packet: &[u8]) {
@@ -93,11 +93,11 @@ impl Gather {
 
 impl Gathered {
     fn takes(&self, headers: &Headers, packet: &[u8]) -> bool {
-        let most = if headers.part == Part::Udp { DATAGRAMS } else { u16::MAX };
+        let max = if headers.part == Part::Udp { DATAGRAMS } else { u16::MAX };
         let payload = self.bytes.len() - ROOM - usize::from(self.headers.length);
         let from = Place { index: self.packets, payload: payload as u32 };
         self.is_open
-            && self.packets < most
+            && self.packets < max
             && headers.size <= self.headers.size
             && self.bytes.len() - ROOM + usize::from(headers.size) <= LONGEST
             && headers.flags(packet, 0) & SPECIAL == 0

@@ -174,8 +174,8 @@ impl Joined {
 
     /// Whether a packet of the same flow fits in behind the others.
     fn has_room(&self, packet: &Packet) -> bool {
-        let most = if packet.train.headers.part == Part::Udp { DATAGRAMS } else { u16::MAX };
-        self.is_open && self.payload as usize + packet.len() <= LONGEST && self.packets < most
+        let max = if packet.train.headers.part == Part::Udp { DATAGRAMS } else { u16::MAX };
+        self.is_open && self.payload as usize + packet.len() <= LONGEST && self.packets < max
     }
 
     fn add(&mut self, packet: &Packet) {

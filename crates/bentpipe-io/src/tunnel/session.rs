@@ -17,7 +17,7 @@ pub(super) const REJECT_AFTER: Duration = Duration::from_secs(240);
 /// How numbers are said: by their lower half, of which the nearest to the highest so far is meant.
 const COUNT: Numbering = Numbering::from_isn(0);
 /// Datagrams of one session, at most: far below where Noise ends, 2^64 - 1.
-pub(super) const MOST_NUMBER: u64 = 1 << 60;
+pub(super) const MAX_NUMBER: u64 = 1 << 60;
 
 pub(super) struct Session {
     /// Our number for it and the peer's.
@@ -49,7 +49,7 @@ impl Session {
     /// there is no room, or no number left.
     pub(super) fn seal(&mut self, payload: usize, out: &mut [u8]) -> Option<usize> {
         let number = self.next;
-        let datagram = out.get_mut(..payload + DATA_OVERHEAD).filter(|_| number < MOST_NUMBER)?;
+        let datagram = out.get_mut(..payload + DATA_OVERHEAD).filter(|_| number < MAX_NUMBER)?;
         let at = start(Kind::Data { receiver: self.theirs, number: COUNT.wrap(number).0 }, datagram);
         self.seals.seal(number, &mut datagram[at..])?;
         self.next += 1;
@@ -59,7 +59,7 @@ impl Session {
     /// Opens a datagram in place: where its payload lies, and whether its number is the highest so far.
     pub(super) fn open(&mut self, number: u32, datagram: &mut [u8]) -> Option<(Range<usize>, bool)> {
         let number = COUNT.unwrap(SeqNumber(number), self.replay.end());
-        if number >= MOST_NUMBER || !self.replay.may_be_new(number) {
+        if number >= MAX_NUMBER || !self.replay.may_be_new(number) {
             return None;
         }
         let length = self.opens.open(number, &mut datagram[DATA_HEADER..])?;
@@ -72,7 +72,7 @@ impl Session {
     }
 
     pub(super) fn is_old(&self, now: Time) -> bool {
-        now.saturating_since(self.since) >= REKEY_AFTER || self.next >= MOST_NUMBER / 2
+        now.saturating_since(self.since) >= REKEY_AFTER || self.next >= MAX_NUMBER / 2
     }
 
     pub(super) fn is_void(&self, now: Time) -> bool {

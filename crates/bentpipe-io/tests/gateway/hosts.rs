@@ -136,8 +136,8 @@ pub(crate) fn send_then_take(mut stream: TcpStream, bytes: &[u8]) -> (usize, Has
 /// So many connections at once, each with bytes of its own, `step` more than the one before; all come back whole.
 pub(crate) fn many_at_once(client: &Namespace, server: &Namespace, ip: &str, count: usize, step: usize) {
     // Four descriptors for each, all in this process.
-    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
-    setrlimit(Resource::RLIMIT_NOFILE, most.min(8192), most).expect("root may");
+    let (_, max) = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
+    setrlimit(Resource::RLIMIT_NOFILE, max.min(8192), max).expect("root may");
     let (at, server) = serve(server, ip, count, echo_after_end);
     let streams =
         client.inside(move || (0..count).map(|_| TcpStream::connect(at).expect("it connects")).collect::<Vec<_>>());

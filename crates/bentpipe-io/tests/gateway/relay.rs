@@ -188,8 +188,8 @@ fn a_slow_client_holds_up_its_server_alone() {
     let held = slow_beside_quick(&world.client, &world.server, SERVER);
     // The kernels' buffers take some 6 MB each at most: the server's, two of the box, the client's; and the gateway one.
     assert!(held < 30_000_000, "{held}");
-    let most = gateway.1.lock().expect("nobody panics").held;
-    assert!(most <= 1 << 20, "{most}");
+    let max = gateway.1.lock().expect("nobody panics").held;
+    assert!(max <= 1 << 20, "{max}");
     drop(gateway);
 }
 

@@ -12,7 +12,7 @@ use bentpipe_engine::units::{Duration, Probability, Rate, Time};
 use bentpipe_io::gateway::{
     Carrier, ClientAddress, Fallback, Gateway, LinkShape, Loop, RelayConfig, RelayGateway, RelayStats, Rules,
     Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway, UplinkStats, Work,
-    most_packet,
+    max_packet,
 };
 use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_io::{TrainTun, Tun};
@@ -193,7 +193,7 @@ impl World {
             let up = up.clone();
             let n = side as u8 + 1;
             let shape = move || {
-                let mtu = most_packet(1500, false);
+                let mtu = max_packet(1500, false);
                 let addresses: [(IpAddr, u8); 2] =
                     [([10, 8, 0, n].into(), 24), ([0xfd08, 0, 0, 0, 0, 0, 0, u16::from(n)].into(), 64)];
                 LinkShape::new(TrainTun::with_addresses("bentpipe0", &addresses, mtu).expect("root may"))
@@ -220,8 +220,8 @@ impl World {
             client_address: ClientAddress::Keep,
             fallback: Fallback::Direct,
             window: self.satellite().window(),
-            most_packet: most_packet(1500, false),
-            most_streams: 10_000,
+            max_packet: max_packet(1500, false),
+            max_streams: 10_000,
             budget: 64 << 20,
         }
     }
@@ -265,7 +265,7 @@ impl World {
             round_trip: satellite.round_trip,
             mtu: 1500,
             early_accept: false,
-            most_streams: 10_000,
+            max_streams: 10_000,
             memory: 256 << 20,
         }
     }
@@ -287,7 +287,7 @@ impl World {
             congestion: "bbr".to_owned(),
             rate: self.satellite().rate,
             client_address: ClientAddress::Keep,
-            most_streams: 10_000,
+            max_streams: 10_000,
             memory: 64 << 20,
         }
     }

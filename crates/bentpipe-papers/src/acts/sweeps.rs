@@ -174,17 +174,17 @@ pub(super) fn error_rates(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let printed = ACTS.table(6).and_then(|table| table.value("scenario 2 OC-12", "simulation")).expect("printed");
     for sender in SENDERS {
         let mut points = Vec::new();
-        let mut least_for_131 = None;
+        let mut min_for_131 = None;
         for rate in ERROR_RATES {
             let ours = at_error_rate(lab, sender, rate)?;
             let exponent = if rate == "0" { -13.0 } else { rate.parse::<f64>().map_or(0.0, f64::log10) };
             points.push((exponent, mean(&ours)));
-            if greatest(&ours) >= printed && least_for_131.is_none() {
-                least_for_131 = Some(rate);
+            if greatest(&ours) >= printed && min_for_131.is_none() {
+                min_for_131 = Some(rate);
             }
         }
         let means: Vec<_> = ERROR_RATES.iter().zip(&points).map(|(rate, p)| format!("{rate}: {:.1}", p.1)).collect();
-        let reached = least_for_131.map_or("nowhere".to_owned(), |rate| format!("from {rate} down"));
+        let reached = min_for_131.map_or("nowhere".to_owned(), |rate| format!("from {rate} down"));
         words.push(format!("{sender}: {}; a trial of {printed:.1} or more {reached}", means.join(", ")));
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         all.push(series(sender, Mark::Line, points));

@@ -15,7 +15,7 @@ type More = &'static [(&'static str, &'static str)];
 /// Connections take turns in the gateway's queue.
 pub(super) const FAIR: More = &[("layers.arq.channels.data.queueing", "fair")];
 const EQUAL: More = &[("flows.data.spoof.sharing", "equal")];
-const PACED: More = &[("layers.arq.release_rate", "auto")];
+const PACED: More = &[("layers.arq.release", "auto")];
 const GUARDED: More = &[("tcp.once_per_window", "true")];
 const BOTH: More = &[PACED[0], GUARDED[0]];
 

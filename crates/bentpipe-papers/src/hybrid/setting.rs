@@ -21,7 +21,7 @@ const END_TO_END: &str = include_str!("../../../../scenarios/hybrid-end-to-end.t
 const SPLIT: &str = include_str!("../../../../scenarios/hybrid-split.toml");
 
 /// Simulated time where no window has to rise often: the first seconds, in which it opens, are a percent or two.
-const LEAST_SECONDS: u32 = 300;
+const MIN_SECONDS: u32 = 300;
 /// Rises of the window from half to all of it that are simulated.
 const RISES: f64 = 12.0;
 /// Fades, and the least time, of a channel that fades: with 30 fades of 300 s the throughput at the slowest rate was not known
@@ -86,7 +86,7 @@ impl Setting {
             transmissions: None,
             connections: 1,
             segments: 1,
-            seconds: LEAST_SECONDS,
+            seconds: MIN_SECONDS,
             more: &[],
         }
     }
@@ -95,7 +95,7 @@ impl Setting {
     pub(super) fn for_many_rises(self) -> Self {
         let path = self.path();
         let rise = path.max_window() / 2.0 * path.transfer_s(0.75 * path.max_window(), Delay::Logarithm);
-        Setting { seconds: LEAST_SECONDS.max((RISES * rise) as u32), ..self }
+        Setting { seconds: MIN_SECONDS.max((RISES * rise) as u32), ..self }
     }
 
     /// Simulated for a thousand fades where the time allows, or ten minutes.

@@ -71,7 +71,7 @@ impl World {
     pub(super) fn bursty(self, percent: f64, factor: f64) -> World {
         self.with(
             "links.sat.packet_bursts",
-            format!("{{ start = \"{percent} %\", burstiness = {factor:.2}, most = 0.9 }}"),
+            format!("{{ start = \"{percent} %\", burstiness = {factor:.2}, max = 0.9 }}"),
         )
     }
 

@@ -11,7 +11,7 @@ use crate::request::ReproduceError;
 
 /// Halvings of 4 dB: 0.016 dB remain, which moves the error rate by 3 to 6 % where it is 1e-6 to 1e-10.
 const STEPS: u32 = 8;
-const MOST_DB: f64 = 4.0;
+const MAX_DB: f64 = 4.0;
 /// Most runs per step: enough that the mean of times with a relative deviation of 1/4 is good to 3 %, which at these slopes
 /// (goodput halves within half a decibel) is 0.02 dB.
 const RUNS: u32 = 64;
@@ -52,11 +52,11 @@ pub(super) fn search(lab: &Lab<'_>) -> Result<Vec<Effective>, ReproduceError> {
         let printed: Vec<_> = measure::printed(row).collect();
         let without_errors = printed.iter().find(|cell| cell.0 == 0.0).expect("the paper begins without errors").1;
         for (nominal, goodput) in printed.into_iter().filter(|cell| cell.0 > 0.0) {
-            cells.push(Effective { transport: *transport, nominal, loss_db: MOST_DB / 2.0 });
+            cells.push(Effective { transport: *transport, nominal, loss_db: MAX_DB / 2.0 });
             wanted.push(best * without_errors / goodput);
         }
     }
-    let mut step = MOST_DB / 4.0;
+    let mut step = MAX_DB / 4.0;
     for _ in 0..STEPS {
         let settings: Vec<_> = cells.iter().map(Effective::setting).collect();
         let measured = measure(lab, "the error rates behind table 1", &settings, lab.options().reps.min(RUNS))?;

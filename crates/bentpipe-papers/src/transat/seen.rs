@@ -61,7 +61,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
             "`order` per flow",
         ),
     ),
-    ("T-M07", Built(&[Test("engine", "release_after_a_repair_is_paced")], "`release_rate`")),
+    ("T-M07", Built(&[Test("engine", "release_after_a_repair_is_paced")], "`release`")),
     ("T-M08", Seen::Parts("T-E17")),
     ("T-M09", Seen::Rows(&["T-T04", "T-T05", "T-C26"])),
     (

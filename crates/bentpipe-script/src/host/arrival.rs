@@ -8,7 +8,7 @@ use bentpipe_engine::tcp::State;
 use bentpipe_io::Peer;
 
 use super::socket::{Errno, Role, Socket, SocketId};
-use super::{Host, MOST_SOCKETS, Profile, TTL};
+use super::{Host, MAX_SOCKETS, Profile, TTL};
 use crate::lang::ast::TcpOption;
 use crate::wire::{Seen, flag};
 
@@ -129,7 +129,7 @@ impl Host {
             return;
         }
         let Role::Listener { backlog, children } = &self.sockets[&id].role else { return };
-        if children.len() > *backlog || self.sockets.len() >= MOST_SOCKETS {
+        if children.len() > *backlog || self.sockets.len() >= MAX_SOCKETS {
             return;
         }
         let mss = seen.options.iter().find_map(|option| match option {

@@ -9,7 +9,7 @@ use bentpipe_engine::tcp::State;
 use bentpipe_io::Peer;
 
 use super::socket::{Errno, Options, Reply, Role, Socket, SocketId};
-use super::{Host, MOST_SOCKETS, Profile, TTL};
+use super::{Host, MAX_SOCKETS, Profile, TTL};
 
 /// First of the ports that are given out (RFC 6335 §6).
 const EPHEMERAL: u16 = 49_152;
@@ -43,7 +43,7 @@ pub enum Shut {
 impl Host {
     /// socket(); `None` where there are too many.
     pub fn create(&mut self, is_nonblocking: bool) -> Option<SocketId> {
-        if self.sockets.len() >= MOST_SOCKETS {
+        if self.sockets.len() >= MAX_SOCKETS {
             return None;
         }
         let options = Options {

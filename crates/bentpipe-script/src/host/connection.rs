@@ -32,8 +32,8 @@ impl Host {
         if let Some(buffer) = options.receive_buffer {
             config.receive_buffer = buffer;
         }
-        let least = if self.settings.version == IpVersion::V6 { 1220 } else { 536 };
-        let mut mss = config.mss.min(peer_mss.unwrap_or(if is_active { u16::MAX } else { least })).max(1);
+        let min = if self.settings.version == IpVersion::V6 { 1220 } else { 536 };
+        let mut mss = config.mss.min(peer_mss.unwrap_or(if is_active { u16::MAX } else { min })).max(1);
         if config.timestamps && timestamps && !is_active {
             mss = mss.saturating_sub(12).max(1);
         }

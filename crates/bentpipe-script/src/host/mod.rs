@@ -29,7 +29,7 @@ const LONGEST: usize = 65_535 + 40;
 const LIVELOCK: u32 = 200_000;
 
 /// Sockets that a host has at the same time: each has its buffers.
-const MOST_SOCKETS: usize = 200;
+const MAX_SOCKETS: usize = 200;
 
 /// Hop limit of packets (RFC 1700).
 const TTL: u8 = 64;

@@ -41,7 +41,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "fixed-window" => variant.startup = Startup::FixedWindow(number(value)?),
         "growth" => {
             variant.growth = match value.split_once(':') {
-                Some(("bytes", most)) => Growth::Bytes(number(most)?),
+                Some(("bytes", max)) => Growth::Bytes(number(max)?),
                 None if value == "per-ack" => Growth::PerAck,
                 _ => return Err("per-ack or bytes:N".into()),
             }

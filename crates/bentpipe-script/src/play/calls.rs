@@ -143,9 +143,9 @@ impl Player {
                 let ready = watched.iter().filter(|(fd, events)| self.readiness(*fd) & (events | ALWAYS) != 0).count();
                 if ready > 0 || is_late { Reply::Value(ready as i64) } else { Reply::Blocks }
             }
-            Work::Epoll(epoll, most) => {
-                let (epoll, most) = (*epoll, *most);
-                let told = self.epoll_events(epoll, most);
+            Work::Epoll(epoll, max) => {
+                let (epoll, max) = (*epoll, *max);
+                let told = self.epoll_events(epoll, max);
                 if !told.is_empty() || is_late {
                     let count = told.len() as i64;
                     if let Err(reply) = check_epoll(&blocked.call, &told) {
@@ -166,7 +166,7 @@ impl Player {
         }
     }
 
-    fn epoll_events(&mut self, epoll: i64, most: usize) -> Vec<(i64, u32)> {
+    fn epoll_events(&mut self, epoll: i64, max: usize) -> Vec<(i64, u32)> {
         let Some(mut interests) = self.epolls.remove(&epoll) else { return Vec::new() };
         let mut told = Vec::new();
         for interest in &mut interests {
@@ -184,7 +184,7 @@ impl Player {
             } else if interest.is_edge {
                 interest.told.0 &= ready;
             }
-            if ready == 0 || interest.is_off || !is_new || told.len() == most {
+            if ready == 0 || interest.is_off || !is_new || told.len() == max {
                 continue;
             }
             interest.told = (ready, progress);
@@ -221,11 +221,11 @@ impl Player {
             "epoll_ctl" => self.epoll_ctl(arguments).map(|reply| (Work::Done(reply), None)),
             "epoll_wait" => {
                 let epoll = number(arguments, 0)?;
-                let most = number(arguments, 2)?;
-                if most <= 0 {
+                let max = number(arguments, 2)?;
+                if max <= 0 {
                     return done(Reply::Error("EINVAL"));
                 }
-                Ok((Work::Epoll(epoll, most as usize), Some(number(arguments, 3)?)))
+                Ok((Work::Epoll(epoll, max as usize), Some(number(arguments, 3)?)))
             }
             "poll" => {
                 let Some(Expr::List(list)) = arguments.first() else {

@@ -51,7 +51,7 @@ fn constant_window(outlook: &FlowOutlook, config: &StpConfig, hints: &mut Vec<St
 }
 
 /// The most that the ends let be outstanding, bytes.
-fn most_outstanding(tcp: &TcpFlow) -> u64 {
+fn max_outstanding(tcp: &TcpFlow) -> u64 {
     let (data, other) = ends(tcp);
     let scaled = data.window_scaling && other.window_scaling;
     // RFC 7323 §2.3: 2^30 with scaling, 16 bits without.
@@ -74,7 +74,7 @@ fn ends(tcp: &TcpFlow) -> (&TcpConfig, &TcpConfig) {
 
 fn window(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     let Some(bdp) = outlook.bdp_bytes.filter(|bdp| *bdp > 0) else { return };
-    let most = most_outstanding(tcp);
+    let most = max_outstanding(tcp);
     let bdps = most as f64 / bdp as f64;
     let room = outlook.queue.map_or(f64::INFINITY, |queue| queue.bdps);
     if bdps < 1.0 {
@@ -92,7 +92,7 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     let (data, other) = ends(tcp);
     let holds = bdp + queue.bytes;
     let slow_start = matches!(data.variant.startup, Startup::SlowStart);
-    if !slow_start || most_outstanding(tcp) <= holds {
+    if !slow_start || max_outstanding(tcp) <= holds {
         return;
     }
     let payload = u64::from(data.mss).max(1);

@@ -71,11 +71,8 @@ pub(super) const SPLIT: &[Field] = &[
         Shape::Choice(WITHOUT_PEER),
         "New connections while the peer is gone: \"direct\" or \"refuse\". Direct if not given.",
     ),
-    field(
-        "most_streams",
-        Shape::Count(STREAMS),
-        "Connections of the peer that may be open at a time; 16384 if not given.",
-    ),
+    field("max_streams", Shape::Count(STREAMS), "Maximum open connections of the peer; 16384 if not given.")
+        .renamed_from("most_streams"),
     field("memory", Shape::SIZE, "What may wait for hosts that do not take it; 256 MiB if not given."),
 ];
 
@@ -127,7 +124,8 @@ pub(super) const UPLINK: &[Field] = &[
         Shape::Choice(ADDRESS),
         "\"keep\": servers see the client's; \"replace\": the gateway's. Keep if not given.",
     ),
-    field("most_streams", Shape::Count(STREAMS), "Connections that may be open at a time; 16384 if not given."),
+    field("max_streams", Shape::Count(STREAMS), "Maximum open connections; 16384 if not given.")
+        .renamed_from("most_streams"),
     field("memory", Shape::SIZE, "What the buffers of all connections may take; 256 MiB if not given."),
     field(
         "tcp",

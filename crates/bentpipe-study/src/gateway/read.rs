@@ -31,7 +31,7 @@ const MEMORY_DEFAULT: Bytes = Bytes::new(256 << 20);
 /// IPv6's least MTU, and the most that an IP packet can have.
 const MTU: std::ops::RangeInclusive<u64> = 1280..=65_535;
 /// What a stream's window needs at least, with room for some.
-const LEAST_MEMORY: u64 = 4 << 20;
+const MIN_MEMORY: u64 = 4 << 20;
 /// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
 const WINDOW: std::ops::RangeInclusive<u64> = 1460..=1 << 30;
 /// The sender of Minei and Cohen, of constant window.
@@ -39,9 +39,9 @@ const VARIANT_DEFAULT: &str = "burst";
 /// Made for links with losses that are not congestion.
 const CONGESTION_DEFAULT: &str = "bbr";
 /// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
-const MOST_NAME: usize = 15;
+const MAX_NAME: usize = 15;
 
-pub(super) fn load(path: &Path) -> Result<GatewayFile, ScenarioErrors> {
+pub(super) fn load(path: &Path) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => parse(&text, &name),
@@ -49,7 +49,7 @@ pub(super) fn load(path: &Path) -> Result<GatewayFile, ScenarioErrors> {
     }
 }
 
-pub(super) fn parse(text: &str, name: &str) -> Result<GatewayFile, ScenarioErrors> {
+pub(super) fn parse(text: &str, name: &str) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
     let mut problems = Problems::default();
     let source = problems.add_source(name, text);
     let root = document::parse(text, source, &mut problems);
@@ -58,7 +58,8 @@ pub(super) fn parse(text: &str, name: &str) -> Result<GatewayFile, ScenarioError
     }
     let beside = Path::new(name).parent().unwrap_or(Path::new(""));
     let file = file(&root, beside, &mut problems);
-    problems.finish(file)
+    let warnings = problems.take_warnings();
+    Ok((problems.finish(file)?, warnings))
 }
 
 /// Where the key lies, or else the last table on the way to it.
@@ -103,11 +104,11 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
 }
 
 /// A name that can be a file's and an interface's.
-fn plain_name<'a>(item: &Item<'a>, most: usize, problems: &mut Problems) -> Option<&'a str> {
+fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problems) -> Option<&'a str> {
     let name = item.name(problems)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if name.len() > most || !name.chars().all(is_plain) {
-        let expected = format!("letters, digits, - and _, at most {most}");
+    if name.len() > max || !name.chars().all(is_plain) {
+        let expected = format!("letters, digits, - and _, at most {max}");
         item.refuse(problems, format!("`{name}` cannot be a name here"), Some(expected));
         return None;
     }
@@ -216,7 +217,7 @@ fn shape(view: &View<'_>, satellite: Option<&SatelliteTable>, problems: &mut Pro
 fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
     let Some(item) = view.get(key) else { return Some(Vec::new()) };
     let names = item.list(&INTERFACES, problems)?;
-    names.iter().map(|item| plain_name(item, MOST_NAME, problems).map(str::to_owned)).collect()
+    names.iter().map(|item| plain_name(item, MAX_NAME, problems).map(str::to_owned)).collect()
 }
 
 /// What is said of the connections that end here, which come in by `interfaces`.
@@ -226,7 +227,7 @@ fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Proble
         Some(item) => item.choice(ADDRESS, problems).map(|word| word == ADDRESS[0]),
         None => Some(true),
     };
-    let most_streams = match view.get("most_streams") {
+    let max_streams = match view.get("max_streams") {
         Some(item) => item.count(STREAMS, problems).map(|count| count as u32),
         None => Some(STREAMS_DEFAULT),
     };
@@ -235,7 +236,7 @@ fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Proble
         interfaces: interfaces?,
         ports: ports?,
         keep_client_address: keep_client_address?,
-        most_streams: most_streams?,
+        max_streams: max_streams?,
         memory: memory?,
     })
 }
@@ -249,7 +250,7 @@ fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
 fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
     let Some(item) = view.get("memory") else { return Some(MEMORY_DEFAULT) };
     let memory = item.size(problems)?;
-    if memory.get() < LEAST_MEMORY {
+    if memory.get() < MIN_MEMORY {
         item.refuse(problems, "this is less than one connection needs", Some("4 MiB or more".to_owned()));
     }
     Some(memory)
@@ -264,7 +265,7 @@ fn port(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
 
 fn device(view: &View<'_>, problems: &mut Problems) -> Option<String> {
     match view.get("device") {
-        Some(item) => plain_name(&item, MOST_NAME, problems).map(str::to_owned),
+        Some(item) => plain_name(&item, MAX_NAME, problems).map(str::to_owned),
         None => Some("bentpipe0".to_owned()),
     }
 }
@@ -314,7 +315,7 @@ fn relay(view: &View<'_>, problems: &mut Problems) -> Option<RelayTable> {
     let taken = taken(view, towards_clients(view, problems), problems);
     let port = port(view, problems);
     let congestion = match view.get("congestion") {
-        Some(item) => plain_name(&item, MOST_NAME, problems).map(str::to_owned),
+        Some(item) => plain_name(&item, MAX_NAME, problems).map(str::to_owned),
         None => Some(CONGESTION_DEFAULT.to_owned()),
     };
     Some(RelayTable { taken: taken?, port: port?, congestion: congestion? })

@@ -168,7 +168,7 @@ fn relay(text: &str) -> RelayTable {
 fn an_uplink_with_the_kernels_sender() {
     let text = format!("{UPLINK}sender = \"kernel\"\n");
     let table = relay(&text);
-    assert_eq!((&table.congestion[..], table.port, table.taken.most_streams), ("bbr", 4000, 16_384));
+    assert_eq!((&table.congestion[..], table.port, table.taken.max_streams), ("bbr", 4000, 16_384));
     let taken = &table.taken;
     assert!(taken.keep_client_address && taken.ports.is_empty() && taken.interfaces == ["sat0"]);
     let table = relay(&format!("{text}congestion = \"cubic\"\nport = 4001\nclient_address = \"replace\"\n"));
@@ -218,4 +218,17 @@ fn a_mistake_that_the_machine_finds() {
     let at = |line| ("gateway.toml".to_owned(), line, "uplink.congestion".to_owned());
     assert_eq!(place(&text), at(11));
     assert_eq!(place(UPLINK), at(8), "its table");
+}
+
+#[test]
+fn the_old_name_of_a_key_works_with_a_warning() {
+    let read = |key: &str| {
+        let text = format!("{SPLIT}{key} = 7\n");
+        GatewayFile::parse_with_warnings(&text, "gateway.toml").unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let ((new, none), (old, warnings)) = (read("max_streams"), read("most_streams"));
+    assert_eq!((&new, none.0.len()), (&old, 0));
+    let [warning] = &warnings.0[..] else { panic!("{warnings}") };
+    assert_eq!((warning.line, warning.key.as_str(), warning.is_warning), (16, "split.most_streams", true));
+    assert!(warning.render(false).starts_with("warning: `most_streams` is now called `max_streams`"), "{warning}");
 }

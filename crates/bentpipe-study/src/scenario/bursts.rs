@@ -12,7 +12,7 @@ use super::reader::{Item, View};
 use super::shape::Shape;
 
 /// Least probability that a draw of a truncated distribution is kept: below it drawing again takes too long.
-const LEAST_KEPT: f64 = 1e-4;
+const MIN_KEPT: f64 = 1e-4;
 
 fn bounds(item: &Item<'_>, problems: &mut Problems) -> Option<(Duration, Duration)> {
     let [low, high] = item.pair(&Shape::DURATION, problems)?;
@@ -66,7 +66,7 @@ pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<D
     let beyond = |edge: Duration| libm::exp(-edge.as_secs_f64() / span.as_secs_f64());
     let kept = beyond(min) - beyond(max);
     // Not a number where the mean is zero.
-    if kept.is_nan() || kept < LEAST_KEPT {
+    if kept.is_nan() || kept < MIN_KEPT {
         let message = format!("`{}` keeps almost no draw of an exponential with that mean", limit.path);
         limit.refuse(problems, message, Some("bounds that keep at least one draw in 10 000".to_owned()));
         return None;

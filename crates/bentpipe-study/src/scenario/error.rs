@@ -45,6 +45,8 @@ pub struct ScenarioError {
     pub expected: Option<String>,
     /// A way out: "did you mean `delay`?".
     pub help: Option<String>,
+    /// True for a warning: the text means what it says, but should be changed.
+    pub is_warning: bool,
     text: Arc<str>,
     range: Range<usize>,
 }
@@ -60,6 +62,7 @@ impl ScenarioError {
             message,
             expected: None,
             help: None,
+            is_warning: false,
             text: Arc::from(""),
             range: 0..0,
         }
@@ -79,6 +82,7 @@ impl ScenarioError {
             message: mistake.message,
             expected: mistake.expected,
             help: mistake.help,
+            is_warning: false,
             text: text.clone(),
             range: start..end,
         }
@@ -87,11 +91,12 @@ impl ScenarioError {
     /// The error as a compiler would print it, with the line and a caret; `colour` for a terminal.
     pub fn render(&self, colour: bool) -> String {
         let label = self.expected.as_ref().map(|expected| format!("expected {expected}"));
+        let level = if self.is_warning { Level::WARNING } else { Level::ERROR };
         let mut report = if self.line == 0 {
-            Group::with_title(Level::ERROR.primary_title(format!("{}: {}", self.source, self.message)))
+            Group::with_title(level.primary_title(format!("{}: {}", self.source, self.message)))
         } else {
             let annotation = AnnotationKind::Primary.span(self.range.clone()).label(label);
-            Level::ERROR
+            level
                 .primary_title(self.message.as_str())
                 .element(Snippet::source(&*self.text).path(self.source.as_str()).annotation(annotation))
         };
@@ -119,7 +124,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// All mistakes of a scenario, in order of place.
+/// All mistakes of a scenario, or all warnings, in order of place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioErrors(pub Vec<ScenarioError>);
 
@@ -169,6 +174,7 @@ impl Mistake {
 pub(crate) struct Problems {
     pub(crate) sources: Vec<Source>,
     found: Vec<(Span, ScenarioError)>,
+    warnings: Vec<(Span, ScenarioError)>,
 }
 
 impl Problems {
@@ -181,6 +187,7 @@ impl Problems {
     /// The sources alone: what was found in them is of no interest any more.
     pub(crate) fn adopt(mut self) -> Problems {
         self.found.clear();
+        self.warnings.clear();
         self
     }
 
@@ -190,6 +197,21 @@ impl Problems {
         if !self.found.iter().any(|(at, known)| *at == span && known.message == error.message) {
             self.found.push((span, error));
         }
+    }
+
+    /// Takes note of something that works, but should be changed. The same key is read several times: it is said once.
+    pub(crate) fn warn(&mut self, span: Span, mistake: Mistake) {
+        if !self.warnings.iter().any(|(at, _)| *at == span) {
+            let warning = ScenarioError::at(&self.sources[span.source], span, mistake);
+            self.warnings.push((span, ScenarioError { is_warning: true, ..warning }));
+        }
+    }
+
+    /// The warnings so far.
+    pub(crate) fn take_warnings(&mut self) -> ScenarioErrors {
+        let mut warnings = core::mem::take(&mut self.warnings);
+        warnings.sort_by_key(|(span, _)| *span);
+        ScenarioErrors(warnings.into_iter().map(|(_, warning)| warning).collect())
     }
 
     /// How many there have been.

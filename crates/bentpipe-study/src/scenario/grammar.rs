@@ -7,7 +7,7 @@ use super::quantity::{CELLS, DECIBELS};
 use super::shape::{Counted, Field, Shape};
 
 pub(crate) const fn field(key: &'static str, shape: Shape, doc: &'static str) -> Field {
-    Field { key, shape, doc }
+    Field { key, shape, doc, old_key: None }
 }
 
 /// A scenario.
@@ -189,7 +189,7 @@ pub(crate) const TDMA: &[Field] = &[
 ];
 
 /// Instants of a trace, in milliseconds.
-pub(crate) const MILLIS: Counted = Counted::new("", 0, RateTrace::MOST_MILLIS);
+pub(crate) const MILLIS: Counted = Counted::new("", 0, RateTrace::MAX_MILLIS);
 pub(crate) const RATE_TRACE: Shape = Shape::Any(&[Shape::Text, Shape::List(&Shape::Count(MILLIS))]);
 
 const QUEUE_LIMIT: Shape = Shape::Any(&[Shape::PACKETS, Shape::SIZE, Shape::DURATION, Shape::Choice(&["unlimited"])]);
@@ -258,7 +258,7 @@ pub(crate) const GILBERT_ELLIOTT: &[Field] = &[
 pub(crate) const PACKET_BURSTS: &[Field] = &[
     field("start", Shape::Probability, "Probability that a packet is lost after one that was not."),
     field("burstiness", Shape::Probability, "Probability that a packet is lost after a lost one; not below `start`."),
-    field("most", Shape::Probability, "Greatest value that `burstiness` can have; 100 % if not given."),
+    field("max", Shape::Probability, "Maximum value of `burstiness`; 100 % if not given.").renamed_from("most"),
     field("length", Shape::PACKETS, "Or: each loss is a run of exactly so many packets."),
 ];
 
@@ -294,11 +294,13 @@ pub(crate) const LAYER: &[Field] = &[
         "So many later frames may overtake one before it counts as lost; 0 if not given.",
     ),
     field(
-        "release_rate",
-        Shape::Any(&[Shape::RATE, Shape::Choice(&["auto", "unlimited", "gathered"])]),
-        "Rate at which packets that had waited for a repair are passed on; \"auto\", the default, is 1.2 of the link's. \
-         \"gathered\" is unlimited, and what comes again after an outage passes as eight groups in a round trip at most.",
-    ),
+        "release",
+        Shape::Any(&[Shape::RATE, Shape::Choice(&["auto", "unlimited", "grouped"])]),
+        "How packets are passed on that waited for a repair: at a rate, or \"unlimited\". \"auto\", the default, is 1.2 times \
+         the link's rate. \"grouped\" is unlimited, except that the packets of an outage pass in at most eight groups per \
+         round trip.",
+    )
+    .renamed_from("release_rate"),
     field(
         "window",
         Shape::Count(Counted::new("frames", 1, 65_535)),
@@ -383,7 +385,7 @@ pub(crate) const CHANNEL: &[Field] = &[
 /// Transmissions into an idle line.
 pub(crate) const COPIES: &[Field] = &[
     field("interval", Shape::DURATION, "From one transmission of a packet to the next, at least."),
-    field("most", Shape::Count(Counted::new("copies", 1, 255)), "Copies of a packet, at most."),
+    field("max", Shape::Count(Counted::new("copies", 1, 255)), "Maximum copies of a packet.").renamed_from("most"),
 ];
 
 /// What a packet must be like.
@@ -403,7 +405,8 @@ pub(crate) const CHANNEL_FEC: &[Field] = &[
         "Packets protected together, at most; 60 if not given.",
     ),
     field("interval", Shape::DURATION, "A block ends this long after its first packet; 100 ms if not given."),
-    field("most_overhead", Shape::Probability, "Most repair frames per packet; 50 % if not given."),
+    field("max_overhead", Shape::Probability, "Maximum repair frames per packet; 50 % if not given.")
+        .renamed_from("most_overhead"),
     field(
         "repairs",
         Shape::Choice(REPAIRS),

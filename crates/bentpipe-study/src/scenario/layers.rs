@@ -74,7 +74,7 @@ impl LayerSpec {
             report_interval: Duration::from_millis(20),
             reordering: 0,
             release: None,
-            window: SlacpConfig::MOST_WINDOW,
+            window: SlacpConfig::MAX_WINDOW,
             weightless: false,
             hears_damage: false,
         }
@@ -92,13 +92,13 @@ impl LayerSpec {
             }
             if spec.auto_copies {
                 // The last one goes before the first word of a loss can come, a round trip after it.
-                config.copies = Some(Copies { interval: rtt.div_floor(4), most: 3 });
+                config.copies = Some(Copies { interval: rtt.div_floor(4), max: 3 });
             }
             config
         };
         SlacpConfig {
             rate: link.rate,
-            rate_control: RateControl::Told,
+            rate_control: RateControl::Fixed,
             initial_rtt: rtt + Duration::from_millis(1),
             channels: self.channels.iter().map(channel).collect(),
             report_interval: self.report_interval,
@@ -145,7 +145,7 @@ const PLAIN: ChannelConfig = ChannelConfig {
 /// A block of 60 keeps the overhead low: at a loss of 1 %, 99 blocks of 100 lose at most three of its frames. It ends
 /// after 100 ms, a sixth of a round trip over GEO.
 const PLAIN_FEC: Fec =
-    Fec { block: 60, interval: Duration::from_millis(100), most_overhead: 0.5, repairs: Repairs::Prompt };
+    Fec { block: 60, interval: Duration::from_millis(100), max_overhead: 0.5, repairs: Repairs::Prompt };
 
 fn default_channels() -> Vec<ChannelSpec> {
     //= RFC 3246: expedited forwarding, code point 101110
@@ -206,10 +206,14 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
     if let Some(item) = view.get("reordering") {
         layer.reordering = item.count(Counted::new("frames", 0, 1000), problems)?;
     }
-    if let Some(item) = view.get("release_rate").filter(|item| item.as_text() != Some("auto")) {
+    if let Some(item) = view.get("release").filter(|item| item.as_text() != Some("auto")) {
         layer.release = Some(match item.as_text() {
             Some("unlimited") => Release::AtOnce,
-            Some("gathered") => Release::Gathered,
+            Some("grouped") => Release::Grouped,
+            Some("gathered") => {
+                item.renamed_word("gathered", "grouped", problems);
+                Release::Grouped
+            }
             _ => Release::Paced(item.rate(problems)?),
         });
     }
@@ -418,7 +422,7 @@ fn rule(item: &Item<'_>, problems: &mut Problems) -> Option<Rule> {
         rule.bare_ack = Some(item.flag(problems)?);
     }
     if let Some(item) = view.get("up_to") {
-        rule.most_bytes = Some(u32::try_from(item.size(problems)?.get()).unwrap_or(u32::MAX));
+        rule.max_bytes = Some(u32::try_from(item.size(problems)?.get()).unwrap_or(u32::MAX));
     }
     Some(rule)
 }
@@ -427,13 +431,13 @@ fn fec(item: &Item<'_>, problems: &mut Problems) -> Option<Fec> {
     let view = item.table(CHANNEL_FEC, problems)?;
     let mut fec = PLAIN_FEC;
     if let Some(item) = view.get("block") {
-        fec.block = item.count(Counted::new("packets", 1, Fec::MOST_FRAMES as u64), problems)? as u8;
+        fec.block = item.count(Counted::new("packets", 1, Fec::MAX_FRAMES as u64), problems)? as u8;
     }
     if let Some(item) = view.get("interval") {
         fec.interval = item.duration(problems)?;
     }
-    if let Some(item) = view.get("most_overhead") {
-        fec.most_overhead = item.probability(problems)?.get();
+    if let Some(item) = view.get("max_overhead") {
+        fec.max_overhead = item.probability(problems)?.get();
     }
     if let Some(item) = view.get("repairs") {
         fec.repairs = match item.choice(REPAIRS, problems)? {
@@ -449,8 +453,8 @@ fn fec(item: &Item<'_>, problems: &mut Problems) -> Option<Fec> {
 fn copies(item: &Item<'_>, problems: &mut Problems) -> Option<Copies> {
     let view = item.table(COPIES, problems)?;
     let interval = view.require("interval", problems).and_then(|item| item.duration(problems));
-    let most = view.require("most", problems).and_then(|item| item.count(Counted::new("copies", 1, 255), problems));
-    Some(Copies { interval: interval?, most: most? as u8 })
+    let max = view.require("max", problems).and_then(|item| item.count(Counted::new("copies", 1, 255), problems));
+    Some(Copies { interval: interval?, max: max? as u8 })
 }
 
 fn codel(item: &Item<'_>, problems: &mut Problems) -> Option<Codel> {

@@ -327,8 +327,8 @@ fn packet_bursts(item: &Item<'_>, problems: &mut Problems) -> Option<PacketBurst
         return None;
     }
     if let Some(length) = length {
-        if let Some(most) = view.get("most") {
-            most.refuse(problems, format!("`{}` bounds `burstiness`, which is not there", most.path), None);
+        if let Some(max) = view.get("max") {
+            max.refuse(problems, format!("`{}` bounds `burstiness`, which is not there", max.path), None);
         }
         let packets = length.quantity(quantity::PACKETS, problems)?;
         if packets == 0 || packets > u32::MAX as u64 {
@@ -342,9 +342,9 @@ fn packet_bursts(item: &Item<'_>, problems: &mut Problems) -> Option<PacketBurst
         return Some(PacketBursts::Runs { start: start?, length: packets as u32 });
     }
     let again = burstiness?.probability(problems);
-    let most = probability(view.get("most"), Probability::ONE, problems);
-    let (start, again, most) = (start?, again?, most?);
-    let again = if again.get() > most.get() { most } else { again };
+    let max = probability(view.get("max"), Probability::ONE, problems);
+    let (start, again, max) = (start?, again?, max?);
+    let again = if again.get() > max.get() { max } else { again };
     Some(PacketBursts::Conditional { start, again })
 }
 

@@ -355,10 +355,21 @@ impl Scenario {
     /// # Errors
     /// All mistakes that were found in the file, the overrides and the traces they name.
     pub fn load(path: impl AsRef<Path>, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+        Ok(Scenario::load_with_warnings(path, overrides)?.0)
+    }
+
+    /// As [`Scenario::load`], with warnings about keys that were renamed.
+    ///
+    /// # Errors
+    /// All mistakes that were found in the file, the overrides and the traces they name.
+    pub fn load_with_warnings(
+        path: impl AsRef<Path>,
+        overrides: &[(String, String)],
+    ) -> Result<(Scenario, ScenarioErrors), ScenarioErrors> {
         let path = path.as_ref();
         let name = path.display().to_string();
         match std::fs::read_to_string(path) {
-            Ok(text) => Scenario::parse(&text, &name, overrides),
+            Ok(text) => Scenario::parse_with_warnings(&text, &name, overrides),
             Err(error) => Err(ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())])),
         }
     }
@@ -368,6 +379,18 @@ impl Scenario {
     /// # Errors
     /// All mistakes that were found in the text, the overrides and the traces they name.
     pub fn parse(text: &str, file_name: &str, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+        Ok(Scenario::parse_with_warnings(text, file_name, overrides)?.0)
+    }
+
+    /// As [`Scenario::parse`], with warnings about keys that were renamed.
+    ///
+    /// # Errors
+    /// All mistakes that were found in the text, the overrides and the traces they name.
+    pub fn parse_with_warnings(
+        text: &str,
+        file_name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<(Scenario, ScenarioErrors), ScenarioErrors> {
         resolve::scenario(text, file_name, overrides)
     }
 

@@ -52,6 +52,21 @@ pub(crate) fn unknown_key<'k>(entry: &Entry, path: &str, keys: impl Iterator<Ite
     problems.add(entry.key_span, mistake);
 }
 
+/// Warns of a key's old name; a table with both names of a key is a mistake.
+fn renamed_key(entry: &Entry, path: &str, key: &str, table: &Table, problems: &mut Problems) {
+    let old = &entry.key;
+    let mistake = Mistake::new(&join(path, old), format!("`{old}` is now called `{key}`"))
+        .expected(format!("`{key}`"))
+        .help(format!("rename it: the next version will not know `{old}`"));
+    let is_twice = table.get(key).is_some_and(|other| other.key_span.source == entry.key_span.source);
+    if is_twice {
+        let message = format!("`{old}` is the old name of `{key}`, which is given too");
+        problems.add(entry.key_span, Mistake { message, help: None, ..mistake });
+    } else {
+        problems.warn(entry.key_span, mistake);
+    }
+}
+
 impl<'a> View<'a> {
     /// Opens a table; unknown keys are mistakes.
     pub(crate) fn open(
@@ -62,8 +77,10 @@ impl<'a> View<'a> {
         problems: &mut Problems,
     ) -> Self {
         for entry in &table.entries {
-            if !fields.iter().any(|field| field.key == entry.key) {
-                unknown_key(entry, &path, fields.iter().map(|field| field.key), problems);
+            match fields.iter().find(|field| field.answers_to(&entry.key)) {
+                None => unknown_key(entry, &path, fields.iter().map(|field| field.key), problems),
+                Some(field) if field.key != entry.key => renamed_key(entry, &path, field.key, table, problems),
+                Some(_) => {}
             }
         }
         View { table, path, span, fields }
@@ -76,8 +93,11 @@ impl<'a> View<'a> {
             "`{key}` is not in the grammar of {}",
             self.path
         );
-        let entry = self.table.get(key)?;
-        Some(Item { node: &entry.node, path: join(&self.path, key) })
+        let field = self.fields.iter().find(|field| field.key == key)?;
+        // An override's key under one name replaces the file's under the other: the last source counts.
+        let entries = self.table.entries.iter().filter(|entry| field.answers_to(&entry.key));
+        let entry = entries.max_by_key(|entry| entry.key_span.source)?;
+        Some(Item { node: &entry.node, path: join(&self.path, &entry.key) })
     }
 
     /// The value of a key that must be there.
@@ -105,6 +125,14 @@ impl<'a> Item<'a> {
         let mut mistake = Mistake::new(&self.path, message);
         mistake.expected = expected;
         problems.add(self.node.span, mistake);
+    }
+
+    /// Warns of a word's old name.
+    pub(crate) fn renamed_word(&self, old: &str, word: &str, problems: &mut Problems) {
+        let mistake = Mistake::new(&self.path, format!("\"{old}\" is now called \"{word}\""))
+            .expected(format!("\"{word}\""))
+            .help(format!("rename it: the next version will not know \"{old}\""));
+        problems.warn(self.node.span, mistake);
     }
 
     /// Reports that another kind of value was expected.

@@ -27,9 +27,13 @@ const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(3600);
 /// Seed if none is given.
 const DEFAULT_SEED: u64 = 1;
 /// Most flows of a scenario, all counts together.
-const MOST_FLOWS: usize = 1_000_000;
+const MAX_FLOWS: usize = 1_000_000;
 
-pub(crate) fn scenario(text: &str, name: &str, sets: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+pub(crate) fn scenario(
+    text: &str,
+    name: &str,
+    sets: &[(String, String)],
+) -> Result<(Scenario, ScenarioErrors), ScenarioErrors> {
     let mut problems = Problems::default();
     let source = problems.add_source(name, text);
     let mut root = document::parse(text, source, &mut problems);
@@ -42,7 +46,8 @@ pub(crate) fn scenario(text: &str, name: &str, sets: &[(String, String)]) -> Res
     }
     let beside = Path::new(name).parent().unwrap_or(Path::new(""));
     let scenario = resolve(&root, beside, &mut problems);
-    problems.finish(scenario)
+    let warnings = problems.take_warnings();
+    Ok((problems.finish(scenario)?, warnings))
 }
 
 fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option<Scenario> {
@@ -79,8 +84,8 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
         places.extend(std::iter::repeat_n((item.node.span, item.path.clone()), read.len()));
         timers_given.extend(std::iter::repeat_n(timers::given(&item), read.len()));
         flows.extend(read);
-        if flows.len() > MOST_FLOWS {
-            item.refuse(problems, format!("these are more than {MOST_FLOWS} flows"), None);
+        if flows.len() > MAX_FLOWS {
+            item.refuse(problems, format!("these are more than {MAX_FLOWS} flows"), None);
             return None;
         }
     }

@@ -18,8 +18,13 @@ pub fn schema() -> Value {
 
 /// A table of these keys and no others.
 fn object(fields: &[Field]) -> Value {
-    let properties: Map<_, _> =
-        fields.iter().map(|field| (field.key.to_owned(), described(of(&field.shape), field.doc))).collect();
+    let property = |field: &Field| (field.key.to_owned(), described(of(&field.shape), field.doc));
+    let renamed = |field: &Field| {
+        let mut schema = described(of(&field.shape), &format!("Renamed: `{}`.", field.key));
+        schema["deprecated"] = json!(true);
+        Some((field.old_key?.to_owned(), schema))
+    };
+    let properties: Map<_, _> = fields.iter().map(property).chain(fields.iter().filter_map(renamed)).collect();
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 

@@ -11,6 +11,21 @@ pub(crate) struct Field {
     pub(crate) key: &'static str,
     pub(crate) shape: Shape,
     pub(crate) doc: &'static str,
+    /// The key's name in the last version. It still works, with a warning, until the next one.
+    pub(crate) old_key: Option<&'static str>,
+}
+
+impl Field {
+    /// The key was called `old_key` in the last version.
+    pub(crate) const fn renamed_from(mut self, old_key: &'static str) -> Self {
+        self.old_key = Some(old_key);
+        self
+    }
+
+    /// True if the field may be written as `key`.
+    pub(crate) fn answers_to(&self, key: &str) -> bool {
+        self.key == key || self.old_key == Some(key)
+    }
 }
 
 /// What may stand behind a key.

@@ -25,7 +25,7 @@ pub enum Kind {
 const COUNT: Dimension = Dimension::bare("a number", "3", u32::MAX as u64);
 
 /// More values than this are a slip, not a sweep.
-const MOST_VALUES: u64 = 100_000;
+const MAX_VALUES: u64 = 100_000;
 
 impl Kind {
     fn dimension(self) -> Option<Dimension> {
@@ -56,8 +56,8 @@ impl Kind {
                 Err(bad(&format!("`{text}` does not get on"), "the step must be above zero"))
             } else if steps < 0.0 {
                 Err(bad(&format!("`{text}` ends before it starts"), "write FROM..TO:STEP with FROM not above TO"))
-            } else if steps >= MOST_VALUES as f64 {
-                Err(bad(&format!("`{text}` has more than {MOST_VALUES} values"), "take a greater step"))
+            } else if steps >= MAX_VALUES as f64 {
+                Err(bad(&format!("`{text}` has more than {MAX_VALUES} values"), "take a greater step"))
             } else {
                 Ok(steps as u64)
             }

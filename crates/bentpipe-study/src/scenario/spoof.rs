@@ -163,7 +163,7 @@ fn loses(scenario: &Scenario, layer: usize, side: usize, dscp: u8, spoof: &Spoof
             let fits = rule.dscp.is_none_or(|wanted| wanted == dscp)
                 && rule.protocol.is_none_or(|wanted| wanted == 6)
                 && rule.bare_ack != Some(true)
-                && rule.most_bytes.is_none_or(|most| most >= wire);
+                && rule.max_bytes.is_none_or(|max| max >= wire);
             // Which port a flow has is not known here: it may be this one.
             (fits, fits && rule.port.is_none())
         };

@@ -39,8 +39,8 @@ pub(super) fn leg(view: &View<'_>, buffer: Option<Bytes>, problems: &mut Problem
     let mut config = config(&item, problems)?;
     let gives_buffer = item.table(STP, problems)?.get("receive_buffer").is_some();
     if let Some(buffer) = buffer.filter(|_| !gives_buffer) {
-        let most = u64::from(StpConfig::MAX_BUFFER);
-        config.receive_buffer = buffer.get().clamp(u64::from(config.mss), most) as u32;
+        let max = u64::from(StpConfig::MAX_BUFFER);
+        config.receive_buffer = buffer.get().clamp(u64::from(config.mss), max) as u32;
     }
     Some(Some(config))
 }
@@ -82,16 +82,16 @@ fn config(item: &Item<'_>, problems: &mut Problems) -> Option<StpConfig> {
         config.max_retransmissions = item.count(Counted::new("retransmissions", 0, 255), problems)? as u8;
     }
     if let Some(item) = view.get("receive_buffer") {
-        let least = config.mss as u64;
-        config.receive_buffer = bytes(&item, (least, StpConfig::MAX_BUFFER as u64), problems)? as u32;
+        let min = config.mss as u64;
+        config.receive_buffer = bytes(&item, (min, StpConfig::MAX_BUFFER as u64), problems)? as u32;
     }
     Some(config)
 }
 
-fn bytes(item: &Item<'_>, (least, most): (u64, u64), problems: &mut Problems) -> Option<u64> {
+fn bytes(item: &Item<'_>, (min, max): (u64, u64), problems: &mut Problems) -> Option<u64> {
     let bytes = item.size(problems)?.get();
-    if !(least..=most).contains(&bytes) {
-        let expected = format!("from {} to {}", SIZE.format(least), SIZE.format(most));
+    if !(min..=max).contains(&bytes) {
+        let expected = format!("from {} to {}", SIZE.format(min), SIZE.format(max));
         item.refuse(problems, format!("`{}` cannot be {}", item.path, SIZE.format(bytes)), Some(expected));
         return None;
     }

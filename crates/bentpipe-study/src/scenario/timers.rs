@@ -81,6 +81,6 @@ fn repairs(scenario: &Scenario, layer: &LayerSpec) -> Duration {
     let overtaking = frame[0].max(frame[1]).saturating_mul(layer.reordering + 1);
     let once = round_trip + layer.report_interval + overtaking;
     let channels = layer.channels.iter().filter_map(|channel| channel.config.arq);
-    let most = channels.map(|arq| arq.transmissions.unwrap_or(TRANSMISSIONS)).max().unwrap_or(1);
-    once.saturating_mul(u64::from(most.saturating_sub(1)))
+    let max = channels.map(|arq| arq.transmissions.unwrap_or(TRANSMISSIONS)).max().unwrap_or(1);
+    once.saturating_mul(u64::from(max.saturating_sub(1)))
 }

@@ -163,7 +163,7 @@ fn layer(spec: &LayerSpec, scenario: &Scenario) -> Value {
     let release = match spec.release {
         None => text("auto"),
         Some(Release::AtOnce) => text("unlimited"),
-        Some(Release::Gathered) => text("gathered"),
+        Some(Release::Grouped) => text("grouped"),
         Some(Release::Paced(rate)) => text(format_rate(rate)),
     };
     table([
@@ -171,7 +171,7 @@ fn layer(spec: &LayerSpec, scenario: &Scenario) -> Value {
         ("over", Value::Array(spec.over.iter().map(|&link| text(&scenario.links[link].name)).collect())),
         ("report_interval", duration(spec.report_interval)),
         ("reordering", integer(spec.reordering)),
-        ("release_rate", release),
+        ("release", release),
         ("window", integer(spec.window as u64)),
         ("weightless", Value::Boolean(spec.weightless)),
         ("hears_damage", Value::Boolean(spec.hears_damage)),
@@ -197,7 +197,7 @@ fn channel(spec: &ChannelSpec) -> Value {
         table([
             ("block", integer(fec.block as u64)),
             ("interval", duration(fec.interval)),
-            ("most_overhead", text(format_probability(fec.most_overhead))),
+            ("max_overhead", text(format_probability(fec.max_overhead))),
             (
                 "repairs",
                 text(match fec.repairs {
@@ -230,7 +230,7 @@ fn channel(spec: &ChannelSpec) -> Value {
     put("queueing", text(queueing));
     put("segments", integer(u64::from(config.segments)));
     let copies = match config.copies {
-        Some(copies) => table([("interval", duration(copies.interval)), ("most", integer(copies.most as u64))]),
+        Some(copies) => table([("interval", duration(copies.interval)), ("max", integer(copies.max as u64))]),
         None => text(if spec.auto_copies { "auto" } else { "off" }),
     };
     put("copies", copies);
@@ -251,7 +251,7 @@ fn rule(rule: &Rule) -> Value {
     put("protocol", rule.protocol.map(|number| text(if number == 6 { "tcp" } else { "udp" })));
     put("port", rule.port.map(|port| integer(port as u64)));
     put("bare_ack", rule.bare_ack.map(Value::Boolean));
-    put("up_to", rule.most_bytes.map(|bytes| text(SIZE.format(bytes as u64))));
+    put("up_to", rule.max_bytes.map(|bytes| text(SIZE.format(bytes as u64))));
     Value::Table(written)
 }
 

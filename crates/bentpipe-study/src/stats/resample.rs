@@ -36,9 +36,9 @@ impl Subsets {
         mut statistics: impl FnMut(&[usize]) -> [f64; K],
     ) -> Result<[Interval; K], StatsError> {
         check_level(level)?;
-        let least = self.population.min(self.size).min(self.draws);
-        if least == 0 {
-            return Err(StatsError::TooFew { have: least, need: 1 });
+        let min = self.population.min(self.size).min(self.draws);
+        if min == 0 {
+            return Err(StatsError::TooFew { have: min, need: 1 });
         }
         let mut order: Vec<usize> = (0..self.population).collect();
         let mut drawn: [Vec<f64>; K] = std::array::from_fn(|_| Vec::with_capacity(self.draws));

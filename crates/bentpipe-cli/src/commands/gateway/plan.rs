@@ -82,8 +82,8 @@ fn split_config(file: &GatewayFile, table: &SplitTable) -> SplitConfig {
         client_address: client_address(&table.taken),
         fallback: if table.direct_without_peer { Fallback::Direct } else { Fallback::Refuse },
         window: satellite.window(),
-        most_packet: satellite.most_packet(),
-        most_streams: table.taken.most_streams,
+        max_packet: satellite.max_packet(),
+        max_streams: table.taken.max_streams,
         budget: table.taken.memory.get(),
     }
 }
@@ -130,7 +130,7 @@ fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
         round_trip: file.satellite.round_trip,
         mtu: table.mtu,
         early_accept: table.early_accept,
-        most_streams: table.taken.most_streams,
+        max_streams: table.taken.max_streams,
         memory: table.taken.memory.get(),
     }
 }
@@ -173,7 +173,7 @@ pub(super) fn relay(file: &GatewayFile, table: &RelayTable) -> Result<RelayGatew
         congestion: table.congestion.clone(),
         rate: file.satellite.rate,
         client_address: client_address(&table.taken),
-        most_streams: table.taken.most_streams,
+        max_streams: table.taken.max_streams,
         memory: table.taken.memory.get(),
     });
     made.map_err(|error| Failure::broken(format!("the gateway cannot listen at port {}: {error}", table.port)))
@@ -187,7 +187,7 @@ pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> &'
 }
 
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {
-    let mtu = satellite(file).most_packet();
+    let mtu = satellite(file).max_packet();
     let tun = TrainTun::with_addresses(&table.device, &table.addresses, mtu);
     let tun = tun.map_err(|error| Failure::broken(format!("the device {}: {error}", table.device)))?;
     Ok(LinkShape::new(tun))

@@ -36,12 +36,12 @@ fn channel() -> ChannelConfig {
     }
 }
 
-const FEC: Fec = Fec { block: 10, interval: Duration::from_millis(40), most_overhead: 0.5, repairs: Repairs::Spare };
+const FEC: Fec = Fec { block: 10, interval: Duration::from_millis(40), max_overhead: 0.5, repairs: Repairs::Spare };
 
 fn config(channels: Vec<ChannelConfig>) -> SlacpConfig {
     SlacpConfig {
         rate: Rate::from_bits_per_second(8_000_000),
-        rate_control: RateControl::Told,
+        rate_control: RateControl::Fixed,
         initial_rtt: MS(500),
         channels,
         report_interval: MS(20),
@@ -242,7 +242,7 @@ fn another_flow_does_not_wait() {
     assert_eq!(even, (0..40).step_by(2).collect::<Vec<_>>());
 }
 
-const COPIES: Copies = Copies { interval: Duration::from_millis(100), most: 3 };
+const COPIES: Copies = Copies { interval: Duration::from_millis(100), max: 3 };
 
 #[test]
 fn an_idle_line_spares_the_round_trip() {
@@ -278,13 +278,13 @@ fn copies_take_only_what_is_left_of_the_line() {
 /// What costs the line nothing costs processors.
 #[test]
 fn copies_are_counted() {
-    let once = ChannelConfig { copies: Some(Copies { most: 1, ..COPIES }), ..channel() };
+    let once = ChannelConfig { copies: Some(Copies { max: 1, ..COPIES }), ..channel() };
     let fast = SlacpConfig { rate: Rate::from_bits_per_second(800_000_000), ..config(vec![once]) };
     let mut pair = Pair::new(&fast);
     // All have gone out in 20 ms, and all might be copied in 20 more.
     pair.run(&bulk(2000), at(299), |_, _, _| Fate::Arrives);
     let spans = MS(200).as_nanos() / COPY_SPAN.as_nanos();
-    assert_eq!(pair.ends[0].stats().channels[0].copies, spans * u64::from(MOST_COPIES));
+    assert_eq!(pair.ends[0].stats().channels[0].copies, spans * u64::from(MAX_COPIES));
 }
 
 #[test]
@@ -327,16 +327,16 @@ fn what_an_outage_took_passes_in_groups() {
     };
     let singly = deliveries(Release::AtOnce, 100..300);
     assert_eq!(instants(&singly).len(), 200, "each as it comes");
-    let gathered = deliveries(Release::Gathered, 100..300);
+    let grouped = deliveries(Release::Grouped, 100..300);
     // An eighth of the round trip of 500 ms, and what reports add to it.
-    let gaps: Vec<_> = instants(&gathered).windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let gaps: Vec<_> = instants(&grouped).windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.len() >= 2 && gaps.iter().all(|&gap| gap >= MS(62) && gap < MS(80)), "{gaps:?}");
     // None is late by more than that, and what was not lost is as early as ever.
-    for (&(time, _), &(alone, _)) in gathered.iter().zip(&singly) {
+    for (&(time, _), &(alone, _)) in grouped.iter().zip(&singly) {
         assert!(time >= alone && time - alone < MS(80));
     }
-    assert_eq!(gathered[..100], singly[..100]);
-    assert_eq!(deliveries(Release::Gathered, 100..108), deliveries(Release::AtOnce, 100..108), "no outage");
+    assert_eq!(grouped[..100], singly[..100]);
+    assert_eq!(deliveries(Release::Grouped, 100..108), deliveries(Release::AtOnce, 100..108), "no outage");
 }
 
 #[test]
@@ -434,7 +434,7 @@ fn repairs_take_only_what_is_left_of_the_line() {
 /// A flow that fills the line and waits for its losses: prompt repairs spare it most of the round trips.
 #[test]
 fn prompt_repairs_shorten_the_hold() {
-    let prompt = Fec { block: 100, interval: MS(200), most_overhead: 0.5, repairs: Repairs::Prompt };
+    let prompt = Fec { block: 100, interval: MS(200), max_overhead: 0.5, repairs: Repairs::Prompt };
     let hold = |fec| {
         let mut pair = Pair::new(&config(vec![ChannelConfig { fec, ..channel() }]));
         let noise = crate::stream::TimeNoise::named(3, "hundredth");
@@ -458,7 +458,7 @@ fn prompt_repairs_shorten_the_hold() {
 #[test]
 fn repairs_of_a_long_queue_wait_and_those_of_a_short_one_do_not() {
     let repairs_before = |packets: &[(Time, u8, u32, u64)], repairs, until| {
-        let fec = Fec { block: 50, interval: MS(200), most_overhead: 0.5, repairs };
+        let fec = Fec { block: 50, interval: MS(200), max_overhead: 0.5, repairs };
         let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..channel() }]));
         pair.run(packets, at(60_000), |_, _, _| Fate::Arrives);
         assert_eq!(pair.delivered.len(), packets.len());
@@ -597,7 +597,7 @@ proptest! {
     #[test]
     fn whole_in_order_once(
         there in fates(), back in fates(), flows in 1u64..5, fec in repairs(), in_channel: bool, copies: bool,
-        release in prop::sample::select(vec![Release::AtOnce, Release::Gathered, paced(12_000_000)]),
+        release in prop::sample::select(vec![Release::AtOnce, Release::Grouped, paced(12_000_000)]),
         reordering in 0u64..4, spread in 0u64..30, window in 5u32..300,
     ) {
         let order = if in_channel { Order::Channel } else { Order::Flow };

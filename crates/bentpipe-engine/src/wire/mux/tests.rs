@@ -43,7 +43,7 @@ fn what_is_refused() {
     assert_eq!(parse(&[2, 0, 0]), Err(MuxError::Length(0)), "data without data");
     assert_eq!(parse(&[4, 0, 0, 1]), Err(MuxError::Length(1)), "bytes behind a credit");
     let beyond = [&[2, 0][..], &[0xff; 8], b"x"].concat();
-    assert_eq!(parse(&beyond), Err(MuxError::Offset(varint::MOST + 1)));
+    assert_eq!(parse(&beyond), Err(MuxError::Offset(varint::MAX + 1)));
     let mixed = Route { source: ([1; 16], 1).into(), ..v4() };
     let open = Message::Open { stream: StreamId(0), route: mixed, credit: 0, len: 0 };
     assert!(matches!(emit(&open, &[], &mut [0; 100]), Err(EmitError::NotInProtocol(_))));
@@ -65,11 +65,11 @@ proptest! {
     }
 
     #[test]
-    fn open_of_version_6(source: [u8; 16], destination: [u8; 16], ports: [u16; 2], credit in 0..varint::MOST) {
+    fn open_of_version_6(source: [u8; 16], destination: [u8; 16], ports: [u16; 2], credit in 0..varint::MAX) {
         let route = Route { source: (source, ports[0]).into(), destination: (destination, ports[1]).into() };
         let open = Message::Open { stream: StreamId(1), route, credit, len: 3 };
         let form = written(&open, b"abc");
-        prop_assert!(form.len() <= MOST_HEADER + 3);
+        prop_assert!(form.len() <= MAX_HEADER + 3);
         prop_assert_eq!(parse(&form), Ok((open, form.len() - 3..form.len())));
     }
 }

@@ -192,7 +192,7 @@ prop_compose! {
     /// A frame and an end that expects about its numbers.
     fn frames()(
         kind in 0..4, (channel, number, seq, below, above, behind, len) in numbers(), count in 1u8..=128, index in 0u8..128,
-        bits in prop::collection::vec(any::<u64>(), 1..=MOST_WORDS), delay: u32, near in -(1i64 << 30)..1 << 30,
+        bits in prop::collection::vec(any::<u64>(), 1..=MAX_WORDS), delay: u32, near in -(1i64 << 30)..1 << 30,
     ) -> (Frame, Expects) {
         let frame = match kind {
             0 => Frame::Data { channel, number, seq, behind, floor: seq - below, len },

@@ -96,8 +96,8 @@ fn gateway() -> Gateway<SplitShape> {
         client_address: ClientAddress::Keep,
         fallback: Fallback::Direct,
         window: 1 << 20,
-        most_packet: satellite.most_packet(),
-        most_streams: 10,
+        max_packet: satellite.max_packet(),
+        max_streams: 10,
         budget: 4 << 20,
     });
     let local = ([127, 0, 0, 1], 0).into();

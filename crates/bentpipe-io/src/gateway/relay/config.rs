@@ -20,7 +20,7 @@ pub struct RelayConfig {
     /// In whose name servers are connected to.
     pub client_address: ClientAddress,
     /// Connections that may be open at a time.
-    pub most_streams: u32,
+    pub max_streams: u32,
     /// Bytes that may wait for receivers: above half of it each connection may hold less.
     pub memory: u64,
 }

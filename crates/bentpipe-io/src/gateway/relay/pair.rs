@@ -15,7 +15,7 @@ pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
 /// A direction takes at least so much at once.
-const LEAST: usize = 4 << 10;
+const MIN: usize = 4 << 10;
 /// And as much as this before it is known what its receiver takes.
 const FIRST: usize = 64 << 10;
 /// Times that a direction takes before others have their turn.
@@ -60,7 +60,7 @@ struct Way {
     /// What its receiver has not taken: nothing else is read before it has.
     held: Buffer,
     /// Bytes to take at once: half as many where some of them stay, twice as many where none do.
-    most: usize,
+    max: usize,
     /// Its sender sends no more; its receiver has been told.
     ended: bool,
     told: bool,
@@ -71,7 +71,7 @@ impl Pair {
     pub(super) fn new(client: TcpStream, server: TcpStream) -> Pair {
         let end =
             |socket, is_open| End { socket, readable: is_open, writable: is_open, closing: false, suspect: false };
-        let way = || Way { held: Buffer::default(), most: FIRST, ended: false, told: false };
+        let way = || Way { held: Buffer::default(), max: FIRST, ended: false, told: false };
         Pair { ends: [end(client, true), end(server, false)], ways: [way(), way()], connecting: true }
     }
 
@@ -161,7 +161,7 @@ impl Pair {
             if way.ended || !to.writable || !from.readable {
                 return Ok(false);
             }
-            match unless_busy(&mut from.readable, pipe.fill(&from.socket, way.most.min(limit)))? {
+            match unless_busy(&mut from.readable, pipe.fill(&from.socket, way.max.min(limit)))? {
                 None => {}
                 Some(0) => way.ended = true,
                 Some(count) => {
@@ -171,7 +171,7 @@ impl Pair {
                     if left > 0 {
                         way.held = pipe.empty(left)?.into();
                     }
-                    way.most = if left > 0 { (way.most / 2).max(LEAST) } else { (way.most * 2).min(LENGTH) };
+                    way.max = if left > 0 { (way.max / 2).max(MIN) } else { (way.max * 2).min(LENGTH) };
                 }
             }
         }

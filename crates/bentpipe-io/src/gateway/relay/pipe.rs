@@ -25,8 +25,8 @@ impl Pipe {
     }
 
     /// Takes up to `most` bytes that a socket has received; none at its end.
-    pub(super) fn fill(&self, from: &TcpStream, most: usize) -> io::Result<usize> {
-        Ok(splice(from.as_fd(), None, self.into.as_fd(), None, most, SpliceFFlags::SPLICE_F_NONBLOCK)?)
+    pub(super) fn fill(&self, from: &TcpStream, max: usize) -> io::Result<usize> {
+        Ok(splice(from.as_fd(), None, self.into.as_fd(), None, max, SpliceFFlags::SPLICE_F_NONBLOCK)?)
     }
 
     /// Gives a socket some of its `length` bytes; `more`: a last segment that is not full waits for what follows.

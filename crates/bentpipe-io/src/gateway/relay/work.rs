@@ -29,7 +29,7 @@ pub struct Relaying {
     /// Pairs that had more to be moved when others' turn came.
     again: Vec<u64>,
     pipe: Pipe,
-    most_pairs: usize,
+    max_pairs: usize,
     stats: RelayStats,
 }
 
@@ -43,7 +43,7 @@ impl RelayGateway {
     /// The system's; [`io::ErrorKind::NotFound`] where the kernel does not have that congestion control.
     pub fn relay(config: RelayConfig) -> io::Result<RelayGateway> {
         // A pair takes two descriptors.
-        let most_pairs = listeners::most_conns(2)?.min(config.most_streams as usize);
+        let max_pairs = listeners::max_conns(2)?.min(config.max_streams as usize);
         Loop::begin(|_, registry| {
             let mut listeners = Listeners::new(config.listen.clone());
             listeners.open(registry, |at| listen(at, &config))?;
@@ -54,7 +54,7 @@ impl RelayGateway {
                 next: 0,
                 again: Vec::new(),
                 pipe: Pipe::new()?,
-                most_pairs,
+                max_pairs,
                 stats: RelayStats::default(),
             })
         })
@@ -89,7 +89,7 @@ impl Relaying {
     }
 
     fn take_in(&mut self, registry: &Registry, client: TcpStream, route: Option<Route>) {
-        let has_room = self.pairs.len() < self.most_pairs;
+        let has_room = self.pairs.len() < self.max_pairs;
         let Some(route) = route.filter(|_| has_room) else {
             sockets::reset(client);
             self.stats.refused += 1;
@@ -123,7 +123,7 @@ impl Relaying {
 
     fn serve(&mut self, id: u64) {
         let Some(pair) = self.pairs.get_mut(&id) else { return };
-        let limit = if self.stats.held > self.config.memory / 2 { sockets::LEAST_UNSENT } else { LENGTH };
+        let limit = if self.stats.held > self.config.memory / 2 { sockets::MIN_UNSENT } else { LENGTH };
         let (before, was_connecting) = (pair.held(), pair.is_connecting());
         let Outcome { moved: [to_server, to_client], has_connected, more, ended, failed } =
             pair.serve(&mut self.pipe, limit);

@@ -7,7 +7,7 @@ use bentpipe_engine::units::{Duration, Rate};
 use crate::endpoint::Endpoint;
 
 /// Stray segments and repetitions of the last FIN come within a few round trips; nobody else shares the client's port.
-const LEAST_TIME_WAIT: Duration = Duration::from_secs(5);
+const MIN_TIME_WAIT: Duration = Duration::from_secs(5);
 
 /// What the machine is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub struct UplinkConfig {
     /// Whether clients are answered before the server has accepted.
     pub early_accept: bool,
     /// Connections that may be open at a time.
-    pub most_streams: u32,
+    pub max_streams: u32,
     /// Bytes that all buffers together may take.
     pub memory: u64,
 }
@@ -52,7 +52,7 @@ impl UplinkConfig {
         let buffer = (2 * rate.bytes_in_floor(round_trip)).max(256 << 10);
         tcp.receive_buffer = tcp.receive_buffer.min(u32::try_from(buffer).unwrap_or(u32::MAX));
         tcp.rto.initial = tcp.rto.initial.max(round_trip.saturating_mul(2)).min(tcp.rto.max);
-        tcp.time_wait = tcp.time_wait.min(LEAST_TIME_WAIT.max(round_trip.saturating_mul(4)));
+        tcp.time_wait = tcp.time_wait.min(MIN_TIME_WAIT.max(round_trip.saturating_mul(4)));
         tcp
     }
 

@@ -54,7 +54,7 @@ pub enum Uplinked {
 }
 
 /// Least bytes of each of a connection's buffers.
-pub(super) const LEAST_BUFFER: usize = 16 << 10;
+pub(super) const MIN_BUFFER: usize = 16 << 10;
 /// What is left of them while a connection only waits for stray segments.
 const NO_BUFFER: usize = 1;
 
@@ -219,16 +219,16 @@ impl Uplink {
 
     /// How many bytes the connection takes now, none after [`Uplink::close`]; its buffer grows for it where there is memory.
     pub fn room(&mut self, id: ConnectionId) -> usize {
-        let (most, budget) = (self.config.send_buffer(), self.config.memory.saturating_sub(self.memory));
+        let (max, budget) = (self.config.send_buffer(), self.config.memory.saturating_sub(self.memory));
         let Some(Entry { stage: Stage::Open(endpoint), is_over: false, is_closed: false, .. }) =
             self.entries.get_mut(&id)
         else {
             return 0;
         };
         let held = endpoint.unacknowledged() + endpoint.writable();
-        if endpoint.writable() < held / 2 && (held as usize) < most {
+        if endpoint.writable() < held / 2 && (held as usize) < max {
             endpoint.spare(budget);
-            endpoint.grow_outgoing((2 * held as usize).min(most));
+            endpoint.grow_outgoing((2 * held as usize).min(max));
         }
         let room = endpoint.writable() as usize;
         self.account(id);

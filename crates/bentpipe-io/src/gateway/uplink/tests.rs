@@ -10,7 +10,7 @@ use bentpipe_engine::wire::{ip, tcp};
 use bentpipe_engine::{Context, NoProbe, Step};
 use proptest::prelude::*;
 
-use super::machine::LEAST_BUFFER;
+use super::machine::MIN_BUFFER;
 use super::*;
 use crate::endpoint::{Endpoint, Peer};
 
@@ -29,7 +29,7 @@ fn config() -> UplinkConfig {
         round_trip: Duration::from_millis(60),
         mtu: 1500,
         early_accept: false,
-        most_streams: 100,
+        max_streams: 100,
         memory: 8 << 20,
     }
 }
@@ -199,7 +199,7 @@ fn what_the_server_says_the_client_hears() {
 
 #[test]
 fn too_many_are_refused_and_the_old_ones_live() {
-    let (mut world, mut client, id) = open(UplinkConfig { most_streams: 1, ..config() });
+    let (mut world, mut client, id) = open(UplinkConfig { max_streams: 1, ..config() });
     let mut other = Client::new();
     let mut syn = other.packet(Time::ZERO).expect("a SYN");
     // From the port below, which its checksum makes up for.
@@ -335,8 +335,8 @@ fn packets_keep_to_the_rate_in_turns() {
     world.now += Duration::from_secs(1);
     world.sent.clear();
     for id in [one, two] {
-        assert!(world.machine.room(id) >= LEAST_BUFFER);
-        assert_eq!(world.machine.write(world.now, id, &[7; LEAST_BUFFER]), LEAST_BUFFER);
+        assert!(world.machine.room(id) >= MIN_BUFFER);
+        assert_eq!(world.machine.write(world.now, id, &[7; MIN_BUFFER]), MIN_BUFFER);
     }
     let from = world.now;
     while world.sent.len() < 20 {
@@ -353,7 +353,7 @@ fn packets_keep_to_the_rate_in_turns() {
 /// A server that is faster than the link fills two windows and no more; all of it comes out again.
 #[test]
 fn buffers_grow_with_use_and_not_beyond_the_budget() {
-    for (memory, most) in [(8 << 20, 150_000), (4 * LEAST_BUFFER as u64, 3 * LEAST_BUFFER)] {
+    for (memory, max) in [(8 << 20, 150_000), (4 * MIN_BUFFER as u64, 3 * MIN_BUFFER)] {
         let (mut world, _, id) = open(UplinkConfig { memory, ..config() });
         let mut written = 0;
         loop {
@@ -363,7 +363,7 @@ fn buffers_grow_with_use_and_not_beyond_the_budget() {
             }
             written += world.machine.write(world.now, id, &vec![1; room]);
         }
-        assert!(written <= most && written >= LEAST_BUFFER, "{written}");
+        assert!(written <= max && written >= MIN_BUFFER, "{written}");
         assert!(world.machine.stats().memory <= memory);
     }
 }

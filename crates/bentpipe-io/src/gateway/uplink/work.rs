@@ -25,7 +25,7 @@ use crate::tun::Tun;
 /// Packets taken from the device before others have their turn.
 const BATCH: usize = 64;
 /// Bytes of a client that may wait for a server's kernel: beyond them its window closes.
-const MOST_WAITING: usize = 64 << 10;
+const MAX_WAITING: usize = 64 << 10;
 
 /// The shape's work for the loop.
 #[derive(Debug)]
@@ -156,8 +156,8 @@ impl Uplinking {
         let Some(Server { conn, is_closing }) = self.conns.get_mut(&id) else { return };
         let machine = &mut self.machine;
         loop {
-            while conn.waiting() < MOST_WAITING {
-                let count = machine.read(now, id, &mut self.scratch[..MOST_WAITING]);
+            while conn.waiting() < MAX_WAITING {
+                let count = machine.read(now, id, &mut self.scratch[..MAX_WAITING]);
                 if count == 0 {
                     break;
                 }

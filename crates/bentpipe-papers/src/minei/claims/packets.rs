@@ -45,10 +45,10 @@ pub(super) fn c13(lab: &Lab<'_>) -> Checked {
 }
 
 /// The least window from which on, up to 20 packets, no case of that window costs a timeout.
-fn least_window(lab: &Lab<'_>, cases: impl Fn(u64) -> Vec<Case>) -> Result<f64, ReproduceError> {
-    const MOST: u64 = 20;
-    let mut least = MOST + 1;
-    for window in (2..=MOST).rev() {
+fn min_window(lab: &Lab<'_>, cases: impl Fn(u64) -> Vec<Case>) -> Result<f64, ReproduceError> {
+    const MAX: u64 = 20;
+    let mut least = MAX + 1;
+    for window in (2..=MAX).rev() {
         for case in cases(window) {
             if case.run(lab)?.timeouts > 0 {
                 return Ok(least as f64);
@@ -60,10 +60,10 @@ fn least_window(lab: &Lab<'_>, cases: impl Fn(u64) -> Vec<Case>) -> Result<f64, 
 }
 
 pub(super) fn c23(lab: &Lab<'_>) -> Checked {
-    let at_once = least_window(lab, |window| vec![Case::unbounded("reno", window, [1])])?;
+    let at_once = min_window(lab, |window| vec![Case::unbounded("reno", window, [1])])?;
     // The paper's receivers delay ACKs (§3.1). Whether one waits when the loss shows depends on which packet is lost.
     let delayed = |window| [1, 2].map(|lost| Case::new("reno", window, [lost]).with("ack.delay", "200 ms")).into();
-    let least = least_window(lab, delayed)?;
+    let least = min_window(lab, delayed)?;
     let note = format!(
         "least window without a timeout, of 2 to 20, whichever of two packets is lost; ACKs are delayed as in the paper: an \
          ACK that waited when the loss showed is no duplicate. Where every packet is acknowledged at once it is {at_once}: \
@@ -73,9 +73,9 @@ pub(super) fn c23(lab: &Lab<'_>) -> Checked {
 }
 
 pub(super) fn c24(lab: &Lab<'_>) -> Checked {
-    let least = least_window(lab, |window| vec![Case::unbounded("reno", window, [1, 2])])?;
+    let least = min_window(lab, |window| vec![Case::unbounded("reno", window, [1, 2])])?;
     // A window that the receiver bounds lets nothing new out on duplicate ACKs.
-    let bounded = least_window(lab, |window| vec![Case::new("reno", window, [1, 2])])?;
+    let bounded = min_window(lab, |window| vec![Case::new("reno", window, [1, 2])])?;
     let note = format!(
         "least window without a timeout, of 2 to 20; the congestion window alone bounds it, as in the paper's count. Where \
          the receiver's window does, it is {bounded} (21: none)"

@@ -11,7 +11,7 @@ pub fn fast_retransmit_possible(buffer: u32, connections: u32) -> bool {
 }
 
 /// The most connections that splitting serves with a buffer of so many TCP packets (Eq. 60).
-pub fn most_connections(buffer: u32) -> u32 {
+pub fn max_connections(buffer: u32) -> u32 {
     buffer / FAST_RETRANSMIT_WINDOW
 }
 
@@ -21,7 +21,7 @@ mod tests {
 
     #[test]
     fn thirty_packets_serve_seven_connections() {
-        assert_eq!(most_connections(30), 7);
+        assert_eq!(max_connections(30), 7);
         assert!(fast_retransmit_possible(30, 7) && !fast_retransmit_possible(30, 8));
     }
 }

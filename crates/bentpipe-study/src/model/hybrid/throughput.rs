@@ -112,13 +112,13 @@ fn round_trips_s(path: &Path, first: f64, last: f64) -> f64 {
     let one = path.t2() / (1.0 - path.p());
     let count = last - first + 1.0;
     // Windows that are in flight whole, then those that are not.
-    let most = b.min(bdp);
-    let top = most.floor().min(last);
+    let max = b.min(bdp);
+    let top = max.floor().min(last);
     let low = (top - first + 1.0).max(0.0);
     let high = count - low;
-    let in_flight = low * (first + top) / 2.0 + high * most;
+    let in_flight = low * (first + top) / 2.0 + high * max;
     let factorials = if low > 0.0 { libm::lgamma(top + 1.0) - libm::lgamma(first) } else { 0.0 };
-    let logarithms = factorials + high * most.ln() + count * (path.segments() / 2.0).ln();
+    let logarithms = factorials + high * max.ln() + count * (path.segments() / 2.0).ln();
     // Windows that fill the pipe but not the buffer wait for w - μ T2 packets, larger ones for B - μ T2.
     let waiting = if b > bdp {
         let from = first.max(bdp.floor() + 1.0);
@@ -139,13 +139,13 @@ pub fn integrated(path: &Path) -> f64 {
     let (b, bdp, mu, nu) = (path.buffer(), path.bdp(), path.mu(), path.nu());
     let last = path.max_window();
     let first = last / 2.0;
-    let most = b.min(bdp);
+    let max = b.min(bdp);
     // ∫ min(w, K), ∫ ln(min(w, K) S/2) and ∫ [min(w, B) - μ T2]⁺ from zero to w.
-    let in_flight = |w: f64| if w <= most { w * w / 2.0 } else { most * most / 2.0 + (w - most) * most };
+    let in_flight = |w: f64| if w <= max { w * w / 2.0 } else { max * max / 2.0 + (w - max) * max };
     let logarithm = |w: f64| {
-        let below = w.min(most);
+        let below = w.min(max);
         let half = path.segments() / 2.0;
-        below * ((below * half).ln() - 1.0) + (w - below) * (most * half).ln()
+        below * ((below * half).ln() - 1.0) + (w - below) * (max * half).ln()
     };
     let waiting = |w: f64| {
         let some = (w.min(b) - bdp).max(0.0);

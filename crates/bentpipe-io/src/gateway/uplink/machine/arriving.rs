@@ -134,10 +134,10 @@ impl Uplink {
 
     /// A SYN that opens a connection, in the place of one whose last number of ours was `above`.
     fn on_syn(&mut self, now: Time, arrival: &Arrival<'_>, syn: &Segment, above: Option<SeqNumber>) -> Heard {
-        let most = u64::from(self.config.most_streams);
+        let max = u64::from(self.config.max_streams);
         // What it will need when it is open, and what it holds now.
-        let memory = (2 * LEAST_BUFFER).max(arrival.packet.len()) as u64;
-        if self.live >= most || self.memory + memory > self.config.memory || !self.has_place() {
+        let memory = (2 * MIN_BUFFER).max(arrival.packet.len()) as u64;
+        if self.live >= max || self.memory + memory > self.config.memory || !self.has_place() {
             self.stats.refused += 1;
             self.resets.extend(reset_for(arrival.packet));
             return Heard::Taken;
@@ -184,8 +184,8 @@ impl Uplink {
         let config = self.config.settings(local.is_ipv6(), mss);
         let mut probe = NoProbe;
         let mut cx = cx(now, &mut probe);
-        let mut endpoint = Endpoint::open(&mut cx, config, local, Peer::Accept, LEAST_BUFFER);
-        endpoint.shrink(LEAST_BUFFER);
+        let mut endpoint = Endpoint::open(&mut cx, config, local, Peer::Accept, MIN_BUFFER);
+        endpoint.shrink(MIN_BUFFER);
         let taken = endpoint.receive(&mut cx, &syn);
         debug_assert_eq!(taken, Ok(true), "the SYN was looked at when it came");
         if let Some(last) = above {

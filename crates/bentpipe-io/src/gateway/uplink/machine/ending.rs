@@ -17,7 +17,7 @@ const HALF_OPEN: Duration = Duration::from_secs(3 * 60);
 /// How often the limits above are looked at.
 pub(super) const SWEEP: Duration = Duration::from_secs(60);
 /// TIME-WAIT begins again with each FIN; in all it takes no longer than so many times.
-const MOST_TIME_WAITS: u64 = 4;
+const MAX_TIME_WAITS: u64 = 4;
 
 impl Uplink {
     /// The driver has nothing to do with it from now on.
@@ -51,7 +51,7 @@ impl Uplink {
         let is_done = outcome == Some(Ok(())) || state == State::TimeWait;
         if is_done && endpoint.readable() == 0 {
             endpoint.shrink(NO_BUFFER);
-            let longest = endpoint.connection().config().time_wait.saturating_mul(MOST_TIME_WAITS);
+            let longest = endpoint.connection().config().time_wait.saturating_mul(MAX_TIME_WAITS);
             self.account(id);
             self.tell_end(id, Uplinked::Closed(id));
             if outcome.is_some() {
@@ -71,7 +71,7 @@ impl Uplink {
             return;
         }
         if is_scarce && endpoint.unacknowledged() == 0 && endpoint.readable() == 0 {
-            endpoint.shrink(LEAST_BUFFER);
+            endpoint.shrink(MIN_BUFFER);
             self.account(id);
         }
         if has_news {
@@ -111,8 +111,8 @@ impl Uplink {
     /// Whether one more connection has a place. Those in TIME-WAIT take little, but not nothing: there are at most as many
     /// as may be open, and the oldest gives way.
     pub(super) fn has_place(&mut self) -> bool {
-        let most = 2 * u64::from(self.config.most_streams);
-        while self.entries.len() as u64 >= most {
+        let max = 2 * u64::from(self.config.max_streams);
+        while self.entries.len() as u64 >= max {
             let Some(&(_, oldest)) = self.lingering.first() else { return false };
             self.forget(oldest);
         }

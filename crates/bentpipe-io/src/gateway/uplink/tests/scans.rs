@@ -11,8 +11,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 const TIME_WAIT: Duration = Duration::from_secs(5);
 
 /// A number below `most`, drawn.
-fn below(guess: &mut Stream, most: u64) -> u64 {
-    (guess.uniform() * most as f64) as u64
+fn below(guess: &mut Stream, max: u64) -> u64 {
+    (guess.uniform() * max as f64) as u64
 }
 
 /// A number of 32 bits, drawn.
@@ -26,10 +26,10 @@ fn at_rest(world: &World) -> bool {
 }
 
 /// Lets time pass until the machine holds nothing, in steps; how long that took.
-fn until_at_rest(world: &mut World, step: Duration, most: Duration) -> Duration {
+fn until_at_rest(world: &mut World, step: Duration, max: Duration) -> Duration {
     let from = world.now;
     while !at_rest(world) {
-        assert!(world.now < from + most, "{:?} after {:?}", world.machine.stats(), world.now.saturating_since(from));
+        assert!(world.now < from + max, "{:?} after {:?}", world.machine.stats(), world.now.saturating_since(from));
         world.run(world.now + step);
     }
     world.now.saturating_since(from)
@@ -133,7 +133,7 @@ fn fins_do_not_extend_time_wait_for_ever() {
 /// Those that wait for stray segments give way, the oldest first, where there are too many of them for a new one.
 #[test]
 fn time_wait_keeps_nobody_out() {
-    let mut world = World::new(UplinkConfig { most_streams: 10, ..config() });
+    let mut world = World::new(UplinkConfig { max_streams: 10, ..config() });
     let mut clients: Vec<Raw> = (0..40).map(|n| Raw::new(1000 + n, 5000, Some(7))).collect();
     for client in &mut clients {
         let id = client.open(&mut world);
@@ -219,12 +219,12 @@ fn only_the_client_keeps_its_connection() {
 /// A transfer both ways, while the adversary plays every kind of scan in the two clients' names and in others'.
 fn scanned(seed: u64) {
     let mut guess = Stream::named(seed, "scan");
-    let mut below = move |most: u64| below(&mut guess, most);
+    let mut below = move |max: u64| below(&mut guess, max);
     let (mut world, mut client, id) = open(config());
     let bytes: Vec<u8> = (0..200_000u32).map(|n| (n / 251) as u8 ^ n as u8).collect();
     let (mut down, mut up, mut got_down, mut got_up) = (0, 0, Vec::<u8>::new(), Vec::<u8>::new());
     let mut scratch = [0; 4096];
-    let mut most_held = 0;
+    let mut max_held = 0;
     for _ in 0..4000 {
         for _ in 0..4 {
             let port = if below(2) == 0 { CLIENT.1 } else { 30_000 + below(400) as u16 };
@@ -263,11 +263,11 @@ fn scanned(seed: u64) {
         got_down.extend(&scratch[..count]);
         let count = world.machine.read(world.now, id, &mut scratch);
         got_up.extend(&scratch[..count]);
-        most_held = most_held.max(world.machine.held());
+        max_held = max_held.max(world.machine.held());
         assert!(world.machine.stats().memory <= config().memory);
         assert_eq!(client.0.outcome(), None, "seed {seed}: it lives");
     }
-    assert!(most_held <= 200, "{most_held}");
+    assert!(max_held <= 200, "{max_held}");
     assert!(got_down == bytes && got_up == bytes, "seed {seed}: {} and {} bytes", got_down.len(), got_up.len());
     world.machine.abort(world.now, id);
     until_at_rest(&mut world, MINUTE, MINUTE.saturating_mul(6));

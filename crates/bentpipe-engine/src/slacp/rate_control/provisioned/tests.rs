@@ -1,4 +1,4 @@
-//! A sender that was told a rate, over lines that carry another.
+//! A sender with a configured rate, over lines that carry another.
 
 use crate::link::{ChannelConfig as Channel, Distribution, Link, LinkConfig, LossConfig, Outcome, QueueLimit, Wire};
 use crate::probe::Who;
@@ -17,7 +17,7 @@ impl Wire for Carried {
     }
 }
 
-fn config(told: u64, rate_control: RateControl) -> SlacpConfig {
+fn config(max_rate: u64, rate_control: RateControl) -> SlacpConfig {
     let channel = ChannelConfig {
         arq: Some(Arq { transmissions: None }),
         copies: None,
@@ -33,14 +33,14 @@ fn config(told: u64, rate_control: RateControl) -> SlacpConfig {
         segments: 1,
     };
     SlacpConfig {
-        rate: Rate::from_bits_per_second(told),
+        rate: Rate::from_bits_per_second(max_rate),
         rate_control,
         initial_rtt: Duration::from_millis(620),
         channels: vec![channel],
         report_interval: Duration::from_millis(20),
         reordering: 0,
         release: Release::AtOnce,
-        window: SlacpConfig::MOST_WINDOW,
+        window: SlacpConfig::MAX_WINDOW,
         weightless: false,
         hears_damage: false,
         overhead: Overhead::Bytes(0),
@@ -63,25 +63,27 @@ pub(in crate::slacp) struct Second {
     pub(in crate::slacp) offered: f64,
 }
 
-/// A sender of the line: what it was told, how it keeps to that, and in which second it begins.
+/// A sender on the line: its maximum rate, its rate control, and the second in which it begins.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::slacp) struct Sender {
-    pub(in crate::slacp) told: u64,
+    pub(in crate::slacp) max_rate: u64,
     pub(in crate::slacp) rate_control: RateControl,
     pub(in crate::slacp) begins: u64,
 }
 
 /// Greedy for so many seconds, alone.
-fn run(told: u64, there: &LinkConfig, seconds: u64) -> Vec<Second> {
-    let sender = Sender { told, rate_control: RateControl::Provisioned, begins: 0 };
+fn run(max_rate: u64, there: &LinkConfig, seconds: u64) -> Vec<Second> {
+    let sender = Sender { max_rate, rate_control: RateControl::Provisioned, begins: 0 };
     run_all(&[sender], there, seconds).swap_remove(0)
 }
 
 /// Senders that share a line, greedy for so many seconds: what was seen of each.
 pub(in crate::slacp) fn run_all(senders: &[Sender], there: &LinkConfig, seconds: u64) -> Vec<Vec<Second>> {
     let back = line(20_000_000, 1000, 0.0);
-    let mut ends: Vec<[End; 2]> =
-        senders.iter().map(|sender| [(); 2].map(|()| End::new(&config(sender.told, sender.rate_control)))).collect();
+    let mut ends: Vec<[End; 2]> = senders
+        .iter()
+        .map(|sender| [(); 2].map(|()| End::new(&config(sender.max_rate, sender.rate_control))))
+        .collect();
     let mut links = [Link::<Carried>::new(there, 1, "there"), Link::<Carried>::new(&back, 1, "back")];
     let mut seen: Vec<Vec<Second>> = senders.iter().map(|_| Vec::new()).collect();
     let mut counts = vec![(0u64, 0u64); senders.len()];
@@ -148,7 +150,7 @@ pub(in crate::slacp) fn mean(seconds: &[Second], get: fn(&Second) -> f64) -> f64
 
 /// Twice what the line carries, and a queue of a round trip: a few seconds later no more is offered than is carried.
 #[test]
-fn a_rate_told_too_high_is_found_out() {
+fn a_rate_configured_too_high_is_found_out() {
     let seen = run(20_000_000, &line(10_000_000, 500, 0.0), 60);
     let late = &seen[20..];
     let (offered, delivered) = (mean(late, |s| s.offered), mean(late, |s| s.delivered));
@@ -194,14 +196,14 @@ fn outages_change_nothing() {
 #[test]
 fn who_sends_little_does_not_come_down() {
     let judged = |bytes_per_report| {
-        let mut control = super::Control::new(Rate::from_bits_per_second(20_000_000).expect("not zero"));
+        let mut control = super::Provisioned::new(Rate::from_bits_per_second(20_000_000).expect("not zero"));
         let lowered = (0..500).any(|n| {
             let rtt = Duration::from_millis(if n < 50 { 600 } else { 1200 });
             control.on_report(Time::ZERO + Duration::from_millis(20 * n), bytes_per_report, 0, Some(rtt)).is_some()
         });
-        (lowered, control.is_as_told())
+        (lowered, control.is_at_max_rate())
     };
-    // 160 kbit/s, and half of what was told.
+    // 160 kbit/s, and half of the configured rate.
     assert_eq!(judged(400), (false, true));
     assert!(judged(25_000).0);
 }

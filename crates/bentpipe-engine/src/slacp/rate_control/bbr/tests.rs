@@ -2,11 +2,11 @@
 
 use crate::link::{ChannelConfig as Channel, Distribution, LossConfig};
 use crate::slacp::RateControl;
-use crate::slacp::rate::tests::{Second, Sender, line, mean, run_all};
+use crate::slacp::rate_control::provisioned::tests::{Second, Sender, line, mean, run_all};
 use crate::units::{Duration, Probability};
 
 fn shared(begins: u64) -> Sender {
-    Sender { told: 20_000_000, rate_control: RateControl::Shared, begins }
+    Sender { max_rate: 20_000_000, rate_control: RateControl::Shared, begins }
 }
 
 fn delivered(second: &Second) -> f64 {
@@ -16,9 +16,9 @@ fn delivered(second: &Second) -> f64 {
 /// The line is full after as many doublings as it takes from ten packets per round trip, and stays so.
 #[test]
 fn an_empty_line_is_filled() {
-    for (packets, least) in [(500, 9.5), (100, 8.5)] {
+    for (packets, min) in [(500, 9.5), (100, 8.5)] {
         let seen = run_all(&[shared(0)], &line(10_000_000, packets, 0.0), 60).swap_remove(0);
-        assert!(mean(&seen[10..], delivered) > least, "{packets}: {seen:?}");
+        assert!(mean(&seen[10..], delivered) > min, "{packets}: {seen:?}");
         assert!(mean(&seen[10..], |s| s.offered) < 10.4, "{packets}: {seen:?}");
     }
 }
@@ -27,9 +27,9 @@ fn an_empty_line_is_filled() {
 fn losses_are_no_congestion() {
     for loss in [0.01, 0.05] {
         let seen = run_all(&[shared(0)], &line(10_000_000, 500, loss), 60).swap_remove(0);
-        let most = 10.0 * (1.0 - loss);
+        let max = 10.0 * (1.0 - loss);
         // It goes on at what arrives, and loses of that again.
-        assert!(mean(&seen[10..], delivered) > (1.0 - loss) * 0.97 * most, "{loss}: {seen:?}");
+        assert!(mean(&seen[10..], delivered) > (1.0 - loss) * 0.97 * max, "{loss}: {seen:?}");
     }
     let mut there = line(10_000_000, 500, 0.0);
     let span = |from, to| Distribution::Uniform(Duration::from_millis(from), Duration::from_millis(to));
@@ -54,13 +54,13 @@ fn two_share() {
     }
 }
 
-/// When one is gone, the other takes what it leaves; it does not try for more than it was told.
+/// When one is gone, the other takes what it leaves; it never exceeds its maximum rate.
 #[test]
 fn what_becomes_free_is_found() {
-    let provisioned = Sender { told: 5_000_000, rate_control: RateControl::Provisioned, begins: 0 };
+    let provisioned = Sender { max_rate: 5_000_000, rate_control: RateControl::Provisioned, begins: 0 };
     let seen = run_all(&[shared(0), provisioned], &line(10_000_000, 500, 0.0), 60);
     assert!(mean(&seen[0][20..], delivered) > 4.0, "{:?}", seen[0]);
-    let told = Sender { told: 4_000_000, ..shared(0) };
-    let seen = run_all(&[told], &line(10_000_000, 500, 0.0), 30).swap_remove(0);
+    let bounded = Sender { max_rate: 4_000_000, ..shared(0) };
+    let seen = run_all(&[bounded], &line(10_000_000, 500, 0.0), 30).swap_remove(0);
     assert!(seen.iter().all(|second| second.offered < 4.1) && mean(&seen[10..], delivered) > 3.9, "{seen:?}");
 }

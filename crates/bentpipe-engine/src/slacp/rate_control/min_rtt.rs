@@ -1,0 +1,33 @@
+//! The minimum round trip of the recent past: that of a path whose queues are empty.
+
+use crate::units::{Duration, Time};
+
+/// Length of a span. The minimum covers the current span and the one before, so at most half a minute (BBR: ten seconds;
+/// Cardwell et al. 2016).
+const SPAN: Duration = Duration::from_secs(15);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinRtt {
+    /// The minimum of the current span, and of the one before.
+    spans: [Option<Duration>; 2],
+    since: Time,
+}
+
+impl MinRtt {
+    pub(super) fn new() -> Self {
+        MinRtt { spans: [None; 2], since: Time::ZERO }
+    }
+
+    pub(super) fn on_sample(&mut self, now: Time, rtt: Duration) {
+        if now.saturating_since(self.since) >= SPAN {
+            self.since = now;
+            self.spans = [None, self.spans[0]];
+        }
+        self.spans[0] = Some(self.spans[0].map_or(rtt, |known| known.min(rtt)));
+    }
+
+    /// `None` before the first sample.
+    pub(super) fn get(&self) -> Option<Duration> {
+        self.spans.into_iter().flatten().min()
+    }
+}

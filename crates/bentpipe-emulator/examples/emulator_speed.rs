@@ -5,7 +5,7 @@
 //! The emulator's thread pays for more than its own code: a packet written to a device is taken in by the receiving
 //! host's stack in the same call.
 //!
-//! usage, as root: cargo run --release -p bentpipe-io --example emulator_speed [SECONDS]
+//! usage, as root: cargo run --release -p bentpipe-emulator --example emulator_speed [SECONDS]
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
@@ -14,9 +14,9 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bentpipe_emulator::Lab;
 use bentpipe_engine::units::Duration as Span;
 use bentpipe_io::Namespace;
-use bentpipe_io::emulator::Lab;
 use bentpipe_study::scenario::Scenario;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{UsageWho, getrusage};

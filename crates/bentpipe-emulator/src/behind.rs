@@ -12,17 +12,17 @@ use bentpipe_study::scenario::Scenario;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
-use super::lab::{needs_program, needs_tun, routes, settle, tune};
-use super::network::Network;
-use super::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
-use super::running::Emulator;
 use super::{EmulateError, Unsupported};
-use crate::namespace::Namespace;
+use crate::lab::{needs_program, needs_tun, routes, settle, tune};
 use crate::nat::{self, Outside};
-use crate::session::Session;
-use crate::signals::Signals;
-use crate::train::TrainTun;
-use crate::tun::TunConfig;
+use crate::network::Network;
+use crate::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
+use crate::running::Emulator;
+use bentpipe_io::Namespace;
+use bentpipe_io::Session;
+use bentpipe_io::Signals;
+use bentpipe_io::TrainTun;
+use bentpipe_io::tun::TunConfig;
 
 /// The device behind the link.
 const INSIDE: &str = "bentpipe0";
@@ -147,7 +147,7 @@ fn config(name: &str, plan: &Plan, addressing: Addressing, host: usize) -> TunCo
 fn free(plan: &Plan) -> Result<(Addressing, TrainTun), EmulateError> {
     let doing = "the device before the link";
     let _turn = Session::turn().map_err(EmulateError::system(doing))?;
-    let taken = crate::namespace::addresses().map_err(EmulateError::system(doing))?;
+    let taken = bentpipe_io::addresses().map_err(EmulateError::system(doing))?;
     let is_free = |network: &u8| {
         let [a, b, c, _] = Addressing { network: *network }.v4(0).octets();
         !taken.iter().any(|address| matches!(address, IpAddr::V4(v4) if v4.octets()[..3] == [a, b, c]))

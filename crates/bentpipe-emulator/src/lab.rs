@@ -6,14 +6,14 @@ use std::path::Path;
 
 use bentpipe_study::scenario::Scenario;
 
-use super::network::Network;
-use super::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
-use super::running::Emulator;
 use super::{EmulateError, Unsupported};
-use crate::namespace::{Namespace, ip};
-use crate::session::{Made, Session};
-use crate::train::TrainTun;
-use crate::tun::{self, TunConfig};
+use crate::network::Network;
+use crate::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
+use crate::running::Emulator;
+use bentpipe_io::TrainTun;
+use bentpipe_io::tun::{self, TunConfig};
+use bentpipe_io::{Made, Session};
+use bentpipe_io::{Namespace, ip};
 
 /// The device of each host.
 pub(super) const DEVICE: &str = "bentpipe0";

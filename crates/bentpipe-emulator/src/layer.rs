@@ -14,7 +14,7 @@ use bentpipe_engine::{Context, NoProbe, Step};
 use bentpipe_study::scenario::{LayerSpec, LinkSpec};
 
 use super::Unsupported;
-use crate::slacp::{Emitted, LinkPort, LinkPortConfig};
+use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
 /// Where a packet is on its way: the way, and how many of its stages are behind it.
 pub(super) type Place = (u32, u32);

@@ -3,13 +3,16 @@
 //! Reading order: [`Network`] is the links, and the layers over them, and knows no clock; [`Plan`] says which nodes are hosts and what their
 //! addresses are; [`Emulator`] moves packets between devices and the network by the clock; [`Lab`] gives each host a
 //! namespace, [`Behind`] puts one namespace behind the links and the machine before
-//! them. [`transfers`] and [`sockets`] run a scenario's flows over them, by the engine's TCP and by the kernel's.
+//! them, by way of `nat`; [`rootless`] is for users who are not root. [`transfers`] and [`sockets`] run a scenario's flows over them, by the engine's TCP and by the kernel's. Linux only.
+#![forbid(unsafe_code)]
 
 mod behind;
 mod lab;
 mod layer;
+mod nat;
 mod network;
 mod plan;
+pub mod rootless;
 mod running;
 pub mod sockets;
 pub mod transfers;
@@ -19,6 +22,7 @@ use std::io;
 
 pub use behind::Behind;
 pub use lab::{Host, Lab};
+pub use nat::Outside;
 pub use network::{Exit, Network};
 pub use plan::{Addressing, Plan};
 pub use running::{Emulator, Tap, Traffic};

@@ -15,9 +15,9 @@ use bentpipe_study::scenario::Scenario;
 use bentpipe_study::topology::{self, Path};
 
 use super::Unsupported;
-use super::layer::LayerEnd;
-use crate::slacp::Emitted;
-use crate::train::Packet;
+use crate::layer::LayerEnd;
+use bentpipe_io::Emitted;
+use bentpipe_io::Packet;
 
 /// A packet on its way.
 #[derive(Debug)]

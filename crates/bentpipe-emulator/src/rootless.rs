@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
 
-use crate::emulator::EmulateError;
-use crate::namespace::ip;
+use crate::EmulateError;
 use crate::nat;
+use bentpipe_io::ip;
 
 /// How long `pasta` may take to set up its device.
 const PATIENCE: Duration = Duration::from_secs(3);

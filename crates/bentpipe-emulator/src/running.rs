@@ -15,12 +15,12 @@ use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_study::trace::PcapWriter;
 
-use super::network::{Exit, Network};
-use super::plan::Addressing;
-use crate::clock::Clock;
-use crate::lateness::Lateness;
-use crate::train::{Buffers, Packet, TrainTun};
-use crate::waiter::Waiter;
+use crate::network::{Exit, Network};
+use crate::plan::Addressing;
+use bentpipe_io::Clock;
+use bentpipe_io::Lateness;
+use bentpipe_io::Waiter;
+use bentpipe_io::{Buffers, Packet, TrainTun};
 
 /// Trains taken from a device before the links have their turn.
 const BATCH: usize = 64;

@@ -13,12 +13,12 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 
 use super::EmulateError;
-use super::lab::{DEVICE, Lab};
-use super::plan::PREFIX_V4;
-use super::transfers::{Bulk, Transferred};
-use crate::clock::Clock;
-use crate::namespace::{Namespace, ip};
-use crate::priority::hurry;
+use crate::lab::{DEVICE, Lab};
+use crate::plan::PREFIX_V4;
+use crate::transfers::{Bulk, Transferred};
+use bentpipe_io::Clock;
+use bentpipe_io::hurry;
+use bentpipe_io::{Namespace, ip};
 
 /// What the hosts' kernels are told besides: how else to see what one of their ways does?
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,14 +15,14 @@ use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::{Context, NoProbe, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, Workload};
 
-use super::network::{Exit, Network};
-use super::plan::{Addressing, Plan};
-use super::wakeups::{Drawn, Machine, Wakeups};
 use super::{EmulateError, Unsupported};
-use crate::endpoint::{Endpoint, Peer};
-use crate::lateness::Lateness;
-use crate::priority::hurry;
-use crate::train::Packet;
+use crate::network::{Exit, Network};
+use crate::plan::{Addressing, Plan};
+use crate::wakeups::{Drawn, Machine, Wakeups};
+use bentpipe_io::Lateness;
+use bentpipe_io::Packet;
+use bentpipe_io::hurry;
+use bentpipe_io::{Endpoint, Peer};
 
 /// The ports of the first flow's ends; the others follow.
 const CLIENT_PORT: u16 = 40_000;

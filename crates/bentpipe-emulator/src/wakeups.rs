@@ -5,9 +5,9 @@ use std::io;
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::units::Time;
 
-use crate::clock::Clock;
-use crate::lateness::Lateness;
-use crate::waiter::Waiter;
+use bentpipe_io::Clock;
+use bentpipe_io::Lateness;
+use bentpipe_io::Waiter;
 
 /// Time for a loop.
 pub(super) trait Wakeups {

@@ -14,8 +14,8 @@ use bentpipe_engine::wire::EmitError;
 use bentpipe_engine::wire::slacp::Integrity;
 use bentpipe_engine::{Context, NoProbe, Step};
 
-use crate::slacp::{Emitted, LinkPort, LinkPortConfig};
 use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
+use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
 /// The tunnel's tag proves frames: they need no CRC.
 pub(super) const INTEGRITY: Integrity = Integrity::Below;

@@ -11,6 +11,7 @@
 //! Reading order: [`Satellite`] what is known of the link; [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
 //! [`LinkShape`], [`SplitShape`]; [`Uplink`]; [`Relaying`]; [`Loop`], and [`Gateway`] what it turns for two boxes; `udp` and `timer` its
 //! doors; [`Rules`] what the kernel has to know; [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
+#![forbid(unsafe_code)]
 
 mod buffer;
 mod carrier;
@@ -24,10 +25,12 @@ mod rules;
 mod run;
 mod satellite;
 mod scrape;
+pub mod settings;
 mod shape;
 mod sockets;
 mod split;
 mod timer;
+pub mod tunnel;
 mod tunnelled;
 mod udp;
 mod uplink;

@@ -11,8 +11,8 @@ use mio::{Interest, Token};
 use super::readings::{Readings, Value};
 use super::run::FIRST_TOKEN;
 use super::shape::{Shape, Turn};
-use crate::train::{Buffers, TrainTun};
 use crate::tunnel::Event;
+use bentpipe_io::{Buffers, TrainTun};
 
 /// Packets or trains of them taken from the device in one turn of the loop: what is read goes out before more is. So many
 /// that of the ACKs that the host gives at once to what was held up, one in 64 remains.

@@ -12,8 +12,8 @@ use mio::{Events, Poll, Registry, Token, Waker};
 use super::readings::Readings;
 use super::timer::Timer;
 use super::tunnelled::Tunnelled;
-use crate::clock::Clock;
-use crate::lateness::Lateness;
+use bentpipe_io::Clock;
+use bentpipe_io::Lateness;
 
 /// The loop's and the tunnel's own tokens lie below this one; a shape's from here on.
 pub(super) const FIRST_TOKEN: usize = 16;

@@ -8,7 +8,7 @@ use bentpipe_engine::slacp::{
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use super::carrier::{INTEGRITY, line_overhead, most_packet};
-use crate::slacp::LinkPortConfig;
+use bentpipe_io::LinkPortConfig;
 
 /// The link, as this end sends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

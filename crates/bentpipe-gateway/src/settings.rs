@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use crate::scenario::ScenarioErrors;
+use bentpipe_language::error::ScenarioErrors;
 
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]

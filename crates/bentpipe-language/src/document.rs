@@ -7,27 +7,35 @@ use super::error::{Mistake, Problems, Span};
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) span: Span,
-    pub(crate) value: Value,
+pub struct Node {
+    /// Where it stands.
+    pub span: Span,
+    /// What it is.
+    pub value: Value,
 }
 
+/// A value of TOML.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Text.
     Text(String),
     /// A whole number; `None` where it does not fit.
     Integer(Option<i128>),
+    /// A number with a fraction or an exponent.
     Float(f64),
+    /// True or false.
     Flag(bool),
     /// TOML's dates and times, which the language has no use for.
     Date,
+    /// A list.
     List(Vec<Node>),
+    /// A table.
     Table(Table),
 }
 
 impl Value {
     /// What the value is, in words.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "text",
             Value::Integer(_) | Value::Float(_) => "a bare number",
@@ -41,33 +49,41 @@ impl Value {
 
 /// A table, in the order of its keys in the text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
-    pub(crate) entries: Vec<Entry>,
+pub struct Table {
+    /// Keys and values.
+    pub entries: Vec<Entry>,
 }
 
+/// A key of a table and its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) key_span: Span,
-    pub(crate) node: Node,
+pub struct Entry {
+    /// The key, without quotes.
+    pub key: String,
+    /// Where the key stands.
+    pub key_span: Span,
+    /// The value.
+    pub node: Node,
 }
 
 impl Table {
-    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+    /// The entry of a key.
+    pub fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
+    /// The entry of a key, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
         self.entries.iter_mut().find(|entry| entry.key == key)
     }
 
-    pub(crate) fn remove(&mut self, key: &str) {
+    /// Takes a key away, if it is there.
+    pub fn remove(&mut self, key: &str) {
         self.entries.retain(|entry| entry.key != key);
     }
 }
 
 /// Reads the text of source number `source`; syntax errors go to `problems`.
-pub(crate) fn parse(text: &str, source: usize, problems: &mut Problems) -> Node {
+pub fn parse(text: &str, source: usize, problems: &mut Problems) -> Node {
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let range = error.span().unwrap_or(0..0);
@@ -79,7 +95,7 @@ pub(crate) fn parse(text: &str, source: usize, problems: &mut Problems) -> Node 
 }
 
 /// Reads one TOML value out of an override's right side; `None` where it is not one.
-pub(crate) fn parse_value(text: &str, source: usize, offset: usize) -> Option<Node> {
+pub fn parse_value(text: &str, source: usize, offset: usize) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;
     Some(node(&value, source, offset))
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, and where.
+//! What is wrong with a text, and where.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,23 +7,29 @@ use std::sync::Arc;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// A text that a scenario is made from: the file, an override, a trace of bursts.
+/// A text that values are read from: the file, an override, a trace of bursts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
-    pub(crate) name: Arc<str>,
-    pub(crate) text: Arc<str>,
+pub struct Source {
+    /// Its name in errors.
+    pub name: Arc<str>,
+    /// What stands in it.
+    pub text: Arc<str>,
 }
 
 /// A place in one of the sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Span {
-    pub(crate) source: usize,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+pub struct Span {
+    /// Number of the source, as [`Problems::add_source`] gave it.
+    pub source: usize,
+    /// First byte.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
 }
 
 impl Span {
-    pub(crate) fn new(source: usize, range: Range<usize>) -> Self {
+    /// The bytes `range` of a source.
+    pub fn new(source: usize, range: Range<usize>) -> Self {
         Span { source, start: range.start, end: range.end.max(range.start) }
     }
 }
@@ -51,7 +57,7 @@ pub struct ScenarioError {
 
 impl ScenarioError {
     /// A mistake that has no place in a text.
-    pub(crate) fn without_place(source: &str, message: String) -> Self {
+    pub fn without_place(source: &str, message: String) -> Self {
         ScenarioError {
             source: source.to_owned(),
             line: 0,
@@ -119,7 +125,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// All mistakes of a scenario, in order of place.
+/// All mistakes of a file, in order of place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioErrors(pub Vec<ScenarioError>);
 
@@ -141,51 +147,70 @@ impl std::error::Error for ScenarioErrors {}
 
 /// A mistake on its way to becoming an error: all but the place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Mistake {
-    pub(crate) key: String,
-    pub(crate) message: String,
-    pub(crate) expected: Option<String>,
-    pub(crate) help: Option<String>,
+pub struct Mistake {
+    /// Path of the key, as `--set` takes it.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What was expected.
+    pub expected: Option<String>,
+    /// A way out.
+    pub help: Option<String>,
 }
 
 impl Mistake {
-    pub(crate) fn new(key: &str, message: impl Into<String>) -> Self {
+    /// A mistake at `key`.
+    pub fn new(key: &str, message: impl Into<String>) -> Self {
         Mistake { key: key.to_owned(), message: message.into(), expected: None, help: None }
     }
 
-    pub(crate) fn expected(mut self, expected: impl Into<String>) -> Self {
+    /// The same with what was expected.
+    pub fn expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = Some(expected.into());
         self
     }
 
-    pub(crate) fn help(mut self, help: impl Into<Option<String>>) -> Self {
+    /// The same with a way out.
+    pub fn help(mut self, help: impl Into<Option<String>>) -> Self {
         self.help = help.into();
         self
     }
 }
 
 /// The sources, and the mistakes found in them so far.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Problems {
-    pub(crate) sources: Vec<Source>,
+#[derive(Clone, Debug)]
+pub struct Problems {
+    document: &'static str,
+    /// The texts, by their numbers.
+    pub sources: Vec<Source>,
     found: Vec<(Span, ScenarioError)>,
 }
 
 impl Problems {
+    /// None so far; `document` is what the text as a whole is called, such as "scenario".
+    pub fn of(document: &'static str) -> Problems {
+        Problems { document, sources: Vec::new(), found: Vec::new() }
+    }
+
+    /// What the text as a whole is called.
+    pub fn document(&self) -> &'static str {
+        self.document
+    }
+
     /// Takes in a source; its number goes into spans.
-    pub(crate) fn add_source(&mut self, name: &str, text: &str) -> usize {
+    pub fn add_source(&mut self, name: &str, text: &str) -> usize {
         self.sources.push(Source { name: Arc::from(name), text: Arc::from(text) });
         self.sources.len() - 1
     }
 
     /// The sources alone: what was found in them is of no interest any more.
-    pub(crate) fn adopt(mut self) -> Problems {
+    pub fn adopt(mut self) -> Problems {
         self.found.clear();
         self
     }
 
     /// Takes note of a mistake. Two at one place with the same words are one: the first reader said it.
-    pub(crate) fn add(&mut self, span: Span, mistake: Mistake) {
+    pub fn add(&mut self, span: Span, mistake: Mistake) {
         let error = ScenarioError::at(&self.sources[span.source], span, mistake);
         if !self.found.iter().any(|(at, known)| *at == span && known.message == error.message) {
             self.found.push((span, error));
@@ -193,12 +218,12 @@ impl Problems {
     }
 
     /// How many there have been.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.found.len()
     }
 
     /// The value, unless there were mistakes.
-    pub(crate) fn finish<T>(mut self, value: Option<T>) -> Result<T, ScenarioErrors> {
+    pub fn finish<T>(mut self, value: Option<T>) -> Result<T, ScenarioErrors> {
         self.found.sort_by_key(|(span, _)| *span);
         let errors: Vec<_> = self.found.into_iter().map(|(_, error)| error).collect();
         match value {

@@ -1,4 +1,4 @@
-//! `--set key=value`: changes to a scenario's text before it is read.
+//! `--set key=value`: changes to a text before it is read.
 //!
 //! A path names tables by key and list entries by number or by their `name`: `links.sat.delay`, `flows.0.bytes`. The
 //! value is a TOML value, or text where it is not one: `300 ms` needs no quotes.
@@ -9,13 +9,19 @@ use super::reader::entry_name;
 use super::suggest::did_you_mean;
 
 /// Under which name overrides stand in errors.
-pub(crate) const SOURCE: &str = "--set";
+pub const SOURCE: &str = "--set";
 
-/// Keys that exclude each other: setting one takes away the others.
-const ALTERNATIVES: &[&[&str]] = &[&["bytes", "greedy", "paced", "request_response"], &["bursts", "gilbert_elliott"]];
+/// What an override has to know of a language beside its text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// Keys of which a table has one at most: setting one takes away the others.
+    pub alternatives: &'static [&'static [&'static str]],
+    /// Tables for which a text may stand, and the key whose value it is then.
+    pub texts: &'static [(&'static str, &'static str)],
+}
 
 /// Applies one override to the document.
-pub(crate) fn apply(root: &mut Node, path: &str, value: &str, problems: &mut Problems) {
+pub fn apply(root: &mut Node, path: &str, value: &str, rules: &Rules, problems: &mut Problems) {
     let text = format!("{path}={value}");
     let source = problems.add_source(SOURCE, &text);
     let whole = Span::new(source, 0..path.len());
@@ -28,7 +34,7 @@ pub(crate) fn apply(root: &mut Node, path: &str, value: &str, problems: &mut Pro
         span: Span::new(source, offset..text.len()),
         value: Value::Text(value.trim().to_owned()),
     });
-    let mut walk = Walk { path, source, at: 0 };
+    let mut walk = Walk { path, source, at: 0, rules };
     if let Some((span, mistake)) = walk.set(root, new) {
         problems.add(span, mistake);
     }
@@ -51,6 +57,7 @@ struct Walk<'a> {
     source: usize,
     /// Where in the path the walk stands.
     at: usize,
+    rules: &'a Rules,
 }
 
 impl Walk<'_> {
@@ -67,15 +74,17 @@ impl Walk<'_> {
         let is_last = step.len() == rest.len();
         self.at += step.len() + 1;
         let step = step.trim();
-        // "50 packets" is short for { limit = "50 packets" }.
-        if matches!(node.value, Value::Text(_)) && walked.ends_with("queue") {
-            let limit = Entry { key: "limit".to_owned(), key_span: node.span, node: node.clone() };
+        // "50 packets" of a queue is short for { limit = "50 packets" }.
+        if matches!(node.value, Value::Text(_))
+            && let Some((_, key)) = self.rules.texts.iter().find(|(table, _)| walked.ends_with(table))
+        {
+            let limit = Entry { key: (*key).to_owned(), key_span: node.span, node: node.clone() };
             node.value = Value::Table(Table { entries: vec![limit] });
         }
         match &mut node.value {
             Value::Table(table) => {
                 if is_last {
-                    for group in ALTERNATIVES.iter().filter(|group| group.contains(&step)) {
+                    for group in self.rules.alternatives.iter().filter(|group| group.contains(&step)) {
                         group.iter().filter(|key| **key != step).for_each(|key| table.remove(key));
                     }
                     table.remove(step);

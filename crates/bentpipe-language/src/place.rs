@@ -1,26 +1,26 @@
-//! Where a key stands in a scenario's text: for those who refuse a resolved scenario and want to say it as the language
-//! does.
+//! Where a key stands in a text: for those who refuse what was read from it and want to say it as the language does.
 
 use super::document::{self, Node, Value};
 use super::error::{Mistake, Problems, ScenarioErrors, Span};
-use super::overrides;
+use super::overrides::{self, Rules};
 use super::reader::entry_name;
 
 /// A mistake at `key`, a path such as `layers.sat` or `flows.data.bytes`; where the text ends before the path does, at
 /// what there is of it.
-pub(crate) fn refusal(
+pub fn refusal(
     text: &str,
     file_name: &str,
     sets: &[(String, String)],
+    rules: &Rules,
     key: &str,
     message: &str,
     expected: &str,
 ) -> ScenarioErrors {
-    let mut problems = Problems::default();
+    let mut problems = Problems::of("text");
     let source = problems.add_source(file_name, text);
     let mut root = document::parse(text, source, &mut problems);
     for (key, value) in sets {
-        overrides::apply(&mut root, key, value, &mut problems);
+        overrides::apply(&mut root, key, value, rules, &mut problems);
     }
     let span = key.split('.').try_fold((&root, root.span), |(node, _), step| step_into(node, step));
     let span = span.map_or_else(|span| span, |(_, span)| span);
@@ -59,7 +59,7 @@ mod tests {
     fn the_deepest_place_that_is_there() {
         let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nrate = \"1 Mbit/s\"\n[[flows]]\nname = \"a\"\n";
         let place = |key| {
-            let errors = refusal(text, "t.toml", &[], key, "no", "yes");
+            let errors = refusal(text, "t.toml", &[], &Rules::default(), key, "no", "yes");
             let [error] = &errors.0[..] else { panic!("{errors}") };
             assert_eq!((error.key.as_str(), error.source.as_str()), (key, "t.toml"));
             (error.line, error.column)
@@ -70,6 +70,9 @@ mod tests {
         // It has no variant of its own.
         assert_eq!(place("flows.a.tcp.variant").0, 5);
         let set = [("links.sat.rate".to_owned(), "2 Mbit/s".to_owned())];
-        assert_eq!(refusal(text, "t.toml", &set, "links.sat.rate", "no", "yes").0[0].source, "--set");
+        assert_eq!(
+            refusal(text, "t.toml", &set, &Rules::default(), "links.sat.rate", "no", "yes").0[0].source,
+            "--set"
+        );
     }
 }

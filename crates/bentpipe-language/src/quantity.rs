@@ -8,13 +8,13 @@ use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 /// A family of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dimension {
+pub struct Dimension {
     /// What the quantity is called.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it measures.
     noun: &'static str,
     /// A well-formed one.
-    pub(crate) example: &'static str,
+    pub example: &'static str,
     /// Unit and its size in the engine's unit, the preferred spelling of each size first, sizes ascending.
     units: &'static [(&'static str, u64)],
     /// Greatest value in the engine's unit.
@@ -22,7 +22,7 @@ pub(crate) struct Dimension {
 }
 
 /// Spans of time, in nanoseconds; up to 10^8 s, three years; the clock of the engine holds nine.
-pub(crate) const DURATION: Dimension = Dimension {
+pub const DURATION: Dimension = Dimension {
     name: "a span of time",
     noun: "time",
     example: "255 ms",
@@ -39,7 +39,7 @@ pub(crate) const DURATION: Dimension = Dimension {
 };
 
 /// Rates, in bits per second.
-pub(crate) const RATE: Dimension = Dimension {
+pub const RATE: Dimension = Dimension {
     name: "a rate",
     noun: "rate",
     example: "2 Mbit/s",
@@ -61,7 +61,7 @@ pub(crate) const RATE: Dimension = Dimension {
 };
 
 /// Amounts of data, in bytes.
-pub(crate) const SIZE: Dimension = Dimension {
+pub const SIZE: Dimension = Dimension {
     name: "an amount of data",
     noun: "data",
     example: "64 kB",
@@ -80,7 +80,7 @@ pub(crate) const SIZE: Dimension = Dimension {
 };
 
 /// Ratios in decibels, in thousandths of one.
-pub(crate) const DECIBELS: Dimension = Dimension {
+pub const DECIBELS: Dimension = Dimension {
     name: "a ratio in decibels",
     noun: "decibels",
     example: "0.7 dB",
@@ -89,7 +89,7 @@ pub(crate) const DECIBELS: Dimension = Dimension {
 };
 
 /// Numbers of packets.
-pub(crate) const PACKETS: Dimension = Dimension {
+pub const PACKETS: Dimension = Dimension {
     name: "a number of packets",
     noun: "packets",
     example: "50 packets",
@@ -98,7 +98,7 @@ pub(crate) const PACKETS: Dimension = Dimension {
 };
 
 /// Numbers of cells.
-pub(crate) const CELLS: Dimension = Dimension {
+pub const CELLS: Dimension = Dimension {
     name: "a number of cells",
     noun: "cells",
     example: "8192 cells",
@@ -107,7 +107,7 @@ pub(crate) const CELLS: Dimension = Dimension {
 };
 
 /// Numbers of segments.
-pub(crate) const SEGMENTS: Dimension = Dimension {
+pub const SEGMENTS: Dimension = Dimension {
     name: "a number of segments",
     noun: "segments",
     example: "10 segments",
@@ -146,7 +146,7 @@ struct Decimal {
 }
 
 /// Splits "2.5 Mbit/s" into the number and the unit.
-pub(crate) fn split(text: &str) -> (&str, &str) {
+pub fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let is_number = |(at, c): (usize, char)| {
         c.is_ascii_digit()
@@ -194,12 +194,12 @@ fn decimal(number: &str) -> Result<Decimal, BadQuantity> {
 
 impl Dimension {
     /// Numbers without a unit.
-    pub(crate) const fn bare(name: &'static str, example: &'static str, max: u64) -> Dimension {
+    pub const fn bare(name: &'static str, example: &'static str, max: u64) -> Dimension {
         Dimension { name, noun: name, example, units: &[("", 1)], max }
     }
 
     /// Reads a quantity in the engine's unit.
-    pub(crate) fn parse(&self, text: &str) -> Result<u64, BadQuantity> {
+    pub fn parse(&self, text: &str) -> Result<u64, BadQuantity> {
         let (number, unit) = split(text);
         if number.is_empty() {
             return Err(bad(format!("`{}` does not begin with a number", text.trim())));
@@ -247,7 +247,7 @@ impl Dimension {
     }
 
     /// The quantity in the greatest unit in which it is whole.
-    pub(crate) fn format(&self, value: u64) -> String {
+    pub fn format(&self, value: u64) -> String {
         if value == 0 {
             // "0 s" and "0 B", not "0 h": the unit that people take.
             return format!("0 {}", split(self.example).1.trim_start_matches(['m', 'M', 'k'])).trim_end().to_owned();
@@ -270,14 +270,14 @@ impl Dimension {
     }
 
     /// A regular expression for the JSON schema.
-    pub(crate) fn pattern(&self) -> String {
+    pub fn pattern(&self) -> String {
         let units: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
         format!(r"^\s*[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9]+)?\s*({})\s*$", units.join("|"))
     }
 }
 
 /// A probability: "1 %" or "1e-6".
-pub(crate) fn parse_probability(text: &str) -> Result<f64, BadQuantity> {
+pub fn parse_probability(text: &str) -> Result<f64, BadQuantity> {
     let (number, unit) = split(text);
     let exponent = match unit {
         "%" => -2,
@@ -304,17 +304,17 @@ pub(crate) fn parse_probability(text: &str) -> Result<f64, BadQuantity> {
 }
 
 /// A probability as text that reads back as the same number.
-pub(crate) fn format_probability(p: f64) -> String {
+pub fn format_probability(p: f64) -> String {
     if p != 0.0 && p < 1e-3 { format!("{p:e}") } else { format!("{p}") }
 }
 
 /// A span as text that reads back as the same span.
-pub(crate) fn format_duration(span: Duration) -> String {
+pub fn format_duration(span: Duration) -> String {
     DURATION.format(span.as_nanos())
 }
 
 /// A rate as text that reads back as the same rate.
-pub(crate) fn format_rate(rate: Rate) -> String {
+pub fn format_rate(rate: Rate) -> String {
     RATE.format(rate.bits_per_second())
 }
 

@@ -13,28 +13,32 @@ use super::suggest::did_you_mean;
 
 /// A value under its path.
 #[derive(Clone, Debug)]
-pub(crate) struct Item<'a> {
-    pub(crate) node: &'a Node,
-    pub(crate) path: String,
+pub struct Item<'a> {
+    /// The value.
+    pub node: &'a Node,
+    /// Path of its key, as `--set` takes it.
+    pub path: String,
 }
 
 /// A table whose keys are all known.
 #[derive(Clone, Debug)]
-pub(crate) struct View<'a> {
-    pub(crate) table: &'a Table,
-    pub(crate) path: String,
+pub struct View<'a> {
+    /// The table.
+    pub table: &'a Table,
+    /// Path of its key, as `--set` takes it.
+    pub path: String,
     /// Where to point when something is missing.
-    pub(crate) span: Span,
+    pub span: Span,
     fields: &'static [Field],
 }
 
 /// Joins a path and a key.
-pub(crate) fn join(path: &str, key: impl std::fmt::Display) -> String {
+pub fn join(path: &str, key: impl std::fmt::Display) -> String {
     if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
 }
 
 /// The name of a list's entry, where it has one that can stand in a path.
-pub(crate) fn entry_name(node: &Node) -> Option<&str> {
+pub fn entry_name(node: &Node) -> Option<&str> {
     let Value::Table(table) = &node.value else { return None };
     match &table.get("name")?.node.value {
         Value::Text(name) if !name.is_empty() && !name.contains(['.', '=']) => Some(name),
@@ -43,9 +47,9 @@ pub(crate) fn entry_name(node: &Node) -> Option<&str> {
 }
 
 /// Reports a key that a table does not have.
-pub(crate) fn unknown_key<'k>(entry: &Entry, path: &str, keys: impl Iterator<Item = &'k str>, problems: &mut Problems) {
+pub fn unknown_key<'k>(entry: &Entry, path: &str, keys: impl Iterator<Item = &'k str>, problems: &mut Problems) {
     let keys: Vec<_> = keys.collect();
-    let what = if path.is_empty() { "a scenario".to_owned() } else { format!("`{path}`") };
+    let what = if path.is_empty() { format!("a {}", problems.document()) } else { format!("`{path}`") };
     let mistake = Mistake::new(&join(path, &entry.key), format!("{what} has no key `{}`", entry.key))
         .expected(format!("one of {}", keys.join(", ")))
         .help(did_you_mean(&entry.key, keys.iter().copied()));
@@ -54,13 +58,7 @@ pub(crate) fn unknown_key<'k>(entry: &Entry, path: &str, keys: impl Iterator<Ite
 
 impl<'a> View<'a> {
     /// Opens a table; unknown keys are mistakes.
-    pub(crate) fn open(
-        table: &'a Table,
-        path: String,
-        span: Span,
-        fields: &'static [Field],
-        problems: &mut Problems,
-    ) -> Self {
+    pub fn open(table: &'a Table, path: String, span: Span, fields: &'static [Field], problems: &mut Problems) -> Self {
         for entry in &table.entries {
             if !fields.iter().any(|field| field.key == entry.key) {
                 unknown_key(entry, &path, fields.iter().map(|field| field.key), problems);
@@ -70,7 +68,7 @@ impl<'a> View<'a> {
     }
 
     /// The value of a key, if it is there.
-    pub(crate) fn get(&self, key: &str) -> Option<Item<'a>> {
+    pub fn get(&self, key: &str) -> Option<Item<'a>> {
         debug_assert!(
             self.fields.iter().any(|field| field.key == key),
             "`{key}` is not in the grammar of {}",
@@ -81,7 +79,7 @@ impl<'a> View<'a> {
     }
 
     /// The value of a key that must be there.
-    pub(crate) fn require(&self, key: &str, problems: &mut Problems) -> Option<Item<'a>> {
+    pub fn require(&self, key: &str, problems: &mut Problems) -> Option<Item<'a>> {
         let item = self.get(key);
         if item.is_none() {
             self.missing(key, problems);
@@ -90,9 +88,10 @@ impl<'a> View<'a> {
     }
 
     /// Reports a missing key.
-    pub(crate) fn missing(&self, key: &str, problems: &mut Problems) {
+    pub fn missing(&self, key: &str, problems: &mut Problems) {
         let shape = self.fields.iter().find(|field| field.key == key).map(|field| field.shape.expected());
-        let what = if self.path.is_empty() { "the scenario".to_owned() } else { format!("`{}`", self.path) };
+        let what =
+            if self.path.is_empty() { format!("the {}", problems.document()) } else { format!("`{}`", self.path) };
         let mut mistake = Mistake::new(&join(&self.path, key), format!("{what} needs `{key}`"));
         mistake.expected = shape.map(|shape| format!("`{key}`: {shape}"));
         problems.add(self.span, mistake);
@@ -101,14 +100,14 @@ impl<'a> View<'a> {
 
 impl<'a> Item<'a> {
     /// Reports a mistake here.
-    pub(crate) fn refuse(&self, problems: &mut Problems, message: impl Into<String>, expected: Option<String>) {
+    pub fn refuse(&self, problems: &mut Problems, message: impl Into<String>, expected: Option<String>) {
         let mut mistake = Mistake::new(&self.path, message);
         mistake.expected = expected;
         problems.add(self.node.span, mistake);
     }
 
     /// Reports that another kind of value was expected.
-    pub(crate) fn mismatch(&self, problems: &mut Problems, shape: &Shape) {
+    pub fn mismatch(&self, problems: &mut Problems, shape: &Shape) {
         let message = match (&self.node.value, shape) {
             (Value::Integer(_) | Value::Float(_), Shape::Quantity(_)) => {
                 format!("`{}` is a bare number, it needs a unit", self.path)
@@ -124,7 +123,7 @@ impl<'a> Item<'a> {
     }
 
     /// The text, where it is text.
-    pub(crate) fn as_text(&self) -> Option<&'a str> {
+    pub fn as_text(&self) -> Option<&'a str> {
         match &self.node.value {
             Value::Text(text) => Some(text),
             _ => None,
@@ -132,7 +131,7 @@ impl<'a> Item<'a> {
     }
 
     /// Text.
-    pub(crate) fn text(&self, problems: &mut Problems) -> Option<&'a str> {
+    pub fn text(&self, problems: &mut Problems) -> Option<&'a str> {
         let text = self.as_text();
         if text.is_none() {
             self.mismatch(problems, &Shape::Text);
@@ -141,7 +140,7 @@ impl<'a> Item<'a> {
     }
 
     /// A name: text that is not empty and can be a step of a path.
-    pub(crate) fn name(&self, problems: &mut Problems) -> Option<&'a str> {
+    pub fn name(&self, problems: &mut Problems) -> Option<&'a str> {
         let name = self.text(problems)?;
         if name.trim().is_empty() || name.trim() != name {
             self.refuse(problems, "a name cannot be empty or begin or end with a space", Some("a name".to_owned()));
@@ -156,7 +155,7 @@ impl<'a> Item<'a> {
     }
 
     /// True or false.
-    pub(crate) fn flag(&self, problems: &mut Problems) -> Option<bool> {
+    pub fn flag(&self, problems: &mut Problems) -> Option<bool> {
         match self.node.value {
             Value::Flag(flag) => Some(flag),
             _ => {
@@ -167,7 +166,7 @@ impl<'a> Item<'a> {
     }
 
     /// One of some words.
-    pub(crate) fn choice(&self, words: &'static [&'static str], problems: &mut Problems) -> Option<&'static str> {
+    pub fn choice(&self, words: &'static [&'static str], problems: &mut Problems) -> Option<&'static str> {
         let shape = Shape::Choice(words);
         let Some(text) = self.as_text() else {
             self.mismatch(problems, &shape);
@@ -184,7 +183,7 @@ impl<'a> Item<'a> {
     }
 
     /// A number with a unit, in the engine's unit.
-    pub(crate) fn quantity(&self, dimension: Dimension, problems: &mut Problems) -> Option<u64> {
+    pub fn quantity(&self, dimension: Dimension, problems: &mut Problems) -> Option<u64> {
         let shape = Shape::Quantity(dimension);
         let Some(text) = self.as_text() else {
             self.mismatch(problems, &shape);
@@ -194,17 +193,17 @@ impl<'a> Item<'a> {
     }
 
     /// A span of time.
-    pub(crate) fn duration(&self, problems: &mut Problems) -> Option<Duration> {
+    pub fn duration(&self, problems: &mut Problems) -> Option<Duration> {
         self.quantity(quantity::DURATION, problems).map(Duration::from_nanos)
     }
 
     /// An amount of data.
-    pub(crate) fn size(&self, problems: &mut Problems) -> Option<Bytes> {
+    pub fn size(&self, problems: &mut Problems) -> Option<Bytes> {
         self.quantity(quantity::SIZE, problems).map(Bytes::new)
     }
 
     /// A rate above zero.
-    pub(crate) fn rate(&self, problems: &mut Problems) -> Option<Rate> {
+    pub fn rate(&self, problems: &mut Problems) -> Option<Rate> {
         let rate = Rate::from_bits_per_second(self.quantity(quantity::RATE, problems)?);
         if rate.is_none() {
             self.refuse(problems, format!("`{}` cannot be zero", self.path), Some(Shape::RATE.expected()));
@@ -213,7 +212,7 @@ impl<'a> Item<'a> {
     }
 
     /// A probability.
-    pub(crate) fn probability(&self, problems: &mut Problems) -> Option<Probability> {
+    pub fn probability(&self, problems: &mut Problems) -> Option<Probability> {
         let shape = Shape::Probability;
         let value = match &self.node.value {
             Value::Text(text) => {
@@ -242,7 +241,7 @@ impl<'a> Item<'a> {
     }
 
     /// A number above zero and at most one.
-    pub(crate) fn weight(&self, problems: &mut Problems) -> Option<f64> {
+    pub fn weight(&self, problems: &mut Problems) -> Option<f64> {
         let value = match &self.node.value {
             Value::Float(value) => *value,
             Value::Integer(Some(1)) => 1.0,
@@ -261,7 +260,7 @@ impl<'a> Item<'a> {
     }
 
     /// A count: a whole number, or text of a number and the word for what is counted.
-    pub(crate) fn count(&self, counted: Counted, problems: &mut Problems) -> Option<u64> {
+    pub fn count(&self, counted: Counted, problems: &mut Problems) -> Option<u64> {
         let shape = Shape::Count(counted);
         let value = match &self.node.value {
             Value::Integer(value) => *value,
@@ -293,7 +292,7 @@ impl<'a> Item<'a> {
     }
 
     /// The entries of a list.
-    pub(crate) fn list(&self, shape: &Shape, problems: &mut Problems) -> Option<Vec<Item<'a>>> {
+    pub fn list(&self, shape: &Shape, problems: &mut Problems) -> Option<Vec<Item<'a>>> {
         match &self.node.value {
             Value::List(list) => {
                 let item = |(index, node): (usize, &'a Node)| match entry_name(node) {
@@ -310,7 +309,7 @@ impl<'a> Item<'a> {
     }
 
     /// The two entries of a pair.
-    pub(crate) fn pair(&self, inner: &'static Shape, problems: &mut Problems) -> Option<[Item<'a>; 2]> {
+    pub fn pair(&self, inner: &'static Shape, problems: &mut Problems) -> Option<[Item<'a>; 2]> {
         let shape = Shape::Pair(inner);
         let list = self.list(&shape, problems)?;
         let found = list.len();
@@ -326,7 +325,7 @@ impl<'a> Item<'a> {
     }
 
     /// The table.
-    pub(crate) fn table(&self, fields: &'static [Field], problems: &mut Problems) -> Option<View<'a>> {
+    pub fn table(&self, fields: &'static [Field], problems: &mut Problems) -> Option<View<'a>> {
         match &self.node.value {
             Value::Table(table) => Some(View::open(table, self.path.clone(), self.node.span, fields, problems)),
             _ => {

@@ -2,17 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::grammar::{SCENARIO, TCP_HEAD, VARIANT};
-use super::profile::PROFILES;
-use super::settings::{Kind, SETTINGS, Setting};
-use super::shape::{Counted, Field, Shape};
+use crate::shape::{Counted, Field, Shape};
+use crate::tcp::{Kind, PROFILES, SETTINGS, Setting, TCP_HEAD, VARIANT};
 
-/// A JSON schema (draft 2020-12) of scenario files.
-pub fn schema() -> Value {
-    let mut schema = object(SCENARIO);
+/// A JSON schema (draft 2020-12) of files whose keys are `fields`, of which `required` must be there.
+pub fn schema(title: &str, fields: &[Field], required: &[&str]) -> Value {
+    let mut schema = object(fields);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    schema["title"] = json!("bentpipe scenario");
-    schema["required"] = json!(["name", "links", "flows"]);
+    schema["title"] = json!(title);
+    schema["required"] = json!(required);
     schema
 }
 
@@ -103,20 +101,4 @@ fn settings(head: &[Field], ends: bool) -> Value {
 
 fn with_words(value: Value, words: &[&str]) -> Value {
     if words.is_empty() { value } else { json!({ "anyOf": [value, { "enum": words }] }) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_schema_knows_the_keys() {
-        let schema = schema();
-        let link = &schema["properties"]["links"]["items"]["properties"];
-        assert_eq!(link["delay"]["type"], "string");
-        assert_eq!(link["forward"]["properties"]["bursts"]["properties"]["extra_delay"]["examples"][0], "255 ms");
-        assert_eq!(schema["properties"]["tcp"]["properties"]["rto"]["properties"]["min"]["type"], "string");
-        assert_eq!(schema["properties"]["tcp"]["properties"]["receiver"]["properties"]["sack"]["type"], "boolean");
-        assert_eq!(schema["properties"]["tcp"]["properties"]["profile"]["enum"][1], "ns2");
-    }
 }

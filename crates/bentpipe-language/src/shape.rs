@@ -7,15 +7,18 @@ use super::quantity::{DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE};
 
 /// A key of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
-    pub(crate) key: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) doc: &'static str,
+pub struct Field {
+    /// The key.
+    pub key: &'static str,
+    /// What may stand behind it.
+    pub shape: Shape,
+    /// What it means, for people.
+    pub doc: &'static str,
 }
 
 /// What may stand behind a key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// Text.
     Text,
     /// True or false.
@@ -40,7 +43,7 @@ pub(crate) enum Shape {
     Named(&'static [Field]),
     /// Any of these.
     Any(&'static [Shape]),
-    /// The cells of the TCP table, see [`settings`](super::settings).
+    /// The cells of the TCP table, see [`tcp`](crate::tcp).
     TcpSettings {
         /// Whether `variant` and `profile` may stand there.
         head: bool,
@@ -51,30 +54,41 @@ pub(crate) enum Shape {
 
 /// A count of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub struct Counted {
     /// Of what, in the plural; empty for a bare number.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// Least.
-    pub(crate) min: u64,
+    pub min: u64,
     /// Most.
-    pub(crate) max: u64,
+    pub max: u64,
+}
+
+/// A field of a table.
+pub const fn field(key: &'static str, shape: Shape, doc: &'static str) -> Field {
+    Field { key, shape, doc }
 }
 
 impl Counted {
-    pub(crate) const fn new(what: &'static str, min: u64, max: u64) -> Self {
+    /// From `min` to `max` of `what`.
+    pub const fn new(what: &'static str, min: u64, max: u64) -> Self {
         Counted { what, min, max }
     }
 }
 
 impl Shape {
-    pub(crate) const DURATION: Shape = Shape::Quantity(DURATION);
-    pub(crate) const RATE: Shape = Shape::Quantity(RATE);
-    pub(crate) const SIZE: Shape = Shape::Quantity(SIZE);
-    pub(crate) const PACKETS: Shape = Shape::Quantity(PACKETS);
-    pub(crate) const SEGMENTS: Shape = Shape::Quantity(SEGMENTS);
+    /// A span of time.
+    pub const DURATION: Shape = Shape::Quantity(DURATION);
+    /// A rate.
+    pub const RATE: Shape = Shape::Quantity(RATE);
+    /// An amount of data.
+    pub const SIZE: Shape = Shape::Quantity(SIZE);
+    /// A number of packets.
+    pub const PACKETS: Shape = Shape::Quantity(PACKETS);
+    /// A number of segments.
+    pub const SEGMENTS: Shape = Shape::Quantity(SEGMENTS);
 
     /// What was expected, in words.
-    pub(crate) fn expected(&self) -> String {
+    pub fn expected(&self) -> String {
         match self {
             Shape::Text => "text".to_owned(),
             Shape::Flag => "true or false".to_owned(),

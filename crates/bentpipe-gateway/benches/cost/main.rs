@@ -5,9 +5,9 @@
 //! core would reach which did nothing but the gateway's work.
 #![allow(dead_code)] // What the tests use and this does not.
 
-#[path = "../../tests/gateway/hosts.rs"]
+#[path = "../../tests/it/hosts.rs"]
 mod hosts;
-#[path = "../../tests/linux/namespace.rs"]
+#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
 mod namespace;
 
 use std::fmt::Write as _;
@@ -21,12 +21,12 @@ use std::time::{Duration, Instant};
 
 use bentpipe_engine::units;
 use bentpipe_engine::units::{Rate, Time};
-use bentpipe_io::TrainTun;
-use bentpipe_io::gateway::{
+use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
+use bentpipe_gateway::{
     Carrier, ClientAddress, Fallback, Gateway, LinkShape, RelayConfig, RelayGateway, Rules, Satellite, Shape,
     SplitConfig, SplitShape, Stop,
 };
-use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
+use bentpipe_io::TrainTun;
 use namespace::Namespace;
 use nix::sys::resource::{UsageWho, getrusage};
 

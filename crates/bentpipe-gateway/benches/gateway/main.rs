@@ -12,13 +12,13 @@
 //! sender and that congestion control.
 #![allow(dead_code)] // What the tests use and this does not.
 
-#[path = "../../tests/gateway/hosts.rs"]
+#[path = "../../tests/it/hosts.rs"]
 mod hosts;
-#[path = "../../tests/linux/namespace.rs"]
+#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
 mod namespace;
-#[path = "../../tests/gateway/sky.rs"]
+#[path = "../../tests/it/sky.rs"]
 mod sky;
-#[path = "../../tests/gateway/world.rs"]
+#[path = "../../tests/it/world.rs"]
 mod world;
 
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units;
-use bentpipe_io::gateway::{ClientAddress, RelayConfig};
+use bentpipe_gateway::{ClientAddress, RelayConfig};
 use world::{Path, SERVER, World, run};
 
 struct Options {

@@ -1,7 +1,7 @@
 //! What the `split` shape says of itself.
 
 use super::{Readings, Value};
-use crate::gateway::split::SplitStats;
+use crate::split::SplitStats;
 
 macro_rules! total {
     ($what:literal) => {
@@ -10,16 +10,16 @@ macro_rules! total {
 }
 
 /// Bytes of connections, at this moment.
-pub(in crate::gateway) struct Waiting {
+pub(crate) struct Waiting {
     /// Of hosts, for the link.
-    pub(in crate::gateway) unsent: u64,
+    pub(crate) unsent: u64,
     /// From the peer, for hosts; and what may.
-    pub(in crate::gateway) held: u64,
-    pub(in crate::gateway) memory: u64,
+    pub(crate) held: u64,
+    pub(crate) memory: u64,
 }
 
 impl Readings {
-    pub(in crate::gateway) fn add_split(&mut self, stats: &SplitStats, waiting: &Waiting) {
+    pub(crate) fn add_split(&mut self, stats: &SplitStats, waiting: &Waiting) {
         let SplitStats { accepted, connected, failed, refused, lost_with_link, other_port, malformed, open, mux } =
             *stats;
         let mut level = |key, metric, help, value| self.add("split", key, metric, help, Value::Level(value));

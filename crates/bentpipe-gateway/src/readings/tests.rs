@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::gateway::Gateway;
-use crate::gateway::relay::RelayStats;
-use crate::gateway::uplink::UplinkStats;
-use crate::gateway::{Carrier, ClientAddress, Fallback, Satellite, SplitConfig, SplitShape};
+use crate::Gateway;
+use crate::relay::RelayStats;
 use crate::tunnel::{PrivateKey, TunnelConfig};
+use crate::uplink::UplinkStats;
+use crate::{Carrier, ClientAddress, Fallback, Satellite, SplitConfig, SplitShape};
 use bentpipe_engine::units::Rate;
 
 /// A metric's name, and a label's without colons (data model of Prometheus).

@@ -3,8 +3,8 @@
 use bentpipe_engine::units::Rate;
 
 use super::{Readings, Value};
-use crate::gateway::relay::RelayStats;
-use crate::gateway::uplink::UplinkStats;
+use crate::relay::RelayStats;
+use crate::uplink::UplinkStats;
 
 macro_rules! total {
     ($what:literal) => {
@@ -14,13 +14,7 @@ macro_rules! total {
 
 impl Readings {
     /// `refused_by_kernel`: packets; `other_port`: connections that could not have the client's.
-    pub(in crate::gateway) fn add_uplink(
-        &mut self,
-        rate: Rate,
-        counted: &UplinkStats,
-        refused_by_kernel: u64,
-        other_port: u64,
-    ) {
+    pub(crate) fn add_uplink(&mut self, rate: Rate, counted: &UplinkStats, refused_by_kernel: u64, other_port: u64) {
         use Value::{Level, Total};
         self.add_one_box(rate);
         for (table, key, metric, help, count) in [
@@ -68,7 +62,7 @@ impl Readings {
     }
 
     /// The kernel's sender; `memory`: bytes that may wait.
-    pub(in crate::gateway) fn add_relay(&mut self, rate: Rate, memory: u64, counted: &RelayStats) {
+    pub(crate) fn add_relay(&mut self, rate: Rate, memory: u64, counted: &RelayStats) {
         use Value::{Level, Total};
         let RelayStats { open, total, connected, failed, refused, reset, other_port, to_clients, to_servers, held } =
             *counted;

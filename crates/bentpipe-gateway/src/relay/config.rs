@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use bentpipe_engine::units::Rate;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::gateway::sockets::ClientAddress;
+use crate::sockets::ClientAddress;
 
 /// What a relay is made of.
 #[derive(Clone, Debug, PartialEq)]

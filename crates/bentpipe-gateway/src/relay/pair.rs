@@ -8,8 +8,8 @@ use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 
 use super::pipe::{LENGTH, Pipe};
-use crate::gateway::buffer::Buffer;
-use crate::gateway::sockets;
+use crate::buffer::Buffer;
+use crate::sockets;
 
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;

@@ -13,11 +13,11 @@ use mio::{Registry, Token};
 use super::config::{RelayConfig, RelayStats};
 use super::pair::{CLIENT, Outcome, Pair, SERVER};
 use super::pipe::{LENGTH, Pipe};
-use crate::gateway::listeners::{self, Accepts, Listeners};
-use crate::gateway::readings::Readings;
-use crate::gateway::rules;
-use crate::gateway::run::{Loop, Work};
-use crate::gateway::sockets::{self, ClientAddress};
+use crate::listeners::{self, Accepts, Listeners};
+use crate::readings::Readings;
+use crate::rules;
+use crate::run::{Loop, Work};
+use crate::sockets::{self, ClientAddress};
 
 /// The shape's work for the loop.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Which keys there are.
 
-use crate::scenario::grammar::field;
-use crate::scenario::shape::{Counted, Field, Shape};
+use bentpipe_language::shape::{Counted, Field, Shape, field};
 
 /// The file.
 pub(super) const FILE: &[Field] = &[

@@ -14,12 +14,11 @@ use super::grammar::{
 use super::{
     GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
 };
-use crate::scenario::document::{self, Value};
-use crate::scenario::error::{Mistake, Problems, ScenarioError};
-use crate::scenario::reader::{Item, View};
-use crate::scenario::shape::Shape;
-use crate::scenario::variants::{self, TcpTable};
-use crate::scenario::{Cell, ScenarioErrors, TcpOverrides, Variants};
+use bentpipe_language::document::{self, Value};
+use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::Shape;
+use bentpipe_language::tcp::{self, Cell, TcpOverrides, TcpTable, Variants};
 
 const LISTEN: &str = "0.0.0.0:4500";
 const KEEPALIVE: Duration = Duration::from_secs(5);
@@ -50,7 +49,7 @@ pub(super) fn load(path: &Path) -> Result<GatewayFile, ScenarioErrors> {
 }
 
 pub(super) fn parse(text: &str, name: &str) -> Result<GatewayFile, ScenarioErrors> {
-    let mut problems = Problems::default();
+    let mut problems = Problems::of("gateway file");
     let source = problems.add_source(name, text);
     let root = document::parse(text, source, &mut problems);
     if problems.count() > 0 {
@@ -63,7 +62,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<GatewayFile, ScenarioError
 
 /// Where the key lies, or else the last table on the way to it.
 pub(super) fn mistake(text: &str, name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
-    let mut problems = Problems::default();
+    let mut problems = Problems::of("gateway file");
     let source = problems.add_source(name, text);
     let root = document::parse(text, source, &mut problems);
     let mut node = &root;
@@ -376,7 +375,7 @@ fn uplink_tcp(
     let base = TcpOverrides { both: both.into(), ..TcpOverrides::default() };
     let mut table = TcpTable::of(base);
     if let Some(item) = view.get("tcp") {
-        table = table.overlaid(&variants::settings(&item, problems));
+        table = table.overlaid(&tcp::settings(&item, problems));
     }
     let name = match view.get("variant") {
         Some(item) => {

@@ -155,7 +155,7 @@ fn mistakes_of_an_uplink() {
     }
     // The other shapes cannot do without one.
     let found = errors(&UPLINK.replace("[uplink]\nsatellite = [\"sat0\"]", "[link]\naddresses = []"));
-    assert_eq!(found[0].2, "the scenario needs `tunnel`");
+    assert_eq!(found[0].2, "the gateway file needs `tunnel`");
 }
 
 fn relay(text: &str) -> RelayTable {

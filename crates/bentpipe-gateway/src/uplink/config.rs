@@ -4,7 +4,7 @@ use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{TcpConfig, TcpStats};
 use bentpipe_engine::units::{Duration, Rate};
 
-use crate::endpoint::Endpoint;
+use bentpipe_io::Endpoint;
 
 /// Stray segments and repetitions of the last FIN come within a few round trips; nobody else shares the client's port.
 const LEAST_TIME_WAIT: Duration = Duration::from_secs(5);

@@ -19,7 +19,7 @@ use bentpipe_engine::{Context, NoProbe, Step};
 use super::config::{UplinkConfig, UplinkStats};
 use super::opening::reset_for;
 use super::pacer::Pacer;
-use crate::endpoint::Endpoint;
+use bentpipe_io::Endpoint;
 
 /// One of the connections, for good: no other one is ever called so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::machine::LEAST_BUFFER;
 use super::*;
-use crate::endpoint::{Endpoint, Peer};
+use bentpipe_io::{Endpoint, Peer};
 
 mod raw;
 mod reopening;

@@ -15,12 +15,12 @@ use mio::{Interest, Registry, Token};
 use super::config::{UplinkConfig, UplinkStats};
 use super::machine::{ConnectionId, Heard, Uplink, Uplinked};
 use super::raw::Raw;
-use crate::gateway::conn::{Conn, Outcome};
-use crate::gateway::readings::Readings;
-use crate::gateway::rules;
-use crate::gateway::run::{FIRST_TOKEN, Loop, Work};
-use crate::gateway::sockets::{self, ClientAddress};
-use crate::tun::Tun;
+use crate::conn::{Conn, Outcome};
+use crate::readings::Readings;
+use crate::rules;
+use crate::run::{FIRST_TOKEN, Loop, Work};
+use crate::sockets::{self, ClientAddress};
+use bentpipe_io::tun::Tun;
 
 /// Packets taken from the device before others have their turn.
 const BATCH: usize = 64;

@@ -29,7 +29,7 @@ impl Profile {
     }
 
     /// The settings with a row of the engine's table, changed as the profile has it.
-    pub(crate) fn with_row(&self, mut variant: Variant) -> TcpConfig {
+    pub fn with_row(&self, mut variant: Variant) -> TcpConfig {
         (self.adjust)(&mut variant);
         TcpConfig { variant, ..(self.config)() }
     }
@@ -217,7 +217,7 @@ fn ns2_2003() -> TcpConfig {
 mod tests {
     use super::*;
 
-    /// What a packet script each of `crates/bentpipe-engine/tests/scripts/bsd` shows.
+    /// What a packet script each of `crates/bentpipe-script/tests/scripts/bsd` shows.
     #[test]
     fn bsd_reno_is_4_3_bsd_reno() {
         let config = profile("bsd-reno").expect("a profile").config();

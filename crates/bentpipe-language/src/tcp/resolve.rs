@@ -44,8 +44,10 @@ pub struct TcpOverrides {
 
 /// One end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum End {
+pub enum End {
+    /// The end at `from`.
     Sender,
+    /// The end at `to`.
     Receiver,
 }
 
@@ -91,7 +93,7 @@ impl TcpOverrides {
     }
 
     /// What turns one pair of configurations, sender's and receiver's, into another.
-    pub(crate) fn between(from: &(TcpConfig, TcpConfig), to: &(TcpConfig, TcpConfig)) -> TcpOverrides {
+    pub fn between(from: &(TcpConfig, TcpConfig), to: &(TcpConfig, TcpConfig)) -> TcpOverrides {
         let mut difference = TcpOverrides::default();
         for Setting { key, get, .. } in SETTINGS {
             let changed = |from: &TcpConfig, to: &TcpConfig| get(to).filter(|cell| get(from) != Some(*cell));
@@ -133,9 +135,11 @@ impl fmt::Display for UnknownName {
 impl std::error::Error for UnknownName {}
 
 /// Both ends, and the settings that were given but mean nothing.
-pub(crate) struct Resolved {
-    pub(crate) ends: (TcpConfig, TcpConfig),
-    pub(crate) idle: Vec<(End, &'static str)>,
+pub struct Resolved {
+    /// The sender's configuration and the receiver's.
+    pub ends: (TcpConfig, TcpConfig),
+    /// Settings that mean nothing in the configuration of their end.
+    pub idle: Vec<(End, &'static str)>,
 }
 
 /// The engine's row under a variant, and the scenario's rows on the way to it, outermost first.
@@ -159,7 +163,7 @@ fn chain<'v>(name: &str, variants: &'v Variants) -> Result<(Variant, Vec<&'v Var
 }
 
 /// Lays all layers on each other.
-pub(crate) fn resolve(
+pub fn resolve(
     profile: &Profile,
     variant: &str,
     variants: &Variants,
@@ -197,7 +201,7 @@ pub fn resolve_tcp(
 }
 
 /// Whether the window of a fixed one is given nowhere, of both ends: not explicitly, nor in a row of the scenario.
-pub(crate) fn lacks_window(variant: &str, variants: &Variants, explicit: &TcpOverrides) -> [bool; 2] {
+pub fn lacks_window(variant: &str, variants: &Variants, explicit: &TcpOverrides) -> [bool; 2] {
     let rows = chain(variant, variants).map(|(_, rows)| rows).unwrap_or_default();
     [End::Sender, End::Receiver].map(|end| {
         let mut layers = rows.iter().map(|row| &row.overrides).chain([explicit]);
@@ -206,8 +210,8 @@ pub(crate) fn lacks_window(variant: &str, variants: &Variants, explicit: &TcpOve
 }
 
 /// What cannot work together in the settings of one end: the key to blame, and why.
-pub(crate) fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
-    use super::quantity::format_duration as text;
+pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
+    use crate::quantity::format_duration as text;
     use bentpipe_engine::tcp::variant::Recovery;
     let mut found = Vec::new();
     let rto = &config.rto;

@@ -6,47 +6,50 @@ use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::units::Bytes;
 
-use super::document::{Table, Value};
-use super::error::{Mistake, Problems, Span};
-use super::grammar::{TCP_HEAD, VARIANT};
+use super::keys::{TCP_HEAD, VARIANT};
 use super::profile::{PROFILES, Profile, profile};
-use super::quantity;
-use super::reader::{Item, join, unknown_key};
+use super::resolve::{self, End, TcpOverrides, UnknownName, VariantRow, Variants};
 use super::settings::{Cell, Kind, SETTINGS, Setting};
-use super::shape::{Field, Shape};
-use super::suggest::did_you_mean;
-use super::tcp::{self, End, TcpOverrides, UnknownName, VariantRow, Variants};
+use crate::document::{Table, Value};
+use crate::error::{Mistake, Problems, Span};
+use crate::quantity;
+use crate::reader::{Item, join, unknown_key};
+use crate::shape::{Field, Shape};
+use crate::suggest::did_you_mean;
 
 /// Settings with the places where they were given.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Placed {
-    pub(crate) overrides: TcpOverrides,
+pub struct Placed {
+    /// The settings.
+    pub overrides: TcpOverrides,
     places: BTreeMap<(Option<End>, &'static str), (Span, String)>,
 }
 
 /// `[tcp]` or a flow's `tcp`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TcpTable {
-    pub(crate) profile: Option<&'static Profile>,
+pub struct TcpTable {
+    /// The profile, if one is named.
+    pub profile: Option<&'static Profile>,
     /// Name of the variant, and where it stands.
-    pub(crate) variant: Option<(String, Span, String)>,
-    pub(crate) settings: Placed,
+    pub variant: Option<(String, Span, String)>,
+    /// The settings beside profile and variant.
+    pub settings: Placed,
 }
 
 impl TcpTable {
     /// Settings that stand nowhere.
-    pub(crate) fn of(overrides: TcpOverrides) -> TcpTable {
+    pub fn of(overrides: TcpOverrides) -> TcpTable {
         TcpTable { settings: Placed { overrides, places: BTreeMap::new() }, ..TcpTable::default() }
     }
 
     /// Whether the sender's end is given this setting.
-    pub(crate) fn gives(&self, key: &str) -> bool {
+    pub fn gives(&self, key: &str) -> bool {
         let TcpOverrides { both, sender, .. } = &self.settings.overrides;
         both.contains_key(key) || sender.contains_key(key)
     }
 
     /// This table with `upper` laid over it.
-    pub(crate) fn overlaid(&self, upper: &TcpTable) -> TcpTable {
+    pub fn overlaid(&self, upper: &TcpTable) -> TcpTable {
         let mut places = self.settings.places.clone();
         places.extend(upper.settings.places.clone());
         let overrides = self.settings.overrides.overlaid(&upper.settings.overrides);
@@ -58,23 +61,23 @@ impl TcpTable {
     }
 
     /// The profile, "rfc" if none is named.
-    pub(crate) fn profile(&self) -> &'static Profile {
+    pub fn profile(&self) -> &'static Profile {
         self.profile.unwrap_or(&PROFILES[0])
     }
 
     /// The variant, the profile's own if none is named.
-    pub(crate) fn variant(&self) -> &str {
+    pub fn variant(&self) -> &str {
         self.variant.as_ref().map_or(self.profile().default_variant, |(name, ..)| name)
     }
 
     /// Both ends; `place` is blamed for what has no place of its own.
-    pub(crate) fn resolve(
+    pub fn resolve(
         &self,
         variants: &Variants,
         place: (Span, &str),
         problems: &mut Problems,
     ) -> Option<(TcpConfig, TcpConfig)> {
-        let resolved = match tcp::resolve(self.profile(), self.variant(), variants, &self.settings.overrides) {
+        let resolved = match resolve::resolve(self.profile(), self.variant(), variants, &self.settings.overrides) {
             Ok(resolved) => resolved,
             Err(unknown) => {
                 // A row that is wrong in itself has been reported where it stands.
@@ -93,7 +96,7 @@ impl TcpTable {
             problems.add(span, Mistake::new(&path, message).expected(needed(key)));
         }
         for (end, config) in [(End::Sender, &resolved.ends.0), (End::Receiver, &resolved.ends.1)] {
-            for (key, message) in tcp::contradictions(config) {
+            for (key, message) in resolve::contradictions(config) {
                 let (span, path) = self.settings.place(end, key, place);
                 problems.add(span, Mistake::new(&path, message));
             }
@@ -121,7 +124,7 @@ fn unknown_variant(unknown: &UnknownName, key: &str, name: &str, variants: &Vari
 
 impl Placed {
     /// Sets the receive buffer of one end.
-    pub(super) fn receive_buffer(&mut self, end: End, bytes: Bytes) {
+    pub fn receive_buffer(&mut self, end: End, bytes: Bytes) {
         // A buffer of no segment is refused where all settings of an end are looked at.
         self.cells(Some(end)).insert("receive_buffer", Cell::Size(bytes.get()));
     }
@@ -256,7 +259,7 @@ fn cell(item: &Item<'_>, setting: &Setting, problems: &mut Problems) -> Option<C
 }
 
 /// `[tcp]` or a flow's `tcp`.
-pub(crate) fn tcp_table(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
+pub fn tcp_table(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
     let mut read = TcpTable::default();
     let Value::Table(table) = &item.node.value else {
         item.mismatch(problems, &Shape::TcpSettings { head: true, base: false });
@@ -285,7 +288,7 @@ pub(crate) fn tcp_table(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
 }
 
 /// Settings alone, of one connection whose variant is named elsewhere.
-pub(crate) fn settings(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
+pub fn settings(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
     let mut read = TcpTable::default();
     match &item.node.value {
         Value::Table(table) => read.settings.read(table, &item.path, &[], problems),
@@ -295,7 +298,7 @@ pub(crate) fn settings(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
 }
 
 /// `[variants]`: the scenario's own rows.
-pub(crate) fn variants(item: &Item<'_>, problems: &mut Problems) -> Variants {
+pub fn variants(item: &Item<'_>, problems: &mut Problems) -> Variants {
     let mut variants = Variants::new();
     let mut bases = Vec::new();
     let Value::Table(table) = &item.node.value else {
@@ -324,7 +327,7 @@ pub(crate) fn variants(item: &Item<'_>, problems: &mut Problems) -> Variants {
         variants.insert(entry.key.clone(), row);
     }
     for (name, span, path) in bases {
-        if let Err(unknown) = tcp::resolve(&PROFILES[0], &name, &variants, &TcpOverrides::default()) {
+        if let Err(unknown) = resolve::resolve(&PROFILES[0], &name, &variants, &TcpOverrides::default()) {
             let base = variants[&name].base.clone();
             let mistake = match &unknown {
                 // Reported where that row stands.

@@ -1,60 +1,16 @@
-//! The scenario language: text to values.
-//!
-//! A scenario is a TOML file in which every quantity carries its unit. Reading order: [`Scenario`] is what comes out;
-//! `shape` and `grammar` say what may be written; `document` keeps the place of each key and value; `overrides` is
-//! `--set`; `reader` makes values out of nodes; `links`, `layers`, `flows` and `variants` read the tables; [`profile`]
-//! and `settings` are the defaults and the names of TCP's cells; `write` turns a [`Scenario`] back into text; [`single`]
-//! reads quantities outside of files.
+//! What a scenario says, as values.
 
-mod bursts;
-mod cells;
-pub(crate) mod document;
-pub(crate) mod error;
-mod flows;
-pub(crate) mod grammar;
-mod hosts;
-mod layers;
-mod links;
-mod overrides;
-mod place;
-pub mod profile;
-mod quantity;
-pub(crate) mod reader;
-mod resolve;
-mod schema;
-mod settings;
-pub(crate) mod shape;
-pub mod single;
-mod splits;
-mod spoof;
-mod stp;
-mod suggest;
-mod tcp;
-mod tdma;
-mod timers;
-mod traces;
-pub(crate) mod variants;
-mod windows;
-mod write;
-
-use std::path::Path;
+mod layer;
 
 use bentpipe_engine::link::{Distribution, LinkConfig};
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
+use bentpipe_language::tcp::{TcpOverrides, UnknownName, Variants, resolve_tcp};
 
-pub use bursts::mean_secs;
-pub use error::{ScenarioError, ScenarioErrors};
-pub use layers::{ChannelSpec, LayerSpec};
-pub use quantity::{BadQuantity, size};
-pub use schema::schema;
-pub use settings::Cell;
-pub use spoof::{BufferSharing, Spoof};
-use windows::TcpEnds;
-
-pub use tcp::{TcpOverrides, UnknownName, VariantRow, Variants, resolve_tcp};
+pub use layer::{ChannelSpec, LayerSpec};
+pub(crate) use layer::{PLAIN, PLAIN_FEC};
 
 /// A resolved experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,9 +123,15 @@ impl FlowKind {
             FlowKind::Udp(_) => None,
         }
     }
-}
 
-impl FlowKind {
+    /// The gateway in which the flow's TCP ends.
+    pub fn spoof(&self) -> Option<&Spoof> {
+        match self {
+            FlowKind::Tcp(tcp) => tcp.spoof.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The settings of a leg that is STP, by its number from 0; the flow's own where it is not split.
     pub fn stp_of_leg(&self, leg: usize) -> Option<&StpConfig> {
         match self {
@@ -255,6 +217,29 @@ impl TcpFlow {
             spoof: None,
         })
     }
+}
+
+/// A gateway in which a connection ends, and from which its data goes on without TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spoof {
+    /// Index of the node.
+    pub at: usize,
+    /// Full segments that the node's buffer holds, waiting or sent on and not acknowledged; flows that end there share
+    /// it.
+    pub buffer: u32,
+    /// How those flows share it.
+    pub sharing: BufferSharing,
+    /// A window that was closed is told when it opens, not in the next ACK of data only.
+    pub reopens: bool,
+}
+
+/// How flows that end at one gateway share its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferSharing {
+    /// Each is offered what is free of the whole.
+    Common,
+    /// Each has an equal part.
+    Equal,
 }
 
 /// What a connection carries.
@@ -350,75 +335,6 @@ impl Mpeg {
 }
 
 impl Scenario {
-    /// Reads a scenario file; `overrides` are `--set`'s keys and values, in order.
-    ///
-    /// # Errors
-    /// All mistakes that were found in the file, the overrides and the traces they name.
-    pub fn load(path: impl AsRef<Path>, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => Scenario::parse(&text, &name, overrides),
-            Err(error) => Err(ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())])),
-        }
-    }
-
-    /// Reads a scenario; `file_name` stands in errors, and files that the text names lie beside it.
-    ///
-    /// # Errors
-    /// All mistakes that were found in the text, the overrides and the traces they name.
-    pub fn parse(text: &str, file_name: &str, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
-        resolve::scenario(text, file_name, overrides)
-    }
-
-    /// What somebody says who cannot use a scenario that is right as such: a mistake at `key`, a path as `--set` takes
-    /// it, of the text that [`Scenario::parse`] has read.
-    pub fn refusal(
-        text: &str,
-        file_name: &str,
-        overrides: &[(String, String)],
-        key: &str,
-        message: &str,
-        expected: &str,
-    ) -> ScenarioErrors {
-        place::refusal(text, file_name, overrides, key, message, expected)
-    }
-
-    /// The resolved scenario as text: links and flows written out, a TCP as its profile, its variant and what is set
-    /// on top of them. It reads back as the same value.
-    pub fn to_toml(&self) -> String {
-        write::scenario(self)
-    }
-
-    /// The same scenario with every TCP connection, each leg of one that is split, of another variant; what was set explicitly stays.
-    ///
-    /// # Errors
-    /// No variant of the scenario or of the engine's table has this name.
-    pub fn with_variant(&self, name: &str) -> Result<Scenario, UnknownName> {
-        let mut changed = self.clone();
-        for (flow, before) in changed.flows.iter_mut().zip(&self.flows) {
-            let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
-            let change = |leg: usize, profile: &str, variant: &mut String, explicit: &mut TcpOverrides, ends| {
-                let known = TcpEnds { profile, variant, explicit, ends };
-                *explicit = windows::all_explicit(self, before, leg, &known)?;
-                name.clone_into(variant);
-                windows::resolve(self, before, leg, profile, name, explicit)
-            };
-            let ends = (tcp.sender, tcp.receiver);
-            // A leg that is STP has no variant.
-            if tcp.stp.is_none() {
-                (tcp.sender, tcp.receiver) =
-                    change(0, &tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
-            }
-            for (n, leg) in tcp.splits.iter_mut().enumerate().filter(|(_, leg)| leg.stp.is_none()) {
-                let ends = (leg.sender, leg.receiver);
-                (leg.sender, leg.receiver) =
-                    change(n + 1, &leg.profile_name, &mut leg.variant_name, &mut leg.explicit, ends)?;
-            }
-        }
-        Ok(changed)
-    }
-
     /// The same scenario under another seed.
     pub fn with_seed(&self, seed: u64) -> Scenario {
         let mut changed = self.clone();
@@ -431,15 +347,10 @@ impl Scenario {
         changed
     }
 
-    /// Whether the window of a variant with a fixed one follows the path, since nothing sets it: `variant` and `explicit` are
-    /// those of a flow or of a leg.
-    pub fn window_follows_path(&self, variant: &str, explicit: &TcpOverrides) -> bool {
-        windows::follow_path(self, variant, explicit).into_iter().any(|follows| follows)
-    }
-
     /// The layer over a link, and whether the link is its first (0) or its second (1).
     pub fn layer_over(&self, link: usize) -> Option<(usize, usize)> {
-        layers::over_link(self, link)
+        let side = |layer: &LayerSpec| layer.over.iter().position(|&over| over == link);
+        self.layers.iter().enumerate().find_map(|(n, layer)| Some((n, side(layer)?)))
     }
 
     /// The index of a node.

@@ -5,9 +5,9 @@ use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::wire::tcp as wire;
 
 use super::*;
-use crate::endpoint::Peer;
-use crate::gateway::uplink::opening::segment_of;
-use crate::gateway::uplink::reopening::{Incarnation, Opening};
+use crate::uplink::opening::segment_of;
+use crate::uplink::reopening::{Incarnation, Opening};
+use bentpipe_io::Peer;
 
 /// A segment's place in the connection, before anybody has looked at its checksum.
 struct Arrival<'a> {

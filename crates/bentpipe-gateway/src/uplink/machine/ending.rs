@@ -4,7 +4,7 @@ use bentpipe_engine::tcp::State;
 use bentpipe_engine::units::Duration;
 
 use super::*;
-use crate::gateway::uplink::opening::segment_of;
+use crate::uplink::opening::segment_of;
 
 /// An open connection whose client has said nothing for so long is given up, and one that the server has ended and that
 /// makes no progress.

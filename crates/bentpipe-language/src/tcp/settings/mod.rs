@@ -11,7 +11,7 @@ use bentpipe_engine::tcp::{
 };
 use bentpipe_engine::units::Duration;
 
-use super::shape::Counted;
+use crate::shape::Counted;
 
 /// The value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,29 +68,38 @@ fn off_or_count(count: Option<u32>) -> Option<Cell> {
 
 /// What a value that is not one of the row's words can be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Only the words.
     Words,
+    /// A whole number.
     Count(Counted),
+    /// A span of time.
     Span,
+    /// An amount of data.
     Size {
+        /// Least, in bytes.
         min: u64,
+        /// Most, in bytes.
         max: u64,
     },
+    /// True or false.
     Flag,
 }
 
 /// A row.
-pub(crate) struct Setting {
+pub struct Setting {
     /// Path below `tcp`.
-    pub(crate) key: &'static str,
-    pub(crate) doc: &'static str,
-    pub(crate) words: &'static [&'static str],
-    pub(crate) kind: Kind,
+    pub key: &'static str,
+    /// What it means, for people.
+    pub doc: &'static str,
+    /// Words that may stand there.
+    pub words: &'static [&'static str],
+    /// What may stand there otherwise.
+    pub kind: Kind,
     /// `None` where the setting means nothing in that configuration.
-    pub(crate) get: fn(&TcpConfig) -> Option<Cell>,
+    pub get: fn(&TcpConfig) -> Option<Cell>,
     /// False where the setting means nothing in that configuration.
-    pub(crate) set: fn(&mut TcpConfig, Cell) -> bool,
+    pub set: fn(&mut TcpConfig, Cell) -> bool,
 }
 
 const OFF: &[&str] = &["off"];
@@ -210,10 +219,10 @@ fn estimate_get(config: &TcpConfig, cell: fn(BurstEstimate) -> Cell) -> Option<C
 
 mod rows;
 
-pub(crate) use rows::SETTINGS;
+pub use rows::SETTINGS;
 
 /// The row of that key.
-pub(crate) fn setting(key: &str) -> Option<&'static Setting> {
+pub fn setting(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 /// All rows. Order matters: a row may depend on what an earlier one has set (`inflate.*` on `recovery`).
-pub(crate) const SETTINGS: &[Setting] = &[
+pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "fixed_window",
         doc: "A window fixed from the first segment on, in segments: no slow start, no congestion avoidance.",

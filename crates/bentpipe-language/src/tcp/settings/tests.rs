@@ -67,7 +67,7 @@ fn every_field_has_a_row() {
 fn what_is_put_in_comes_out() {
     let mut configs: Vec<_> =
         VARIANTS.iter().map(|&(.., variant)| TcpConfig { variant, ..TcpConfig::default() }).collect();
-    configs.push(crate::scenario::profile::profile("ns2-2003").expect("a profile").config());
+    configs.push(crate::tcp::profile::profile("ns2-2003").expect("a profile").config());
     for from in &configs {
         for to in &configs {
             let mut copy = *to;

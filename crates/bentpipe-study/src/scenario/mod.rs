@@ -1,0 +1,118 @@
+//! The scenario language: text to values.
+//!
+//! A scenario is a TOML file in which every quantity carries its unit. Reading order: [`Scenario`] is what comes out;
+//! `grammar` says what may be written; `links`, `layers`, `flows` and those beside them read the tables, `resolve` puts them
+//! together; `timers` and `windows` are what follows from the path; `write` turns a [`Scenario`] back into text. What
+//! scenarios share with the settings of gateways is [`bentpipe_language`].
+
+pub(crate) mod bursts;
+mod cells;
+mod flows;
+mod grammar;
+mod hosts;
+mod layers;
+mod links;
+pub(crate) mod model;
+mod resolve;
+mod schema;
+mod splits;
+mod spoof;
+mod stp;
+mod tdma;
+mod timers;
+mod traces;
+mod windows;
+mod write;
+
+use std::path::Path;
+
+use bentpipe_language::place;
+
+pub use bentpipe_language::error::{ScenarioError, ScenarioErrors};
+pub use bentpipe_language::quantity::{BadQuantity, size};
+pub use bentpipe_language::single;
+pub use bentpipe_language::tcp::{Cell, TcpOverrides, UnknownName, VariantRow, Variants, profile, resolve_tcp};
+pub use bursts::mean_secs;
+pub use model::{
+    BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, Scenario, Split, Spoof,
+    Spread, StpFlow, TcpFlow, UdpFlow, UdpPattern, Workload,
+};
+pub use schema::schema;
+use windows::TcpEnds;
+
+impl Scenario {
+    /// Reads a scenario file; `overrides` are `--set`'s keys and values, in order.
+    ///
+    /// # Errors
+    /// All mistakes that were found in the file, the overrides and the traces they name.
+    pub fn load(path: impl AsRef<Path>, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Scenario::parse(&text, &name, overrides),
+            Err(error) => Err(ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())])),
+        }
+    }
+
+    /// Reads a scenario; `file_name` stands in errors, and files that the text names lie beside it.
+    ///
+    /// # Errors
+    /// All mistakes that were found in the text, the overrides and the traces they name.
+    pub fn parse(text: &str, file_name: &str, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+        resolve::scenario(text, file_name, overrides)
+    }
+
+    /// What somebody says who cannot use a scenario that is right as such: a mistake at `key`, a path as `--set` takes
+    /// it, of the text that [`Scenario::parse`] has read.
+    pub fn refusal(
+        text: &str,
+        file_name: &str,
+        overrides: &[(String, String)],
+        key: &str,
+        message: &str,
+        expected: &str,
+    ) -> ScenarioErrors {
+        place::refusal(text, file_name, overrides, &grammar::OVERRIDES, key, message, expected)
+    }
+
+    /// The resolved scenario as text: links and flows written out, a TCP as its profile, its variant and what is set
+    /// on top of them. It reads back as the same value.
+    pub fn to_toml(&self) -> String {
+        write::scenario(self)
+    }
+
+    /// The same scenario with every TCP connection, each leg of one that is split, of another variant; what was set explicitly stays.
+    ///
+    /// # Errors
+    /// No variant of the scenario or of the engine's table has this name.
+    pub fn with_variant(&self, name: &str) -> Result<Scenario, UnknownName> {
+        let mut changed = self.clone();
+        for (flow, before) in changed.flows.iter_mut().zip(&self.flows) {
+            let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+            let change = |leg: usize, profile: &str, variant: &mut String, explicit: &mut TcpOverrides, ends| {
+                let known = TcpEnds { profile, variant, explicit, ends };
+                *explicit = windows::all_explicit(self, before, leg, &known)?;
+                name.clone_into(variant);
+                windows::resolve(self, before, leg, profile, name, explicit)
+            };
+            let ends = (tcp.sender, tcp.receiver);
+            // A leg that is STP has no variant.
+            if tcp.stp.is_none() {
+                (tcp.sender, tcp.receiver) =
+                    change(0, &tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
+            }
+            for (n, leg) in tcp.splits.iter_mut().enumerate().filter(|(_, leg)| leg.stp.is_none()) {
+                let ends = (leg.sender, leg.receiver);
+                (leg.sender, leg.receiver) =
+                    change(n + 1, &leg.profile_name, &mut leg.variant_name, &mut leg.explicit, ends)?;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Whether the window of a variant with a fixed one follows the path, since nothing sets it: `variant` and `explicit` are
+    /// those of a flow or of a leg.
+    pub fn window_follows_path(&self, variant: &str, explicit: &TcpOverrides) -> bool {
+        windows::follow_path(self, variant, explicit).into_iter().any(|follows| follows)
+    }
+}

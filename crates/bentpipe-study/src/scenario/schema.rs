@@ -1,0 +1,26 @@
+//! The language of scenarios as a JSON schema, for editors: written from the same tables that the reader refuses keys by.
+
+use serde_json::Value;
+
+use super::grammar::SCENARIO;
+
+/// A JSON schema (draft 2020-12) of scenario files.
+pub fn schema() -> Value {
+    bentpipe_language::schema("bentpipe scenario", SCENARIO, &["name", "links", "flows"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_knows_the_keys() {
+        let schema = schema();
+        let link = &schema["properties"]["links"]["items"]["properties"];
+        assert_eq!(link["delay"]["type"], "string");
+        assert_eq!(link["forward"]["properties"]["bursts"]["properties"]["extra_delay"]["examples"][0], "255 ms");
+        assert_eq!(schema["properties"]["tcp"]["properties"]["rto"]["properties"]["min"]["type"], "string");
+        assert_eq!(schema["properties"]["tcp"]["properties"]["receiver"]["properties"]["sack"]["type"], "boolean");
+        assert_eq!(schema["properties"]["tcp"]["properties"]["profile"]["enum"][1], "ns2");
+    }
+}

@@ -36,12 +36,12 @@ bench:
 # What gateways gain, between namespaces over an emulated GEO link; root, some 40 minutes; writes bench-gateway.json.
 bench-gateway:
 	@scripts/setup rust ip nft ping
-	$(CARGO) bench --quiet -p bentpipe-io --bench gateway -- --out $(CURDIR)/bench-gateway.json
+	$(CARGO) bench --quiet -p bentpipe-gateway --bench gateway -- --out $(CURDIR)/bench-gateway.json
 
 # What gateways cost: CPU per byte and per connection, beside the kernel's forwarding and a plain relay; root, a minute.
 bench-cost:
 	@scripts/setup rust ip nft
-	$(CARGO) bench --quiet -p bentpipe-io --bench cost -- --out $(CURDIR)/bench-cost.json
+	$(CARGO) bench --quiet -p bentpipe-gateway --bench cost -- --out $(CURDIR)/bench-cost.json
 
 # Agreement with ns-2: the reference table, the real `ns` again on a sample of it, and scenarios of round numbers and others
 # drawn at random. Built as the tests are, so that CI compiles once less.
@@ -83,7 +83,7 @@ proof:
 
 # Writes the goldens anew; CHANGELOG.md then says which numbers changed and why.
 goldens:
-	UPDATE_GOLDENS=1 $(CARGO) test -p bentpipe-sim --test golden
+	UPDATE_GOLDENS=1 $(CARGO) test -p bentpipe-sim --test it golden::
 
 docs:
 	$(CARGO) doc --workspace --no-deps --open

@@ -1,6 +1,6 @@
 //! Text as a gateway's settings: read, or refused with places; never a panic.
 
-use bentpipe_study::gateway::GatewayFile;
+use bentpipe_gateway::settings::GatewayFile;
 
 pub(crate) fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

@@ -4,7 +4,7 @@
 //! IP's length (STP's header has none of its own, and 16 bits of a sum miss one cut in 65536), so what arrives is whole, in
 //! order and once, or an end says why not.
 
-#[path = "../../crates/bentpipe-engine/tests/pair/mod.rs"]
+#[path = "../../crates/bentpipe-engine/tests/it/pair/mod.rs"]
 mod pair;
 
 use bentpipe_engine::stp::{Arming, Connection, Segment, StpConfig};

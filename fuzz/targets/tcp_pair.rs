@@ -4,7 +4,7 @@
 //! checksum, so bytes must arrive whole all the same. In the other mode he mends the checksum: then he may end the
 //! connection or spoil it, but no machine may panic, stand still, or wait for the past.
 
-#[path = "../../crates/bentpipe-engine/tests/pair/mod.rs"]
+#[path = "../../crates/bentpipe-engine/tests/it/pair/mod.rs"]
 mod pair;
 
 use bentpipe_engine::tcp::variant::{Growth, VARIANTS};

@@ -3,7 +3,7 @@
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_io::tunnel::{Heard, PrivateKey, Todo, Tunnel, TunnelConfig};
+use bentpipe_gateway::tunnel::{Heard, PrivateKey, Todo, Tunnel, TunnelConfig};
 
 pub(crate) fn run(data: &[u8]) {
     let [private, peer] =

@@ -8,7 +8,7 @@ use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::ip;
-use bentpipe_io::gateway::{ConnectionId, Heard, Uplink, UplinkConfig, Uplinked};
+use bentpipe_gateway::{ConnectionId, Heard, Uplink, UplinkConfig, Uplinked};
 
 const MEMORY: u64 = 400_000;
 /// Steps at one instant: windows and budgets are small, so more is a loop.

@@ -57,7 +57,7 @@ impl Namespace {
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn addresses() -> io::Result<Vec<IpAddr>> {
+pub fn addresses() -> io::Result<Vec<IpAddr>> {
     let address = |interface: nix::ifaddrs::InterfaceAddress| {
         let address = interface.address?;
         let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
@@ -70,12 +70,12 @@ pub(crate) fn addresses() -> io::Result<Vec<IpAddr>> {
 ///
 /// # Errors
 /// The system's, where it is not there; what it says, where it fails.
-pub(crate) fn ip(arguments: &[&str]) -> io::Result<()> {
+pub fn ip(arguments: &[&str]) -> io::Result<()> {
     run("ip", arguments)
 }
 
 /// Runs a program to its end; what it says on standard error is the error.
-pub(crate) fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
+pub fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
     let output = Command::new(program)
         .args(arguments)
         .output()

@@ -113,7 +113,7 @@ impl Session {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn turn() -> io::Result<Flock<File>> {
+    pub fn turn() -> io::Result<Flock<File>> {
         turn(&folder())
     }
 

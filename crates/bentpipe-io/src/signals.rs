@@ -52,7 +52,7 @@ impl Signals {
     }
 
     /// Lets signals through again in the calling thread, for children that it starts.
-    pub(crate) fn release_thread() {
+    pub fn release_thread() {
         let set: SigSet = CAUGHT.into_iter().collect();
         // Fails for impossible sets only.
         let _ = set.thread_unblock();

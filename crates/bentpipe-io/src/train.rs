@@ -19,8 +19,7 @@ use std::sync::Arc;
 
 use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
-pub(crate) use device::Buffers;
-pub use device::TrainTun;
+pub use device::{Buffers, TrainTun};
 use headers::{Headers, Part};
 
 /// Room before a train for the kernel's header.
@@ -31,7 +30,7 @@ const LONGEST: usize = 65_535;
 
 /// Packets as they were read: a train, or one packet alone.
 #[derive(Debug)]
-pub(crate) struct Train {
+pub struct Train {
     /// From `ROOM` on, the IP packet that it was; what lies behind `end` is room for longer ones.
     bytes: Vec<u8>,
     end: usize,
@@ -74,7 +73,7 @@ impl Train {
     }
 
     /// Whom it is for.
-    pub(crate) fn destination(&self) -> Option<IpAddr> {
+    pub fn destination(&self) -> Option<IpAddr> {
         let packet = self.whole();
         match packet.first()? >> 4 {
             4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?).into()),
@@ -84,7 +83,7 @@ impl Train {
     }
 
     /// Each of its packets in order as it would stand on a wire, checksums included, in `scratch`.
-    pub(crate) fn each(&self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
+    pub fn each(&self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
         for index in 0..self.count {
             scratch.clear();
             self.write(index, scratch);
@@ -107,7 +106,7 @@ impl Train {
     }
 
     /// Its packets, in order.
-    pub(crate) fn packets(self) -> impl Iterator<Item = Packet> {
+    pub fn packets(self) -> impl Iterator<Item = Packet> {
         let train = Arc::new(self);
         (0..train.count).map(move |index| Packet {
             length: match train.headers.part {

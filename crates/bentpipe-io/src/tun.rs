@@ -52,12 +52,7 @@ impl TunConfig {
 }
 
 /// Makes the device `name`, up, in the network namespace of the calling thread.
-pub(crate) fn with_addresses(
-    name: &str,
-    addresses: &[(IpAddr, u8)],
-    mtu: u16,
-    offload: bool,
-) -> io::Result<SyncDevice> {
+pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16, offload: bool) -> io::Result<SyncDevice> {
     let builder = DeviceBuilder::new().name(name).mtu(mtu).offload(offload);
     let builder = addresses.iter().fold(builder, |builder, &(address, prefix)| match address {
         IpAddr::V4(address) => builder.ipv4(address, prefix, None),

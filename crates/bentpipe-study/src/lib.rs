@@ -1,10 +1,10 @@
 //! The nouns of an experiment: text to values, events to columns, columns to statistics. Nothing runs here.
 //!
 //! Reading order: [`scenario`] is the language that experiments are written in, [`topology`] finds who is wired to
-//! whom, [`gateway`] reads the settings of a gateway in the same language; [`limit`] says what physics allows and [`model`] what the literature predicts; [`stats`] turns samples into statements, [`report`] leaves them behind.
+//! whom; [`limit`] says what physics allows and [`model`] what the literature predicts; [`trace`] writes what happened,
+//! [`stats`] turns samples into statements, [`report`] leaves them behind.
 #![forbid(unsafe_code)]
 
-pub mod gateway;
 pub mod limit;
 pub mod model;
 pub mod report;

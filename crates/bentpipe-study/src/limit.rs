@@ -23,7 +23,8 @@ use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use crate::scenario::{FlowKind, FlowSpec, Scenario, Workload, mean_secs};
+use crate::scenario::bursts::mean_secs;
+use crate::scenario::model::{FlowKind, FlowSpec, Scenario, Workload};
 use crate::topology::{self, Unreachable};
 
 /// IPv4 and TCP headers without options.

@@ -6,7 +6,7 @@ use bentpipe_engine::atm::cell;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use crate::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario};
+use crate::scenario::model::{FlowKind, FlowSpec, LinkSpec, Scenario};
 
 /// No links lead from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq)]

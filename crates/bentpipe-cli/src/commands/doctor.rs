@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use bentpipe_io::gateway::{Rules, congestion_controls, has_congestion};
+use bentpipe_gateway::{Rules, congestion_controls, has_congestion};
 use bentpipe_io::tun;
 use caps::{CapSet, Capability};
 

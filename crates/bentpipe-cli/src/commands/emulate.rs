@@ -2,8 +2,8 @@
 
 use std::process::{Child, Command};
 
+use bentpipe_emulator::{Host, Lab, Tap};
 use bentpipe_engine::units::Time;
-use bentpipe_io::emulator::{Host, Lab, Tap};
 use bentpipe_io::{Caught, Signals, child};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;

@@ -9,12 +9,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use bentpipe_gateway::settings::{GatewayFile, ShapeTable};
+use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
+use bentpipe_gateway::{Carrier, Control, Gateway as Box_, Loop, Published, Readings, Scrape, Shape, Stop, Work, ask};
 use bentpipe_io::LinkPortConfig;
-use bentpipe_io::gateway::{
-    Carrier, Control, Gateway as Box_, Loop, Published, Readings, Scrape, Shape, Stop, Work, ask,
-};
-use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
-use bentpipe_study::gateway::{GatewayFile, ShapeTable};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 

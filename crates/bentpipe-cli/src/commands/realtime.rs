@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 
+use bentpipe_emulator::{EmulateError, Emulator, Unsupported};
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::Lateness;
-use bentpipe_io::emulator::{EmulateError, Emulator, Unsupported};
 use bentpipe_sim::record::{ChannelSummary, channels};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;

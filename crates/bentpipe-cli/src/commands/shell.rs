@@ -2,9 +2,10 @@
 
 use std::process::{Child, Command};
 
+use bentpipe_emulator::rootless;
+use bentpipe_emulator::{Behind, Tap};
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_io::emulator::{Behind, Tap};
-use bentpipe_io::{Caught, Signals, child, rootless};
+use bentpipe_io::{Caught, Signals, child};
 use bentpipe_study::scenario::Scenario;
 
 use super::emulate::nodes;

@@ -1,11 +1,11 @@
 //! `bentpipe verify`: the same flows in virtual time and in real time.
 
+use bentpipe_emulator::sockets::{self, KernelSettings};
+use bentpipe_emulator::transfers::{self, Bulk, Transferred};
+use bentpipe_emulator::{EmulateError, Lab};
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::Lateness;
-use bentpipe_io::emulator::sockets::{self, KernelSettings};
-use bentpipe_io::emulator::transfers::{self, Bulk, Transferred};
-use bentpipe_io::emulator::{EmulateError, Lab};
 use bentpipe_sim::{Timers, in_parallel, run_with};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;

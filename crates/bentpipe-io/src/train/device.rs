@@ -18,18 +18,18 @@ const SPARE: usize = 512;
 
 /// Buffers for whole trains, to be filled again.
 #[derive(Debug, Default)]
-pub(crate) struct Buffers {
+pub struct Buffers {
     spare: Vec<Vec<u8>>,
 }
 
 impl Buffers {
     /// Takes back what a packet lay in, if no other lies there.
-    pub(crate) fn give(&mut self, packet: Packet) {
+    pub fn give(&mut self, packet: Packet) {
         self.give_train(packet.train);
     }
 
     /// Takes back a train whose packets are read.
-    pub(crate) fn give_read(&mut self, train: Train) {
+    pub fn give_read(&mut self, train: Train) {
         self.give_bytes(train.bytes);
     }
 
@@ -107,7 +107,7 @@ impl TrainTun {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn read(&mut self, buffers: &mut Buffers, each: impl FnOnce(&mut Buffers, Train)) -> io::Result<bool> {
+    pub fn read(&mut self, buffers: &mut Buffers, each: impl FnOnce(&mut Buffers, Train)) -> io::Result<bool> {
         let mut bytes = buffers.take();
         let end = match self.device.recv(&mut bytes) {
             Ok(end) => end,
@@ -137,7 +137,7 @@ impl TrainTun {
     }
 
     /// Puts a packet into the next train.
-    pub(crate) fn put(&mut self, packet: Packet) {
+    pub fn put(&mut self, packet: Packet) {
         self.join.put(packet);
     }
 
@@ -145,7 +145,7 @@ impl TrainTun {
     ///
     /// # Errors
     /// As [`TrainTun::hand_over`], which makes room.
-    pub(crate) fn put_whole(&mut self, packet: &[u8]) -> io::Result<()> {
+    pub fn put_whole(&mut self, packet: &[u8]) -> io::Result<()> {
         if self.gather.is_full() {
             self.hand_over()?;
         }
@@ -157,7 +157,7 @@ impl TrainTun {
     ///
     /// # Errors
     /// The system's, where the device is gone.
-    pub(crate) fn hand_over(&mut self) -> io::Result<()> {
+    pub fn hand_over(&mut self) -> io::Result<()> {
         if self.gather.is_empty() {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl TrainTun {
     ///
     /// # Errors
     /// The system's, where the device is gone.
-    pub(crate) fn flush(&mut self, buffers: &mut Buffers) -> io::Result<()> {
+    pub fn flush(&mut self, buffers: &mut Buffers) -> io::Result<()> {
         if self.join.is_empty() {
             return Ok(());
         }

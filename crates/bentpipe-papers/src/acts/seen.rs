@@ -66,7 +66,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "A-M08",
         Built(
             &[
-                Test("study", "bsd_reno_is_4_3_bsd_reno"),
+                Test("language", "bsd_reno_is_4_3_bsd_reno"),
                 Script("bsd/second_fast_retransmit"),
                 Script("bsd/half_of_the_window_in_force"),
                 Script("bsd/eighth_of_a_segment"),

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use bentpipe_engine::link::{ChannelConfig, Distribution};
 use bentpipe_engine::units::Duration;
 
-use super::error::{Mistake, Problems, Span};
 use super::grammar::{DISTRIBUTION, DISTRIBUTION_SHAPE};
-use super::quantity::DURATION;
-use super::reader::{Item, View};
-use super::shape::Shape;
+use bentpipe_language::error::{Mistake, Problems, Span};
+use bentpipe_language::quantity::DURATION;
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::Shape;
 
 /// Least probability that a draw of a truncated distribution is kept: below it drawing again takes too long.
 const MIN_KEPT: f64 = 1e-4;
@@ -30,7 +30,7 @@ pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<D
     if item.as_text().is_some() {
         return item.duration(problems).map(Distribution::Fixed);
     }
-    if !matches!(item.node.value, super::document::Value::Table(_)) {
+    if !matches!(item.node.value, bentpipe_language::document::Value::Table(_)) {
         item.mismatch(problems, &DISTRIBUTION_SHAPE);
         return None;
     }

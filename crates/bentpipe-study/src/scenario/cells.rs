@@ -2,11 +2,11 @@
 
 use bentpipe_engine::link::{CellConfig, Sharing};
 
-use super::error::Problems;
 use super::grammar::{ATM, CELL_BUFFER, SHARINGS};
-use super::quantity::CELLS;
-use super::reader::Item;
-use super::shape::Shape;
+use bentpipe_language::error::Problems;
+use bentpipe_language::quantity::CELLS;
+use bentpipe_language::reader::Item;
+use bentpipe_language::shape::Shape;
 
 /// Reads the cells of a direction: its `atm` table, where it has one.
 pub(crate) fn cells(atm: Option<Item<'_>>, problems: &mut Problems) -> Option<CellConfig> {

@@ -3,22 +3,23 @@
 use bentpipe_engine::units::{Bytes, Duration};
 
 use super::bursts;
-use super::document::Value;
-use super::error::{Mistake, Problems};
 use super::grammar::{
     AMOUNT, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERNS, REQUEST_RESPONSE, STP_ONLY,
     TCP_ONLY, UDP_ONLY, VIDEO,
 };
 use super::links::Network;
-use super::quantity::{self, split};
-use super::reader::{Item, View};
-use super::shape::{Counted, Shape};
+use super::model::{FlowKind, FlowSpec, LinkSpec, Mpeg, Spread, TcpFlow, UdpFlow, UdpPattern, Workload};
 use super::splits;
 use super::spoof;
 use super::stp;
-use super::suggest::did_you_mean;
-use super::variants::{TcpTable, tcp_table};
-use super::{FlowKind, FlowSpec, Mpeg, Spread, TcpFlow, UdpFlow, UdpPattern, Variants, Workload};
+use bentpipe_language::document::Value;
+use bentpipe_language::error::{Mistake, Problems};
+use bentpipe_language::quantity::{self, split};
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::{Counted, Shape};
+use bentpipe_language::suggest::did_you_mean;
+use bentpipe_language::tcp::Variants;
+use bentpipe_language::tcp::{TcpTable, tcp_table};
 
 /// IPv4 and UDP headers.
 const UDP_HEADERS: u64 = 28;
@@ -135,7 +136,7 @@ pub(super) fn route(
     let mut at = from;
     for step in item.list(&Shape::List(&Shape::Text), problems)? {
         let name = step.text(problems)?;
-        let fits = |link: &super::LinkSpec| {
+        let fits = |link: &LinkSpec| {
             link.name == name || ["forward", "backward"].iter().any(|way| link.name == format!("{name}/{way}"))
         };
         let named: Vec<_> = (0..network.links.len()).filter(|link| fits(&network.links[*link])).collect();

@@ -3,12 +3,16 @@
 use bentpipe_engine::link::RateTrace;
 use bentpipe_engine::slacp::ChannelConfig;
 
-use super::quantity::{CELLS, DECIBELS};
-use super::shape::{Counted, Field, Shape};
+use bentpipe_language::overrides::Rules;
+use bentpipe_language::quantity::{CELLS, DECIBELS};
+use bentpipe_language::shape::{Counted, Field, Shape, field};
+use bentpipe_language::tcp::VARIANT;
 
-pub(crate) const fn field(key: &'static str, shape: Shape, doc: &'static str) -> Field {
-    Field { key, shape, doc, old_key: None }
-}
+/// What `--set` has to know of the keys.
+pub(crate) const OVERRIDES: Rules = Rules {
+    alternatives: &[&["bytes", "greedy", "paced", "request_response"], &["bursts", "gilbert_elliott"]],
+    texts: &[("queue", "limit")],
+};
 
 /// A scenario.
 pub(crate) const SCENARIO: &[Field] = &[
@@ -27,18 +31,6 @@ pub(crate) const SCENARIO: &[Field] = &[
     field("links", Shape::List(&Shape::Table(LINK)), "The links; nodes are named by them."),
     field("layers", Shape::List(&Shape::Table(LAYER)), "Link layers between IP and some of the links."),
     field("flows", Shape::List(&Shape::Table(FLOW)), "The flows."),
-];
-
-/// The head of a row of variants; its cells are TCP settings.
-pub(crate) const VARIANT: &[Field] = &[
-    field("base", Shape::Text, "The variant it is built on; its own name means the built-in one."),
-    field("description", Shape::Text, "What it is, for people."),
-];
-
-/// The head of a table of TCP settings.
-pub(crate) const TCP_HEAD: &[Field] = &[
-    field("profile", Shape::Text, "Defaults: \"rfc\", \"bsd-reno\", \"ns2\" or \"ns2-2003\"."),
-    field("variant", Shape::Text, "Row of the table of variants; the profile's own choice if not given."),
 ];
 
 const NODE: Shape = Shape::Text;

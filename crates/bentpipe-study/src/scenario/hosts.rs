@@ -1,13 +1,13 @@
 //! `[nodes.NAME]`: what a node is besides the end of links: a host or a switch whose work takes time.
 
 use super::bursts::distribution;
-use super::document::Value;
-use super::error::{Mistake, Problems};
 use super::grammar::HOST;
-use super::reader::{Item, View};
-use super::suggest::did_you_mean;
-use super::{FlowSpec, HostSpec};
+use super::model::{FlowSpec, HostSpec};
 use crate::topology;
+use bentpipe_language::document::Value;
+use bentpipe_language::error::{Mistake, Problems};
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::suggest::did_you_mean;
 
 /// Reads the nodes that the scenario says more of; those that it does not are as they come.
 pub(crate) fn hosts(
@@ -19,7 +19,7 @@ pub(crate) fn hosts(
 ) -> Vec<HostSpec> {
     let mut hosts = vec![HostSpec::default(); nodes.len()];
     let Value::Table(table) = &item.node.value else {
-        item.mismatch(problems, &super::shape::Shape::Named(HOST));
+        item.mismatch(problems, &bentpipe_language::shape::Shape::Named(HOST));
         return hosts;
     };
     for entry in &table.entries {

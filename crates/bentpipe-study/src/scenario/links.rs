@@ -12,15 +12,18 @@ use bentpipe_engine::units::{Bytes, Decibels, Duration, Probability, Rate};
 
 use super::bursts;
 use super::cells::cells;
-use super::document::Value;
-use super::error::{Mistake, Problems, Span};
 use super::grammar::{
     BIT_ERRORS, BURSTS, DIRECTION, DISCIPLINES, FRAMINGS, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, QUEUE, TIES,
 };
-use super::quantity::{self, BadQuantity, DECIBELS};
-use super::reader::{Item, View};
-use super::shape::{Counted, Shape};
-use super::{LinkSpec, quantity::split, tdma, traces};
+use super::model::LinkSpec;
+use super::tdma;
+use super::traces;
+use bentpipe_language::document::Value;
+use bentpipe_language::error::{Mistake, Problems, Span};
+use bentpipe_language::quantity::split;
+use bentpipe_language::quantity::{self, BadQuantity, DECIBELS};
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::{Counted, Shape};
 
 /// The links and the nodes that they name.
 #[derive(Default)]

@@ -4,23 +4,23 @@ use std::path::Path;
 
 use bentpipe_engine::units::Duration;
 
-use super::document::{self, Value};
-use super::error::{Mistake, Problems, ScenarioErrors};
 use super::flows::{self, World};
-use super::grammar::{LAYER, SCENARIO};
+use super::grammar::{LAYER, OVERRIDES, SCENARIO};
 use super::hosts;
 use super::layers;
 use super::links::Network;
-use super::overrides;
-use super::reader::View;
-use super::shape::{Counted, Shape};
+use super::model::{FlowKind, HostSpec, Scenario};
 use super::spoof;
 use super::tdma;
 use super::timers;
-use super::variants::{TcpTable, tcp_table, variants};
 use super::windows;
-use super::{FlowKind, HostSpec, Scenario};
 use crate::topology::{self, Unreachable};
+use bentpipe_language::document::{self, Value};
+use bentpipe_language::error::{Mistake, Problems, ScenarioErrors};
+use bentpipe_language::overrides;
+use bentpipe_language::reader::View;
+use bentpipe_language::shape::{Counted, Shape};
+use bentpipe_language::tcp::{TcpTable, tcp_table, variants};
 
 /// Where a run stops if nothing is said.
 const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(3600);
@@ -34,7 +34,7 @@ pub(crate) fn scenario(
     name: &str,
     sets: &[(String, String)],
 ) -> Result<(Scenario, ScenarioErrors), ScenarioErrors> {
-    let mut problems = Problems::default();
+    let mut problems = Problems::of("scenario");
     let source = problems.add_source(name, text);
     let mut root = document::parse(text, source, &mut problems);
     if problems.count() > 0 {
@@ -42,7 +42,7 @@ pub(crate) fn scenario(
         return problems.finish(None);
     }
     for (key, value) in sets {
-        overrides::apply(&mut root, key, value, &mut problems);
+        overrides::apply(&mut root, key, value, &OVERRIDES, &mut problems);
     }
     let beside = Path::new(name).parent().unwrap_or(Path::new(""));
     let scenario = resolve(&root, beside, &mut problems);
@@ -126,7 +126,7 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
 }
 
 /// The entries of a list that must be there and must not be empty.
-fn entries<'a>(view: &View<'a>, key: &str, problems: &mut Problems) -> Vec<super::reader::Item<'a>> {
+fn entries<'a>(view: &View<'a>, key: &str, problems: &mut Problems) -> Vec<bentpipe_language::reader::Item<'a>> {
     let Some(item) = view.require(key, problems) else { return Vec::new() };
     let shape = SCENARIO.iter().find(|field| field.key == key).map_or(Shape::Text, |field| field.shape);
     let Some(list) = item.list(&shape, problems) else { return Vec::new() };
@@ -143,7 +143,7 @@ fn check_defaults(tcp: &TcpTable, world: &World<'_>, view: &View<'_>, problems: 
 }
 
 /// Data must get there, and a connection's ACKs back.
-fn check_reachable(scenario: &Scenario, places: &[(super::error::Span, String)], problems: &mut Problems) {
+fn check_reachable(scenario: &Scenario, places: &[(bentpipe_language::error::Span, String)], problems: &mut Problems) {
     let mut last = None;
     for (flow, (span, path)) in scenario.flows.iter().zip(places) {
         // The flows of one entry share their ends.

@@ -2,14 +2,14 @@
 
 use bentpipe_engine::units::Bytes;
 
-use super::Split;
-use super::error::Problems;
 use super::flows::{World, node, route};
 use super::grammar::{FLOW, SPLIT};
-use super::reader::Item;
-use super::shape::Shape;
+use super::model::Split;
 use super::stp;
-use super::variants::{TcpTable, tcp_table};
+use bentpipe_language::error::Problems;
+use bentpipe_language::reader::Item;
+use bentpipe_language::shape::Shape;
+use bentpipe_language::tcp::{TcpTable, tcp_table};
 
 /// What is said of one split, before its leg has a receiver.
 struct Said<'a> {
@@ -57,15 +57,15 @@ pub(super) fn read(
     let ends: Vec<_> = said.iter().map(|split| Some(split.at)).skip(1).chain([to]).collect();
     let buffers: Vec<_> = said.iter().map(|split| split.buffer).chain([None]).collect();
     if let Some(buffer) = buffers[0] {
-        first.settings.receive_buffer(super::tcp::End::Receiver, buffer);
+        first.settings.receive_buffer(bentpipe_language::tcp::End::Receiver, buffer);
     }
     for (index, split) in said.into_iter().enumerate() {
         let mut table = world.tcp.overlaid(&split.table);
         if let Some(buffer) = buffers[index] {
-            table.settings.receive_buffer(super::tcp::End::Sender, buffer);
+            table.settings.receive_buffer(bentpipe_language::tcp::End::Sender, buffer);
         }
         if let Some(buffer) = buffers[index + 1] {
-            table.settings.receive_buffer(super::tcp::End::Receiver, buffer);
+            table.settings.receive_buffer(bentpipe_language::tcp::End::Receiver, buffer);
         }
         let path = format!("{}.tcp", split.item.path);
         let view = split.item.table(SPLIT, problems)?;

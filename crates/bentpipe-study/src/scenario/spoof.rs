@@ -1,40 +1,17 @@
 //! `spoof`: a TCP connection ends at a node on the way, which acknowledges in the destination's name.
 
-use super::error::{Mistake, Problems, Span};
 use super::grammar::{BUFFER_SHARINGS, SPOOF};
 use super::links::Network;
-use super::quantity;
-use super::reader::View;
-use super::shape::Shape;
-use super::suggest::did_you_mean;
-use super::{FlowKind, Scenario, TcpFlow, Workload};
+use super::model::{BufferSharing, FlowKind, Scenario, Spoof, TcpFlow, Workload};
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
+use bentpipe_language::error::{Mistake, Problems, Span};
+use bentpipe_language::quantity;
+use bentpipe_language::reader::View;
+use bentpipe_language::shape::Shape;
+use bentpipe_language::suggest::did_you_mean;
 
 use crate::topology;
-
-/// A gateway in which a connection ends, and from which its data goes on without TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spoof {
-    /// Index of the node.
-    pub at: usize,
-    /// Full segments that the node's buffer holds, waiting or sent on and not acknowledged; flows that end there share
-    /// it.
-    pub buffer: u32,
-    /// How those flows share it.
-    pub sharing: BufferSharing,
-    /// A window that was closed is told when it opens, not in the next ACK of data only.
-    pub reopens: bool,
-}
-
-/// How flows that end at one gateway share its buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BufferSharing {
-    /// Each is offered what is free of the whole.
-    Common,
-    /// Each has an equal part.
-    Equal,
-}
 
 /// Reads the `spoof` of a flow, if it has one.
 pub(crate) fn read(
@@ -193,16 +170,6 @@ fn loses(scenario: &Scenario, layer: usize, side: usize, dscp: u8, spoof: &Spoof
         }
     }
     None
-}
-
-impl FlowKind {
-    /// The gateway in which the flow's TCP ends.
-    pub fn spoof(&self) -> Option<&Spoof> {
-        match self {
-            FlowKind::Tcp(tcp) => tcp.spoof.as_ref(),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use bentpipe_engine::link::{BadSchedule, BurstSchedule};
 use bentpipe_engine::units::Rate;
 
-use super::error::{Mistake, Problems, Span};
 use super::grammar::TDMA;
-use super::reader::Item;
-use super::shape::Shape;
-use super::{LinkSpec, Scenario};
+use super::model::{LinkSpec, Scenario};
+use bentpipe_language::error::{Mistake, Problems, Span};
+use bentpipe_language::reader::Item;
+use bentpipe_language::shape::Shape;
 
 /// Reads a schedule for a line of `rate` in its bursts.
 pub(super) fn schedule(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option<BurstSchedule> {

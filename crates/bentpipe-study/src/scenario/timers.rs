@@ -6,10 +6,10 @@
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::units::Duration;
 
-use super::document::Value;
-use super::reader::Item;
-use super::{FlowKind, FlowSpec, LayerSpec, Scenario};
+use super::model::{FlowKind, FlowSpec, LayerSpec, Scenario};
 use crate::topology;
+use bentpipe_language::document::Value;
+use bentpipe_language::reader::Item;
 
 /// Transmissions that are waited for where a channel has no bound: what a channel has if nothing is said.
 const TRANSMISSIONS: u32 = 8;

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use bentpipe_engine::link::{BadTrace, RateTrace};
 
-use super::document::Value;
-use super::error::{Mistake, Problems, Span};
 use super::grammar::{MILLIS, RATE_TRACE};
-use super::reader::Item;
+use bentpipe_language::document::Value;
+use bentpipe_language::error::{Mistake, Problems, Span};
+use bentpipe_language::reader::Item;
 
 const EXPECTED: &str = "milliseconds in ascending order, one per line, the last above 0";
 

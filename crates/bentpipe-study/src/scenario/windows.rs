@@ -4,10 +4,11 @@ use bentpipe_engine::link::LinkConfig;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::Startup;
 
-use super::tcp::{lacks_window, resolve_tcp};
-use super::{FlowKind, FlowSpec, Scenario, TcpOverrides, UnknownName};
+use super::model::{FlowKind, FlowSpec, Scenario};
 use crate::limit::{self, SegmentSize};
 use crate::topology;
+use bentpipe_language::tcp::{TcpOverrides, UnknownName};
+use bentpipe_language::tcp::{lacks_window, resolve_tcp};
 
 /// A connection, or a leg of one, as a scenario has it.
 pub(super) struct TcpEnds<'a> {

@@ -9,13 +9,14 @@ use bentpipe_engine::slacp::{Arq, Fec, Order, Queueing, Release, Repairs};
 use bentpipe_engine::units::{Duration, Probability};
 use toml::{Table, Value};
 
-use super::quantity::{CELLS, SIZE, format_duration, format_probability, format_rate};
-use super::settings::{Cell, setting};
-use super::windows::{TcpEnds, all_explicit};
-use super::{
+use super::model::{
     BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, Scenario, Split, Spoof,
-    TcpOverrides, UdpFlow, UdpPattern, Workload,
+    UdpFlow, UdpPattern, Workload,
 };
+use super::windows::{TcpEnds, all_explicit};
+use bentpipe_language::quantity::{CELLS, SIZE, format_duration, format_probability, format_rate};
+use bentpipe_language::tcp::TcpOverrides;
+use bentpipe_language::tcp::{Cell, setting};
 
 /// A table of these keys and values.
 fn table<const N: usize>(entries: [(&str, Value); N]) -> Value {
@@ -481,7 +482,7 @@ fn cells(given: &std::collections::BTreeMap<&'static str, Cell>) -> Table {
         let counted = setting(key).map(|setting| setting.kind);
         let value = match cell {
             Cell::Count(count) => match counted {
-                Some(super::settings::Kind::Count(counted)) if !counted.what.is_empty() => {
+                Some(bentpipe_language::tcp::Kind::Count(counted)) if !counted.what.is_empty() => {
                     let what = if *count == 1 { counted.what.trim_end_matches('s') } else { counted.what };
                     text(format!("{count} {what}"))
                 }

@@ -4,15 +4,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use bentpipe_engine::units::Bytes;
-use bentpipe_io::TrainTun;
-use bentpipe_io::gateway::{
+use bentpipe_gateway::settings::{
+    GatewayFile, LinkTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
+};
+use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
+use bentpipe_gateway::{
     ClientAddress, Fallback, Gateway, LinkShape, RelayConfig, RelayGateway, Rules, Satellite, SplitConfig, SplitShape,
     UplinkConfig, UplinkGateway, congestion_controls, has_congestion,
 };
-use bentpipe_io::tunnel::{PrivateKey, TunnelConfig};
-use bentpipe_study::gateway::{
-    GatewayFile, LinkTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
-};
+use bentpipe_io::TrainTun;
 
 use crate::failure::Failure;
 

@@ -1,0 +1,7 @@
+//! The command as people call it.
+
+mod command;
+#[cfg(target_os = "linux")]
+mod gateway;
+#[cfg(target_os = "linux")]
+mod realtime;

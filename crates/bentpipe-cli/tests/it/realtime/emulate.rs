@@ -1,0 +1,300 @@
+//! `bentpipe emulate`: what programs meet on its links, and what is left of it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use super::support::{DATAGRAMS, Emulation, SIZES, bound, file, of_link, output, possible, socket_drops, talk};
+
+fn link(more: &str) -> String {
+    format!(
+        "name = \"test\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"20 Mbit/s\"\n\
+         delay = \"100 ms\"\n{more}\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
+    )
+}
+
+/// Sends a datagram and waits for it to come back: the time.
+fn round_trip(socket: &UdpSocket, to: SocketAddr) -> std::io::Result<Duration> {
+    let begin = Instant::now();
+    socket.send_to(&[1; 100], to)?;
+    socket.recv_from(&mut [0; 200])?;
+    Ok(begin.elapsed())
+}
+
+fn echo(socket: &UdpSocket) -> std::io::Result<()> {
+    let mut buffer = [0; 200];
+    let (length, from) = socket.recv_from(&mut buffer)?;
+    socket.send_to(&buffer[..length], from).map(drop)
+}
+
+#[test]
+fn a_round_trip_takes_what_the_links_say() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link(""));
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    for (from, to) in a.addresses().into_iter().zip(b.addresses()) {
+        let (near, far) = (a.inside(|| bound(from)), b.inside(|| bound(to)));
+        let address = far.local_addr().expect("bound");
+        let best = (0..5).map(|_| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| echo(&far).expect("it comes"));
+                round_trip(&near, address).expect("it comes back")
+            })
+        });
+        let best = best.min().expect("five").as_secs_f64() * 1e3;
+        // 200 ms and two datagrams of 128 or 148 bytes at 20 Mbit/s, 0.1 ms; the best of five wake-ups is late by less
+        // than 3 ms on a machine with anything else to do.
+        assert!((200.1..203.0).contains(&best), "{from}: {best} ms");
+    }
+    let summary = emulation.stop();
+    assert_eq!(of_link(&summary, "sat/forward", "delivered"), 10);
+    assert_eq!((&summary["kept_up"], &summary["overruns"]), (&true.into(), &0.into()), "{summary}");
+}
+
+/// 1500 bytes each 50 ms, whenever that is on the emulator's clock: of ten datagrams two go at a time.
+#[test]
+fn a_trace_sets_the_pace() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link("forward.rate_trace = [50]"));
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let (near, far) = (a.inside(|| bound(a.v4.into())), b.inside(|| bound(b.v4.into())));
+    let to = far.local_addr().expect("bound");
+    for _ in 0..10 {
+        near.send_to(&[0; 722], to).expect("a route");
+    }
+    let mut came = Vec::new();
+    for _ in 0..10 {
+        far.recv(&mut [0; 1000]).expect("it comes");
+        came.push(Instant::now());
+    }
+    // 750 bytes with their headers. Wake-ups are late by less than 10 ms on a busy machine.
+    let millis = |from: usize, to: usize| (came[to] - came[from]).as_secs_f64() * 1e3;
+    for n in 0..8 {
+        assert!(millis(n, n + 2) > 40.0, "{n}: three within {} ms", millis(n, n + 2));
+    }
+    // Five opportunities, or six where one came while the first was sent.
+    assert!((190.0..260.0).contains(&millis(0, 9)), "{} ms", millis(0, 9));
+    emulation.stop();
+}
+
+#[test]
+fn listed_packets_are_lost_and_no_others() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link("forward.drop_list = [0, 3, 4, 117]"));
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let (near, far) = (a.inside(|| bound(a.v4.into())), b.inside(|| bound(b.v4.into())));
+    let to = far.local_addr().expect("bound");
+    for number in 0..200_u32 {
+        near.send_to(&number.to_be_bytes(), to).expect("a route");
+    }
+    let mut buffer = [0; 4];
+    let got: Vec<u32> = (0..196)
+        .map(|_| {
+            far.recv(&mut buffer).expect("it comes");
+            u32::from_be_bytes(buffer)
+        })
+        .collect();
+    let kept: Vec<u32> = (0..200).filter(|number| ![0, 3, 4, 117].contains(number)).collect();
+    assert_eq!(got, kept);
+    let summary = emulation.stop();
+    assert_eq!(of_link(&summary, "sat/forward", "dropped_listed"), 4);
+    assert_eq!(of_link(&summary, "sat/forward", "delivered"), 196);
+}
+
+/// The kernel's TCP with its offloads fills the line and no more.
+#[test]
+fn a_download_of_the_kernels_runs_at_the_rate_of_the_line() {
+    if !possible() {
+        return;
+    }
+    let text = link("queue = \"300 ms\"").replace("100 ms", "5 ms");
+    let (_folder, path) = file(&text);
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let listener = b.inside(|| TcpListener::bind((b.v4, 0)));
+    let to = listener.local_addr().expect("bound");
+    let bytes = 5_000_000;
+    let span = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut stream = a.inside(|| TcpStream::connect(to));
+            stream.write_all(&vec![7; bytes]).expect("it is taken");
+        });
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut first = [0; 1];
+        stream.read_exact(&mut first).expect("data");
+        let begin = Instant::now();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).expect("data");
+        assert_eq!(all.len(), bytes - 1);
+        begin.elapsed().as_secs_f64()
+    });
+    // 1448 of 1500 bytes are data: 19.31 Mbit/s, 2.072 s; slow start over 10 ms of round trip costs less than 0.1 s.
+    // Faster than the line it cannot be.
+    assert!((2.06..2.25).contains(&span), "{span} s");
+    let summary = emulation.stop();
+    let offered = of_link(&summary, "sat/forward", "offered");
+    // 3454 segments of 1448 bytes, not the trains of up to 45 that the kernel hands over.
+    assert!((3454..3700).contains(&offered), "{summary}");
+}
+
+/// S-LACP below the kernel's TCP: each byte as it was sent, at the rate of a line that loses one frame in twenty. TCP
+/// alone would have 1.22 * 1448 B / (0.2 s * sqrt(0.05)) there (Mathis), 0.3 Mbit/s.
+#[test]
+fn a_layer_mends_what_the_link_loses() {
+    if !possible() {
+        return;
+    }
+    let layer = "[[layers]]\nname = \"arq\"\nover = \"sat\"";
+    let (_folder, path) = file(&link(&format!("loss = \"5 %\"\nqueue = \"400 ms\"\n{layer}")));
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let (near, far) = (a.inside(|| bound(a.v4.into())), b.inside(|| bound(b.v4.into())));
+    for _ in 0..3 {
+        let took = std::thread::scope(|scope| {
+            scope.spawn(|| echo(&far).expect("a layer repeats what is lost"));
+            round_trip(&near, far.local_addr().expect("bound")).expect("it comes back")
+        });
+        assert!(took >= Duration::from_millis(200), "{took:?}");
+    }
+    let listener = b.inside(|| TcpListener::bind((b.v4, 0)));
+    let to = listener.local_addr().expect("bound");
+    let sent: Vec<u8> = (0..4_000_000_u32).map(|n| n.wrapping_mul(0x9e37_79b9).to_be_bytes()[0]).collect();
+    let begin = Instant::now();
+    let got = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut stream = a.inside(|| TcpStream::connect(to));
+            stream.write_all(&sent).expect("it is taken");
+        });
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).expect("data");
+        all
+    });
+    let span = begin.elapsed().as_secs_f64();
+    assert!(got == sent, "{} bytes of {}", got.len(), sent.len());
+    // 1.7 s of the line, and slow start over some ten round trips of 200 ms that may wait for a repair each.
+    assert!(span < 8.0, "{span} s");
+    let summary = emulation.stop();
+    let channels = summary["channels"].as_array().expect("a list");
+    let bulk = channels.iter().find(|channel| channel["link"] == "sat/forward" && channel["channel"] == "bulk");
+    let count = |key: &str| bulk.and_then(|bulk| bulk[key].as_u64()).unwrap_or_else(|| panic!("no {key}: {summary}"));
+    // TCP may fill the queue; CoDel takes a few out. The line loses none for good.
+    let dropped = count("dropped_early") + count("dropped_full");
+    assert_eq!((count("delivered") + dropped, count("skipped")), (count("packets"), 0), "{summary}");
+    // 2763 segments of 1448 bytes, of which 138 are lost at the mean; with a deviation of 11 it is never so few.
+    assert!(count("lost_frames") > 50 && count("recovered") + count("resent_frames") > 50, "{summary}");
+}
+
+/// Datagrams of several sizes, one behind the other faster than the link takes them: each comes as it was sent.
+#[test]
+fn datagrams_keep_their_sizes_and_bytes() {
+    if !possible() {
+        return;
+    }
+    // Through a router's kernel too, which takes each train and sends it on.
+    for hosts in [&[][..], &["--host", "terminal"]] {
+        let emulation = Emulation::start(&[&["geo", "--set", "links.sat.rate='100 Mbit/s'"], hosts].concat());
+        let (a, b) = (emulation.host("server"), emulation.host("client"));
+        let mut lost = 0;
+        for (from, to) in a.addresses().into_iter().zip(b.addresses()) {
+            let (near, far) = (a.inside(|| bound(from)), b.inside(|| bound(to)));
+            lost += DATAGRAMS - talk(&near, &far, &SIZES);
+        }
+        // What the client's socket had no room for is the client's, and counted there.
+        assert_eq!(lost, b.inside(socket_drops));
+        let summary = emulation.stop();
+        for link in ["internet/forward", "sat/forward", "lan/forward"] {
+            assert_eq!(of_link(&summary, link, "offered"), 2 * DATAGRAMS, "{summary}");
+            assert_eq!(of_link(&summary, link, "delivered"), 2 * DATAGRAMS, "{summary}");
+        }
+        assert_eq!((&summary["refused"], &summary["overruns"]), (&0.into(), &0.into()), "{summary}");
+    }
+}
+
+/// While nobody reads the device, its queue overflows: each datagram reaches the link or is counted.
+#[test]
+fn overruns_of_the_device_are_counted() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link("queue = \"10 s\""));
+    let emulation = Emulation::start(&[&path]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let near = a.inside(|| bound(a.v4.into()));
+    emulation.signal(Signal::SIGSTOP);
+    // The device has room for 4096.
+    let count = 6000;
+    for number in 0..count {
+        near.send_to(&[1; 10], (b.v4, 9)).unwrap_or_else(|error| panic!("{number}: {error}"));
+    }
+    emulation.signal(Signal::SIGCONT);
+    // 4096 packets of 38 bytes at 20 Mbit/s: 62 ms.
+    std::thread::sleep(Duration::from_millis(1500));
+    let summary = emulation.stop();
+    let overruns = summary["overruns"].as_u64().unwrap_or_else(|| panic!("{summary}"));
+    let accounted = of_link(&summary, "sat/forward", "offered") + overruns;
+    // Besides, the stack may have sent a few packets of IPv6's own meanwhile.
+    assert!((count..count + 10).contains(&accounted), "{summary}");
+    assert!(overruns > 1800, "{summary}");
+    assert_eq!(summary["kept_up"], false, "{summary}");
+}
+
+#[test]
+fn ctrl_c_leaves_nothing() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link(""));
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let mut emulation = Emulation::start(&[&path]);
+        let (a, b) = (emulation.host("A"), emulation.host("B"));
+        assert!(a.exists() && b.exists());
+        emulation.signal(signal);
+        emulation.child.wait().expect("ours");
+        assert!(!a.exists() && !b.exists(), "{signal}");
+    }
+}
+
+#[test]
+fn what_a_killed_one_left_the_next_removes() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link(""));
+    let mut killed = Emulation::start(&[&path]);
+    let living = Emulation::start(&[&path]);
+    let (dead, alive) = (killed.host("A"), living.host("A"));
+    killed.child.kill().expect("it runs");
+    killed.child.wait().expect("ours");
+    assert!(dead.exists(), "nobody can clean up after SIGKILL at once");
+    let next = Emulation::start(&[&path]);
+    assert!(!dead.exists());
+    assert!(alive.exists(), "what lives stays");
+    next.stop();
+    living.stop();
+}
+
+#[test]
+fn the_commands_exit_code_is_passed_on() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link(""));
+    let run = |script: &str| output(&["emulate", &path, "--", "sh", "-c", script]);
+    assert_eq!(run("exit 7").status.code(), Some(7));
+    assert_eq!(run("kill -TERM $$").status.code(), Some(143));
+    let hosts = run("ip netns exec $BENTPIPE_NS_A true && echo $BENTPIPE_IP_B $BENTPIPE_IP6_B");
+    let text = String::from_utf8_lossy(&hosts.stdout).into_owned();
+    assert!(hosts.status.success() && text.contains("198.18.0.2 fd62:656e:7470::2"), "{text}");
+}

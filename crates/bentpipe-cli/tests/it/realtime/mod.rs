@@ -1,0 +1,6 @@
+//! Links in real time, with programs of the machine at their ends. Needs root; skipped without, except in CI.
+
+mod emulate;
+mod shell;
+mod support;
+mod verify;

@@ -1,0 +1,212 @@
+//! `bentpipe shell`: a command behind the link, the machine before it, and what lies beyond that.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::support::{DATAGRAMS, SIZES, bentpipe, bound, file, output, possible, socket_drops, talk};
+
+const LINK: &str = r#"
+name = "test"
+[[links]]
+name = "sat"
+between = ["net", "me"]
+rate = "10 Mbit/s"
+delay = "150 ms"
+[[flows]]
+name = "data"
+from = "net"
+to = "me"
+bytes = "1 MB"
+"#;
+
+/// A command that prints the mean round trip to an address, in milliseconds.
+fn ping(address: &str) -> String {
+    format!("ping -c 3 -i 0.2 -q {address} | sed -n 's|.*= [0-9.]*/\\([0-9.]*\\)/.*|\\1|p'")
+}
+
+fn has_ping() -> bool {
+    let found = Command::new("ping").arg("-V").output().is_ok();
+    assert!(found || std::env::var("CI").as_deref() != Ok("true"), "CI must have ping (iputils-ping)");
+    if !found {
+        eprintln!("SKIPPED, not tested: ping (iputils-ping) is not there");
+    }
+    found
+}
+
+/// Milliseconds that a command printed.
+fn millis(arguments: &[&str]) -> f64 {
+    let output = output(arguments);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    text.trim().parse().unwrap_or_else(|_| panic!("{text}\n{error}"))
+}
+
+#[test]
+fn the_machine_is_a_round_trip_away_and_nested_links_add_up() {
+    if !possible() || !has_ping() {
+        return;
+    }
+    let (_folder, path) = file(LINK);
+    let one = millis(&["shell", &path, "--", "sh", "-c", &ping("$BENTPIPE_OUTER")]);
+    // 300 ms and two packets of 84 bytes at 10 Mbit/s, 0.13 ms; the mean of three, wake-ups less than 5 ms late.
+    assert!((300.1..305.0).contains(&one), "{one} ms");
+    // From behind both links to the machine before the outer one.
+    let binary = env!("CARGO_BIN_EXE_bentpipe");
+    let inner = ping("$FAR").replace('\\', "\\\\").replace('$', "\\$");
+    let outer = format!("FAR=$BENTPIPE_OUTER {binary} shell {path} --quiet -- sh -c \"{inner}\"");
+    let two = millis(&["shell", &path, "--quiet", "--", "sh", "-c", &outer]);
+    assert!((600.2..610.0).contains(&two), "{two} ms");
+}
+
+#[test]
+fn the_exit_code_and_the_end_by_signals_are_the_commands() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(LINK);
+    assert_eq!(output(&["shell", &path, "--", "sh", "-c", "exit 9"]).status.code(), Some(9));
+    assert_eq!(output(&["shell", &path, "--", "sh", "-c", "kill -KILL $$"]).status.code(), Some(137));
+    let missing = output(&["shell", &path, "--", "no-such-program"]);
+    let error = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(missing.status.code() == Some(2) && error.contains("`no-such-program` cannot be started"), "{error}");
+    // Ended from outside, it ends its command and passes that on.
+    let mut child = bentpipe(&["shell", &path, "--", "sh", "-c", "echo on; exec sleep 60"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let begin = Instant::now();
+    child.stdout.take().expect("piped").read_exact(&mut [0; 2]).expect("it is on");
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("it runs");
+    assert_eq!(child.wait().expect("ours").code(), Some(143));
+    assert!(begin.elapsed().as_secs() < 10);
+}
+
+/// A machine with a default route, and somebody behind it: what is behind the link reaches both, and the machine is
+/// as before when it is over.
+#[test]
+fn the_outside_is_there_and_the_machine_is_as_before() {
+    if !possible() || !has_ping() {
+        return;
+    }
+    if Command::new("nft").arg("-v").output().is_err() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI must have nft (nftables)");
+        return eprintln!("SKIPPED, not tested: nft (nftables) is not there");
+    }
+    let (_folder, path) = file(LINK);
+    // `unshare` gives the test a machine of its own: it goes with it.
+    let script = format!(
+        "set -e
+         ip link set lo up; echo 0 > /proc/sys/net/ipv4/ip_forward
+         unshare -n sleep 30 & sleep 0.3
+         ip link add out type veth peer name in netns $!
+         ip addr add 203.0.113.1/24 dev out; ip link set out up; ip route add default via 203.0.113.2
+         nsenter -n -t $! sh -c 'ip addr add 203.0.113.2/24 dev in; ip link set in up; ip link set lo up; \
+             ip addr add 198.51.100.1/32 dev lo'
+         {binary} shell {path} --quiet -- sh -c \"{ping}\"
+         kill $!
+         cat /proc/sys/net/ipv4/ip_forward
+         nft list tables | wc -l
+         ip -o link | grep -c bp || true",
+        binary = env!("CARGO_BIN_EXE_bentpipe"),
+        ping = ping("198.51.100.1").replace('\\', "\\\\"),
+    );
+    let output = Command::new("unshare").args(["-n", "sh", "-c", &script]).output().expect("util-linux");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let [millis, forwarding, tables, devices] = lines[..] else { panic!("{text}\n{error}") };
+    let millis: f64 = millis.parse().unwrap_or_else(|_| panic!("{text}\n{error}"));
+    assert!((300.1..305.0).contains(&millis), "{millis} ms");
+    assert_eq!((forwarding, tables.trim(), devices), ("0", "0", "0"), "{text}\n{error}");
+}
+
+/// Does something in the network of a process.
+fn beside<T: Send>(pid: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
+    let done = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let namespace = std::fs::File::open(format!("/proc/{pid}/ns/net"))?;
+            nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET)?;
+            work()
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    done.expect("the process runs, and its stack works")
+}
+
+/// As in `emulate`, and on a machine that `unshare` gives the test: datagrams of several sizes, IPv4 and IPv6.
+#[test]
+fn datagrams_keep_their_sizes_and_bytes() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&LINK.replace("10 Mbit/s", "100 Mbit/s").replace("150 ms", "20 ms\"\nqueue = \"1 s"));
+    let mut shell = Command::new("unshare")
+        .args(["-n", env!("CARGO_BIN_EXE_bentpipe"), "shell", &path, "--", "sh", "-c", "echo $$; exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("util-linux");
+    let mut line = String::new();
+    BufReader::new(shell.stdout.take().expect("piped")).read_line(&mut line).expect("text");
+    let inside: u32 = line.trim().parse().expect("the command's process");
+    let mut lost = 0;
+    for network in ["198.18.0.", "fd62:656e:7470::"] {
+        let [from, to] = ["1", "2"].map(|host| format!("{network}{host}").parse().expect("an address"));
+        let (near, far) = (beside(shell.id(), || bound(from)), beside(inside, || bound(to)));
+        lost += DATAGRAMS - talk(&near, &far, &SIZES);
+    }
+    assert_eq!(lost, beside(inside, socket_drops));
+    drop(shell.stdin.take());
+    let output = shell.wait_with_output().expect("ours");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let row = text.lines().find(|line| line.contains("sat/forward")).unwrap_or_else(|| panic!("{text}"));
+    let count = (2 * DATAGRAMS).to_string();
+    assert_eq!(row.matches(&count).count(), 2, "offered and delivered: {text}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    let layered = format!("{LINK}\n[[layers]]\nname = \"arq\"\nover = \"sat\"\nweightless = true\n");
+    let (_folder, path) = file(&layered);
+    for command in [&["shell", &path, "--", "true"][..], &["emulate", &path]] {
+        let output = output(command);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        let line = 1 + layered.lines().position(|line| line == "weightless = true").expect("there");
+        for part in [format!("link.toml:{line}:1"), "key: layers.arq.weightless".into(), "expected false".into()] {
+            assert!(error.contains(&part), "{part}: {error}");
+        }
+    }
+    let (_folder, path) = file(LINK);
+    let output = output(&["shell", &path, "--inside", "mee", "--", "true"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && error.contains("did you mean `me`?"), "{error}");
+}
+
+/// Another user, who may not even open the device of devices.
+#[test]
+fn without_root_it_is_said_what_is_missing() {
+    if !possible() {
+        return;
+    }
+    let (folder, path) = file(LINK);
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).expect("ours");
+    // The binary may lie where only root can read.
+    let binary = folder.path().join("bentpipe");
+    std::fs::copy(env!("CARGO_BIN_EXE_bentpipe"), &binary).expect("room");
+    let binary = binary.to_str().expect("plain");
+    let run = |command: &[&str]| {
+        let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", binary];
+        let output = Command::new("setpriv").args(user).args(command).output().expect("util-linux");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, error) = run(&["emulate", &path]);
+    assert!(code == Some(2) && error.contains("need root") && error.contains("help: run it with sudo"), "{error}");
+    let (code, error) = run(&["shell", &path, "--", "true"]);
+    // Where the machine lets everybody make devices, it works.
+    assert!(code == Some(0) || code == Some(2) && error.contains("help: "), "{error}");
+}

@@ -1,0 +1,166 @@
+//! A place behind a link: a namespace of its own, and the machine as it is at the other end.
+//!
+//! The scenario's links lie between two devices. One is in the namespace of the caller, where the machine's routes are;
+//! the other is the only way out of the new namespace. A place may lie behind another: the caller's namespace is then
+//! that one's, and the delays add up. The namespace has no name and goes with the last process in it.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::{Child, Command};
+
+use bentpipe_study::scenario::Scenario;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+
+use super::{EmulateError, Unsupported};
+use crate::lab::{needs_program, needs_tun, routes, settle, tune};
+use crate::nat::{self, Outside};
+use crate::network::Network;
+use crate::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
+use crate::running::Emulator;
+use bentpipe_io::Namespace;
+use bentpipe_io::Session;
+use bentpipe_io::Signals;
+use bentpipe_io::TrainTun;
+use bentpipe_io::tun::TunConfig;
+
+/// The device behind the link.
+const INSIDE: &str = "bentpipe0";
+
+/// A place behind a link. The link and the way out are gone when it is dropped.
+#[derive(Debug)]
+pub struct Behind {
+    emulator: Emulator,
+    namespace: Namespace,
+    outside: Outside,
+    addressing: Addressing,
+    has_v6: bool,
+    /// Last, so that devices go before rules.
+    _session: Session,
+}
+
+impl Behind {
+    /// Builds it and starts the links. `outside` is the node whose place the machine takes, `inside` the one that the
+    /// place is.
+    ///
+    /// # Errors
+    /// What the scenario has that cannot be, what the machine lacks, and what the system refuses.
+    pub fn build(scenario: &Scenario, outside: usize, inside: usize) -> Result<Self, EmulateError> {
+        let plan = Plan::new(scenario, &[])?;
+        let network = Network::new(scenario, &[outside, inside])?;
+        for (from, to) in [(0, 1), (1, 0)] {
+            if network.next_host(from, to).is_none() {
+                let names = [outside, inside].map(|node| scenario.nodes[node].as_str());
+                return Err(Unsupported {
+                    key: "links".to_owned(),
+                    what: format!("no links lead from `{}` to `{}`", names[from], names[to]),
+                    expected: "links both ways between the two",
+                }
+                .into());
+            }
+        }
+        needs_tun()?;
+        needs_program("ip", "iproute2")?;
+        let mut session = Session::begin().map_err(EmulateError::system("the record of this run"))?;
+        let (addressing, outer) = free(&plan)?;
+        let device = outer_name();
+        let way_out = nat::open(&mut session, &device, addressing, plan.has_v6());
+        let way_out = way_out.map_err(EmulateError::system("the way to the outside"))?;
+        let namespace = Namespace::fresh().map_err(EmulateError::system("a network namespace"))?;
+        let inner = namespace.inside(|| {
+            settle(false)?;
+            let device = TrainTun::create(&config(INSIDE, &plan, addressing, 1))?;
+            routes(INSIDE, plan.has_v6())?;
+            Ok(device)
+        });
+        let inner = inner.map_err(EmulateError::system("the device behind the link"))?;
+        let emulator = Emulator::new(network, addressing, vec![outer, inner]);
+        let emulator = emulator.map_err(EmulateError::system("the emulator"))?;
+        let has_v6 = plan.has_v6();
+        Ok(Behind { emulator, namespace, outside: way_out, addressing, has_v6, _session: session })
+    }
+
+    /// Starts a program there.
+    ///
+    /// # Errors
+    /// The system's, where it is not there or may not be run.
+    pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        self.namespace.inside(|| {
+            Signals::release_thread();
+            if let Some(resolver) = &self.outside.resolver {
+                // Mounts of this thread are its own from here on, and its child's.
+                unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_FS)?;
+                let none = None::<&str>;
+                mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+                let file = tempfile::NamedTempFile::new()?;
+                std::fs::write(file.path(), resolver)?;
+                // It stays readable for all, and where it is mounted after its name is gone.
+                std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+                mount(Some(file.path()), &nat::resolv_conf(), none, MsFlags::MS_BIND, none)?;
+            }
+            command.spawn()
+        })
+    }
+
+    /// The machine's address at its end of the link.
+    pub fn outer_address(&self) -> Ipv4Addr {
+        self.addressing.v4(0)
+    }
+
+    /// The addresses behind the link.
+    pub fn inner_addresses(&self) -> Vec<IpAddr> {
+        let v6 = self.has_v6.then(|| self.addressing.v6(1).into());
+        std::iter::once(self.addressing.v4(1).into()).chain(v6).collect()
+    }
+
+    /// What can be reached beyond the machine.
+    pub fn outside(&self) -> &Outside {
+        &self.outside
+    }
+
+    /// The links, to look at.
+    pub fn emulator(&self) -> &Emulator {
+        &self.emulator
+    }
+
+    /// The links, to run them.
+    pub fn emulator_mut(&mut self) -> &mut Emulator {
+        &mut self.emulator
+    }
+}
+
+/// The device at the machine's end, unlike any other run's.
+fn outer_name() -> String {
+    format!("bp{}", std::process::id())
+}
+
+fn config(name: &str, plan: &Plan, addressing: Addressing, host: usize) -> TunConfig {
+    TunConfig {
+        name: name.to_owned(),
+        v4: Some((addressing.v4(host), PREFIX_V4)),
+        v6: plan.has_v6().then(|| (addressing.v6(host), PREFIX_V6)),
+        mtu: plan.mtu,
+    }
+}
+
+/// Networks that no device here is in, and the device that has one of them now.
+fn free(plan: &Plan) -> Result<(Addressing, TrainTun), EmulateError> {
+    let doing = "the device before the link";
+    let _turn = Session::turn().map_err(EmulateError::system(doing))?;
+    let taken = bentpipe_io::addresses().map_err(EmulateError::system(doing))?;
+    let is_free = |network: &u8| {
+        let [a, b, c, _] = Addressing { network: *network }.v4(0).octets();
+        !taken.iter().any(|address| matches!(address, IpAddr::V4(v4) if v4.octets()[..3] == [a, b, c]))
+    };
+    let Some(network) = (0..=u8::MAX).find(is_free) else {
+        return Err(EmulateError::Lacking {
+            what: "all networks of 198.18.0.0/16 are in use here".to_owned(),
+            help: "end some of the links that run".to_owned(),
+        });
+    };
+    let addressing = Addressing { network };
+    let device = TrainTun::create(&config(&outer_name(), plan, addressing, 0));
+    let device = device.map_err(EmulateError::system(doing))?;
+    tune(&outer_name()).map_err(EmulateError::system(doing))?;
+    Ok((addressing, device))
+}

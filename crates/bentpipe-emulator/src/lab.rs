@@ -1,0 +1,193 @@
+//! Hosts as network namespaces, each with one device, and the links between them.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
+use bentpipe_study::scenario::Scenario;
+
+use super::{EmulateError, Unsupported};
+use crate::network::Network;
+use crate::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
+use crate::running::Emulator;
+use bentpipe_io::TrainTun;
+use bentpipe_io::tun::{self, TunConfig};
+use bentpipe_io::{Made, Session};
+use bentpipe_io::{Namespace, ip};
+
+/// The device of each host.
+pub(super) const DEVICE: &str = "bentpipe0";
+
+/// Trains that the kernel keeps while we are busy: a second's worth at 64 kB each and more than 1 Gbit/s.
+const QUEUE: &str = "4096";
+
+/// Most packets of a train that a device takes from the kernel.
+const TRAIN: &str = "128";
+
+/// A host of an emulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// The scenario's name of it.
+    pub name: String,
+    /// Its network namespace, for `ip netns exec`.
+    pub namespace: String,
+    /// Its address.
+    pub v4: Ipv4Addr,
+    /// The same in IPv6, where the MTU allows it.
+    pub v6: Option<Ipv6Addr>,
+}
+
+/// A scenario's hosts as namespaces, wired by its links. All is gone when it is dropped.
+#[derive(Debug)]
+pub struct Lab {
+    emulator: Emulator,
+    hosts: Vec<Host>,
+    /// Last, so that devices go before their namespaces.
+    _session: Session,
+}
+
+impl Lab {
+    /// Builds the hosts and starts the links: their time begins at the end of this. `more` are nodes that shall be
+    /// hosts too; they forward what is not for them.
+    ///
+    /// # Errors
+    /// What the scenario has that cannot be, what the machine lacks, and what the system refuses.
+    pub fn build(scenario: &Scenario, more: &[usize]) -> Result<Self, EmulateError> {
+        let plan = Plan::new(scenario, more)?;
+        let network = Network::new(scenario, &plan.hosts)?;
+        possible()?;
+        let mut session = Session::begin().map_err(EmulateError::system("/run/bentpipe"))?;
+        let addressing = Addressing::default();
+        let pid = std::process::id();
+        let mut hosts = Vec::new();
+        let mut devices = Vec::new();
+        for (n, node) in plan.hosts.iter().enumerate() {
+            let name = scenario.nodes[*node].clone();
+            let namespace = format!("bentpipe-{pid}-{}", plain(&name));
+            if hosts.iter().any(|host: &Host| host.namespace == namespace) {
+                return Err(Unsupported {
+                    key: "links".to_owned(),
+                    what: format!("the host `{name}` has the name of another one when it is written in plain letters"),
+                    expected: "names that differ in more than signs",
+                }
+                .into());
+            }
+            let v6 = plan.has_v6().then(|| addressing.v6(n));
+            let host = Host { name, namespace, v4: addressing.v4(n), v6 };
+            let forwards = (0..plan.hosts.len())
+                .any(|from| (0..plan.hosts.len()).any(|to| to != n && network.next_host(from, to) == Some(n)));
+            let device = make(&mut session, &host, plan.mtu, forwards)
+                .map_err(EmulateError::system(format!("the host `{}`", host.name)))?;
+            hosts.push(host);
+            devices.push(device);
+        }
+        let emulator = Emulator::new(network, addressing, devices).map_err(EmulateError::system("the emulator"))?;
+        Ok(Lab { emulator, hosts, _session: session })
+    }
+
+    /// The hosts, in the scenario's order.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The links, to look at.
+    pub fn emulator(&self) -> &Emulator {
+        &self.emulator
+    }
+
+    /// The links, to run them.
+    pub fn emulator_mut(&mut self) -> &mut Emulator {
+        &mut self.emulator
+    }
+}
+
+/// A namespace with loopback, device, addresses and routes.
+fn make(session: &mut Session, host: &Host, mtu: u16, forwards: bool) -> io::Result<TrainTun> {
+    session.note(Made::Namespace(host.namespace.clone()))?;
+    ip(&["netns", "add", &host.namespace])?;
+    let namespace = Namespace::named(&host.namespace)?;
+    let config = TunConfig {
+        name: DEVICE.to_owned(),
+        v4: Some((host.v4, PREFIX_V4)),
+        v6: host.v6.map(|v6| (v6, PREFIX_V6)),
+        mtu,
+    };
+    namespace.inside(|| {
+        settle(forwards)?;
+        let device = TrainTun::create(&config)?;
+        routes(DEVICE, config.v6.is_some())?;
+        Ok(device)
+    })
+}
+
+/// What a host of ours is like, in the namespace of the calling thread.
+pub(crate) fn settle(forwards: bool) -> io::Result<()> {
+    ip(&["link", "set", "lo", "up"])?;
+    let forwards = if forwards { "1" } else { "0" };
+    for (setting, value) in [
+        ("ipv4/ip_forward", forwards),
+        ("ipv6/conf/all/forwarding", forwards),
+        // A router of ours sends packets back by the device that they came from.
+        ("ipv4/conf/all/send_redirects", "0"),
+        ("ipv4/conf/default/send_redirects", "0"),
+        ("ipv4/conf/all/rp_filter", "0"),
+        ("ipv4/conf/default/rp_filter", "0"),
+        // Nobody answers solicitations of routers: they would only be counted as packets for nobody.
+        ("ipv6/conf/default/router_solicitations", "0"),
+    ] {
+        let path = Path::new("/proc/sys/net").join(setting);
+        // A kernel without IPv6 has no settings for it.
+        if path.exists() {
+            std::fs::write(path, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Queue and trains of a device of ours. Its own ioctl for the queue is not for those who are root in a user namespace.
+pub(crate) fn tune(device: &str) -> io::Result<()> {
+    ip(&["link", "set", "dev", device, "txqueuelen", QUEUE, "gso_max_segs", TRAIN])
+}
+
+/// All that is not known otherwise goes into the device.
+pub(crate) fn routes(device: &str, has_v6: bool) -> io::Result<()> {
+    tune(device)?;
+    ip(&["route", "add", "default", "dev", device])?;
+    if has_v6 {
+        ip(&["-6", "route", "add", "default", "dev", device])?;
+    }
+    Ok(())
+}
+
+/// A name that the system's names may have in them.
+fn plain(name: &str) -> String {
+    let sign = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
+    name.chars().map(sign).collect()
+}
+
+/// Whether this user on this machine can do it, in words.
+pub(crate) fn possible() -> Result<(), EmulateError> {
+    let lacking = |what: &str, help: &str| EmulateError::Lacking { what: what.to_owned(), help: help.to_owned() };
+    if !nix::unistd::geteuid().is_root() {
+        return Err(lacking("network namespaces and devices need root", "run it with sudo"));
+    }
+    needs_tun()?;
+    needs_program("ip", "iproute2")
+}
+
+/// The device of devices.
+pub(crate) fn needs_tun() -> Result<(), EmulateError> {
+    tun::can_be_made().map_err(|(error, help)| EmulateError::Lacking {
+        what: format!("/dev/net/tun: {error}"),
+        help: help.to_owned(),
+    })
+}
+
+/// A program that we call.
+pub(crate) fn needs_program(program: &str, package: &str) -> Result<(), EmulateError> {
+    let found = std::process::Command::new(program).arg("-V").output();
+    found.map(drop).map_err(|error| EmulateError::Lacking {
+        what: format!("the program `{program}`: {error}"),
+        help: format!("install {package}"),
+    })
+}

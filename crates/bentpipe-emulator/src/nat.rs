@@ -1,0 +1,154 @@
+//! The way from behind our links to the outside: forwarding, masquerading and names, as far as the machine has them.
+
+use std::fs;
+use std::io;
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Addressing;
+use bentpipe_io::{Made, Session};
+
+/// Where systemd writes the servers that its own resolver on the loopback asks.
+const UPSTREAM: &str = "/run/systemd/resolve/resolv.conf";
+
+/// What can be reached beyond the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// By IPv4.
+    pub v4: bool,
+    /// By IPv6.
+    pub v6: bool,
+    /// What stands in `resolv.conf` behind the link, where it is not what stands there before it.
+    pub resolver: Option<String>,
+    /// What is missing, for people.
+    pub missing: Vec<String>,
+}
+
+/// Lets what comes from `device`, whose network is that of `addressing`, out by the routes of the calling thread's
+/// namespace, in the machine's own name. All of it is noted in `session`.
+///
+/// # Errors
+/// The system's, where it refuses what root may do.
+pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, has_v6: bool) -> io::Result<Outside> {
+    let mut outside = Outside { v4: has_default(&[])?, v6: has_v6 && has_default(&["-6"])?, ..Outside::default() };
+    if !outside.v4 && !outside.v6 {
+        outside.missing.push("the outside: this machine has no default route".to_owned());
+        return Ok(outside);
+    }
+    let servers = servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default());
+    let mut local = None;
+    if servers.iter().all(IpAddr::is_loopback) {
+        let upstream = fs::read_to_string(UPSTREAM).ok();
+        let upstream = upstream.filter(|text| self::servers(text).iter().any(|server| !server.is_loopback()));
+        local = servers.iter().find(|server| server.is_ipv4()).copied().filter(|_| upstream.is_none());
+        outside.resolver = upstream.or(local.map(|_| format!("nameserver {}\n", addressing.v4(0))));
+        if outside.resolver.is_none() {
+            outside.missing.push("names: /etc/resolv.conf names no server that can be reached from there".to_owned());
+        }
+    }
+    let table = format!("bentpipe_{}_{}", std::process::id(), addressing.network);
+    session.note(Made::Table(table.clone()))?;
+    if let Err(error) = nft(&rules(&table, device, addressing, local)) {
+        outside.missing.push(format!("the outside: {error} (is nftables installed?)"));
+        return Ok(Outside { missing: outside.missing, ..Outside::default() });
+    }
+    if outside.v4 {
+        session.set("net/ipv4/ip_forward", "1")?;
+    }
+    if local.is_some() {
+        fs::write(format!("/proc/sys/net/ipv4/conf/{device}/route_localnet"), "1")?;
+    }
+    if outside.v6 {
+        // A router hears no advertisements unless it is told to; the machine's own route may hang on them.
+        for advertised in advertised()? {
+            session.set(&format!("net/ipv6/conf/{advertised}/accept_ra"), "2")?;
+        }
+        session.set("net/ipv6/conf/all/forwarding", "1")?;
+    }
+    Ok(outside)
+}
+
+/// What iproute2 says, in the namespace of the calling thread.
+fn ip_says(arguments: &[&str]) -> io::Result<String> {
+    let output = Command::new("ip").args(arguments).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Whether the calling thread's namespace has a default route.
+pub(crate) fn has_default(version: &[&str]) -> io::Result<bool> {
+    let arguments: Vec<&str> = version.iter().copied().chain(["route", "show", "default"]).collect();
+    Ok(!ip_says(&arguments)?.trim().is_empty())
+}
+
+/// Devices whose default route comes from router advertisements.
+fn advertised() -> io::Result<Vec<String>> {
+    let routes = ip_says(&["-6", "route", "show", "default"])?;
+    let device = |line: &str| line.split(" dev ").nth(1)?.split_whitespace().next().map(str::to_owned);
+    Ok(routes.lines().filter(|line| line.contains("proto ra")).filter_map(device).collect())
+}
+
+/// The servers of a `resolv.conf`.
+fn servers(text: &str) -> Vec<IpAddr> {
+    let server = |line: &str| {
+        let mut words = line.split_whitespace();
+        (words.next()? == "nameserver").then(|| words.next()?.split('%').next()?.parse().ok()).flatten()
+    };
+    text.lines().filter_map(server).collect()
+}
+
+/// Masquerading for our network, and a resolver on the machine's loopback under our address.
+fn rules(table: &str, device: &str, addressing: Addressing, local: Option<IpAddr>) -> String {
+    let (v4, v6) = (addressing.v4(0), addressing.v6(0));
+    let resolver = local.map_or(String::new(), |server| {
+        format!(
+            "chain names {{ type nat hook prerouting priority dstnat;
+                iifname \"{device}\" ip daddr {v4} udp dport 53 dnat ip to {server}
+                iifname \"{device}\" ip daddr {v4} tcp dport 53 dnat ip to {server}
+            }}"
+        )
+    });
+    format!(
+        "table inet {table} {{
+            chain out {{ type nat hook postrouting priority srcnat;
+                ip saddr {v4}/24 oifname != \"{device}\" masquerade
+                ip6 saddr {v6}/64 oifname != \"{device}\" masquerade
+            }}
+            {resolver}
+        }}"
+    )
+}
+
+fn nft(rules: &str) -> io::Result<()> {
+    let mut child = Command::new("nft")
+        .args(["-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| io::Error::new(error.kind(), format!("nft: {error}")))?;
+    child.stdin.take().expect("piped").write_all(rules.as_bytes())?;
+    let output = child.wait_with_output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("nft: {}", String::from_utf8_lossy(&output.stderr).trim()))),
+    }
+}
+
+/// The file that `/etc/resolv.conf` is, links followed: what a mount goes over.
+pub(crate) fn resolv_conf() -> PathBuf {
+    fs::canonicalize("/etc/resolv.conf").unwrap_or_else(|_| Path::new("/etc/resolv.conf").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_read_and_loopback_is_known() {
+        let text = "# nameserver 1.1.1.1\nsearch example\nnameserver 127.0.0.53\nnameserver fe80::1%eth0\noptions a\n";
+        let found = servers(text);
+        assert_eq!(found.iter().map(IpAddr::is_loopback).collect::<Vec<_>>(), [true, false]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Root of one's own: a user namespace in which an ordinary user may make devices and networks.
+//!
+//! The machine's own network is not in it. Where `pasta` (of passt) is installed, it joins the two without any right
+//! of root; else there is no outside.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{getegid, geteuid};
+
+use crate::EmulateError;
+use crate::nat;
+use bentpipe_io::ip;
+
+/// How long `pasta` may take to set up its device.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The way to the outside of a process that has become root; it ends with this.
+#[derive(Debug)]
+pub struct Pasta(Child);
+
+impl Drop for Pasta {
+    fn drop(&mut self) {
+        // It may have ended before us.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Makes the whole process root in namespaces of its own, of users, networks and mounts; the answer is what gives them an
+/// outside, if `pasta` does. It must be the first thing that a process does: one with several threads may not.
+///
+/// # Errors
+/// Where the kernel does not let ordinary users do it.
+pub fn become_root() -> Result<Option<Pasta>, EmulateError> {
+    let (uid, gid) = (geteuid(), getegid());
+    // Started in the old namespaces, it waits for us to be in the new ones, which it then joins by our number. It is told
+    // to end if we are killed.
+    let pasta =
+        format!("read _ && exec setpriv --pdeathsig TERM pasta --foreground --config-net -q {}", std::process::id());
+    let pasta = Command::new("sh")
+        .args(["-c", &pasta])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS).map_err(|error| {
+        EmulateError::Lacking {
+            what: format!("not root, and the kernel allows no user namespaces: {error}"),
+            help: "run it with sudo, or allow them (kernel.apparmor_restrict_unprivileged_userns=0, \
+                   user.max_user_namespaces above 0)"
+                .to_owned(),
+        }
+    })?;
+    let write = |file: &str, text: String| {
+        fs::write(format!("/proc/self/{file}"), text).map_err(EmulateError::system(format!("/proc/self/{file}")))
+    };
+    write("setgroups", "deny".to_owned())?;
+    write("uid_map", format!("0 {uid} 1"))?;
+    write("gid_map", format!("0 {gid} 1"))?;
+    ip(&["link", "set", "lo", "up"]).map_err(EmulateError::system("the loopback device"))?;
+    let Ok(mut child) = pasta else { return Ok(None) };
+    let begun = child.stdin.take().is_some_and(|mut stdin| stdin.write_all(b"\n").is_ok());
+    let mut pasta = Pasta(child);
+    let start = Instant::now();
+    while begun && start.elapsed() < PATIENCE {
+        // It has no other way of saying that it is ready.
+        if nat::has_default(&[]).unwrap_or(false) || nat::has_default(&["-6"]).unwrap_or(false) {
+            return Ok(Some(pasta));
+        }
+        match pasta.0.try_wait() {
+            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether this user needs it: all that root does, root can do.
+pub fn is_needed() -> bool {
+    !geteuid().is_root()
+}

@@ -1,0 +1,310 @@
+//! The loop: devices of hosts → links → devices of hosts, by the clock.
+//!
+//! Each wake-up lets everything happen that is due, takes what the hosts send, and hands over what has come through.
+//! A late wake-up delays what was due and nothing after it: links reckon by the instants at which packets should have
+//! left.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Duration as StdDuration;
+
+use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::slacp::Stats;
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_study::trace::PcapWriter;
+
+use crate::network::{Exit, Network};
+use crate::plan::Addressing;
+use bentpipe_io::Clock;
+use bentpipe_io::Lateness;
+use bentpipe_io::Waiter;
+use bentpipe_io::{Buffers, Packet, TrainTun};
+
+/// Trains taken from a device before the links have their turn.
+const BATCH: usize = 64;
+
+/// Where one turn hands over so many packets, links are so fast that trains would be cut short by looking too often:
+/// the next turn comes after a rest, as cards moderate their interrupts.
+const DENSE: u64 = 16;
+const REST: Duration = Duration::from_micros(20);
+
+/// Packets that have no host to go to, and such.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets that hosts sent.
+    pub sent: u64,
+    /// Packets that came to hosts.
+    pub arrived: u64,
+    /// Bytes of these.
+    pub arrived_bytes: u64,
+    /// Packets for nobody here: multicast, unknown addresses.
+    pub foreign: u64,
+    /// Reads from hosts' devices: trains, and packets alone.
+    pub reads: u64,
+    /// Writes to them.
+    pub writes: u64,
+}
+
+/// Packets of hosts as a capture: what each sends and what comes to it.
+#[derive(Debug)]
+pub struct Tap {
+    writer: PcapWriter,
+    error: Option<io::Error>,
+}
+
+impl Tap {
+    /// Begins the capture `path` with one interface per host.
+    ///
+    /// # Errors
+    /// The system's, with the path.
+    pub fn create(path: &Path, hosts: &[&str], comment: &str) -> io::Result<Self> {
+        Ok(Tap { writer: PcapWriter::create(path, hosts, comment)?, error: None })
+    }
+
+    /// A full disk ends the capture, not the emulation; [`Tap::finish`] tells.
+    fn write(&mut self, host: usize, at: Time, packet: &Packet) {
+        if self.error.is_none() {
+            let packet = packet.to_bytes();
+            self.error = self.writer.packet(host as u32, at, &packet, packet.len() as u32).err();
+        }
+    }
+
+    /// Gives the capture its name.
+    ///
+    /// # Errors
+    /// The system's: of this or of an earlier write.
+    pub fn finish(self) -> io::Result<()> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.writer.finish(),
+        }
+    }
+}
+
+/// Links in real time between devices.
+#[derive(Debug)]
+pub struct Emulator {
+    clock: Clock,
+    waiter: Waiter,
+    network: Network,
+    addressing: Addressing,
+    devices: Vec<TrainTun>,
+    /// Where packets for unknown addresses go, by source.
+    default: Vec<Option<usize>>,
+    buffers: Buffers,
+    lateness: Lateness,
+    traffic: Traffic,
+    tap: Option<Tap>,
+    ready: Vec<u64>,
+    /// Devices that have more than one turn takes.
+    unread: bool,
+    /// Packets that the last turn handed over.
+    handed_over: u64,
+    turns: u64,
+}
+
+impl Emulator {
+    /// An emulator whose time begins now. `devices` are the hosts', in the network's order.
+    ///
+    /// # Errors
+    /// The system's, where descriptors run out.
+    pub fn new(network: Network, addressing: Addressing, devices: Vec<TrainTun>) -> io::Result<Self> {
+        let clock = Clock::start();
+        let waiter = Waiter::new(clock)?;
+        for (mark, device) in devices.iter().enumerate() {
+            waiter.watch(device, mark as u64)?;
+        }
+        let default = (0..devices.len()).map(|host| network.only_neighbour(host)).collect();
+        Ok(Emulator {
+            clock,
+            waiter,
+            network,
+            addressing,
+            devices,
+            default,
+            buffers: Buffers::default(),
+            lateness: Lateness::default(),
+            traffic: Traffic::default(),
+            tap: None,
+            ready: Vec::new(),
+            unread: false,
+            handed_over: 0,
+            turns: 0,
+        })
+    }
+
+    /// Writes down all packets from now on.
+    pub fn tap(&mut self, tap: Tap) {
+        self.tap = Some(tap);
+    }
+
+    /// Wakes [`Emulator::turn`] whenever there is something to read at `descriptor`; `mark` is for the caller.
+    ///
+    /// # Errors
+    /// The system's, for what cannot be watched.
+    pub fn watch(&self, descriptor: impl AsFd, mark: u32) -> io::Result<()> {
+        self.waiter.watch(descriptor, self.devices.len() as u64 + u64::from(mark))
+    }
+
+    /// The clock that the links go by.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The links.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// How late packets were handed over.
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+
+    /// What went in and came out.
+    pub fn traffic(&self) -> Traffic {
+        Traffic { writes: self.devices.iter().map(TrainTun::written).sum(), ..self.traffic }
+    }
+
+    /// How often [`Emulator::turn`] was called.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// Packets that hosts' stacks did not take.
+    pub fn refused(&self) -> u64 {
+        self.devices.iter().map(TrainTun::refused).sum()
+    }
+
+    /// Sends of hosts, trains or packets alone, that the kernel dropped at full devices: they never reached a link.
+    ///
+    /// # Errors
+    /// Fails if a device is gone.
+    pub fn overruns(&self) -> io::Result<u64> {
+        self.devices.iter().map(TrainTun::overruns).sum()
+    }
+
+    /// What the links counted, in the scenario's order.
+    pub fn counters(&self) -> Vec<LinkCounters> {
+        self.network.counters()
+    }
+
+    /// What the ends of link layers counted, in the scenario's order.
+    pub fn layer_stats(&self) -> Vec<[Stats; 2]> {
+        self.network.layer_stats()
+    }
+
+    /// The capture, at the end.
+    pub fn take_tap(&mut self) -> Option<Tap> {
+        self.tap.take()
+    }
+
+    /// Sleeps until there is something to do, does it, and returns the marks of the caller's descriptors that can be
+    /// read. At `until` it returns in any case.
+    ///
+    /// # Errors
+    /// The system's: a device is gone.
+    pub fn turn(&mut self, until: Option<Time>) -> io::Result<Vec<u32>> {
+        let arrived = self.traffic.arrived;
+        let deadline = if self.unread { Some(Time::ZERO) } else { Time::earliest(self.network.next(), until) };
+        if self.handed_over >= DENSE && self.may_rest(until) {
+            std::thread::sleep(StdDuration::from_nanos(REST.as_nanos()));
+        }
+        let mut ready = std::mem::take(&mut self.ready);
+        self.waiter.wait(deadline, &mut ready)?;
+        let now = self.clock.now();
+        if let Some(due) = self.network.next().filter(|due| *due <= now) {
+            self.lateness.record(due, now);
+        }
+        self.advance(now);
+        let devices = self.devices.len() as u64;
+        self.unread = false;
+        for host in ready.iter().filter(|mark| **mark < devices) {
+            self.unread |= self.take_from(*host as usize)?;
+        }
+        let marks = ready.iter().filter_map(|mark| mark.checked_sub(devices)).map(|mark| mark as u32).collect();
+        self.ready = ready;
+        // What takes no time has come through already.
+        self.advance(self.clock.now());
+        self.handed_over = self.traffic.arrived - arrived;
+        self.turns += 1;
+        for device in &mut self.devices {
+            device.flush(&mut self.buffers)?;
+        }
+        Ok(marks)
+    }
+
+    /// Whether something would wake us sooner than a rest is over that can wait so long.
+    fn may_rest(&self, until: Option<Time>) -> bool {
+        let rested = self.clock.now() + REST;
+        let is_soon = self.network.next().is_some_and(|next| next < rested);
+        is_soon && !self.unread && until.is_none_or(|until| rested <= until)
+    }
+
+    /// What a host sends goes into the links; whether there is more.
+    fn take_from(&mut self, host: usize) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            let now = self.clock.now();
+            self.advance(now);
+            let Emulator { devices, network, buffers, traffic, tap, addressing, default, .. } = self;
+            let more = devices[host].read(buffers, |buffers, train| {
+                traffic.reads += 1;
+                // All packets of a train are for the same.
+                let to = train.destination().and_then(|address| match addressing.host(address) {
+                    Some(known) if known < default.len() => Some(known),
+                    _ => default[host].filter(|_| !is_local(address)),
+                });
+                let to = to.filter(|to| *to != host);
+                for packet in train.packets() {
+                    let Some(to) = to else {
+                        traffic.foreign += 1;
+                        buffers.give(packet);
+                        continue;
+                    };
+                    traffic.sent += 1;
+                    if let Some(tap) = tap {
+                        tap.write(host, now, &packet);
+                    }
+                    if let Err(packet) = network.offer(now, host, to, packet) {
+                        traffic.foreign += 1;
+                        buffers.give(packet);
+                    }
+                }
+            })?;
+            if !more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn advance(&mut self, now: Time) {
+        let Emulator { devices, network, buffers, traffic, tap, .. } = self;
+        network.advance(now, |at, exit| match exit {
+            Exit::Lost(packet) => buffers.give(packet),
+            Exit::Arrived(host, packet) => {
+                traffic.arrived += 1;
+                traffic.arrived_bytes += packet.len() as u64;
+                if let Some(tap) = tap {
+                    tap.write(host, at, &packet);
+                }
+                devices[host].put(packet);
+            }
+        });
+    }
+
+    /// How long the line of a link of the scenario is busy with what it holds.
+    pub fn backlog(&self, link: usize) -> Option<Duration> {
+        self.network.backlog(link, self.clock.now())
+    }
+}
+
+/// Whether an address means something on its own link only.
+fn is_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast() || v4.is_link_local() || v4.is_loopback(),
+        IpAddr::V6(v6) => v6.is_multicast() || v6.is_unicast_link_local() || v6.is_loopback(),
+    }
+}

@@ -1,0 +1,203 @@
+//! The same transfers between sockets of the Linux kernel, over the same links: what its TCP makes of the scenario.
+//!
+//! Its congestion control is reno, which every kernel has; buffers are as large as the scenario's windows, timestamps on
+//! or off as there. All else is the kernel's: RACK-TLP, PRR, its delayed ACKs.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration as StdDuration;
+
+use bentpipe_engine::tcp::{AckPolicy, Daass, SsthreshBase, Variant};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_study::scenario::{FlowKind, Scenario};
+
+use super::EmulateError;
+use crate::lab::{DEVICE, Lab};
+use crate::plan::PREFIX_V4;
+use crate::transfers::{Bulk, Transferred};
+use bentpipe_io::Clock;
+use bentpipe_io::hurry;
+use bentpipe_io::{Namespace, ip};
+
+/// What the hosts' kernels are told besides: how else to see what one of their ways does?
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelSettings {
+    /// Names below `net.ipv4`, and values.
+    pub sysctls: Vec<(String, String)>,
+    /// Attributes of the hosts' routes as `ip route` takes them (`initcwnd 4 quickack 1`).
+    pub route: Vec<String>,
+}
+
+/// The scenario with ends that are the kernel's as far as the engine has words for it: the row of variants that is nearest.
+/// RACK-TLP and PRR are not among them.
+pub fn nearest(scenario: &Scenario) -> Scenario {
+    let sack = Variant::named("sack").expect("a row of the table");
+    let mut scenario = scenario.clone();
+    for flow in &mut scenario.flows {
+        let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+        for end in [&mut tcp.sender, &mut tcp.receiver] {
+            end.variant = sack;
+            // Sixteen segments acknowledged at once (TCP_MAX_QUICKACKS), then every other one, or after TCP_DELACK_MIN.
+            end.ack =
+                AckPolicy { daass: Daass::FirstSegments(16), delay: Duration::from_millis(40), ..AckPolicy::DELAYED };
+            // TCP_RTO_MIN.
+            end.rto.min = Duration::from_millis(200);
+            // tcp_reno_ssthresh halves the window, not what is in flight.
+            end.shortcuts.ssthresh_base = SsthreshBase::Window;
+        }
+    }
+    scenario
+}
+
+/// How often it is looked whether all are done.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Runs the flows between sockets, each in its host's namespace, until all are done, the scenario's time limit has come
+/// or `go_on` says no. How each went, in the order of `bulks`.
+///
+/// # Errors
+/// The system's.
+pub fn run(
+    scenario: &Scenario,
+    bulks: &[Bulk<'_>],
+    lab: &mut Lab,
+    more: &KernelSettings,
+    mut go_on: impl FnMut(Time) -> bool,
+) -> Result<Vec<Transferred>, EmulateError> {
+    let system = || EmulateError::system("sockets");
+    let clock = lab.emulator().clock();
+    let host = |node: usize| {
+        let name = &scenario.nodes[node];
+        lab.hosts().iter().find(|host| host.name == *name).expect("ends of flows are hosts").clone()
+    };
+    let mut pairs = Vec::new();
+    for bulk in bulks {
+        let (from, to) = (host(bulk.from), host(bulk.to));
+        let (near, far) = (Namespace::named(&from.namespace), Namespace::named(&to.namespace));
+        let (near, far) = (near.map_err(system())?, far.map_err(system())?);
+        for (namespace, address) in [(&near, from.v4), (&far, to.v4)] {
+            namespace
+                .inside(|| settings(bulk, address, more))
+                .map_err(EmulateError::system("the kernel's settings of TCP"))?;
+        }
+        let listener = far.inside(|| TcpListener::bind((to.v4, 0))).map_err(system())?;
+        listener.set_nonblocking(true).map_err(system())?;
+        let address = listener.local_addr().map_err(system())?;
+        pairs.push((near, listener, address));
+    }
+    // Building hosts takes longer than some flows wait: their time begins when all is there.
+    let begin = clock.now();
+    let limit = begin + scenario.time_limit;
+    let over = AtomicBool::new(false);
+    let over = &over;
+    let results: io::Result<Vec<_>> = std::thread::scope(|scope| {
+        let mut receivers = Vec::new();
+        for ((near, listener, address), bulk) in pairs.iter().zip(bulks) {
+            let start = begin + (bulk.start - Time::ZERO);
+            scope.spawn(move || near.inside(|| send(*address, bulk.bytes, clock, start, over)));
+            receivers.push(scope.spawn(move || receive(listener, bulk.bytes, clock, over)));
+        }
+        hurry();
+        let mut end = Ok(());
+        while end.is_ok() && receivers.iter().any(|receiver| !receiver.is_finished()) {
+            let now = clock.now();
+            end = lab.emulator_mut().turn(Some(now + TICK)).map(drop);
+            if now >= limit || !go_on(Time::ZERO + now.saturating_since(begin)) {
+                break;
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+        let join = |thread: std::thread::ScopedJoinHandle<'_, io::Result<Option<Time>>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        end.and_then(|()| receivers.into_iter().map(join).collect())
+    });
+    let since = |at: Time| Time::ZERO + at.saturating_since(begin);
+    let transferred = |at: Option<Time>| Transferred { received_at: at.map(since), aborted: None, intact: true };
+    Ok(results.map_err(system())?.into_iter().map(transferred).collect())
+}
+
+/// What the scenario says of the ends, as far as the kernel has words for it.
+fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result<()> {
+    // Of its buffer the kernel offers that part as window which packets leave that came so far (`scaling_ratio`): 0.633 was
+    // measured on Linux 6.18, for packets of 1500 bytes from a TUN device. It undoes a window that a route or a socket
+    // sets when that part changes, so the buffer says it, all of it from the beginning.
+    let received = u64::from(bulk.receive_buffer()) * 1000 / 633;
+    let received = format!("4096 {received} {received}");
+    let sent = format!("4096 131072 {}", (u64::from(bulk.receive_buffer()) * 4).max(131_072));
+    let given = more.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let ours = [
+        ("tcp_congestion_control", "reno"),
+        ("tcp_timestamps", if bulk.timestamps() { "1" } else { "0" }),
+        ("tcp_no_metrics_save", "1"),
+        ("tcp_moderate_rcvbuf", "0"),
+        ("tcp_rmem", &received),
+        ("tcp_wmem", &sent),
+    ];
+    for (name, value) in ours.into_iter().chain(given) {
+        std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
+            .map_err(|error| io::Error::new(error.kind(), format!("net.ipv4.{name} = {value}: {error}")))?;
+    }
+    if more.route.is_empty() {
+        return Ok(());
+    }
+    let [a, b, c, _] = own.octets();
+    let (network, own) = (format!("{a}.{b}.{c}.0/{PREFIX_V4}"), own.to_string());
+    // Hosts are neighbours: the route between them is that of their network.
+    let route = ["route", "replace", &network, "dev", DEVICE, "scope", "link", "src", &own].into_iter();
+    ip(&route.chain(more.route.iter().map(String::as_str)).collect::<Vec<_>>())
+}
+
+fn sleep_until(clock: Clock, at: Time) {
+    let span = at.saturating_since(clock.now());
+    std::thread::sleep(StdDuration::from_nanos(span.as_nanos_ceil()));
+}
+
+fn send(to: SocketAddr, bytes: u64, clock: Clock, start: Time, over: &AtomicBool) -> io::Result<()> {
+    sleep_until(clock, start);
+    let mut stream = TcpStream::connect(to)?;
+    stream.set_write_timeout(Some(StdDuration::from_millis(200)))?;
+    let block = [0x5a; 1 << 16];
+    let mut left = bytes;
+    while left > 0 && !over.load(Ordering::Relaxed) {
+        let length = left.min(block.len() as u64) as usize;
+        match stream.write(&block[..length]) {
+            Ok(written) => left -= written as u64,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// When the last byte came, if it did.
+fn receive(listener: &TcpListener, bytes: u64, clock: Clock, over: &AtomicBool) -> io::Result<Option<Time>> {
+    let pause = StdDuration::from_millis(1);
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !over.load(Ordering::Relaxed) => {
+                std::thread::sleep(pause);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    };
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(StdDuration::from_millis(200)))?;
+    let mut block = vec![0; 1 << 18];
+    let mut read = 0;
+    while !over.load(Ordering::Relaxed) {
+        match stream.read(&mut block) {
+            Ok(0) => return Ok(None),
+            Ok(got) => read += got as u64,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(error) => return Err(error),
+        }
+        if read >= bytes {
+            return Ok(Some(clock.now()));
+        }
+    }
+    Ok(None)
+}

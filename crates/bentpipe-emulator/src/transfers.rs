@@ -1,0 +1,385 @@
+//! Transfers in real time, to be held against the simulator: a scenario's flows between endpoints of the engine, their
+//! packets as bytes over the scenario's links, all by the clock.
+//!
+//! The endpoints live in this process, so nothing but the clock, the wire format and the wake-ups lies between this and
+//! virtual time. An endpoint acts when it is woken, not when it should have been.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::LazyLock;
+
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::tcp::{Abort, Handshake, TcbSharing, TcpConfig, WindowUnit};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::wire::ip::{self, Ports};
+use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, Workload};
+
+use super::{EmulateError, Unsupported};
+use crate::network::{Exit, Network};
+use crate::plan::{Addressing, Plan};
+use crate::wakeups::{Drawn, Machine, Wakeups};
+use bentpipe_io::Lateness;
+use bentpipe_io::Packet;
+use bentpipe_io::hurry;
+use bentpipe_io::{Endpoint, Peer};
+
+/// The ports of the first flow's ends; the others follow.
+const CLIENT_PORT: u16 = 40_000;
+const SERVER_PORT: u16 = 5_000;
+
+/// Most bytes that a sender holds: what is acknowledged makes room.
+const MAX_HELD: u64 = 64 << 20;
+
+/// A flow that carries so many bytes over TCP: what can be held against a simulation.
+#[derive(Clone, Copy, Debug)]
+pub struct Bulk<'s> {
+    /// Its place among the scenario's flows.
+    pub flow: usize,
+    /// Its name.
+    pub name: &'s str,
+    /// Nodes.
+    pub from: usize,
+    /// Nodes.
+    pub to: usize,
+    /// When it is opened.
+    pub start: Time,
+    /// What it carries.
+    pub bytes: u64,
+    tcp: &'s TcpFlow,
+}
+
+impl Bulk<'_> {
+    /// What the receiver's window is at most, bytes.
+    pub fn receive_buffer(&self) -> u32 {
+        self.tcp.receiver.receive_buffer
+    }
+
+    /// Longest segment, bytes.
+    pub fn mss(&self) -> u16 {
+        self.tcp.sender.mss
+    }
+
+    /// Whether segments have timestamps.
+    pub fn timestamps(&self) -> bool {
+        self.tcp.sender.timestamps && self.tcp.receiver.timestamps
+    }
+}
+
+/// The flows of a scenario, all of which must be of the kind that real ends can make.
+///
+/// # Errors
+/// The first one that is not.
+pub fn bulks(scenario: &Scenario) -> Result<Vec<Bulk<'_>>, Unsupported> {
+    scenario.flows.iter().enumerate().map(|(flow, _)| bulk(scenario, flow)).collect()
+}
+
+fn bulk(scenario: &Scenario, flow: usize) -> Result<Bulk<'_>, Unsupported> {
+    let spec = &scenario.flows[flow];
+    let refuse = |below: &str, what: &str, expected| {
+        Err(Unsupported { key: format!("flows.{}{below}", spec.name), what: what.to_owned(), expected })
+    };
+    let FlowKind::Tcp(tcp) = &spec.kind else {
+        return refuse("", "real ends are made for TCP only", "a flow of type \"tcp\" with `bytes`");
+    };
+    let Workload::Bulk(bytes) = tcp.workload else {
+        return refuse("", "the flow has no number of bytes to be done with", "`bytes`");
+    };
+    if spec.dscp != 0 && !scenario.layers.is_empty() {
+        return refuse(".dscp", "real ends leave the code point at 0, and a layer looks at it", "no `dscp`");
+    }
+    if !tcp.splits.is_empty() || tcp.spoof.is_some() {
+        return refuse(".split", "real ends are those of one connection, of TCP", "a flow without `split` and `spoof`");
+    }
+    for TcpConfig { shortcuts, tcb_sharing, .. } in [tcp.sender, tcp.receiver] {
+        let on_the_wire = shortcuts.handshake == Handshake::ThreeWay
+            && shortcuts.window_unit == WindowUnit::Bytes
+            && !shortcuts.ns2_lengths
+            && !shortcuts.ns2_bare_first_segment
+            && !shortcuts.ns2_delayed_syn_ack;
+        if !on_the_wire {
+            let what = "it takes shortcuts of simulators that no packet on a wire can take";
+            return refuse(".tcp", what, "profile = \"rfc\", or no `shortcuts` of the handshake, window and lengths");
+        }
+        if tcb_sharing != TcbSharing::Off {
+            return refuse(".tcp", "connections that share what they know", "tcb_sharing = \"off\"");
+        }
+    }
+    let start = Time::ZERO + spec.start;
+    Ok(Bulk { flow, name: &spec.name, from: spec.from, to: spec.to, start, bytes: bytes.get(), tcp })
+}
+
+/// How a transfer went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transferred {
+    /// When the last missing byte arrived.
+    pub received_at: Option<Time>,
+    /// Why it was given up, if it was.
+    pub aborted: Option<Abort>,
+    /// Whether each byte was the one that was sent.
+    pub intact: bool,
+}
+
+/// One end.
+#[derive(Debug)]
+struct End {
+    /// Of hosts.
+    here: usize,
+    there: usize,
+    endpoint: Endpoint,
+    timer: Option<Time>,
+}
+
+/// A transfer in progress; the client's end is opened when its time comes.
+#[derive(Debug)]
+struct Transfer<'s> {
+    bulk: Bulk<'s>,
+    client: Option<End>,
+    server: End,
+    written: u64,
+    read: u64,
+    closed: bool,
+    result: Transferred,
+}
+
+/// Runs the flows between endpoints of the engine until all are done, the scenario's time limit has come or `go_on`
+/// says no. How each went, in the order of `bulks`, and how late the wake-ups were.
+///
+/// # Errors
+/// What of the scenario has no place in real time, and the system's.
+pub fn run(
+    scenario: &Scenario,
+    bulks: &[Bulk<'_>],
+    mut go_on: impl FnMut(Time) -> bool,
+) -> Result<(Vec<Transferred>, Lateness), EmulateError> {
+    hurry();
+    drive(scenario, bulks, Machine::start, &mut go_on)
+}
+
+/// The same loop with the same bytes in virtual time, as if each wake-up were late by a draw from `late`, or never late.
+///
+/// # Errors
+/// What of the scenario has no place in real time.
+pub fn redraw(
+    scenario: &Scenario,
+    bulks: &[Bulk<'_>],
+    late: Option<&Lateness>,
+    seed: u64,
+    mut go_on: impl FnMut(Time) -> bool,
+) -> Result<Vec<Transferred>, EmulateError> {
+    drive(scenario, bulks, || Ok(Drawn::new(late, seed)), &mut go_on).map(|(transferred, _)| transferred)
+}
+
+fn drive<W: Wakeups>(
+    scenario: &Scenario,
+    bulks: &[Bulk<'_>],
+    wakeups: impl FnOnce() -> io::Result<W>,
+    go_on: &mut dyn FnMut(Time) -> bool,
+) -> Result<(Vec<Transferred>, Lateness), EmulateError> {
+    let plan = Plan::new(scenario, &[])?;
+    let mut network = Network::new(scenario, &plan.hosts)?;
+    let host = |node| plan.hosts.iter().position(|host| *host == node).expect("ends of flows are hosts");
+    let system = || EmulateError::system("the clock");
+    // Building took a while: time begins now.
+    let mut wakeups = wakeups().map_err(system())?;
+    let mut lateness = Lateness::default();
+    let mut transfers: Vec<Transfer<'_>> = bulks
+        .iter()
+        .enumerate()
+        .map(|(n, bulk)| Transfer::listening(n, *bulk, host(bulk.from), host(bulk.to), wakeups.now()))
+        .collect();
+    let limit = Time::ZERO + scenario.time_limit;
+    let mut due = Some(Time::ZERO);
+    loop {
+        let now = wakeups.now();
+        if let Some(due) = due.filter(|due| *due <= now) {
+            lateness.record(due, now);
+        }
+        settle(&mut network, &mut transfers, now);
+        if now >= limit || transfers.iter().all(Transfer::is_done) || !go_on(now) {
+            return Ok((transfers.into_iter().map(|transfer| transfer.result).collect(), lateness));
+        }
+        let timers = transfers.iter().map(Transfer::timer).fold(None, Time::earliest);
+        due = Time::earliest(network.next(), timers);
+        if transfers.iter().any(Transfer::is_writing) {
+            due = due.filter(|due| *due <= wakeups.now());
+            continue;
+        }
+        let tick = (now + TICK).min(limit);
+        wakeups.sleep(due.map_or(tick, |due| due.min(tick))).map_err(system())?;
+    }
+}
+
+/// How often `go_on` is asked at least.
+const TICK: Duration = Duration::from_millis(100);
+
+/// All that happens by now: packets out of the links, into endpoints, and what these send into the links again.
+fn settle(network: &mut Network, transfers: &mut [Transfer<'_>], now: Time) {
+    loop {
+        let mut arrived = Vec::new();
+        network.advance(now, |_, exit| {
+            if let Exit::Arrived(_, packet) = exit {
+                arrived.push(packet.to_bytes());
+            }
+        });
+        let mut sent = 0;
+        for packet in &arrived {
+            if let Some(transfer) = addressee(transfers, packet) {
+                // Each packet is answered by itself, as in virtual time, also where several were late together.
+                sent += transfer.receive(packet, network, now);
+            }
+        }
+        sent += transfers.iter_mut().enumerate().map(|(n, transfer)| transfer.turn(n, network, now)).sum::<usize>();
+        if sent == 0 || network.next().is_none_or(|next| next > now) {
+            return;
+        }
+    }
+}
+
+fn context(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
+    Context { now, who: Who(0), probe }
+}
+
+/// The transfer that a packet belongs to, by its destination port.
+fn addressee<'t, 's>(transfers: &'t mut [Transfer<'s>], packet: &[u8]) -> Option<&'t mut Transfer<'s>> {
+    let payload = ip::parse(packet).ok()?.payload;
+    let port = Ports::peek(&packet[payload]).ok()?.destination;
+    let n = port.checked_sub(CLIENT_PORT).or(port.checked_sub(SERVER_PORT))?;
+    transfers.get_mut(usize::from(n))
+}
+
+impl<'s> Transfer<'s> {
+    fn listening(n: usize, bulk: Bulk<'s>, from: usize, to: usize, now: Time) -> Self {
+        let local = SocketAddr::from((Addressing::default().v4(to), SERVER_PORT + n as u16));
+        let endpoint = Endpoint::open(&mut context(now, &mut NoProbe), bulk.tcp.receiver, local, Peer::Accept, 1);
+        let server = End { here: to, there: from, endpoint, timer: None };
+        let result = Transferred { intact: true, ..Transferred::default() };
+        Transfer { bulk, client: None, server, written: 0, read: 0, closed: false, result }
+    }
+
+    fn open(&mut self, n: usize, now: Time) {
+        let addressing = Addressing::default();
+        let (here, there) = (self.server.there, self.server.here);
+        let local = SocketAddr::from((addressing.v4(here), CLIENT_PORT + n as u16));
+        let peer = Peer::Connect(SocketAddr::from((addressing.v4(there), SERVER_PORT + n as u16)));
+        let buffer = self.bulk.bytes.clamp(1, MAX_HELD) as usize;
+        let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
+        let endpoint = Endpoint::open(cx, self.bulk.tcp.sender, local, peer, buffer);
+        self.client = Some(End { here, there, endpoint, timer: None });
+    }
+
+    fn is_done(&self) -> bool {
+        self.result.received_at.is_some() || self.result.aborted.is_some()
+    }
+
+    fn timer(&self) -> Option<Time> {
+        let client = self.client.as_ref().map_or(Some(self.bulk.start), |client| client.timer);
+        Time::earliest(client, self.server.timer)
+    }
+
+    /// Whether the sender has more to write and room for it: the next turn is at once.
+    fn is_writing(&self) -> bool {
+        let writable = self.client.as_ref().is_some_and(|client| client.endpoint.writable() >= WRITE as u64);
+        writable && self.written < self.bulk.bytes
+    }
+
+    /// A packet for one of the ends, and what that says to it; how many packets that is.
+    fn receive(&mut self, packet: &[u8], network: &mut Network, now: Time) -> usize {
+        let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
+        // What is damaged or for nobody does not happen here: both ends are ours.
+        if self.server.endpoint.receive(cx, packet) == Ok(true) {
+            let sent = self.server.transmit(network, now);
+            self.take(now);
+            return sent + self.server.transmit(network, now);
+        }
+        let Some(client) = &mut self.client else { return 0 };
+        let _ = client.endpoint.receive(cx, packet);
+        client.transmit(network, now)
+    }
+
+    /// The applications' turn, then the connections'; how many packets they have sent.
+    fn turn(&mut self, n: usize, network: &mut Network, now: Time) -> usize {
+        if self.client.is_none() && self.bulk.start <= now {
+            self.open(n, now);
+        }
+        let mut sent = 0;
+        if let Some(client) = &mut self.client {
+            write(client, &mut self.written, self.bulk.bytes, now);
+            sent += client.transmit(network, now);
+            if client.endpoint.is_connected() && self.written == self.bulk.bytes && !self.closed {
+                client.endpoint.close(&mut context(now, &mut NoProbe));
+                self.closed = true;
+                sent += client.transmit(network, now);
+            }
+            if let Some(Err(abort)) = client.endpoint.outcome() {
+                self.result.aborted = Some(abort);
+            }
+        }
+        sent += self.server.transmit(network, now);
+        self.take(now);
+        sent + self.server.transmit(network, now)
+    }
+
+    /// The receiver reads all that is there, and looks at it.
+    fn take(&mut self, now: Time) {
+        let mut buffer = [0; WRITE];
+        while let got @ 1.. = self.server.endpoint.read(&mut context(now, &mut NoProbe), &mut buffer) {
+            self.result.intact &= buffer[..got] == *content(self.read, got);
+            self.read += got as u64;
+        }
+        if self.read >= self.bulk.bytes && self.result.received_at.is_none() {
+            self.result.received_at = Some(now);
+        }
+    }
+}
+
+/// Bytes that an application writes or reads at once.
+const WRITE: usize = 1 << 16;
+
+/// A turn's worth of writing: the whole of a long transfer would take so long that the opening came late.
+fn write(client: &mut End, written: &mut u64, total: u64, now: Time) {
+    let length = (total - *written).min(WRITE as u64) as usize;
+    if length > 0 {
+        // A connection that has ended takes no more: its outcome is seen elsewhere.
+        let taken = client.endpoint.write(&mut context(now, &mut NoProbe), content(*written, length));
+        *written += taken.unwrap_or(0) as u64;
+    }
+}
+
+/// What is sent from that byte on, at most [`WRITE`] of it: it repeats itself at a prime beyond the length of any
+/// segment, so nothing is taken for something else.
+fn content(at: u64, length: usize) -> &'static [u8] {
+    const PERIOD: usize = 65_537;
+    static CONTENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let byte = |n: usize| ((n % PERIOD) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0];
+        (0..PERIOD + WRITE).map(byte).collect()
+    });
+    let begin = (at % PERIOD as u64) as usize;
+    &CONTENT[begin..begin + length]
+}
+
+impl End {
+    /// What the connection sends goes into the links; how many packets.
+    fn transmit(&mut self, network: &mut Network, now: Time) -> usize {
+        let mut packet = [0; 65_535];
+        let mut sent = 0;
+        loop {
+            let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
+            match self.endpoint.poll(cx, &mut packet).expect("the buffer takes every IP packet") {
+                Step::Wait(until) => {
+                    self.timer = until;
+                    return sent;
+                }
+                Step::Do(length) => {
+                    // Where no way leads, nothing arrives.
+                    let _ = network.offer(now, self.here, self.there, Packet::new(&packet[..length]));
+                    sent += 1;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "transfers_tests.rs"]
+mod tests;

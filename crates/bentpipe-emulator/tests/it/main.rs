@@ -1,0 +1,9 @@
+//! The links in real time, between the network stacks of namespaces. Needs root.
+
+#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
+#[allow(dead_code)]
+mod namespace;
+#[path = "../../../bentpipe-io/tests/it/linux/talk.rs"]
+#[allow(dead_code)]
+mod talk;
+mod trains;

@@ -1,0 +1,9 @@
+//! The engine from outside: what its parts do together.
+#![allow(clippy::duplicate_mod, reason = "each fuzz target is a file of its own, with the pair that it plays")]
+
+mod beyond_the_wire;
+mod burst;
+mod pair;
+mod properties;
+mod seeds;
+mod splice;

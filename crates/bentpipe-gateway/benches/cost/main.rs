@@ -1,0 +1,416 @@
+//! What gateways cost: CPU time of their own threads per byte and per connection, over a plain veth, beside the kernel's
+//! forwarding and a plain relay in the same run. `make bench-cost`.
+//!
+//! Hosts and gateways share the machine's cores, so speeds by the clock say little; Gbit/s per core are those that a
+//! core would reach which did nothing but the gateway's work.
+#![allow(dead_code)] // What the tests use and this does not.
+
+#[path = "../../tests/it/hosts.rs"]
+mod hosts;
+#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
+mod namespace;
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bentpipe_engine::units;
+use bentpipe_engine::units::{Rate, Time};
+use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
+use bentpipe_gateway::{
+    Carrier, ClientAddress, Fallback, Gateway, LinkShape, RelayConfig, RelayGateway, Rules, Satellite, Shape,
+    SplitConfig, SplitShape, Stop,
+};
+use bentpipe_io::TrainTun;
+use namespace::Namespace;
+use nix::sys::resource::{UsageWho, getrusage};
+
+const SERVER: &str = "10.2.0.2";
+const PORT: u16 = 4000;
+/// A transfer lasts so long, after a tenth of it for its start.
+const SPAN: Duration = Duration::from_secs(4);
+
+fn run(namespace: &Namespace, line: &str) {
+    let mut command = Command::new("ip");
+    let output = command.args(["netns", "exec", namespace.name()]).args(line.split(' ')).output();
+    let output = output.expect("iproute2 is there");
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// CPU time of the calling thread so far, ns.
+fn cpu_of_thread() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("the kernel counts");
+    let of = |time: nix::sys::time::TimeVal| time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1000;
+    of(usage.user_time()) + of(usage.system_time())
+}
+
+/// Client, two boxes, server, in a row; a veth between any two.
+struct Row {
+    client: Namespace,
+    boxes: [Namespace; 2],
+    server: Namespace,
+    keys: [PrivateKey; 2],
+}
+
+impl Row {
+    fn new() -> Row {
+        let [client, near, far, server] = [(); 4].map(|()| Namespace::new().expect("this needs root and namespaces"));
+        for (host, gate, net) in [(&client, &near, 1), (&server, &far, 2)] {
+            run(gate, &format!("ip link add lan type veth peer name eth netns {}", host.name()));
+            run(gate, &format!("ip addr add 10.{net}.0.1/24 dev lan"));
+            run(host, &format!("ip addr add 10.{net}.0.2/24 dev eth"));
+            for (namespace, device) in [(gate, "lan"), (gate, "lo"), (host, "eth"), (host, "lo")] {
+                run(namespace, &format!("ip link set {device} up"));
+            }
+            run(host, &format!("ip route add default via 10.{net}.0.1"));
+        }
+        run(&near, &format!("ip link add wan type veth peer name wan netns {}", far.name()));
+        for (gate, n) in [(&near, 1), (&far, 2)] {
+            run(gate, &format!("ip addr add 10.9.0.{n}/24 dev wan"));
+            run(gate, "ip link set wan up");
+            run(gate, "sysctl -qw net.ipv4.ip_forward=1");
+            run(gate, "sysctl -qw net.ipv4.conf.all.rp_filter=0");
+        }
+        for (gate, n) in [(&near, 1), (&far, 2)] {
+            run(gate, &format!("ip route add 10.{}.0.0/24 via 10.9.0.{}", 3 - n, 3 - n));
+        }
+        Row { client, boxes: [near, far], server, keys: [PrivateKey::generate(), PrivateKey::generate()] }
+    }
+
+    /// A gateway on one of the boxes, and the CPU time of its thread.
+    fn gateway<S: Shape>(
+        &self,
+        side: usize,
+        reliable: bool,
+        shape: impl FnOnce() -> S + Send + 'static,
+        rules: Rules,
+    ) -> Running {
+        let satellite = satellite();
+        let port = if reliable { satellite.for_streams() } else { satellite.for_packets() };
+        let tunnel = TunnelConfig {
+            private: self.keys[side].clone(),
+            peer: self.keys[1 - side].public(),
+            endpoint: (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
+            keepalive: units::Duration::from_secs(1),
+            dead_after: units::Duration::from_secs(4),
+        };
+        let (cpu, is_up) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (show, tell) = (cpu.clone(), is_up.clone());
+        let (send, receive) = std::sync::mpsc::channel();
+        let thread = self.boxes[side].spawn(move || {
+            rules.install().expect("nft and ip work");
+            let carrier = |now: Time| Carrier::new(tunnel, port, now);
+            let local = SocketAddr::from(([0, 0, 0, 0], 4500));
+            let mut gateway = Gateway::new(local, carrier, shape()).expect("root may");
+            send.send(gateway.stop()).expect("somebody waits");
+            let user = |gateway: &mut Gateway<S>| {
+                show.store(cpu_of_thread(), Ordering::Relaxed);
+                tell.store(gateway.carrier().is_up(), Ordering::Relaxed);
+            };
+            gateway.run(user).expect("the system works");
+            rules.remove().expect("nft works");
+        });
+        Running { stop: receive.recv().expect("it starts"), thread: Some(thread), cpu, is_up }
+    }
+
+    fn split(&self) -> [Running; 2] {
+        [1, 0].map(|side| {
+            let config = SplitConfig {
+                listen: if side == 0 { vec![([0, 0, 0, 0], PORT).into()] } else { Vec::new() },
+                client_address: ClientAddress::Keep,
+                fallback: Fallback::Direct,
+                window: satellite().window(),
+                max_packet: satellite().max_packet(),
+                max_streams: 10_000,
+                budget: 256 << 20,
+            };
+            let capture = if side == 0 { vec!["lan".to_owned()] } else { Vec::new() };
+            let rules = Rules::Split { capture, port: PORT, ports: Vec::new() };
+            self.gateway(side, true, move || SplitShape::new(config), rules)
+        })
+    }
+
+    fn link(&self) -> [Running; 2] {
+        let both = [1, 0].map(|side| {
+            let n = side as u8 + 1;
+            let shape = move || {
+                let address: (IpAddr, u8) = ([10, 8, 0, n].into(), 24);
+                LinkShape::new(
+                    TrainTun::with_addresses("bentpipe0", &[address], satellite().max_packet()).expect("root"),
+                )
+            };
+            self.gateway(side, false, shape, Rules::Link { device: "bentpipe0".into() })
+        });
+        for (side, n) in [(0, 1), (1, 2)] {
+            run(&self.boxes[side], &format!("ip route replace 10.{}.0.0/24 dev bentpipe0", 3 - n));
+        }
+        both
+    }
+
+    /// The kernel's sender of `uplink`, on the near box: for what the client sends and for what it is sent it does the same.
+    fn one_sided(&self) -> Running {
+        let (cpu, is_up) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(true)));
+        let show = cpu.clone();
+        let (send, receive) = std::sync::mpsc::channel();
+        let thread = self.boxes[0].spawn(move || {
+            let rules = Rules::Relay { satellite: vec!["lan".to_owned()], port: PORT, ports: Vec::new() };
+            let mut gateway = RelayGateway::relay(RelayConfig {
+                listen: vec![([0, 0, 0, 0], PORT).into()],
+                congestion: "bbr".to_owned(),
+                rate: satellite().rate,
+                client_address: ClientAddress::Keep,
+                max_streams: 10_000,
+                memory: 256 << 20,
+            })
+            .expect("root may");
+            rules.install().expect("nft and ip work");
+            send.send(gateway.stop()).expect("somebody waits");
+            gateway.run(|_| show.store(cpu_of_thread(), Ordering::Relaxed)).expect("the system works");
+            rules.remove().expect("nft works");
+        });
+        Running { stop: receive.recv().expect("it starts"), thread: Some(thread), cpu, is_up }
+    }
+}
+
+fn satellite() -> Satellite {
+    Satellite {
+        rate: Rate::from_bits_per_second(20_000_000_000).expect("not zero"),
+        round_trip: units::Duration::from_millis(2),
+        path_mtu: 1500,
+        over_ipv6: false,
+        reordering: 64,
+        shared: false,
+    }
+}
+
+struct Running {
+    stop: Stop,
+    thread: Option<JoinHandle<()>>,
+    cpu: Arc<AtomicU64>,
+    is_up: Arc<AtomicBool>,
+}
+
+impl Running {
+    /// CPU time so far, ns, as of now.
+    fn cpu(&self) -> u64 {
+        self.stop.wake();
+        std::thread::sleep(Duration::from_millis(20));
+        self.cpu.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.now();
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the gateway panicked");
+        }
+    }
+}
+
+/// Gbit/s from client to server by the clock, and the bytes between two looks.
+fn transfer(row: &Row, to: SocketAddr, received: &AtomicU64, mut look: impl FnMut(bool)) -> (f64, u64) {
+    let mut stream = hosts::connect(&row.client, to);
+    let over = Arc::new(AtomicBool::new(false));
+    let ends = over.clone();
+    let sender = std::thread::spawn(move || {
+        let block = vec![7; 1 << 20];
+        while !ends.load(Ordering::Relaxed) && stream.write_all(&block).is_ok() {}
+        let _ = stream.shutdown(Shutdown::Both);
+    });
+    let measured = measure(received, &mut look);
+    over.store(true, Ordering::Relaxed);
+    sender.join().expect("it only writes");
+    measured
+}
+
+/// The same from server to client.
+fn download(row: &Row, mut look: impl FnMut(bool)) -> (f64, u64) {
+    let at: SocketAddr = format!("{SERVER}:7003").parse().expect("an address");
+    let listener = row.server.inside(move || TcpListener::bind(at).expect("it is free"));
+    let sender = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client comes");
+        let block = vec![7; 1 << 20];
+        while stream.write_all(&block).is_ok() {}
+    });
+    let stream = hosts::connect(&row.client, at);
+    let received = Arc::new(AtomicU64::new(0));
+    let (add, mut reader) = (received.clone(), stream.try_clone().expect("a descriptor"));
+    let taker = std::thread::spawn(move || take(&mut reader, &add));
+    let measured = measure(&received, &mut look);
+    let _ = stream.shutdown(Shutdown::Both);
+    drop(stream);
+    taker.join().expect("it only reads");
+    sender.join().expect("it only writes");
+    measured
+}
+
+fn measure(received: &AtomicU64, look: &mut impl FnMut(bool)) -> (f64, u64) {
+    std::thread::sleep(SPAN / 10);
+    look(false);
+    let (start, from) = (Instant::now(), received.load(Ordering::Relaxed));
+    std::thread::sleep(SPAN);
+    let bytes = received.load(Ordering::Relaxed) - from;
+    let seconds = start.elapsed().as_secs_f64();
+    look(true);
+    (bytes as f64 * 8.0 / seconds / 1e9, bytes)
+}
+
+/// Reads to the end and counts.
+fn take(stream: &mut TcpStream, count: &AtomicU64) {
+    let mut block = vec![0; 1 << 20];
+    while let Ok(got @ 1..) = stream.read(&mut block) {
+        count.fetch_add(got as u64, Ordering::Relaxed);
+    }
+}
+
+/// A server that takes what comes and counts it.
+fn sink(row: &Row) -> (SocketAddr, Arc<AtomicU64>) {
+    let count = Arc::new(AtomicU64::new(0));
+    let add = count.clone();
+    let at: SocketAddr = format!("{SERVER}:7000").parse().expect("an address");
+    let listener = row.server.inside(move || TcpListener::bind(at).expect("it is free"));
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let add = add.clone();
+            std::thread::spawn(move || take(&mut stream, &add));
+        }
+    });
+    (at, count)
+}
+
+/// A relay of one thread on the near box, with reads and writes and nothing else; its CPU time, ns.
+fn relay(row: &Row, to: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
+    let at: SocketAddr = ([10, 1, 0, 1], 7001).into();
+    let cpu = Arc::new(AtomicU64::new(0));
+    let show = cpu.clone();
+    let listener = row.boxes[0].inside(move || TcpListener::bind(at).expect("it is free"));
+    row.boxes[0].spawn(move || {
+        let Ok((mut from, _)) = listener.accept() else { return };
+        let mut onward = TcpStream::connect(to).expect("the server listens");
+        let mut block = vec![0; 256 << 10];
+        while let Ok(got @ 1..) = from.read(&mut block) {
+            if onward.write_all(&block[..got]).is_err() {
+                break;
+            }
+            show.store(cpu_of_thread(), Ordering::Relaxed);
+        }
+    });
+    (at, cpu)
+}
+
+/// Connections that carry a byte there and one back, one after the other on a few threads; per second by the clock.
+fn connections(row: &Row, count: usize) -> f64 {
+    const THREADS: usize = 32;
+    let at: SocketAddr = format!("{SERVER}:7002").parse().expect("an address");
+    let listener = row.server.inside(move || {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("the kernel's");
+        socket.bind(&at.into()).expect("it is free");
+        socket.listen(4096).expect("it is bound");
+        TcpListener::from(socket)
+    });
+    let server = std::thread::spawn(move || {
+        for _ in 0..count / THREADS * THREADS {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let _ = stream.read_exact(&mut [0]).and_then(|()| stream.write_all(&[1]));
+        }
+    });
+    let start = Instant::now();
+    let clients: Vec<_> = (0..THREADS)
+        .map(|_| {
+            row.client.spawn(move || {
+                for _ in 0..count / THREADS {
+                    let mut stream = TcpStream::connect(at).expect("it connects");
+                    stream.write_all(&[1]).and_then(|()| stream.read_exact(&mut [0])).expect("an answer");
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().expect("it is served"));
+    let rate = count as f64 / start.elapsed().as_secs_f64();
+    server.join().expect("it ends");
+    rate
+}
+
+fn main() {
+    let mut out = None;
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--out" => out = words.next(),
+            other => panic!("unknown option {other}"),
+        }
+    }
+    let mut json = String::from("[\n");
+    let mut say = |what: &str, value: f64, unit: &str| {
+        println!("{what:44} {value:10.2} {unit}");
+        writeln!(json, "  {{\"name\": \"{what}\", \"value\": {value:.3}, \"unit\": \"{unit}\"}},").expect("memory");
+    };
+    let per_core = |bytes: u64, nanos: u64| bytes as f64 * 8.0 / nanos.max(1) as f64;
+    {
+        let row = Row::new();
+        let (server, received) = sink(&row);
+        let (speed, _) = transfer(&row, server, &received, |_| {});
+        say("forwarded by the kernel", speed, "Gbit/s by the clock");
+        say("connections, forwarded by the kernel", connections(&row, 8000), "per second");
+        let (at, cpu) = relay(&row, server);
+        let mut looks = Vec::new();
+        let (speed, bytes) = transfer(&row, at, &received, |_| looks.push(cpu.load(Ordering::Relaxed)));
+        say("plain relay", speed, "Gbit/s by the clock");
+        say("plain relay", per_core(bytes, looks[1] - looks[0]), "Gbit/s per core");
+    }
+    {
+        let row = Row::new();
+        let (server, received) = sink(&row);
+        let gateway = row.one_sided();
+        std::thread::sleep(Duration::from_millis(200));
+        for way in ["up", "down"] {
+            let mut looks = Vec::new();
+            let look = |_| looks.push(gateway.cpu());
+            let (speed, bytes) =
+                if way == "up" { transfer(&row, server, &received, look) } else { download(&row, look) };
+            say(&format!("relay, one-sided, {way}"), speed, "Gbit/s by the clock");
+            say(&format!("relay, one-sided, {way}"), per_core(bytes, looks[1] - looks[0]), "Gbit/s per core");
+        }
+        let (before, count) = (gateway.cpu(), 8000);
+        say("connections, relay", connections(&row, count), "per second");
+        say("connections, relay", count as f64 * 1e9 / (gateway.cpu() - before) as f64, "per CPU-second");
+    }
+    for shape in ["split", "link"] {
+        let row = Row::new();
+        let (server, received) = sink(&row);
+        let both = if shape == "split" { row.split() } else { row.link() };
+        while !both.iter().all(|end| end.is_up.load(Ordering::Relaxed)) {
+            both.iter().for_each(|end| end.stop.wake());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        let mut looks = Vec::new();
+        let look = |_| looks.push([both[0].cpu(), both[1].cpu()]);
+        let (speed, bytes) = transfer(&row, server, &received, look);
+        say(&format!("{shape}, encrypted"), speed, "Gbit/s by the clock");
+        for (n, end) in ["far", "near"].into_iter().enumerate() {
+            let spent = looks[1][n] - looks[0][n];
+            say(&format!("{shape}, encrypted, {end} end"), per_core(bytes, spent), "Gbit/s per core");
+        }
+        if shape == "split" {
+            let before = [both[0].cpu(), both[1].cpu()];
+            let count = 8000;
+            say("connections, split", connections(&row, count), "per second");
+            for (n, end) in ["far", "near"].into_iter().enumerate() {
+                let spent = both[n].cpu() - before[n];
+                say(&format!("connections, split, {end} end"), count as f64 * 1e9 / spent as f64, "per CPU-second");
+            }
+        }
+    }
+    let json = json.trim_end().trim_end_matches(',').to_owned() + "\n]\n";
+    if let Some(out) = out {
+        std::fs::write(&out, json).expect("the file can be written");
+    }
+}

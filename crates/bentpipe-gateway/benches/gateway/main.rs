@@ -1,0 +1,305 @@
+//! What a gateway gains: kernel TCP at both hosts, with and without gateways on the same path. `make bench-gateway`.
+//!
+//! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk transfer with a ping beside it, and objects on new
+//! connections. Options: `--seeds N`, `--rate "20 Mbit/s"` of the link, `--told "20 Mbit/s"` to the gateways (99.5 % of the rate
+//! if not given), `--bulk BYTES`, `--modes direct,split,link,uplink`, `--losses 0,0.01,outages`, `--direction up|down` of the
+//! bulk, `--kernel cubic|reno` at the hosts, `--objects no`, `--shared yes` for gateways that find their share, `--beside
+//! cubic|bbr` for a greedy connection of the kernel's from box to box outside of all tunnels, `--out FILE` for JSON.
+//!
+//! `uplink` is the box with the burst-loss sender; `uplink-ROW` takes another row of the table of variants, and
+//! `uplink-ROW-fixed` that row with a window of one bandwidth-delay product from the first segment on. It serves
+//! downloads: compare it with `direct` under `--direction down`. `uplink-kernel-NAME` is the same box with the kernel's
+//! sender and that congestion control.
+#![allow(dead_code)] // What the tests use and this does not.
+
+#[path = "../../tests/it/hosts.rs"]
+mod hosts;
+#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
+mod namespace;
+#[path = "../../tests/it/sky.rs"]
+mod sky;
+#[path = "../../tests/it/world.rs"]
+mod world;
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bentpipe_engine::tcp::variant::Startup;
+use bentpipe_engine::units;
+use bentpipe_gateway::{ClientAddress, RelayConfig};
+use world::{Path, SERVER, World, run};
+
+struct Options {
+    seeds: u64,
+    rate: u64,
+    told: Option<u64>,
+    bulk: usize,
+    modes: Vec<String>,
+    losses: Vec<String>,
+    down: bool,
+    kernel: String,
+    objects: bool,
+    shared: bool,
+    beside: Option<String>,
+    out: Option<String>,
+}
+
+fn rate(text: &str) -> u64 {
+    let number = text.strip_suffix(" Mbit/s").and_then(|number| number.parse::<u64>().ok());
+    1_000_000 * number.unwrap_or_else(|| panic!("{text} is no rate such as \"20 Mbit/s\""))
+}
+
+fn options() -> Options {
+    let mut options = Options {
+        seeds: 5,
+        rate: 10_000_000,
+        told: None,
+        bulk: 30_000_000,
+        modes: ["direct", "split", "link"].map(str::to_owned).into(),
+        losses: ["0", "0.001", "0.01", "0.05", "outages"].map(str::to_owned).into(),
+        down: false,
+        kernel: "cubic".to_owned(),
+        objects: true,
+        shared: false,
+        beside: None,
+        out: None,
+    };
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+    while let Some(word) = words.next() {
+        let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
+        let list = || value.split(',').map(str::to_owned).collect();
+        match word.as_str() {
+            "--seeds" => options.seeds = value.parse().expect("a number"),
+            "--rate" => options.rate = rate(&value),
+            "--told" => options.told = Some(rate(&value)),
+            "--bulk" => options.bulk = value.parse().expect("a number of bytes"),
+            "--modes" => options.modes = list(),
+            "--losses" => options.losses = list(),
+            "--direction" => options.down = value == "down",
+            "--kernel" => options.kernel = value,
+            "--objects" => options.objects = value != "no",
+            "--shared" => options.shared = value != "no",
+            "--beside" => options.beside = Some(value),
+            "--out" => options.out = Some(value),
+            other => panic!("unknown option {other}"),
+        }
+    }
+    options
+}
+
+/// What one seed gave; `None` where it was not asked for.
+#[derive(Clone, Debug, Default)]
+struct Sample {
+    mbits: f64,
+    offered: f64,
+    ping: f64,
+    beside: f64,
+    object_100k: f64,
+    object_1m: f64,
+}
+
+/// A transfer is given up after so long: kernel cubic at 5 % would take half an hour.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Cubic is the kernel's default nearly everywhere; every kernel has reno.
+fn congestion(stream: &TcpStream, kernel: &str) {
+    socket2::SockRef::from(stream).set_tcp_congestion(kernel.as_bytes()).expect("the kernel has it");
+}
+
+/// Reads until the end, or until patience does; how much, and when.
+fn take(mut stream: &TcpStream) -> (usize, Instant) {
+    let (mut count, mut buffer, start) = (0, vec![0; 1 << 16], Instant::now());
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("not zero");
+    while start.elapsed() < PATIENCE {
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => break,
+            Ok(got) => count += got,
+        }
+    }
+    (count, Instant::now())
+}
+
+/// Writes so many bytes and waits for the other side's end.
+fn give(mut stream: &TcpStream, bytes: usize) {
+    // The other side may give up before all is sent.
+    let _ = stream.write_all(&vec![7; bytes]).and_then(|()| stream.shutdown(Shutdown::Write));
+    let _ = stream.read(&mut [0]);
+}
+
+/// A greedy connection from the near box to the far one, besides all else on the link; what it had through so far.
+fn rival(world: &World, kernel: &str) -> (TcpStream, Arc<AtomicU64>) {
+    let through = Arc::new(AtomicU64::new(0));
+    let count = through.clone();
+    let (at, _) = hosts::serve(&world.far, "10.9.0.2", 1, move |mut stream, _| {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(got @ 1..) = stream.read(&mut buffer) {
+            count.fetch_add(got as u64, Ordering::Relaxed);
+        }
+    });
+    let stream = hosts::connect(&world.near, at);
+    congestion(&stream, kernel);
+    let mut sender = stream.try_clone().expect("descriptors are left");
+    std::thread::spawn(move || {
+        let block = vec![7; 1 << 16];
+        while sender.write_all(&block).is_ok() {}
+    });
+    (stream, through)
+}
+
+/// Between client and server; megabits per second of what arrived, bytes offered to the sky per useful byte, median ping,
+/// megabits per second of the rival.
+fn bulk(world: &World, options: &Options) -> [f64; 4] {
+    let rival = options.beside.as_ref().map(|kernel| rival(world, kernel));
+    let (bytes, down, kernel) = (options.bulk, options.down, options.kernel.clone());
+    let (at, server) = hosts::serve(&world.server, SERVER, 1, move |mut stream, _| {
+        if !down {
+            return Some(take(&stream));
+        }
+        congestion(&stream, &kernel);
+        stream.read_exact(&mut [0]).expect("a request");
+        give(&stream, bytes);
+        None
+    });
+    let mut ping = Command::new("ip")
+        .args(["netns", "exec", world.client.name(), "ping", "-i", "0.2", "-w", "60", SERVER])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("iproute2 is there");
+    let way = usize::from(down);
+    let offered = world.sky.offered[way].load(Ordering::Relaxed);
+    let start = Instant::now();
+    let through = || rival.as_ref().map_or(0, |(_, through)| through.load(Ordering::Relaxed));
+    let through_before = through();
+    let mut stream = hosts::connect(&world.client, at);
+    congestion(&stream, &options.kernel);
+    let (count, end) = if down {
+        stream.write_all(&[1]).expect("it is open");
+        let taken = take(&stream);
+        // Aloud, where it was given up: the server writes no more then.
+        socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a setting");
+        drop(stream);
+        server.join().expect("the server ends");
+        taken
+    } else {
+        let sender = std::thread::spawn(move || give(&stream, bytes));
+        let taken = server.join().expect("the server ends")[0].expect("it took");
+        let _ = sender.join();
+        taken
+    };
+    let offered = world.sky.offered[way].load(Ordering::Relaxed) - offered;
+    let through = through() - through_before;
+    if let Some((stream, _)) = &rival {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(ping.id() as i32), nix::sys::signal::Signal::SIGINT);
+    let mut text = String::new();
+    ping.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
+    let _ = ping.wait();
+    let times: Vec<f64> =
+        text.lines().filter_map(|line| line.split("time=").nth(1)?.split(' ').next()?.parse().ok()).collect();
+    let seconds = (end - start).as_secs_f64();
+    let mega = |bytes: u64| bytes as f64 * 8.0 / seconds / 1e6;
+    [mega(count as u64), offered as f64 / count.max(1) as f64, median(times), mega(through)]
+}
+
+/// Server to client on a new connection: from the client's SYN to the last byte.
+fn object(world: &World, bytes: usize, kernel: &str) -> f64 {
+    let kernel = kernel.to_owned();
+    let (at, server) = hosts::serve(&world.server, SERVER, 1, move |mut stream: TcpStream, _| {
+        congestion(&stream, &kernel);
+        stream.read_exact(&mut [0; 100]).expect("a request");
+        stream.write_all(&vec![7; bytes]).expect("the client listens");
+    });
+    let start = Instant::now();
+    let mut stream = hosts::connect(&world.client, at);
+    stream.write_all(&[1; 100]).expect("it is open");
+    assert_eq!(hosts::take(&mut stream).0, bytes);
+    let took = start.elapsed().as_secs_f64();
+    server.join().expect("the server ends");
+    took
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
+    let path = Path {
+        rate: options.rate,
+        delay: units::Duration::from_millis(300),
+        loss: loss.parse().unwrap_or(0.0),
+        outages: loss == "outages",
+    };
+    let mut world = World::new(path, seed);
+    world.shared = options.shared;
+    if let Some(told) = options.told {
+        world.told = told;
+    }
+    for host in [&world.client, &world.server] {
+        // Connections of one run teach the next ones nothing.
+        run(host, "sysctl -qw net.ipv4.tcp_no_metrics_save=1");
+    }
+    let (split, link) = ((mode == "split").then(|| world.split()), (mode == "link").then(|| world.link()));
+    let relay = mode
+        .strip_prefix("uplink-kernel-")
+        .map(|congestion| world.relay(RelayConfig { congestion: congestion.to_owned(), ..world.relay_config() }));
+    let uplink = mode.strip_prefix("uplink").filter(|_| relay.is_none()).map(|row| {
+        let row = row.strip_prefix('-').unwrap_or("burst");
+        let mut config = world.uplink_config(row.strip_suffix("-fixed").unwrap_or(row));
+        if row.ends_with("-fixed") {
+            config.tcp.variant.startup = Startup::FixedWindow(1);
+            config.window = Some(config.rate.bytes_in_floor(config.round_trip));
+        }
+        world.uplink(config, ClientAddress::Keep)
+    });
+    let objects = |bytes| {
+        let count = if options.objects { 3 } else { 0 };
+        median((0..count).map(|_| object(&world, bytes, &options.kernel)).collect())
+    };
+    let (object_100k, object_1m) = (objects(100_000), objects(1_000_000));
+    let [mbits, offered, ping, beside] = bulk(&world, options);
+    drop((split, link, relay, uplink));
+    Sample { mbits, offered, ping, beside, object_100k, object_1m }
+}
+
+fn main() {
+    let options = options();
+    let mut json = String::from("[\n");
+    println!(
+        "{:20} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "", "loss", "Mbit/s", "offered", "ping ms", "100 kB s", "1 MB s", "beside"
+    );
+    for loss in &options.losses {
+        for mode in &options.modes {
+            let samples: Vec<_> = (1..=options.seeds).map(|seed| sample(mode, loss, seed, &options)).collect();
+            let of = |get: fn(&Sample) -> f64| median(samples.iter().map(get).collect());
+            let middle = [
+                of(|sample| sample.mbits),
+                of(|sample| sample.offered),
+                of(|sample| sample.ping),
+                of(|sample| sample.object_100k),
+                of(|sample| sample.object_1m),
+                of(|sample| sample.beside),
+            ];
+            let [mbits, offered, ping, small, large, beside] = middle;
+            println!("{mode:20} {loss:>8}  {mbits:8.2} {offered:8.3} {ping:8.0} {small:8.2} {large:8.2} {beside:8.2}");
+            writeln!(
+                json,
+                "  {{\"mode\": \"{mode}\", \"loss\": \"{loss}\", \"seeds\": {}, \"mbits\": {mbits:.3}, \"offered\": \
+                 {offered:.4}, \"ping_ms\": {ping:.1}, \"object_100k_s\": {small:.3}, \"object_1m_s\": {large:.3}, \"beside_mbits\": {beside:.3}}},",
+                options.seeds
+            )
+            .expect("memory");
+        }
+    }
+    let json = json.trim_end().trim_end_matches(',').to_owned() + "\n]\n";
+    if let Some(out) = options.out {
+        std::fs::write(&out, json).expect("the file can be written");
+    }
+}

@@ -1,0 +1,260 @@
+//! What both shapes of two boxes have in common: packets go in here and come out there, in spite of the link.
+//!
+//! The tunnel around one end of an S-LACP link; no clock and no socket. The link lives as long as both ends remember
+//! it: with [`Event::Up`] `fresh` it is another one, and nothing of the old comes out any more.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::slacp::{ChannelStats, Stats};
+use bentpipe_engine::units::{Duration, Rate, Time};
+use bentpipe_engine::wire::EmitError;
+use bentpipe_engine::wire::slacp::Integrity;
+use bentpipe_engine::{Context, NoProbe, Step};
+
+use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
+use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
+
+/// The tunnel's tag proves frames: they need no CRC.
+pub(super) const INTEGRITY: Integrity = Integrity::Below;
+/// Bytes that an S-LACP frame adds to the longest packet: a repair frame's header and what its symbol protects besides,
+/// rounded to even.
+const FRAME_OVERHEAD: u16 = (20 + INTEGRITY.trailer() + 4 + 1) as u16;
+/// IP and UDP headers around a datagram (RFC 791, RFC 8200, RFC 768).
+const fn udp_overhead(over_ipv6: bool) -> u16 {
+    if over_ipv6 { 48 } else { 28 }
+}
+
+/// The longest packet that fits a path of this MTU.
+pub const fn max_packet(path_mtu: u16, over_ipv6: bool) -> u16 {
+    path_mtu - udp_overhead(over_ipv6) - DATA_OVERHEAD as u16 - FRAME_OVERHEAD
+}
+
+/// Bytes that a frame takes on the line besides its own, as [`SlacpConfig::overhead`] counts them; the CRC that the
+/// machine reckons with is not there.
+///
+/// [`SlacpConfig::overhead`]: bentpipe_engine::slacp::SlacpConfig::overhead
+pub const fn line_overhead(over_ipv6: bool) -> u32 {
+    udp_overhead(over_ipv6) as u32 + DATA_OVERHEAD as u32 - (Integrity::Crc.trailer() - INTEGRITY.trailer()) as u32
+}
+
+/// What a [`Carrier`] asks its driver for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// Send the datagram in the buffer.
+    Send(Sealed),
+    /// A packet from the far end lies there in the buffer.
+    Packet(Range<usize>),
+    /// The tunnel, and the link with it, came or went.
+    Event(Event),
+}
+
+/// What an end counted over all links that it had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CarrierStats {
+    /// The layer, by channel.
+    pub channels: Vec<ChannelStats>,
+    /// Frames sent, and their bytes.
+    pub frames: u64,
+    /// Bytes of them, with what carries them.
+    pub frame_bytes: u64,
+    /// The round trip of the link that is there.
+    pub srtt: Option<Duration>,
+    /// Packets for which there was no link.
+    pub no_link: u64,
+    /// Frames refused on arrival.
+    pub refused: u64,
+    /// Bytes of packets from the far end.
+    pub received_bytes: u64,
+    /// Bytes of headers that were not sent, of packets each counted once.
+    pub headers_saved: u64,
+    /// Packets from the far end whose headers could not be expanded.
+    pub unexpanded: u64,
+}
+
+/// One end.
+#[derive(Debug)]
+pub struct Carrier {
+    tunnel: Tunnel,
+    config: LinkPortConfig,
+    port: Option<LinkPort>,
+    events: VecDeque<Event>,
+    past: CarrierStats,
+}
+
+fn cx(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
+    Context { now, who: Who(0), probe }
+}
+
+impl Carrier {
+    /// An end that has heard nothing.
+    pub fn new(tunnel: TunnelConfig, link: LinkPortConfig, now: Time) -> Self {
+        Carrier {
+            tunnel: Tunnel::new(tunnel, now),
+            past: CarrierStats {
+                channels: vec![ChannelStats::default(); link.layer.channels.len()],
+                ..CarrierStats::default()
+            },
+            config: link,
+            port: None,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The tunnel, to look at.
+    pub fn tunnel(&self) -> &Tunnel {
+        &self.tunnel
+    }
+
+    /// Whether packets find a link.
+    pub fn is_up(&self) -> bool {
+        self.port.is_some()
+    }
+
+    /// Packets of a channel that wait for their first transmission.
+    pub fn waiting(&self, channel: u8) -> usize {
+        self.port.as_ref().map_or(0, |port| port.end().waiting(channel))
+    }
+
+    /// Packets of which it is not known that they have arrived.
+    pub fn unconfirmed(&self) -> usize {
+        self.port.as_ref().map_or(0, LinkPort::unconfirmed)
+    }
+
+    /// The rate that this end was told.
+    pub fn rate_told(&self) -> Option<Rate> {
+        self.config.layer.rate
+    }
+
+    /// The rate that it keeps to; without a link, none.
+    pub fn rate_used(&self) -> Option<Rate> {
+        self.port.as_ref().and_then(|port| port.end().rate())
+    }
+
+    /// What has been counted so far.
+    pub fn stats(&self) -> CarrierStats {
+        let mut sum = self.past.clone();
+        if let Some(port) = &self.port {
+            add(&mut sum, port);
+        }
+        sum
+    }
+
+    /// Takes an IP packet for the far end.
+    ///
+    /// # Errors
+    /// [`EmitError::TooLong`].
+    pub fn send(&mut self, now: Time, packet: &[u8]) -> Result<(), EmitError> {
+        match &mut self.port {
+            Some(port) => port.send(&mut cx(now, &mut NoProbe), packet),
+            None => {
+                self.past.no_link += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a packet for the far end whose channel and flow are known.
+    ///
+    /// # Errors
+    /// [`EmitError::TooLong`].
+    pub fn send_on(&mut self, now: Time, channel: u8, flow: u64, packet: &[u8]) -> Result<(), EmitError> {
+        match &mut self.port {
+            Some(port) => port.send_on(&mut cx(now, &mut NoProbe), channel, flow, packet),
+            None => {
+                self.past.no_link += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a datagram from the socket.
+    pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+        let Heard { event, payload } = self.tunnel.receive(now, from, datagram);
+        if let Some(event) = event {
+            self.on_event(event);
+        }
+        if let (Some(payload), Some(port)) = (payload, &mut self.port) {
+            // What is wrong with it the port counts; it is as good as lost.
+            let _ = port.receive(&mut cx(now, &mut NoProbe), &datagram[payload]);
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        if event != (Event::Up { fresh: false }) {
+            if let Some(port) = self.port.take() {
+                add(&mut self.past, &port);
+                self.past.srtt = None;
+            }
+            self.port = matches!(event, Event::Up { .. }).then(|| LinkPort::new(&self.config));
+        }
+        self.events.push_back(event);
+    }
+
+    /// What this end wants; what is named lies in `out`, of at least 64 KiB. `wall` as in [`Tunnel::poll`].
+    pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Carried> {
+        if let Some(event) = self.events.pop_front() {
+            return Step::Do(Carried::Event(event));
+        }
+        let tunnel = match self.tunnel.poll(now, wall, out) {
+            Step::Do(Todo::Send(sealed)) => return Step::Do(Carried::Send(sealed)),
+            Step::Do(Todo::Tell(event)) => {
+                self.on_event(event);
+                return self.poll(now, wall, out);
+            }
+            Step::Wait(until) => until,
+        };
+        while let Some(port) = &mut self.port {
+            // Where the tunnel seals it.
+            match port.poll(&mut cx(now, &mut NoProbe), &mut out[DATA_HEADER..]).expect("the buffer takes every frame")
+            {
+                Step::Wait(until) => return Step::Wait(Time::earliest(tunnel, until)),
+                Step::Do(Emitted::Packet(length)) => {
+                    self.past.received_bytes += length as u64;
+                    return Step::Do(Carried::Packet(DATA_HEADER..DATA_HEADER + length));
+                }
+                Step::Do(Emitted::Frame(length)) => {
+                    // Without keys a frame is lost as on the line.
+                    if let Some(sealed) = self.tunnel.seal(now, length, out) {
+                        return Step::Do(Carried::Send(sealed));
+                    }
+                }
+            }
+        }
+        Step::Wait(tunnel)
+    }
+}
+
+fn add(sum: &mut CarrierStats, port: &LinkPort) {
+    let stats: Stats = port.layer_stats();
+    for (layer, channel) in sum.channels.iter_mut().zip(&stats.channels) {
+        for (sum, more) in [
+            (&mut layer.packets, channel.packets),
+            (&mut layer.dropped_full, channel.dropped_full),
+            (&mut layer.dropped_early, channel.dropped_early),
+            (&mut layer.superseded, channel.superseded),
+            (&mut layer.sent, channel.sent),
+            (&mut layer.sent_bytes, channel.sent_bytes),
+            (&mut layer.lost, channel.lost),
+            (&mut layer.resent, channel.resent),
+            (&mut layer.copies, channel.copies),
+            (&mut layer.repairs, channel.repairs),
+            (&mut layer.repaired, channel.repaired),
+            (&mut layer.abandoned, channel.abandoned),
+            (&mut layer.delivered, channel.delivered),
+            (&mut layer.recovered, channel.recovered),
+            (&mut layer.skipped, channel.skipped),
+        ] {
+            *sum += more;
+        }
+    }
+    sum.frames += stats.frames;
+    sum.frame_bytes += stats.bytes;
+    sum.srtt = stats.srtt;
+    let port = port.stats();
+    sum.refused += port.refused;
+    sum.headers_saved += port.headers_saved;
+    sum.unexpanded += port.unexpanded;
+}

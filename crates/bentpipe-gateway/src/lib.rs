@@ -1,0 +1,51 @@
+//! The gateway in real time: two boxes with a tunnel between them, or one at the uplink.
+//!
+//! - `link` ([`LinkShape`]): IP packets from a TUN device, carried by S-LACP. Nothing is terminated.
+//! - `split` ([`SplitShape`]): TCP connections end here in the destination's name and go on from the other box in the
+//!   client's; between the two their bytes are streams of the engine's [`mux`](bentpipe_engine::mux).
+//! - `uplink` ([`UplinkGateway`]): one box. The engine's TCP speaks to clients through a TUN device, the kernel's to servers.
+//!   With the kernel's TCP on both sides it is [`RelayGateway`].
+//!
+//! One thread and one loop: sockets, the TUN device and a timer wake it, the machines say what is to be done.
+//!
+//! Reading order: [`Satellite`] what is known of the link; [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
+//! [`LinkShape`], [`SplitShape`]; [`Uplink`]; [`Relaying`]; [`Loop`], and [`Gateway`] what it turns for two boxes; `udp` and `timer` its
+//! doors; [`Rules`] what the kernel has to know; [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod carrier;
+mod conn;
+mod control;
+mod link;
+mod listeners;
+mod readings;
+mod relay;
+mod rules;
+mod run;
+mod satellite;
+mod scrape;
+pub mod settings;
+mod shape;
+mod sockets;
+mod split;
+mod timer;
+pub mod tunnel;
+mod tunnelled;
+mod udp;
+mod uplink;
+
+pub use carrier::{Carried, Carrier, CarrierStats, line_overhead, max_packet};
+pub use control::{Control, ask};
+pub use link::LinkShape;
+pub use readings::{Published, Reading, Readings, Value};
+pub use relay::{RelayConfig, RelayGateway, RelayStats, Relaying, congestion_controls, has_congestion};
+pub use rules::Rules;
+pub use run::{Gateway, GatewayStats, Loop, Stop, Work};
+pub use satellite::Satellite;
+pub use scrape::Scrape;
+pub use shape::{Shape, Turn};
+pub use sockets::ClientAddress;
+pub use split::{Fallback, SplitConfig, SplitShape, SplitStats};
+pub use tunnelled::Tunnelled;
+pub use uplink::{ConnectionId, Heard, Uplink, UplinkConfig, UplinkGateway, UplinkStats, Uplinked, Uplinking};

@@ -1,0 +1,128 @@
+//! The `link` shape: IP packets between a TUN device and the carrier.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use bentpipe_engine::units::Time;
+use mio::event::Event as Ready;
+use mio::unix::SourceFd;
+use mio::{Interest, Token};
+
+use super::readings::{Readings, Value};
+use super::run::FIRST_TOKEN;
+use super::shape::{Shape, Turn};
+use crate::tunnel::Event;
+use bentpipe_io::{Buffers, TrainTun};
+
+/// Packets or trains of them taken from the device in one turn of the loop: what is read goes out before more is. So many
+/// that of the ACKs that the host gives at once to what was held up, one in 64 remains.
+const BATCH: usize = 64;
+
+/// IP packets in, IP packets out; the host routes into the device what is to go this way.
+#[derive(Debug)]
+pub struct LinkShape {
+    tun: TrainTun,
+    is_readable: bool,
+    /// How many may be read yet in the turn of this instant.
+    left: usize,
+    filled_at: Time,
+    buffers: Buffers,
+    /// The packet of a train that is being read.
+    packet: Vec<u8>,
+    /// Packets that are too long for a frame.
+    too_long: u64,
+}
+
+impl LinkShape {
+    /// The shape over a device whose MTU is at most [`super::max_packet`] of the path.
+    pub fn new(tun: TrainTun) -> Self {
+        LinkShape {
+            tun,
+            is_readable: true,
+            left: BATCH,
+            filled_at: Time::ZERO,
+            buffers: Buffers::default(),
+            packet: Vec::new(),
+            too_long: 0,
+        }
+    }
+
+    /// Packets from the other box for which the host had no room.
+    pub fn refused_by_host(&self) -> u64 {
+        self.tun.refused()
+    }
+
+    /// Packets and trains of the host that the kernel dropped because the device's queue was full.
+    ///
+    /// # Errors
+    /// Fails if the device is gone.
+    pub fn overruns(&self) -> io::Result<u64> {
+        self.tun.overruns()
+    }
+
+    /// Packets of the host that no frame has room for.
+    pub fn too_long(&self) -> u64 {
+        self.too_long
+    }
+}
+
+impl Shape for LinkShape {
+    fn name(&self) -> &'static str {
+        "link"
+    }
+
+    fn read(&self, readings: &mut Readings) {
+        let help = "Packets from the peer for which the host had no room.";
+        let refused = Value::Total(self.tun.refused());
+        readings.add("link", "refused_by_host", "bentpipe_gateway_packets_refused_by_host_total", help, refused);
+        // A device that is gone ends the loop; what it counted is not known any more.
+        if let Ok(overruns) = self.tun.overruns() {
+            let help = "Packets and trains of the host that the kernel dropped because the device's queue was full.";
+            readings.add("link", "overruns", "bentpipe_gateway_device_overruns_total", help, Value::Total(overruns));
+        }
+        let help = "Packets of the host that no frame has room for.";
+        readings.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(self.too_long));
+    }
+
+    fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
+        let fd = self.tun.as_fd().as_raw_fd();
+        turn.registry.register(&mut SourceFd(&fd), Token(FIRST_TOKEN), Interest::READABLE)
+    }
+
+    fn ready(&mut self, _: &mut Turn<'_>, _: Token, ready: &Ready) -> io::Result<()> {
+        self.is_readable |= ready.is_readable();
+        Ok(())
+    }
+
+    fn on_event(&mut self, _: &mut Turn<'_>, _: Event) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn on_packet(&mut self, _: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {
+        self.tun.put_whole(packet)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.tun.hand_over()
+    }
+
+    fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {
+        if self.filled_at != turn.now {
+            (self.filled_at, self.left) = (turn.now, BATCH);
+        }
+        while self.is_readable && self.left > 0 {
+            self.left -= 1;
+            let LinkShape { tun, buffers, packet, too_long, .. } = self;
+            let (carrier, now) = (&mut *turn.carrier, turn.now);
+            self.is_readable = tun.read(buffers, |buffers, train| {
+                train.each(packet, |packet| *too_long += u64::from(carrier.send(now, packet).is_err()));
+                buffers.give_read(train);
+            })?;
+        }
+        Ok(self.is_readable)
+    }
+
+    fn drain(&mut self, _: &mut Turn<'_>) -> io::Result<bool> {
+        Ok(true)
+    }
+}

@@ -1,0 +1,62 @@
+//! What the `split` shape says of itself.
+
+use super::{Readings, Value};
+use crate::split::SplitStats;
+
+macro_rules! total {
+    ($what:literal) => {
+        concat!("bentpipe_gateway_streams_", $what, "_total")
+    };
+}
+
+/// Bytes of connections, at this moment.
+pub(crate) struct Waiting {
+    /// Of hosts, for the link.
+    pub(crate) unsent: u64,
+    /// From the peer, for hosts; and what may.
+    pub(crate) held: u64,
+    pub(crate) memory: u64,
+}
+
+impl Readings {
+    pub(crate) fn add_split(&mut self, stats: &SplitStats, waiting: &Waiting) {
+        let SplitStats { accepted, connected, failed, refused, lost_with_link, other_port, malformed, open, mux } =
+            *stats;
+        let mut level = |key, metric, help, value| self.add("split", key, metric, help, Value::Level(value));
+        level("open", "bentpipe_gateway_streams_open", "Connections that are open.", open as u64);
+        let help = "Bytes of hosts that wait for the link.";
+        level("unsent_bytes", "bentpipe_gateway_streams_unsent_bytes", help, waiting.unsent);
+        let help = "Bytes from the peer that wait for hosts.";
+        level("held_bytes", "bentpipe_gateway_streams_held_bytes", help, waiting.held);
+        let help = "Bytes that may wait for hosts.";
+        level("memory_bytes", "bentpipe_gateway_streams_memory_bytes", help, waiting.memory);
+        for (key, metric, help, count) in [
+            ("accepted", total!("accepted"), "Connections of hosts taken.", accepted),
+            ("connected", total!("connected"), "Connections made for the peer.", connected),
+            ("failed", total!("failed"), "Connections for the peer that could not be made.", failed),
+            (
+                "refused",
+                total!("refused"),
+                "Connections refused for want of descriptors, of streams, or of a link.",
+                refused,
+            ),
+            (
+                "lost_with_link",
+                total!("lost_with_link"),
+                "Connections reset because the link was lost.",
+                lost_with_link,
+            ),
+            ("other_port", total!("other_port"), "Connections that have another port than the client's.", other_port),
+            ("malformed", total!("malformed"), "Messages of the peer that could not be read.", malformed),
+            ("closed", total!("closed"), "Connections that ended in both directions.", mux.closed),
+            ("reset_by_peer", total!("reset_by_peer"), "Connections that the peer reset.", mux.reset_by_peer),
+            ("reset_here", total!("reset_here"), "Connections that were reset here.", mux.reset_here),
+            ("out_of_memory", total!("out_of_memory"), "Connections reset for want of memory.", mux.out_of_memory),
+            ("stray", total!("stray"), "Messages of connections that were over.", mux.stray),
+            ("bytes_sent", total!("sent_bytes"), "Bytes of hosts sent to the peer.", mux.bytes_sent),
+            ("bytes_received", total!("received_bytes"), "Bytes from the peer for hosts.", mux.bytes_received),
+        ] {
+            self.add("split", key, metric, help, Value::Total(count));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a relay is made of, and what it counts.
+
+use std::io;
+use std::net::SocketAddr;
+
+use bentpipe_engine::units::Rate;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::sockets::ClientAddress;
+
+/// What a relay is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelayConfig {
+    /// Where TPROXY hands connections to.
+    pub listen: Vec<SocketAddr>,
+    /// The kernel's congestion control towards clients.
+    pub congestion: String,
+    /// No connection sends faster to its client, headers of IP included.
+    pub rate: Rate,
+    /// In whose name servers are connected to.
+    pub client_address: ClientAddress,
+    /// Connections that may be open at a time.
+    pub max_streams: u32,
+    /// Bytes that may wait for receivers: above half of it each connection may hold less.
+    pub memory: u64,
+}
+
+impl RelayConfig {
+    /// The rate of payload alone, which is what the kernel paces, in bytes per second: full segments of a path of
+    /// Ethernet's MTU, with timestamps.
+    pub(super) fn pacing(&self) -> u64 {
+        self.rate.bits_per_second() / 8 * 1448 / 1500
+    }
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelayStats {
+    /// Connections that are open or being opened.
+    pub open: u64,
+    /// Connections taken.
+    pub total: u64,
+    /// Connections that the server accepted.
+    pub connected: u64,
+    /// Connections that it did not.
+    pub failed: u64,
+    /// Connections refused for want of descriptors, or because there were too many.
+    pub refused: u64,
+    /// Connections that one of the two ends reset, or that ended in silence.
+    pub reset: u64,
+    /// Connections that could not have the client's port, and have another.
+    pub other_port: u64,
+    /// Bytes that the kernel has taken for clients.
+    pub to_clients: u64,
+    /// Bytes that the kernel has taken for servers.
+    pub to_servers: u64,
+    /// Bytes that wait for receivers.
+    pub held: u64,
+}
+
+/// Whether the kernel has a congestion control of this name for us. One that is a module is loaded.
+///
+/// # Errors
+/// The system's.
+pub fn has_congestion(name: &str) -> io::Result<bool> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    match socket.set_tcp_congestion(name.as_bytes()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The names of those that the kernel has.
+pub fn congestion_controls() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}

@@ -1,0 +1,221 @@
+//! A client's connection and the server's, and what goes between them.
+
+use std::io::{self, Write};
+use std::net::Shutdown;
+
+use mio::event::Event as Ready;
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+
+use super::pipe::{LENGTH, Pipe};
+use crate::buffer::Buffer;
+use crate::sockets;
+
+pub(super) const CLIENT: usize = 0;
+pub(super) const SERVER: usize = 1;
+
+/// A direction takes at least so much at once.
+const MIN: usize = 4 << 10;
+/// And as much as this before it is known what its receiver takes.
+const FIRST: usize = 64 << 10;
+/// Times that a direction takes before others have their turn.
+const ROUNDS: usize = 16;
+
+/// What a turn brought.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Bytes that the kernel has taken from the client for the server, and from the server for the client.
+    pub(super) moved: [u64; 2],
+    /// The server has accepted.
+    pub(super) has_connected: bool,
+    /// There is more to be done at once.
+    pub(super) more: bool,
+    /// Both directions have ended.
+    pub(super) ended: bool,
+    /// The connection is over, in both directions.
+    pub(super) failed: Option<io::Error>,
+}
+
+#[derive(Debug)]
+pub(super) struct Pair {
+    ends: [End; 2],
+    /// From the client, and from the server.
+    ways: [Way; 2],
+    connecting: bool,
+}
+
+#[derive(Debug)]
+struct End {
+    socket: TcpStream,
+    readable: bool,
+    writable: bool,
+    /// Its end has arrived, behind what is to be read.
+    closing: bool,
+    /// The kernel may have an error to tell.
+    suspect: bool,
+}
+
+#[derive(Debug)]
+struct Way {
+    /// What its receiver has not taken: nothing else is read before it has.
+    held: Buffer,
+    /// Bytes to take at once: half as many where some of them stay, twice as many where none do.
+    max: usize,
+    /// Its sender sends no more; its receiver has been told.
+    ended: bool,
+    told: bool,
+}
+
+impl Pair {
+    /// A client's connection, and one to its server that has been begun.
+    pub(super) fn new(client: TcpStream, server: TcpStream) -> Pair {
+        let end =
+            |socket, is_open| End { socket, readable: is_open, writable: is_open, closing: false, suspect: false };
+        let way = || Way { held: Buffer::default(), max: FIRST, ended: false, told: false };
+        Pair { ends: [end(client, true), end(server, false)], ways: [way(), way()], connecting: true }
+    }
+
+    pub(super) fn register(&mut self, registry: &Registry, tokens: [Token; 2]) -> io::Result<()> {
+        for (end, token) in self.ends.iter_mut().zip(tokens) {
+            registry.register(&mut end.socket, token, Interest::READABLE | Interest::WRITABLE)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_connecting(&self) -> bool {
+        self.connecting
+    }
+
+    /// Bytes that receivers have not taken.
+    pub(super) fn held(&self) -> u64 {
+        self.ways.iter().map(|way| way.held.len() as u64).sum()
+    }
+
+    pub(super) fn note(&mut self, end: usize, ready: &Ready) {
+        let end = &mut self.ends[end];
+        end.readable |= ready.is_readable() || ready.is_read_closed();
+        end.writable |= ready.is_writable() || ready.is_write_closed();
+        end.closing |= ready.is_read_closed();
+        end.suspect |= ready.is_error();
+    }
+
+    /// Moves what can be moved, at most `limit` bytes at once.
+    pub(super) fn serve(&mut self, pipe: &mut Pipe, limit: usize) -> Outcome {
+        let mut outcome = Outcome::default();
+        if let Err(error) = self.try_serve(pipe, limit, &mut outcome) {
+            outcome.failed = Some(error);
+        }
+        outcome
+    }
+
+    fn try_serve(&mut self, pipe: &mut Pipe, limit: usize, outcome: &mut Outcome) -> io::Result<()> {
+        for end in &mut self.ends {
+            // A direction in which nothing moves would not come upon it.
+            if std::mem::take(&mut end.suspect) {
+                end.socket.take_error()?.map_or(Ok(()), Err)?;
+            }
+        }
+        if self.connecting {
+            if !self.is_connected()? {
+                return Ok(());
+            }
+            (self.connecting, outcome.has_connected) = (false, true);
+        }
+        for way in [CLIENT, SERVER] {
+            outcome.more |= self.carry(way, pipe, limit, &mut outcome.moved[way])?;
+        }
+        outcome.ended = self.ways.iter().all(|way| way.told);
+        Ok(())
+    }
+
+    fn is_connected(&mut self) -> io::Result<bool> {
+        let server = &mut self.ends[SERVER];
+        if !server.writable {
+            return Ok(false);
+        }
+        server.socket.take_error()?.map_or(Ok(()), Err)?;
+        match server.socket.peer_addr() {
+            Ok(_) => server.readable = true,
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => server.writable = false,
+            Err(error) => return Err(error),
+        }
+        Ok(server.writable)
+    }
+
+    /// Moves what one end sends to the other; whether there may be more.
+    fn carry(&mut self, from: usize, pipe: &mut Pipe, limit: usize, moved: &mut u64) -> io::Result<bool> {
+        let way = &mut self.ways[from];
+        let [client, server] = &mut self.ends;
+        let (from, to) = if from == CLIENT { (client, server) } else { (server, client) };
+        for _ in 0..ROUNDS {
+            while to.writable && !way.held.is_empty() {
+                if let Some(count) = unless_busy(&mut to.writable, to.socket.write(way.held.front()))? {
+                    way.held.take(count);
+                    *moved += count as u64;
+                }
+            }
+            if way.ended && way.held.is_empty() && !way.told {
+                way.told = true;
+                to.socket.shutdown(Shutdown::Write)?;
+            }
+            if way.ended || !to.writable || !from.readable {
+                return Ok(false);
+            }
+            match unless_busy(&mut from.readable, pipe.fill(&from.socket, way.max.min(limit)))? {
+                None => {}
+                Some(0) => way.ended = true,
+                Some(count) => {
+                    // The end goes with the last bytes, not in a segment of its own.
+                    let left = to.give(pipe, count, from.closing)?;
+                    *moved += (count - left) as u64;
+                    if left > 0 {
+                        way.held = pipe.empty(left)?.into();
+                    }
+                    way.max = if left > 0 { (way.max / 2).max(MIN) } else { (way.max * 2).min(LENGTH) };
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Ends connections of which both directions have ended.
+    pub(super) fn close(self) {
+        self.ends.into_iter().for_each(|end| sockets::close(end.socket));
+    }
+
+    /// Ends both connections in both directions, aloud.
+    pub(super) fn reset(self) {
+        self.ends.into_iter().for_each(|end| sockets::reset(end.socket));
+    }
+}
+
+impl End {
+    /// Takes `count` bytes out of the pipe; answers how many are left in it. `more`: others follow at once, or the end.
+    fn give(&mut self, pipe: &mut Pipe, count: usize, more: bool) -> io::Result<usize> {
+        let mut left = count;
+        while left > 0 && self.writable {
+            match unless_busy(&mut self.writable, pipe.give(&self.socket, left, more)) {
+                Ok(given) => left -= given.unwrap_or(0),
+                Err(error) => {
+                    // The next user finds it empty.
+                    pipe.empty(left)?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// What a call brought: nothing where it was interrupted, or where the socket is not ready, which is noted.
+fn unless_busy(is_ready: &mut bool, result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(count) => Ok(Some(count)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            *is_ready = false;
+            Ok(None)
+        }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        Err(error) => Err(error),
+    }
+}

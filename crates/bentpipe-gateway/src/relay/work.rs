@@ -1,0 +1,205 @@
+//! The pairs, for the loop.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+
+use bentpipe_engine::mux::Route;
+use bentpipe_engine::units::Time;
+use mio::event::Event as Ready;
+use mio::net::{TcpListener, TcpStream};
+use mio::{Registry, Token};
+
+use super::config::{RelayConfig, RelayStats};
+use super::pair::{CLIENT, Outcome, Pair, SERVER};
+use super::pipe::{LENGTH, Pipe};
+use crate::listeners::{self, Accepts, Listeners};
+use crate::readings::Readings;
+use crate::rules;
+use crate::run::{Loop, Work};
+use crate::sockets::{self, ClientAddress};
+
+/// The shape's work for the loop.
+#[derive(Debug)]
+pub struct Relaying {
+    config: RelayConfig,
+    listeners: Listeners,
+    pairs: BTreeMap<u64, Pair>,
+    next: u64,
+    /// Pairs that had more to be moved when others' turn came.
+    again: Vec<u64>,
+    pipe: Pipe,
+    max_pairs: usize,
+    stats: RelayStats,
+}
+
+/// The box at the uplink.
+pub type RelayGateway = Loop<Relaying>;
+
+impl RelayGateway {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// The system's; [`io::ErrorKind::NotFound`] where the kernel does not have that congestion control.
+    pub fn relay(config: RelayConfig) -> io::Result<RelayGateway> {
+        // A pair takes two descriptors.
+        let max_pairs = listeners::max_conns(2)?.min(config.max_streams as usize);
+        Loop::begin(|_, registry| {
+            let mut listeners = Listeners::new(config.listen.clone());
+            listeners.open(registry, |at| listen(at, &config))?;
+            Ok(Relaying {
+                listeners,
+                config,
+                pairs: BTreeMap::new(),
+                next: 0,
+                again: Vec::new(),
+                pipe: Pipe::new()?,
+                max_pairs,
+                stats: RelayStats::default(),
+            })
+        })
+    }
+
+    /// What was counted.
+    pub fn counted(&self) -> RelayStats {
+        self.work().counted()
+    }
+
+    /// In whose name servers are connected to from now on.
+    pub fn set_client_address(&mut self, client_address: ClientAddress) {
+        self.work_mut().config.client_address = client_address;
+    }
+}
+
+/// What it accepts has its settings, from the SYN-ACK on.
+fn listen(at: SocketAddr, config: &RelayConfig) -> io::Result<TcpListener> {
+    let listener = sockets::listen(at)?;
+    sockets::tune(&listener);
+    sockets::send_by(&listener, &config.congestion, config.pacing(), rules::SENT)?;
+    Ok(listener)
+}
+
+impl Relaying {
+    fn counted(&self) -> RelayStats {
+        RelayStats { open: self.pairs.len() as u64, ..self.stats }
+    }
+
+    fn tokens(&self, id: u64) -> [Token; 2] {
+        [CLIENT, SERVER].map(|end| Token(self.listeners.next_token() + 2 * id as usize + end))
+    }
+
+    fn take_in(&mut self, registry: &Registry, client: TcpStream, route: Option<Route>) {
+        let has_room = self.pairs.len() < self.max_pairs;
+        let Some(route) = route.filter(|_| has_room) else {
+            sockets::reset(client);
+            self.stats.refused += 1;
+            return;
+        };
+        self.stats.total += 1;
+        let (made, other_port) = sockets::connect(route, self.config.client_address, Some(rules::SENT));
+        self.stats.other_port += u64::from(other_port);
+        let server = match made {
+            Ok(server) => server,
+            Err(error) => {
+                sockets::reset(client);
+                self.count_failure(&error);
+                return;
+            }
+        };
+        sockets::tune(&server);
+        let mut pair = Pair::new(client, server);
+        if let Err(error) = pair.register(registry, self.tokens(self.next)) {
+            pair.reset();
+            self.count_failure(&error);
+            return;
+        }
+        self.pairs.insert(self.next, pair);
+        self.next += 1;
+    }
+
+    fn count_failure(&mut self, error: &io::Error) {
+        *(if sockets::is_exhausted(error) { &mut self.stats.refused } else { &mut self.stats.failed }) += 1;
+    }
+
+    fn serve(&mut self, id: u64) {
+        let Some(pair) = self.pairs.get_mut(&id) else { return };
+        let limit = if self.stats.held > self.config.memory / 2 { sockets::MIN_UNSENT } else { LENGTH };
+        let (before, was_connecting) = (pair.held(), pair.is_connecting());
+        let Outcome { moved: [to_server, to_client], has_connected, more, ended, failed } =
+            pair.serve(&mut self.pipe, limit);
+        self.stats.held = self.stats.held + pair.held() - before;
+        self.stats.to_servers += to_server;
+        self.stats.to_clients += to_client;
+        self.stats.connected += u64::from(has_connected);
+        if more {
+            self.again.push(id);
+        }
+        if !ended && failed.is_none() {
+            return;
+        }
+        let pair = self.pairs.remove(&id).expect("it was there");
+        self.stats.held -= pair.held();
+        match failed {
+            None => return pair.close(),
+            Some(error) if was_connecting && !has_connected => self.count_failure(&error),
+            Some(_) => self.stats.reset += 1,
+        }
+        pair.reset();
+    }
+
+    fn accept(&mut self, registry: &Registry) {
+        let mut accepts = Accepts::new();
+        while let Some((client, route)) = self.listeners.accept(&mut accepts) {
+            self.take_in(registry, client, route);
+        }
+        self.stats.refused += accepts.refused;
+    }
+}
+
+impl Work for Relaying {
+    fn ready(&mut self, _: Time, _: &Registry, token: Token, ready: &Ready) -> io::Result<()> {
+        if !self.listeners.note(token) {
+            let number = token.0 - self.listeners.next_token();
+            let id = number as u64 / 2;
+            if let Some(pair) = self.pairs.get_mut(&id) {
+                pair.note(number % 2, ready);
+                self.serve(id);
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, _: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
+        self.accept(registry);
+        for id in std::mem::take(&mut self.again) {
+            self.serve(id);
+        }
+        Ok((self.listeners.may_accept() || !self.again.is_empty(), None))
+    }
+
+    fn drain(&mut self, _: Time, registry: &Registry) -> io::Result<bool> {
+        // Those that the kernel has accepted are not new any more.
+        while self.listeners.may_accept() {
+            self.accept(registry);
+        }
+        self.listeners.close();
+        Ok(self.pairs.is_empty())
+    }
+
+    fn end(&mut self, _: Time) -> io::Result<()> {
+        std::mem::take(&mut self.pairs).into_values().for_each(Pair::reset);
+        Ok(())
+    }
+
+    fn refused_by_kernel(&self) -> u64 {
+        0
+    }
+
+    fn name(&self) -> &'static str {
+        "uplink"
+    }
+
+    fn read(&self, _: Time, readings: &mut Readings) {
+        readings.add_relay(self.config.rate, self.config.memory, &self.counted());
+    }
+}

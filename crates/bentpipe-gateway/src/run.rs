@@ -1,0 +1,225 @@
+//! The loop.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use bentpipe_engine::units::{Duration, Time};
+use mio::event::Event as Ready;
+use mio::{Events, Poll, Registry, Token, Waker};
+
+use super::readings::Readings;
+use super::timer::Timer;
+use super::tunnelled::Tunnelled;
+use bentpipe_io::Clock;
+use bentpipe_io::Lateness;
+
+/// The loop's and the tunnel's own tokens lie below this one; a shape's from here on.
+pub(super) const FIRST_TOKEN: usize = 16;
+
+const TIMER: Token = Token(1);
+const WAKER: Token = Token(2);
+
+/// How the loop is to end, said from another thread or a signal handler's.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    wish: Arc<AtomicU8>,
+    waker: Arc<Waker>,
+}
+
+const RUN: u8 = 0;
+const DRAIN: u8 = 1;
+const NOW: u8 = 2;
+
+impl Stop {
+    /// Ends when all work is done; asked a second time, at once.
+    pub fn drain(&self) {
+        let _ = self.wish.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |wish| Some((wish + 1).min(NOW)));
+        self.wake();
+    }
+
+    /// Ends at once.
+    pub fn now(&self) {
+        self.wish.store(NOW, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Wakes the loop, so that the user of [`Gateway::run`] is asked.
+    pub fn wake(&self) {
+        // A loop that cannot be woken looks by itself before long.
+        let _ = self.waker.wake();
+    }
+}
+
+/// What the loop counted.
+#[derive(Clone, Debug, Default)]
+pub struct GatewayStats {
+    /// Packets for which the kernel had no room.
+    pub refused_by_kernel: u64,
+    /// How late timers were.
+    pub lateness: Lateness,
+    /// When the loop began to drain.
+    pub draining_since: Option<Time>,
+}
+
+/// What the loop turns: a shape with its doors. Errors are those that the gateway cannot go on with.
+pub trait Work {
+    /// Something that was registered is ready.
+    ///
+    /// # Errors
+    /// The system's.
+    fn ready(&mut self, now: Time, registry: &Registry, token: Token, ready: &Ready) -> io::Result<()>;
+
+    /// Does what there is to do at this instant; whether there is more, and when else there will be.
+    ///
+    /// # Errors
+    /// The system's.
+    fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)>;
+
+    /// Takes no more work; answers whether all that there was is done.
+    ///
+    /// # Errors
+    /// The system's.
+    fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool>;
+
+    /// The loop ends: whoever has to hear of it is told.
+    ///
+    /// # Errors
+    /// The system's.
+    fn end(&mut self, now: Time) -> io::Result<()>;
+
+    /// Packets for which the kernel had no room.
+    fn refused_by_kernel(&self) -> u64;
+
+    /// The name of the shape, as settings have it.
+    fn name(&self) -> &'static str;
+
+    /// Adds what there is to say of it at `now`.
+    fn read(&self, now: Time, readings: &mut Readings);
+}
+
+/// One box: the loop and its work.
+#[derive(Debug)]
+pub struct Loop<W> {
+    clock: Clock,
+    poll: Poll,
+    timer: Timer,
+    work: W,
+    stop: Stop,
+    stats: GatewayStats,
+}
+
+/// One of two boxes.
+pub type Gateway<S> = Loop<Tunnelled<S>>;
+
+/// The loop looks up at least so often.
+const MAX_SLEEP: Duration = Duration::from_secs(1);
+/// And by itself no more often: a line that is free again within a microsecond is worth no system call. What it could
+/// have sent meanwhile goes out in one batch.
+const GRAIN: Duration = Duration::from_micros(50);
+
+impl<W: Work> Loop<W> {
+    /// A loop whose work `make` begins: at which instant, and where it registers what is to wake it.
+    pub(super) fn begin(make: impl FnOnce(Time, &Registry) -> io::Result<W>) -> io::Result<Self> {
+        // Timers of ordinary threads may run out 50 µs late; where the system refuses more, they are that late.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let clock = Clock::start();
+        let poll = Poll::new()?;
+        let timer = Timer::new(poll.registry(), TIMER)?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        let work = make(clock.now(), poll.registry())?;
+        let stop = Stop { wish: Arc::new(AtomicU8::new(RUN)), waker };
+        Ok(Loop { clock, poll, timer, work, stop, stats: GatewayStats::default() })
+    }
+
+    /// The work.
+    pub(super) fn work(&self) -> &W {
+        &self.work
+    }
+
+    /// The work, to change its settings.
+    pub(super) fn work_mut(&mut self) -> &mut W {
+        &mut self.work
+    }
+
+    /// How another thread ends the loop.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// What the loop counted.
+    pub fn stats(&self) -> GatewayStats {
+        GatewayStats { refused_by_kernel: self.work.refused_by_kernel(), ..self.stats.clone() }
+    }
+
+    /// What there is to say at this moment, of the gateway of that name.
+    pub fn readings(&self, name: &str) -> Readings {
+        let mut readings = Readings::new(name, self.work.name());
+        readings.add_loop(&self.stats());
+        self.work.read(self.now(), &mut readings);
+        readings
+    }
+
+    /// The present, on the gateway's clock.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// The loop's epoll, which is readable when it has something to do.
+    pub fn as_raw_fd(&self) -> RawFd {
+        self.poll.as_raw_fd()
+    }
+
+    /// Runs until it is stopped. `user` looks at the gateway each time that the loop was woken by [`Stop::wake`], and
+    /// once a second.
+    ///
+    /// # Errors
+    /// The system's, where it is not about one connection only.
+    pub fn run(&mut self, mut user: impl FnMut(&mut Self)) -> io::Result<()> {
+        let mut events = Events::with_capacity(1024);
+        let mut look_at = Time::ZERO;
+        loop {
+            let now = self.clock.now();
+            if now >= look_at {
+                look_at = now + MAX_SLEEP;
+                user(self);
+            }
+            let (more, until) = self.work.turn(now, self.poll.registry())?;
+            match self.stop.wish.load(Ordering::SeqCst) {
+                RUN => {}
+                DRAIN => {
+                    self.stats.draining_since.get_or_insert(now);
+                    if self.work.drain(now, self.poll.registry())? {
+                        return self.work.end(now);
+                    }
+                }
+                _ => return self.work.end(now),
+            }
+            let due = until.map_or(look_at, |until| until.min(look_at)).max(now + GRAIN);
+            let slept = !more;
+            if slept {
+                self.timer.arm(self.clock.now(), due)?;
+            }
+            let patience = if slept { None } else { Some(std::time::Duration::ZERO) };
+            match self.poll.poll(&mut events, patience) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            let now = self.clock.now();
+            let mut only_timer = slept;
+            for ready in &events {
+                only_timer &= ready.token() == TIMER;
+                match ready.token() {
+                    TIMER => {}
+                    WAKER => look_at = Time::ZERO,
+                    token => self.work.ready(now, self.poll.registry(), token, ready)?,
+                }
+            }
+            if only_timer && now >= due {
+                self.stats.lateness.record(due, now);
+            }
+        }
+    }
+}

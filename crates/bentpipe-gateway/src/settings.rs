@@ -1,0 +1,185 @@
+//! The settings of a gateway: TOML in which every quantity carries its unit, checked as scenarios are.
+//!
+//! Reading order: [`GatewayFile`] is what comes out, `grammar` what may be written, `read` how it is read.
+
+mod grammar;
+mod read;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use bentpipe_engine::tcp::TcpConfig;
+use bentpipe_engine::units::{Bytes, Duration, Rate};
+
+use bentpipe_language::error::ScenarioErrors;
+
+/// What a file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatewayFile {
+    /// Its name, in status.
+    pub name: String,
+    /// The tunnel, where there is another box.
+    pub tunnel: Option<TunnelTable>,
+    /// What is known of the link.
+    pub satellite: SatelliteTable,
+    /// What goes through it.
+    pub shape: ShapeTable,
+    /// Where status is asked for.
+    pub control: PathBuf,
+    /// Where Prometheus scrapes.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// `[tunnel]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct TunnelTable {
+    /// The file that the private key lies in.
+    pub private_key: PathBuf,
+    /// The peer's public key.
+    pub peer_key: String,
+    /// Where this end listens.
+    pub listen: SocketAddr,
+    /// Where the peer is, if this end builds the tunnel.
+    pub peer: Option<SocketAddr>,
+    /// The longest IP packet that passes between the two.
+    pub mtu: u16,
+    /// An idle end says so often that it is there.
+    pub keepalive: Duration,
+    /// A peer that is not heard for so long is given up.
+    pub dead_after: Duration,
+}
+
+/// `[satellite]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SatelliteTable {
+    /// What this end may send.
+    pub rate: Rate,
+    /// There and back.
+    pub round_trip: Duration,
+    /// Frames that may overtake one before it counts as lost.
+    pub reordering: u64,
+    /// Whether others use the link too: `rate` is then the most that is tried.
+    pub shared: bool,
+}
+
+/// `[split]`, `[link]` or `[uplink]`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShapeTable {
+    /// TCP connections end here and go on from the peer.
+    Split(SplitTable),
+    /// IP packets, by a TUN device.
+    Link(LinkTable),
+    /// TCP connections of clients behind the satellite end here, and the engine's TCP answers them.
+    Uplink(Box<UplinkTable>),
+    /// The same, and the kernel's TCP answers them: `sender = "kernel"`.
+    Relay(RelayTable),
+}
+
+/// What all shapes say of the TCP connections that end at them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TakenTable {
+    /// Interfaces whose hosts' connections are taken: `split.capture`, where none means that only what the peer takes is
+    /// served, or `uplink.satellite`.
+    pub interfaces: Vec<String>,
+    /// Destination ports that are taken; none: all.
+    pub ports: Vec<u16>,
+    /// Whether destinations see the client's address.
+    pub keep_client_address: bool,
+    /// Connections that may be open at a time; of `split`, the peer's.
+    pub max_streams: u32,
+    /// Bytes that may wait for hosts that do not take them; of the engine's sender, that all buffers may take.
+    pub memory: Bytes,
+}
+
+/// `[split]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitTable {
+    /// Whose connections are taken.
+    pub taken: TakenTable,
+    /// Where the kernel hands connections over.
+    pub port: u16,
+    /// Whether new connections pass directly while the peer is gone; else they are reset.
+    pub direct_without_peer: bool,
+}
+
+/// `[link]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkTable {
+    /// The device's name.
+    pub device: String,
+    /// Its addresses, each in a network of so many bits.
+    pub addresses: Vec<(IpAddr, u8)>,
+}
+
+/// `[uplink]` with `sender = "kernel"`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelayTable {
+    /// Whose connections are taken.
+    pub taken: TakenTable,
+    /// Where the kernel hands connections over.
+    pub port: u16,
+    /// The kernel's congestion control towards clients; whether it has it is not asked here.
+    pub congestion: String,
+}
+
+/// `[uplink]` with `sender = "engine"`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UplinkTable {
+    /// Whose connections are taken.
+    pub taken: TakenTable,
+    /// Name of the row in the engine's table of variants.
+    pub variant: String,
+    /// That row, and what `[uplink.tcp]` changes.
+    pub tcp: TcpConfig,
+    /// A connection's window; `None` leaves the row as it is.
+    pub window: Option<Bytes>,
+    /// The TUN device.
+    pub device: String,
+    /// The longest IP packet that the way to the clients takes.
+    pub mtu: u16,
+    /// Whether clients are answered before servers have accepted.
+    pub early_accept: bool,
+}
+
+impl GatewayFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// All mistakes that were found in it.
+    pub fn load(path: impl AsRef<Path>) -> Result<GatewayFile, ScenarioErrors> {
+        Ok(GatewayFile::load_with_warnings(path)?.0)
+    }
+
+    /// Reads text; `file_name` stands in errors.
+    ///
+    /// # Errors
+    /// All mistakes that were found in it.
+    pub fn parse(text: &str, file_name: &str) -> Result<GatewayFile, ScenarioErrors> {
+        Ok(GatewayFile::parse_with_warnings(text, file_name)?.0)
+    }
+
+    /// As [`GatewayFile::parse`], with warnings about keys that were renamed.
+    ///
+    /// # Errors
+    /// All mistakes that were found in it.
+    pub fn parse_with_warnings(text: &str, file_name: &str) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
+        read::parse(text, file_name)
+    }
+
+    /// As [`GatewayFile::load`], with warnings about keys that were renamed.
+    ///
+    /// # Errors
+    /// All mistakes that were found in it.
+    pub fn load_with_warnings(path: impl AsRef<Path>) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
+        read::load(path.as_ref())
+    }
+
+    /// What only the machine can tell of the value of a key, such as `uplink.congestion`, with its place in the text: where
+    /// the key is not given, that of its table.
+    pub fn mistake(text: &str, file_name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
+        read::mistake(text, file_name, key, message, expected)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,429 @@
+//! From text to settings.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use bentpipe_engine::tcp::variant::Startup;
+use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
+use bentpipe_engine::units::{Bytes, Duration, Rate};
+
+use super::grammar::{
+    ADDRESS, ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, PORTS, REORDERING, SATELLITE, SENDER, SPLIT, STREAMS,
+    TUNNEL, UPLINK, WITHOUT_PEER,
+};
+use super::{
+    GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
+};
+use bentpipe_language::document::{self, Value};
+use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::Shape;
+use bentpipe_language::tcp::{self, Cell, TcpOverrides, TcpTable, Variants};
+
+const LISTEN: &str = "0.0.0.0:4500";
+const KEEPALIVE: Duration = Duration::from_secs(5);
+const DEAD_AFTER: Duration = Duration::from_secs(15);
+const REORDERING_DEFAULT: u64 = 3;
+const PORT_DEFAULT: u16 = 4000;
+const STREAMS_DEFAULT: u32 = 16_384;
+const MEMORY_DEFAULT: Bytes = Bytes::new(256 << 20);
+/// IPv6's least MTU, and the most that an IP packet can have.
+const MTU: std::ops::RangeInclusive<u64> = 1280..=65_535;
+/// What a stream's window needs at least, with room for some.
+const MIN_MEMORY: u64 = 4 << 20;
+/// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
+const WINDOW: std::ops::RangeInclusive<u64> = 1460..=1 << 30;
+/// The sender of Minei and Cohen, of constant window.
+const VARIANT_DEFAULT: &str = "burst";
+/// Made for links with losses that are not congestion.
+const CONGESTION_DEFAULT: &str = "bbr";
+/// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
+const MAX_NAME: usize = 15;
+
+pub(super) fn load(path: &Path) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
+    let name = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(&text, &name),
+        Err(error) => Err(ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())])),
+    }
+}
+
+pub(super) fn parse(text: &str, name: &str) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
+    let mut problems = Problems::of("gateway file");
+    let source = problems.add_source(name, text);
+    let root = document::parse(text, source, &mut problems);
+    if problems.count() > 0 {
+        return problems.finish(None);
+    }
+    let beside = Path::new(name).parent().unwrap_or(Path::new(""));
+    let file = file(&root, beside, &mut problems);
+    let warnings = problems.take_warnings();
+    Ok((problems.finish(file)?, warnings))
+}
+
+/// Where the key lies, or else the last table on the way to it.
+pub(super) fn mistake(text: &str, name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
+    let mut problems = Problems::of("gateway file");
+    let source = problems.add_source(name, text);
+    let root = document::parse(text, source, &mut problems);
+    let mut node = &root;
+    for step in key.split('.') {
+        let Value::Table(table) = &node.value else { break };
+        let Some(entry) = table.get(step) else { break };
+        node = &entry.node;
+    }
+    problems.add(node.span, Mistake::new(key, message).expected(expected));
+    problems.finish::<()>(None).expect_err("there is one")
+}
+
+fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option<GatewayFile> {
+    let Value::Table(table) = &root.value else { return None };
+    let view = View::open(table, String::new(), root.span, FILE, problems);
+    let name = view.require("name", problems).and_then(|item| plain_name(&item, 64, problems)).map(str::to_owned);
+    let tunnel = match (view.get("tunnel"), view.get("uplink")) {
+        (Some(item), Some(_)) => {
+            item.refuse(problems, "`uplink` is one box: there is no tunnel", Some("no `[tunnel]`".to_owned()));
+            None
+        }
+        (None, Some(_)) => Some(None),
+        _ => view.require("tunnel", problems).and_then(|item| tunnel(&item, beside, problems)).map(Some),
+    };
+    let satellite = view.require("satellite", problems).and_then(|item| satellite(&item, problems));
+    let shape = shape(&view, satellite.as_ref(), problems);
+    let control = match view.get("control") {
+        Some(item) => Some(beside.join(item.text(problems)?)),
+        None => name.as_ref().map(|name| PathBuf::from(format!("/run/bentpipe/{name}.sock"))),
+    };
+    let metrics = match view.get("metrics") {
+        Some(item) => Some(parsed(&item, "an address and a port such as \"127.0.0.1:9179\"", problems)?),
+        None => None,
+    };
+    let (tunnel, satellite, shape) = (tunnel?, satellite?, shape?);
+    Some(GatewayFile { name: name?, tunnel, satellite, shape, control: control?, metrics })
+}
+
+/// A name that can be a file's and an interface's.
+fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problems) -> Option<&'a str> {
+    let name = item.name(problems)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.len() > max || !name.chars().all(is_plain) {
+        let expected = format!("letters, digits, - and _, at most {max}");
+        item.refuse(problems, format!("`{name}` cannot be a name here"), Some(expected));
+        return None;
+    }
+    Some(name)
+}
+
+fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, problems: &mut Problems) -> Option<T> {
+    let text = item.text(problems)?;
+    let value = text.parse().ok();
+    if value.is_none() {
+        item.refuse(problems, format!("`{}` cannot be \"{text}\"", item.path), Some(expected.to_owned()));
+    }
+    value
+}
+
+fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<TunnelTable> {
+    let view = item.table(TUNNEL, problems)?;
+    let private_key = view.require("private_key", problems).and_then(|item| Some(beside.join(item.text(problems)?)));
+    let peer_key = view.require("peer_key", problems).and_then(|item| {
+        let text = item.text(problems)?;
+        // 32 bytes in base64; whether they are a key the tunnel finds out.
+        let fits = text.len() == 44 && text.ends_with('=');
+        if !fits {
+            item.refuse(problems, "this is no public key", Some("44 characters, as `keygen` prints them".to_owned()));
+        }
+        fits.then(|| text.to_owned())
+    });
+    let address = "an address and a port such as \"198.51.100.7:4500\"";
+    let listen = match view.get("listen") {
+        Some(item) => parsed(&item, address, problems),
+        None => LISTEN.parse().ok(),
+    };
+    let peer = match view.get("peer") {
+        Some(item) => Some(parsed(&item, address, problems)?),
+        None => None,
+    };
+    let mtu = mtu(&view, problems);
+    let duration = |key, default, problems: &mut Problems| match view.get(key) {
+        Some(item) => positive(&item, problems),
+        None => Some(default),
+    };
+    let keepalive = duration("keepalive", KEEPALIVE, problems)?;
+    let dead_after = duration("dead_after", DEAD_AFTER, problems)?;
+    if dead_after < keepalive.saturating_mul(2) {
+        let at = view.get("dead_after").or(view.get("keepalive"))?;
+        at.refuse(
+            problems,
+            "a peer that is idle would be given up",
+            Some("`dead_after` of twice `keepalive` or more".to_owned()),
+        );
+    }
+    Some(TunnelTable {
+        private_key: private_key?,
+        peer_key: peer_key?,
+        listen: listen?,
+        peer,
+        mtu: mtu?,
+        keepalive,
+        dead_after,
+    })
+}
+
+fn positive(item: &Item<'_>, problems: &mut Problems) -> Option<Duration> {
+    let span = item.duration(problems)?;
+    if span == Duration::ZERO {
+        item.refuse(problems, format!("`{}` cannot be zero", item.path), Some(Shape::DURATION.expected()));
+        return None;
+    }
+    Some(span)
+}
+
+fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable> {
+    let view = item.table(SATELLITE, problems)?;
+    let rate: Option<Rate> = view.require("rate", problems).and_then(|item| item.rate(problems));
+    let round_trip = view.require("round_trip", problems).and_then(|item| positive(&item, problems));
+    let reordering = match view.get("reordering") {
+        Some(item) => item.count(REORDERING, problems),
+        None => Some(REORDERING_DEFAULT),
+    };
+    let shared = view.get("shared").map_or(Some(false), |item| item.flag(problems));
+    Some(SatelliteTable { rate: rate?, round_trip: round_trip?, reordering: reordering?, shared: shared? })
+}
+
+fn shape(view: &View<'_>, satellite: Option<&SatelliteTable>, problems: &mut Problems) -> Option<ShapeTable> {
+    let tables = ["split", "link", "uplink"].map(|key| view.get(key));
+    if let [_, rest @ ..] = &tables.iter().flatten().collect::<Vec<_>>()[..] {
+        for item in rest {
+            let expected = Some("one of the three tables".to_owned());
+            item.refuse(problems, "a gateway is `split`, `link` or `uplink`, not more of them", expected);
+        }
+        if !rest.is_empty() {
+            return None;
+        }
+    }
+    match tables {
+        [Some(item), ..] => split(&item, problems).map(ShapeTable::Split),
+        [_, Some(item), _] => link(&item, problems).map(ShapeTable::Link),
+        [.., Some(item)] => one_box(&item, satellite, problems),
+        [None, None, None] => {
+            view.missing("split", problems);
+            None
+        }
+    }
+}
+
+fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
+    let Some(item) = view.get(key) else { return Some(Vec::new()) };
+    let names = item.list(&INTERFACES, problems)?;
+    names.iter().map(|item| plain_name(item, MAX_NAME, problems).map(str::to_owned)).collect()
+}
+
+/// What is said of the connections that end here, which come in by `interfaces`.
+fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Problems) -> Option<TakenTable> {
+    let ports = ports(view, problems);
+    let keep_client_address = match view.get("client_address") {
+        Some(item) => item.choice(ADDRESS, problems).map(|word| word == ADDRESS[0]),
+        None => Some(true),
+    };
+    let max_streams = match view.get("max_streams") {
+        Some(item) => item.count(STREAMS, problems).map(|count| count as u32),
+        None => Some(STREAMS_DEFAULT),
+    };
+    let memory = memory(view, problems);
+    Some(TakenTable {
+        interfaces: interfaces?,
+        ports: ports?,
+        keep_client_address: keep_client_address?,
+        max_streams: max_streams?,
+        memory: memory?,
+    })
+}
+
+fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
+    let Some(item) = view.get("ports") else { return Some(Vec::new()) };
+    let ports = item.list(&PORTS, problems)?;
+    ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect()
+}
+
+fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
+    let Some(item) = view.get("memory") else { return Some(MEMORY_DEFAULT) };
+    let memory = item.size(problems)?;
+    if memory.get() < MIN_MEMORY {
+        item.refuse(problems, "this is less than one connection needs", Some("4 MiB or more".to_owned()));
+    }
+    Some(memory)
+}
+
+fn port(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
+    match view.get("port") {
+        Some(item) => item.count(PORT, problems).map(|port| port as u16),
+        None => Some(PORT_DEFAULT),
+    }
+}
+
+fn device(view: &View<'_>, problems: &mut Problems) -> Option<String> {
+    match view.get("device") {
+        Some(item) => plain_name(&item, MAX_NAME, problems).map(str::to_owned),
+        None => Some("bentpipe0".to_owned()),
+    }
+}
+
+fn mtu(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
+    let Some(item) = view.get("mtu") else { return Some(1500) };
+    let mtu = item.size(problems)?.get();
+    if !MTU.contains(&mtu) {
+        let expected = format!("{} B to {} B", MTU.start(), MTU.end());
+        item.refuse(problems, format!("an MTU cannot be {mtu} B"), Some(expected));
+    }
+    u16::try_from(mtu).ok()
+}
+
+fn one_box(item: &Item<'_>, link: Option<&SatelliteTable>, problems: &mut Problems) -> Option<ShapeTable> {
+    let view = item.table(UPLINK, problems)?;
+    let sender = match view.get("sender") {
+        Some(item) => item.choice(SENDER, problems)?,
+        None => SENDER[0],
+    };
+    let (others, other) = if sender == SENDER[0] { (KERNELS, SENDER[1]) } else { (ENGINES, SENDER[0]) };
+    for item in others.iter().filter_map(|key| view.get(key)) {
+        let message = format!("`{}` is for `sender = \"{other}\"`", item.path);
+        item.refuse(problems, message, Some(format!("no such key: the sender is the {sender}'s")));
+    }
+    if link.is_some_and(|link| link.shared) {
+        let expected = Some("`sender = \"kernel\"`, or a `variant` with congestion control".to_owned());
+        item.refuse(problems, "`satellite.shared` is for two boxes", expected);
+    }
+    if sender == SENDER[0] {
+        return uplink(&view, item, link, problems).map(Box::new).map(ShapeTable::Uplink);
+    }
+    relay(&view, problems).map(ShapeTable::Relay)
+}
+
+/// The interfaces towards the clients.
+fn towards_clients(view: &View<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    let item = view.require("satellite", problems)?;
+    let satellite = interfaces(view, "satellite", problems)?;
+    if satellite.is_empty() {
+        item.refuse(problems, "no interface: nobody's connections would be taken", Some(INTERFACES.expected()));
+    }
+    Some(satellite)
+}
+
+fn relay(view: &View<'_>, problems: &mut Problems) -> Option<RelayTable> {
+    let taken = taken(view, towards_clients(view, problems), problems);
+    let port = port(view, problems);
+    let congestion = match view.get("congestion") {
+        Some(item) => plain_name(&item, MAX_NAME, problems).map(str::to_owned),
+        None => Some(CONGESTION_DEFAULT.to_owned()),
+    };
+    Some(RelayTable { taken: taken?, port: port?, congestion: congestion? })
+}
+
+fn uplink(
+    view: &View<'_>,
+    item: &Item<'_>,
+    link: Option<&SatelliteTable>,
+    problems: &mut Problems,
+) -> Option<UplinkTable> {
+    let taken = taken(view, towards_clients(view, problems), problems);
+    let device = device(view, problems);
+    let mtu = mtu(view, problems);
+    let sender = uplink_tcp(view, item, mtu, problems);
+    let given = match view.get("window") {
+        Some(item) => {
+            let window = item.size(problems)?;
+            if !WINDOW.contains(&window.get()) {
+                let expected = format!("{} B to 1 GiB", WINDOW.start());
+                item.refuse(problems, format!("a window cannot be {} B", window.get()), Some(expected));
+            }
+            Some(window)
+        }
+        None => None,
+    };
+    let early_accept = match view.get("early_accept") {
+        Some(item) => item.flag(problems),
+        None => Some(false),
+    };
+    let (taken, device) = (taken?, device?);
+    if let Some(item) = view.get("satellite")
+        && taken.interfaces.contains(&device)
+    {
+        let message = format!("`{device}` is the gateway's own device: what comes out of it would go into it again");
+        item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
+    }
+    let (variant, tcp, has_window) = sender?;
+    if let (true, Some(_), Some(item)) = (has_window, given, view.get("window")) {
+        let message = "`window` and `tcp.fixed_window` say the same thing twice";
+        item.refuse(problems, message, Some("one of the two".to_owned()));
+    }
+    let bdp = link.map_or(0, |link| link.rate.bytes_in_floor(link.round_trip));
+    let is_fixed = matches!(tcp.variant.startup, Startup::FixedWindow(_)) && !has_window;
+    let window = given.or(is_fixed.then(|| Bytes::new(bdp.max(*WINDOW.start()))));
+    Some(UplinkTable { taken, variant, tcp, window, device, mtu: mtu?, early_accept: early_accept? })
+}
+
+/// The name of the sender's row, its settings, and whether they say its window.
+fn uplink_tcp(
+    view: &View<'_>,
+    item: &Item<'_>,
+    mtu: Option<u16>,
+    problems: &mut Problems,
+) -> Option<(String, TcpConfig, bool)> {
+    // Segments as long as the way takes, all options, and SACK for what clients send: what is given goes over it.
+    let mss = u64::from(mtu.unwrap_or(1500).saturating_sub(40));
+    let both = [("mss", Cell::Size(mss)), ("timestamps", Cell::Flag(true)), ("sack", Cell::Flag(true))];
+    let base = TcpOverrides { both: both.into(), ..TcpOverrides::default() };
+    let mut table = TcpTable::of(base);
+    if let Some(item) = view.get("tcp") {
+        table = table.overlaid(&tcp::settings(&item, problems));
+    }
+    let name = match view.get("variant") {
+        Some(item) => {
+            let name = item.text(problems)?;
+            table.variant = Some((name.to_owned(), item.node.span, item.path.clone()));
+            name
+        }
+        None => VARIANT_DEFAULT,
+    };
+    table.variant.get_or_insert_with(|| (name.to_owned(), item.node.span, item.path.clone()));
+    let (tcp, _) = table.resolve(&Variants::new(), (item.node.span, &item.path), problems)?;
+    let is_wire_true = tcp.shortcuts == Shortcuts::NONE;
+    if let (false, Some(item)) = (is_wire_true, view.get("tcp")) {
+        let message = "a client's kernel does not take what simulators shorten";
+        item.refuse(problems, message, Some("no handshake, units or shortcuts of ns-2".to_owned()));
+    }
+    Some((name.to_owned(), tcp, table.gives("fixed_window")))
+}
+
+fn split(item: &Item<'_>, problems: &mut Problems) -> Option<SplitTable> {
+    let view = item.table(SPLIT, problems)?;
+    let taken = taken(&view, interfaces(&view, "capture", problems), problems);
+    let port = port(&view, problems);
+    let without_peer = match view.get("without_peer") {
+        Some(item) => item.choice(WITHOUT_PEER, problems),
+        None => Some(WITHOUT_PEER[0]),
+    };
+    Some(SplitTable { taken: taken?, port: port?, direct_without_peer: without_peer? == WITHOUT_PEER[0] })
+}
+
+fn link(item: &Item<'_>, problems: &mut Problems) -> Option<LinkTable> {
+    let view = item.table(LINK, problems)?;
+    let device = device(&view, problems)?;
+    let addresses = view.require("addresses", problems)?.list(&INTERFACES, problems)?;
+    let addresses: Option<Vec<_>> = addresses.iter().map(|item| network(item, problems)).collect();
+    Some(LinkTable { device, addresses: addresses? })
+}
+
+fn network(item: &Item<'_>, problems: &mut Problems) -> Option<(IpAddr, u8)> {
+    let text = item.text(problems)?;
+    let read = text.split_once('/').and_then(|(address, bits)| {
+        let (address, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
+        (bits <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, bits))
+    });
+    if read.is_none() {
+        let expected = "an address in its network such as \"10.8.0.1/24\"".to_owned();
+        item.refuse(problems, format!("`{}` cannot be \"{text}\"", item.path), Some(expected));
+    }
+    read
+}

@@ -1,0 +1,234 @@
+use super::*;
+
+const SPLIT: &str = r#"
+name = "terminal"
+
+[tunnel]
+private_key = "private.key"
+peer_key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+peer = "198.51.100.7:4500"
+
+[satellite]
+rate = "10 Mbit/s"
+round_trip = "600 ms"
+
+[split]
+capture = ["lan0"]
+ports = [80, 443]
+"#;
+
+fn errors(text: &str) -> Vec<(usize, String, String, String)> {
+    let errors = GatewayFile::parse(text, "gateway.toml").expect_err("it is wrong");
+    let all = errors.0.into_iter();
+    all.map(|e| (e.line, e.key, e.message, e.expected.or(e.help).unwrap_or_default())).collect()
+}
+
+#[test]
+fn defaults_and_what_is_given() {
+    let file = GatewayFile::parse(SPLIT, "dir/gateway.toml").expect("it is right");
+    let tunnel = file.tunnel.as_ref().expect("it is given");
+    assert_eq!(tunnel.private_key, Path::new("dir/private.key"));
+    assert_eq!(tunnel.listen, ([0, 0, 0, 0], 4500).into());
+    assert_eq!((tunnel.mtu, tunnel.dead_after), (1500, Duration::from_secs(15)));
+    assert_eq!(file.control, Path::new("/run/bentpipe/terminal.sock"));
+    assert_eq!((file.satellite.reordering, file.satellite.shared, file.metrics), (3, false, None));
+    let shared = SPLIT.replace("round_trip", "shared = true\nround_trip");
+    assert!(GatewayFile::parse(&shared, "gateway.toml").expect("it is right").satellite.shared);
+    let ShapeTable::Split(split) = file.shape else { panic!("{file:?}") };
+    assert_eq!((split.taken.interfaces, split.taken.ports, split.port), (vec!["lan0".to_owned()], vec![80, 443], 4000));
+    assert!(split.taken.keep_client_address && split.direct_without_peer);
+    let link = SPLIT.split("[split]").next().expect("before it").to_owned()
+        + "[link]\naddresses = [\"10.8.0.1/24\", \"fd08::1/64\"]\n";
+    let link = link.replace("[tunnel]", "metrics = \"127.0.0.1:9179\"\n[tunnel]");
+    let file = GatewayFile::parse(&link, "gateway.toml").expect("it is right");
+    assert_eq!(file.metrics, Some(([127, 0, 0, 1], 9179).into()));
+    let ShapeTable::Link(link) = file.shape else { panic!("{file:?}") };
+    assert_eq!(link.addresses, [([10, 8, 0, 1].into(), 24), ([0xfd08, 0, 0, 0, 0, 0, 0, 1].into(), 64)]);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let change = |from, to| errors(&SPLIT.replace(from, to));
+    let one = |from, to| {
+        let found = change(from, to);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let (line, key, message, hint) = found[0].clone();
+        format!("{line} {key}: {message} / {hint}")
+    };
+    assert_eq!(
+        one("\"10 Mbit/s\"", "10"),
+        "10 satellite.rate: `satellite.rate` is a bare number, it needs a unit / a rate such as \"2 Mbit/s\""
+    );
+    let found = change("round_trip", "roundtrip");
+    let messages: Vec<_> = found.iter().map(|(_, _, message, _)| message.as_str()).collect();
+    assert_eq!(messages, ["`satellite` needs `round_trip`", "`satellite` has no key `roundtrip`"]);
+}
+
+#[test]
+fn mistakes_of_each_kind() {
+    for (from, to, expected) in [
+        ("\"600 ms\"", "\"0 ms\"", "cannot be zero"),
+        ("\"198.51.100.7:4500\"", "\"198.51.100.7\"", "cannot be \"198.51.100.7\""),
+        ("AAAA=\"", "AAAA\"", "this is no public key"),
+        ("[80, 443]", "[80, 0]", "it must be at least 1"),
+        ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be a name here"),
+        ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot have"),
+        ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not more of them"),
+        ("peer = ", "dead_after = \"6 s\"\npeer = ", "a peer that is idle would be given up"),
+        ("peer = ", "mtu = \"900 B\"\npeer = ", "an MTU cannot be 900 B"),
+        ("ports = ", "memory = \"1 MB\"\nports = ", "less than one connection needs"),
+        ("ports = ", "client_address = \"keeep\"\nports = ", "cannot be \"keeep\""),
+        ("[tunnel]", "metrics = \"localhost\"\n[tunnel]", "`metrics` cannot be \"localhost\""),
+        ("[split]", "[slpit]", "has no key `slpit`"),
+        ("round_trip", "shared = \"yes\"\nround_trip", "`satellite.shared` "),
+    ] {
+        assert!(SPLIT.contains(from), "{from}");
+        let found = errors(&SPLIT.replace(from, to));
+        assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
+        assert!(found.iter().all(|&(line, ..)| line > 0));
+    }
+}
+
+const UPLINK: &str = r#"
+name = "hub"
+
+[satellite]
+rate = "10 Mbit/s"
+round_trip = "600 ms"
+
+[uplink]
+satellite = ["sat0"]
+"#;
+
+fn uplink(text: &str) -> UplinkTable {
+    let file = GatewayFile::parse(text, "gateway.toml").expect("it is right");
+    assert_eq!(file.tunnel, None);
+    let ShapeTable::Uplink(table) = file.shape else { panic!("{file:?}") };
+    *table
+}
+
+#[test]
+fn an_uplink_needs_little() {
+    let table = uplink(UPLINK);
+    assert_eq!((&table.variant[..], &table.device[..], table.mtu), ("burst", "bentpipe0", 1500));
+    assert_eq!(table.taken.interfaces, ["sat0"]);
+    assert!(table.taken.keep_client_address && !table.early_accept && table.taken.ports.is_empty());
+    // 10 Mbit/s for 600 ms.
+    assert_eq!(table.window, Some(Bytes::new(750_000)));
+    let row = bentpipe_engine::tcp::Variant::named("burst").expect("a row");
+    assert_eq!(table.tcp.variant, bentpipe_engine::tcp::Variant { sack: true, ..row });
+    assert_eq!((table.tcp.mss, table.tcp.timestamps, table.tcp.window_scaling), (1460, true, true));
+}
+
+#[test]
+fn any_cell_of_an_uplink_can_be_set() {
+    let table = uplink(&format!("{UPLINK}variant = \"sack\"\nmtu = \"1400 B\"\n"));
+    assert_eq!((table.window, table.tcp.mss), (None, 1360), "slow start finds its window");
+    let table = uplink(&format!("{UPLINK}variant = \"sack\"\nwindow = \"1 MB\"\n"));
+    assert_eq!(table.window, Some(Bytes::new(1_000_000)));
+    let table = uplink(&format!("{UPLINK}variant = \"sack\"\n[uplink.tcp]\nfixed_window = 400\nmss = \"536 B\"\n"));
+    assert_eq!((table.window, table.tcp.mss), (None, 536));
+    assert_eq!(table.tcp.variant.startup, bentpipe_engine::tcp::variant::Startup::FixedWindow(400));
+}
+
+#[test]
+fn mistakes_of_an_uplink() {
+    let tunnel = "[tunnel]\nprivate_key = \"private.key\"\npeer_key = \"\"\n[uplink]";
+    for (from, to, expected) in [
+        ("[uplink]", tunnel, "`uplink` is one box: there is no tunnel"),
+        ("[uplink]", "[link]\n[uplink]", "not more of them"),
+        ("round_trip", "shared = true\nround_trip", "`satellite.shared` is for two boxes"),
+        ("[\"sat0\"]", "[]", "nobody's connections would be taken"),
+        ("[\"sat0\"]", "[\"bentpipe0\"]", "what comes out of it would go into it again"),
+        ("satellite = [", "variant = \"brust\"\nsatellite = [", "there is no variant `brust`"),
+        ("satellite = [", "window = \"100 B\"\nsatellite = [", "a window cannot be 100 B"),
+        ("satellite = [", "tcp.fixed_window = 9\nwindow = \"1 MB\"\nsatellite = [", "say the same thing twice"),
+        ("satellite = [", "tcp.shortcuts.ns2_recovery = true\nsatellite = [", "what simulators shorten"),
+        ("satellite = [", "early_accept = \"yes\"\nsatellite = [", "cannot be text"),
+        ("satellite = [\"sat0\"]", "", "`uplink` needs `satellite`"),
+        ("[uplink]", "[uplnk]", "has no key `uplnk`"),
+    ] {
+        assert!(UPLINK.contains(from), "{from}");
+        let found = errors(&UPLINK.replace(from, to));
+        assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
+        assert!(found.iter().all(|&(line, ..)| line > 0));
+    }
+    // The other shapes cannot do without one.
+    let found = errors(&UPLINK.replace("[uplink]\nsatellite = [\"sat0\"]", "[link]\naddresses = []"));
+    assert_eq!(found[0].2, "the gateway file needs `tunnel`");
+}
+
+fn relay(text: &str) -> RelayTable {
+    let file = GatewayFile::parse(text, "gateway.toml").expect("it is right");
+    let ShapeTable::Relay(table) = file.shape else { panic!("{file:?}") };
+    table
+}
+
+#[test]
+fn an_uplink_with_the_kernels_sender() {
+    let text = format!("{UPLINK}sender = \"kernel\"\n");
+    let table = relay(&text);
+    assert_eq!((&table.congestion[..], table.port, table.taken.max_streams), ("bbr", 4000, 16_384));
+    let taken = &table.taken;
+    assert!(taken.keep_client_address && taken.ports.is_empty() && taken.interfaces == ["sat0"]);
+    let table = relay(&format!("{text}congestion = \"cubic\"\nport = 4001\nclient_address = \"replace\"\n"));
+    assert_eq!((&table.congestion[..], table.port, table.taken.keep_client_address), ("cubic", 4001, false));
+    assert_eq!(uplink(&format!("{UPLINK}sender = \"engine\"\n")), uplink(UPLINK));
+}
+
+#[test]
+fn each_sender_has_its_keys() {
+    let kernel = format!("{UPLINK}sender = \"kernel\"\n");
+    for key in [
+        "variant = \"sack\"",
+        "window = \"1 MB\"",
+        "device = \"tun0\"",
+        "mtu = \"1400 B\"",
+        "early_accept = true",
+        "tcp.fixed_window = 9",
+    ] {
+        let found = errors(&format!("{kernel}{key}\n"));
+        let (line, path, message, _) = &found[0];
+        let name = key.split([' ', '.']).next().expect("a key");
+        assert_eq!((found.len(), *line, path), (1, 11, &format!("uplink.{name}")), "{found:?}");
+        assert_eq!(message, &format!("`uplink.{name}` is for `sender = \"engine\"`"));
+    }
+    for key in ["congestion = \"bbr\"", "port = 4000"] {
+        let found = errors(&format!("{UPLINK}{key}\n"));
+        assert!(found.len() == 1 && found[0].2.contains("is for `sender = \"kernel\"`"), "{found:?}");
+    }
+    for (text, expected) in [
+        ("sender = \"kernal\"", "cannot be \"kernal\""),
+        ("sender = \"kernel\"\ncongestion = \"b b\"", "cannot be a name here"),
+        ("sender = \"kernel\"\nport = 0", "it must be at least 1"),
+    ] {
+        let found = errors(&format!("{UPLINK}{text}\n"));
+        assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
+    }
+}
+
+/// What is found out later has the place that it would have had.
+#[test]
+fn a_mistake_that_the_machine_finds() {
+    let text = format!("{UPLINK}sender = \"kernel\"\ncongestion = \"bbq\"\n");
+    let place = |text: &str| {
+        let found = GatewayFile::mistake(text, "gateway.toml", "uplink.congestion", "no".into(), "yes".into());
+        (found.0[0].source.clone(), found.0[0].line, found.0[0].key.clone())
+    };
+    let at = |line| ("gateway.toml".to_owned(), line, "uplink.congestion".to_owned());
+    assert_eq!(place(&text), at(11));
+    assert_eq!(place(UPLINK), at(8), "its table");
+}
+
+#[test]
+fn the_old_name_of_a_key_works_with_a_warning() {
+    let read = |key: &str| {
+        let text = format!("{SPLIT}{key} = 7\n");
+        GatewayFile::parse_with_warnings(&text, "gateway.toml").unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let ((new, none), (old, warnings)) = (read("max_streams"), read("most_streams"));
+    assert_eq!((&new, none.0.len()), (&old, 0));
+    let [warning] = &warnings.0[..] else { panic!("{warnings}") };
+    assert_eq!((warning.line, warning.key.as_str(), warning.is_warning), (16, "split.most_streams", true));
+    assert!(warning.render(false).starts_with("warning: `most_streams` is now called `max_streams`"), "{warning}");
+}

@@ -1,0 +1,326 @@
+//! The connections of the clients: who is who, whose turn it is, and what the driver has to do.
+//!
+//! No clock and no I/O. A connection begins with a client's SYN, which waits until the server has accepted; from then on
+//! it is an [`Endpoint`]. What can carry data goes out in turns as the pacer has room; what cannot goes at once.
+
+mod arriving;
+mod ending;
+mod turns;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use bentpipe_engine::mux::{Reason, Route};
+use bentpipe_engine::probe::Who;
+use bentpipe_engine::units::Time;
+use bentpipe_engine::wire::seq::SeqNumber;
+use bentpipe_engine::{Context, NoProbe, Step};
+
+use super::config::{UplinkConfig, UplinkStats};
+use super::opening::reset_for;
+use super::pacer::Pacer;
+use bentpipe_io::Endpoint;
+
+/// One of the connections, for good: no other one is ever called so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionId(pub u64);
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It is ours.
+    Taken,
+    /// It is none of ours: it goes on as if we were not there.
+    Pass,
+    /// It is damaged.
+    Malformed,
+    /// It is no TCP, and not what the rules send here: what a host says to every new device.
+    Foreign,
+}
+
+/// What the driver has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uplinked {
+    /// Send the IP packet of so many bytes that lies in the buffer to the client.
+    Send(usize),
+    /// Connect to the route's destination, and say how it went.
+    Connect(ConnectionId, Route),
+    /// There may be more to read or room to write, or the client sends no more.
+    Ready(ConnectionId),
+    /// Both directions are done, and all that the client sent has been read.
+    Closed(ConnectionId),
+    /// It is over in both directions, and what has not been read is void.
+    Reset(ConnectionId),
+}
+
+/// Least bytes of each of a connection's buffers.
+pub(super) const MIN_BUFFER: usize = 16 << 10;
+/// What is left of them while a connection only waits for stray segments.
+const NO_BUFFER: usize = 1;
+
+type Key = (SocketAddr, SocketAddr);
+
+#[derive(Debug)]
+enum Stage {
+    /// The server is being asked; the client's latest SYN waits.
+    Asking(Vec<u8>),
+    Open(Box<Endpoint>),
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: Key,
+    stage: Stage,
+    /// Its place in a queue; one that has another ticket is void.
+    ticket: Option<u64>,
+    timer: Option<Time>,
+    /// The driver has a [`Uplinked::Ready`] to come.
+    is_told: bool,
+    /// What the driver was told of last: acknowledged, received, ended.
+    seen: (u64, u64, bool),
+    /// The driver has nothing to do with it any more.
+    is_over: bool,
+    /// The server sends no more.
+    is_closed: bool,
+    memory: u64,
+    /// When it began, when the client was heard last, and when it last brought something new.
+    begun: Time,
+    heard: Time,
+    moved: Time,
+    /// Both SYNs had timestamps; the client's latest, once both FINs have come.
+    has_timestamps: bool,
+    last_timestamp: Option<u32>,
+    /// The greatest number that we used on the connection whose place it takes.
+    above: Option<SeqNumber>,
+    /// Until when it may wait in TIME-WAIT.
+    lingers_until: Option<Time>,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Uplink {
+    config: UplinkConfig,
+    pacer: Pacer,
+    ids: BTreeMap<Key, ConnectionId>,
+    entries: BTreeMap<ConnectionId, Entry>,
+    /// Connections to be polled: at once, and as the pacer has room.
+    at_once: VecDeque<(ConnectionId, u64)>,
+    in_turns: VecDeque<(ConnectionId, u64)>,
+    timers: BTreeSet<(Time, ConnectionId)>,
+    /// Connections in TIME-WAIT that the driver has nothing to do with, with the end of their wait.
+    lingering: BTreeSet<(Time, ConnectionId)>,
+    told: VecDeque<Uplinked>,
+    /// Resets of connections that never were.
+    resets: VecDeque<Vec<u8>>,
+    next_id: u64,
+    next_ticket: u64,
+    /// Entries that the driver has to do with.
+    live: u64,
+    memory: u64,
+    sweep_at: Time,
+    draining: bool,
+    stats: UplinkStats,
+}
+
+fn cx(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
+    Context { now, who: Who(0), probe }
+}
+
+impl Uplink {
+    /// A machine without connections.
+    pub fn new(config: UplinkConfig) -> Self {
+        Uplink {
+            pacer: Pacer::new(config.rate),
+            config,
+            ids: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            at_once: VecDeque::new(),
+            in_turns: VecDeque::new(),
+            timers: BTreeSet::new(),
+            lingering: BTreeSet::new(),
+            told: VecDeque::new(),
+            resets: VecDeque::new(),
+            next_id: 0,
+            next_ticket: 0,
+            live: 0,
+            memory: 0,
+            sweep_at: Time::ZERO + ending::SWEEP,
+            draining: false,
+            stats: UplinkStats::default(),
+        }
+    }
+
+    /// Settings as they are.
+    pub fn config(&self) -> &UplinkConfig {
+        &self.config
+    }
+
+    /// What has been counted so far.
+    pub fn stats(&self) -> UplinkStats {
+        let mut stats = UplinkStats { open: self.live, memory: self.memory, ..self.stats };
+        for entry in self.entries.values() {
+            if let Stage::Open(endpoint) = &entry.stage {
+                stats.add(endpoint);
+            }
+        }
+        stats
+    }
+
+    /// Connections that it knows of, those among them that only wait for stray segments.
+    pub fn held(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// New connections pass directly from now on. Whether none is left.
+    pub fn drain(&mut self) -> bool {
+        self.draining = true;
+        self.live == 0
+    }
+
+    /// Takes an IP packet that was meant for a server.
+    pub fn receive(&mut self, now: Time, packet: &[u8]) -> Heard {
+        let heard = self.hear(now, packet);
+        match heard {
+            Heard::Taken | Heard::Foreign => {}
+            Heard::Pass => self.stats.passed += 1,
+            Heard::Malformed => self.stats.malformed += 1,
+        }
+        heard
+    }
+
+    /// The server has accepted.
+    pub fn connected(&mut self, now: Time, id: ConnectionId) {
+        if self.entries.contains_key(&id) {
+            self.stats.connected += 1;
+            self.open(now, id);
+            self.tell_ready(id);
+        }
+    }
+
+    /// The server has not. The client hears what the server said: nothing where it said nothing, else a reset.
+    pub fn failed(&mut self, now: Time, id: ConnectionId, reason: Reason) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        if reason == Reason::NoResources {
+            self.stats.refused += 1;
+        } else {
+            self.stats.failed += 1;
+        }
+        match &entry.stage {
+            Stage::Asking(syn) => {
+                if reason != Reason::TimedOut {
+                    self.resets.extend(reset_for(syn));
+                }
+                self.end(id);
+                self.forget(id);
+            }
+            Stage::Open(_) => self.abort(now, id),
+        }
+    }
+
+    /// How many bytes the connection takes now, none after [`Uplink::close`]; its buffer grows for it where there is memory.
+    pub fn room(&mut self, id: ConnectionId) -> usize {
+        let (max, budget) = (self.config.send_buffer(), self.config.memory.saturating_sub(self.memory));
+        let Some(Entry { stage: Stage::Open(endpoint), is_over: false, is_closed: false, .. }) =
+            self.entries.get_mut(&id)
+        else {
+            return 0;
+        };
+        let held = endpoint.unacknowledged() + endpoint.writable();
+        if endpoint.writable() < held / 2 && (held as usize) < max {
+            endpoint.spare(budget);
+            endpoint.grow_outgoing((2 * held as usize).min(max));
+        }
+        let room = endpoint.writable() as usize;
+        self.account(id);
+        room
+    }
+
+    /// Takes bytes for the client; how many.
+    pub fn write(&mut self, now: Time, id: ConnectionId, data: &[u8]) -> usize {
+        let Some(endpoint) = self.endpoint(id) else { return 0 };
+        // A connection that has ended takes no more: the driver is told of its end.
+        let count = endpoint.write(&mut cx(now, &mut NoProbe), data).unwrap_or(0);
+        if count > 0 {
+            self.enqueue(id);
+        }
+        count
+    }
+
+    /// Gives bytes of the client; how many.
+    pub fn read(&mut self, now: Time, id: ConnectionId, data: &mut [u8]) -> usize {
+        let Some(endpoint) = self.endpoint(id) else { return 0 };
+        let count = endpoint.read(&mut cx(now, &mut NoProbe), data);
+        if count > 0 {
+            self.enqueue(id);
+        }
+        count
+    }
+
+    /// Whether the client sends no more and all of it has been read.
+    pub fn has_ended(&self, id: ConnectionId) -> bool {
+        match self.entries.get(&id) {
+            Some(Entry { stage: Stage::Open(endpoint), .. }) => endpoint.peer_has_closed() && endpoint.readable() == 0,
+            _ => false,
+        }
+    }
+
+    /// The server sends no more.
+    pub fn close(&mut self, now: Time, id: ConnectionId) {
+        if let Some(endpoint) = self.endpoint(id) {
+            endpoint.close(&mut cx(now, &mut NoProbe));
+            if let Some(entry) = self.entries.get_mut(&id) {
+                (entry.is_closed, entry.moved) = (true, now);
+            }
+            self.enqueue(id);
+        }
+    }
+
+    /// The server is gone: the client is reset.
+    pub fn abort(&mut self, now: Time, id: ConnectionId) {
+        match self.entries.get_mut(&id).map(|entry| &mut entry.stage) {
+            Some(Stage::Open(endpoint)) => {
+                endpoint.abort(&mut cx(now, &mut NoProbe));
+                self.end(id);
+                self.enqueue(id);
+            }
+            Some(Stage::Asking(_)) => {
+                self.end(id);
+                self.forget(id);
+            }
+            None => {}
+        }
+    }
+
+    /// Everybody is reset.
+    pub fn abort_all(&mut self, now: Time) {
+        let ids: Vec<_> = self.entries.iter().filter(|(_, entry)| !entry.is_over).map(|(&id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.abort(now, id));
+    }
+
+    fn endpoint(&mut self, id: ConnectionId) -> Option<&mut Endpoint> {
+        match self.entries.get_mut(&id) {
+            Some(Entry { stage: Stage::Open(endpoint), .. }) => Some(endpoint),
+            _ => None,
+        }
+    }
+
+    /// Counts its memory anew.
+    fn account(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && let Stage::Open(endpoint) = &entry.stage
+        {
+            let memory = endpoint.memory();
+            self.memory = self.memory + memory - std::mem::replace(&mut entry.memory, memory);
+        }
+    }
+
+    fn tell_ready(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && !entry.is_told
+            && !entry.is_over
+        {
+            entry.is_told = true;
+            self.told.push_back(Uplinked::Ready(id));
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What clients send: to which connection it belongs, and what a SYN may begin.
+
+use bentpipe_engine::tcp::{Flags, Segment, State};
+use bentpipe_engine::wire::ip::{self, Ports};
+use bentpipe_engine::wire::tcp as wire;
+
+use super::*;
+use crate::uplink::opening::segment_of;
+use crate::uplink::reopening::{Incarnation, Opening};
+use bentpipe_io::Peer;
+
+/// A segment's place in the connection, before anybody has looked at its checksum.
+struct Arrival<'a> {
+    packet: &'a [u8],
+    key: Key,
+    flags: Flags,
+    seq: SeqNumber,
+    ack: SeqNumber,
+}
+
+impl<'a> Arrival<'a> {
+    fn of(packet: &'a [u8]) -> Result<Arrival<'a>, Heard> {
+        let ip = ip::parse(packet).map_err(|_| Heard::Malformed)?;
+        if ip.protocol != ip::TCP {
+            return Err(Heard::Foreign);
+        }
+        let bytes = &packet[ip.payload];
+        let (Ok(ports), Some(header)) = (Ports::peek(bytes), bytes.first_chunk::<{ wire::HEADER }>()) else {
+            return Err(Heard::Malformed);
+        };
+        let source = SocketAddr::new(ip.addresses.source(), ports.source);
+        let destination = SocketAddr::new(ip.addresses.destination(), ports.destination);
+        let number =
+            |at: usize| SeqNumber(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
+        let flags = Flags::from_bits_truncate(header[13]);
+        Ok(Arrival { packet, key: (source, destination), flags, seq: number(4), ack: number(8) })
+    }
+
+    /// As a listener of ours wants it: what else may stand beside it opens nothing.
+    fn is_syn(&self) -> bool {
+        self.flags == Flags::SYN
+    }
+
+    /// The segment; `None` where it is damaged.
+    fn segment(&self) -> Option<Segment> {
+        segment_of(self.packet)
+    }
+}
+
+impl Uplink {
+    pub(super) fn hear(&mut self, now: Time, packet: &[u8]) -> Heard {
+        let arrival = match Arrival::of(packet) {
+            Ok(arrival) => arrival,
+            Err(heard) => return heard,
+        };
+        let Some(&id) = self.ids.get(&arrival.key) else {
+            if !arrival.is_syn() || self.draining {
+                return Heard::Pass;
+            }
+            let Some(syn) = arrival.segment() else { return Heard::Malformed };
+            return self.on_syn(now, &arrival, &syn, None);
+        };
+        match &self.entries[&id].stage {
+            Stage::Asking(_) => self.on_segment_asking(id, &arrival),
+            Stage::Open(_) if arrival.is_syn() => self.on_syn_open(now, id, &arrival),
+            Stage::Open(_) => self.hand_over(now, id, &arrival),
+        }
+    }
+
+    /// While the server is being asked only the client's first SYN is known: nothing has been said, so whoever speaks for
+    /// the client has to know its number.
+    fn on_segment_asking(&mut self, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
+        if arrival.segment().is_none() {
+            return Heard::Malformed;
+        }
+        let entry = self.entries.get_mut(&id).expect("ids name entries");
+        let Stage::Asking(syn) = &mut entry.stage else { return Heard::Taken };
+        let Ok(first) = Arrival::of(syn) else { return Heard::Taken };
+        if arrival.is_syn() && arrival.seq == first.seq && arrival.packet.len() == syn.len() {
+            // Its timestamp is the one to be echoed.
+            syn.copy_from_slice(arrival.packet);
+        } else if arrival.flags.has(Flags::RST) && arrival.seq.distance_from(first.seq) == 1 {
+            self.stats.reset += 1;
+            self.tell_end(id, Uplinked::Reset(id));
+            self.forget(id);
+        }
+        Heard::Taken
+    }
+
+    /// A SYN to a connection that is there. In TIME-WAIT it may take its place; else the connection answers.
+    fn on_syn_open(&mut self, now: Time, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
+        let Some(syn) = arrival.segment() else { return Heard::Malformed };
+        let entry = &self.entries[&id];
+        let Stage::Open(endpoint) = &entry.stage else { return Heard::Taken };
+        //= RFC 9293 §3.6.1: "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from
+        //= TIME-WAIT state"
+        let waits = entry.is_over && endpoint.connection().state() == State::TimeWait;
+        let Some((peer, ours)) = endpoint.next_numbers().filter(|_| waits) else {
+            return self.hand_over(now, id, arrival);
+        };
+        let old =
+            Incarnation { next: peer, has_timestamps: entry.has_timestamps, last_timestamp: entry.last_timestamp };
+        let timestamp = syn.timestamps.filter(|_| self.config.tcp.timestamps).map(|timestamps| timestamps.value);
+        if !old.gives_way_to(Opening { seq: arrival.seq, timestamp }) {
+            return self.hand_over(now, id, arrival);
+        }
+        self.forget(id);
+        if self.draining {
+            return Heard::Pass;
+        }
+        self.on_syn(now, arrival, &syn, Some(ours))
+    }
+
+    /// The connection judges.
+    fn hand_over(&mut self, now: Time, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
+        let budget = self.config.memory.saturating_sub(self.memory);
+        let entry = self.entries.get_mut(&id).expect("ids name entries");
+        let Stage::Open(endpoint) = &mut entry.stage else { return Heard::Taken };
+        endpoint.spare(budget);
+        let flags = arrival.flags;
+        let is_plain = flags.has(Flags::ACK) && !flags.has(Flags::SYN) && !flags.has(Flags::RST);
+        let is_expected = is_plain && endpoint.expects(arrival.seq, arrival.ack);
+        if endpoint.receive(&mut cx(now, &mut NoProbe), arrival.packet).is_err() {
+            return Heard::Malformed;
+        }
+        if is_expected {
+            entry.heard = now;
+        }
+        self.account(id);
+        self.look(now, id);
+        self.enqueue(id);
+        Heard::Taken
+    }
+
+    /// A SYN that opens a connection, in the place of one whose last number of ours was `above`.
+    fn on_syn(&mut self, now: Time, arrival: &Arrival<'_>, syn: &Segment, above: Option<SeqNumber>) -> Heard {
+        let max = u64::from(self.config.max_streams);
+        // What it will need when it is open, and what it holds now.
+        let memory = (2 * MIN_BUFFER).max(arrival.packet.len()) as u64;
+        if self.live >= max || self.memory + memory > self.config.memory || !self.has_place() {
+            self.stats.refused += 1;
+            self.resets.extend(reset_for(arrival.packet));
+            return Heard::Taken;
+        }
+        let id = ConnectionId(self.next_id);
+        self.next_id += 1;
+        let key = arrival.key;
+        let entry = Entry {
+            key,
+            stage: Stage::Asking(arrival.packet.to_vec()),
+            ticket: None,
+            timer: None,
+            is_told: false,
+            seen: (0, 0, false),
+            is_over: false,
+            is_closed: false,
+            memory,
+            begun: now,
+            heard: now,
+            moved: now,
+            has_timestamps: self.config.tcp.timestamps && syn.timestamps.is_some(),
+            last_timestamp: None,
+            above,
+            lingers_until: None,
+        };
+        self.memory += memory;
+        self.entries.insert(id, entry);
+        self.ids.insert(key, id);
+        self.live += 1;
+        self.stats.total += 1;
+        self.told.push_back(Uplinked::Connect(id, Route { source: key.0, destination: key.1 }));
+        if self.config.early_accept {
+            self.open(now, id);
+        }
+        Heard::Taken
+    }
+
+    /// The client is answered.
+    pub(super) fn open(&mut self, now: Time, id: ConnectionId) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        let Stage::Asking(syn) = &entry.stage else { return };
+        let (local, above, syn) = (entry.key.1, entry.above, syn.clone());
+        let mss = segment_of(&syn).and_then(|segment| segment.syn.mss);
+        let config = self.config.settings(local.is_ipv6(), mss);
+        let mut probe = NoProbe;
+        let mut cx = cx(now, &mut probe);
+        let mut endpoint = Endpoint::open(&mut cx, config, local, Peer::Accept, MIN_BUFFER);
+        endpoint.shrink(MIN_BUFFER);
+        let taken = endpoint.receive(&mut cx, &syn);
+        debug_assert_eq!(taken, Ok(true), "the SYN was looked at when it came");
+        if let Some(last) = above {
+            endpoint.begin_above(last);
+        }
+        self.entries.get_mut(&id).expect("it is there").stage = Stage::Open(Box::new(endpoint));
+        self.account(id);
+        self.enqueue(id);
+    }
+}

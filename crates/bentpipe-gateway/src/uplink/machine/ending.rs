@@ -1,0 +1,157 @@
+//! How connections end, and by when those end that nobody ends: half-open ones, silent ones, orphans, and TIME-WAIT.
+
+use bentpipe_engine::tcp::State;
+use bentpipe_engine::units::Duration;
+
+use super::*;
+use crate::uplink::opening::segment_of;
+
+/// An open connection whose client has said nothing for so long is given up, and one that the server has ended and that
+/// makes no progress.
+//= RFC 5382 §5: "the value of the 'established connection idle-timeout' MUST NOT be less than 2 hours 4 minutes."
+const SILENCE: Duration = Duration::from_secs((2 * 60 + 4) * 60);
+/// How long a connection may be half open: the server is being asked, or the client has not acknowledged our SYN.
+//= RFC 9293 §3.8.3: "R2 for a SYN segment MUST be set large enough to provide retransmission of the segment for at least
+//= 3 minutes"
+const HALF_OPEN: Duration = Duration::from_secs(3 * 60);
+/// How often the limits above are looked at.
+pub(super) const SWEEP: Duration = Duration::from_secs(60);
+/// TIME-WAIT begins again with each FIN; in all it takes no longer than so many times.
+const MAX_TIME_WAITS: u64 = 4;
+
+impl Uplink {
+    /// The driver has nothing to do with it from now on.
+    pub(super) fn end(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && !std::mem::replace(&mut entry.is_over, true)
+        {
+            self.live -= 1;
+        }
+    }
+
+    pub(super) fn tell_end(&mut self, id: ConnectionId, what: Uplinked) {
+        if self.entries.get(&id).is_some_and(|entry| !entry.is_over) {
+            self.told.push_back(what);
+            self.end(id);
+        }
+    }
+
+    /// Finds out what is new for the driver, and whether it is over.
+    pub(super) fn look(&mut self, now: Time, id: ConnectionId) {
+        let is_scarce = self.memory > self.config.memory / 2;
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Stage::Open(endpoint) = &mut entry.stage else { return };
+        let seen = (endpoint.acknowledged(), endpoint.connection().received(), endpoint.peer_has_closed());
+        let has_news = std::mem::replace(&mut entry.seen, seen) != seen;
+        if has_news {
+            entry.moved = now;
+        }
+        let outcome = endpoint.outcome();
+        let state = endpoint.connection().state();
+        let is_done = outcome == Some(Ok(())) || state == State::TimeWait;
+        if is_done && endpoint.readable() == 0 {
+            endpoint.shrink(NO_BUFFER);
+            let longest = endpoint.connection().config().time_wait.saturating_mul(MAX_TIME_WAITS);
+            self.account(id);
+            self.tell_end(id, Uplinked::Closed(id));
+            if outcome.is_some() {
+                self.forget(id);
+            } else {
+                self.linger(id, now + longest);
+            }
+            return;
+        }
+        // A passive connection whose opening was reset listens again (RFC 9293 §3.10.7.4): here it has nobody to listen to.
+        if matches!(outcome, Some(Err(_))) || state == State::Listen {
+            if !entry.is_over {
+                self.stats.reset += 1;
+            }
+            self.tell_end(id, Uplinked::Reset(id));
+            self.forget(id);
+            return;
+        }
+        if is_scarce && endpoint.unacknowledged() == 0 && endpoint.readable() == 0 {
+            endpoint.shrink(MIN_BUFFER);
+            self.account(id);
+        }
+        if has_news {
+            self.tell_ready(id);
+        }
+    }
+
+    /// Both FINs have come, and a packet to the client went out: what it echoes is the client's latest timestamp.
+    pub(super) fn note_timestamp(&mut self, id: ConnectionId, packet: &[u8]) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && entry.has_timestamps
+            && let Stage::Open(endpoint) = &entry.stage
+            && matches!(endpoint.connection().state(), State::Closing | State::TimeWait)
+        {
+            let echo = segment_of(packet).and_then(|segment| segment.timestamps).map(|timestamps| timestamps.echo);
+            entry.last_timestamp = echo.or(entry.last_timestamp);
+        }
+    }
+
+    /// It is in TIME-WAIT, until then at most.
+    fn linger(&mut self, id: ConnectionId, until: Time) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && entry.lingers_until.is_none()
+        {
+            entry.lingers_until = Some(until);
+            self.lingering.insert((until, id));
+        }
+    }
+
+    /// Ends those that have waited for long enough, whatever comes.
+    pub(super) fn end_lingering(&mut self, now: Time) {
+        while let Some(&(_, id)) = self.lingering.first().filter(|(until, _)| *until <= now) {
+            self.forget(id);
+        }
+    }
+
+    /// Whether one more connection has a place. Those in TIME-WAIT take little, but not nothing: there are at most as many
+    /// as may be open, and the oldest gives way.
+    pub(super) fn has_place(&mut self) -> bool {
+        let max = 2 * u64::from(self.config.max_streams);
+        while self.entries.len() as u64 >= max {
+            let Some(&(_, oldest)) = self.lingering.first() else { return false };
+            self.forget(oldest);
+        }
+        true
+    }
+
+    pub(super) fn forget(&mut self, id: ConnectionId) {
+        self.end(id);
+        let Some(entry) = self.entries.remove(&id) else { return };
+        self.ids.remove(&entry.key);
+        self.memory -= entry.memory;
+        if let Some(at) = entry.timer {
+            self.timers.remove(&(at, id));
+        }
+        if let Some(until) = entry.lingers_until {
+            self.lingering.remove(&(until, id));
+        }
+        if let Stage::Open(endpoint) = &entry.stage {
+            self.stats.add(endpoint);
+        }
+    }
+
+    /// Ends what has taken too long.
+    pub(super) fn sweep(&mut self, now: Time) {
+        self.sweep_at = now + SWEEP;
+        let has_expired = |entry: &Entry| {
+            let Stage::Open(endpoint) = &entry.stage else { return entry.begun + HALF_OPEN <= now };
+            let is_half_open = endpoint.connection().state() == State::SynReceived;
+            (is_half_open && entry.begun + HALF_OPEN <= now)
+                || entry.heard + SILENCE <= now
+                || (entry.is_closed && entry.moved + SILENCE <= now)
+        };
+        let expired = self.entries.iter().filter(|(_, entry)| has_expired(entry)).map(|(&id, _)| id);
+        for id in expired.collect::<Vec<_>>() {
+            self.stats.silent += 1;
+            if self.entries.get(&id).is_some_and(|entry| !entry.is_over) {
+                self.told.push_back(Uplinked::Reset(id));
+            }
+            self.abort(now, id);
+        }
+    }
+}

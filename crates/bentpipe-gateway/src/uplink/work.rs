@@ -1,0 +1,274 @@
+//! The machine between the TUN device, raw sockets, and the kernel's connections to servers.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsFd, AsRawFd};
+
+use bentpipe_engine::Step;
+use bentpipe_engine::mux::{Reason, Route};
+use bentpipe_engine::units::Time;
+use mio::event::Event as Ready;
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+
+use super::config::{UplinkConfig, UplinkStats};
+use super::machine::{ConnectionId, Heard, Uplink, Uplinked};
+use super::raw::Raw;
+use crate::conn::{Conn, Outcome};
+use crate::readings::Readings;
+use crate::rules;
+use crate::run::{FIRST_TOKEN, Loop, Work};
+use crate::sockets::{self, ClientAddress};
+use bentpipe_io::tun::Tun;
+
+/// Packets taken from the device before others have their turn.
+const BATCH: usize = 64;
+/// Bytes of a client that may wait for a server's kernel: beyond them its window closes.
+const MAX_WAITING: usize = 64 << 10;
+
+/// The shape's work for the loop.
+#[derive(Debug)]
+pub struct Uplinking {
+    tun: Tun,
+    tun_is_readable: bool,
+    raw: Raw,
+    machine: Uplink,
+    conns: BTreeMap<ConnectionId, Server>,
+    client_address: ClientAddress,
+    other_port: u64,
+    scratch: Box<[u8]>,
+    out: Box<[u8]>,
+}
+
+/// A connection to a server.
+#[derive(Debug)]
+struct Server {
+    conn: Conn,
+    /// Both directions are done but for what its kernel has not taken yet.
+    is_closing: bool,
+}
+
+/// The box at the uplink.
+pub type UplinkGateway = Loop<Uplinking>;
+
+/// The longest packet that a device can carry: connections that only pass through it keep their own segments.
+const DEVICE_MTU: u16 = 65_535;
+
+/// RFC 7600 §3: the address of who has none. Without any, the loose test of source addresses lets nothing in.
+const DUMMY: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 32);
+
+impl UplinkGateway {
+    /// Makes the device `name` and begins to serve what is routed into it. Answers also what could not be done, for
+    /// people: the rest works.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn uplink(
+        name: &str,
+        config: UplinkConfig,
+        client_address: ClientAddress,
+    ) -> io::Result<(UplinkGateway, Vec<String>)> {
+        let tun = Tun::with_addresses(name, &[DUMMY], DEVICE_MTU)?;
+        let raw = Raw::open(rules::SENT)?;
+        let lacks = rules::route_into(name);
+        let gateway = Loop::begin(|_, registry| {
+            registry.register(&mut SourceFd(&tun.as_fd().as_raw_fd()), Token(FIRST_TOKEN), Interest::READABLE)?;
+            Ok(Uplinking {
+                tun,
+                tun_is_readable: true,
+                raw,
+                machine: Uplink::new(config),
+                conns: BTreeMap::new(),
+                client_address,
+                other_port: 0,
+                scratch: vec![0; sockets::READ].into(),
+                out: vec![0; 1 << 16].into(),
+            })
+        })?;
+        Ok((gateway, lacks))
+    }
+
+    /// The machine, to look at.
+    pub fn machine(&self) -> &Uplink {
+        &self.work().machine
+    }
+
+    /// What the machine counted.
+    pub fn counted(&self) -> UplinkStats {
+        self.work().machine.stats()
+    }
+
+    /// Connections that could not have the client's port, and have another.
+    pub fn other_port(&self) -> u64 {
+        self.work().other_port
+    }
+
+    /// In whose name servers are connected to from now on.
+    pub fn set_client_address(&mut self, client_address: ClientAddress) {
+        self.work_mut().client_address = client_address;
+    }
+}
+
+fn token(id: ConnectionId) -> Token {
+    Token(FIRST_TOKEN + 1 + id.0 as usize)
+}
+
+impl Uplinking {
+    /// Takes what clients have sent; whether there may be more.
+    fn take(&mut self, now: Time) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            if !self.tun_is_readable {
+                return Ok(false);
+            }
+            match self.tun.read(&mut self.out)? {
+                None => self.tun_is_readable = false,
+                Some(length) => {
+                    let packet = &self.out[..length];
+                    // What is no packet of a connection of ours comes out of the device again: not by the satellite's
+                    // interface, so the rules leave it alone.
+                    if self.machine.receive(now, packet) == Heard::Pass && !self.tun.write(packet)? {
+                        self.raw.refused += 1;
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn connect(&mut self, now: Time, registry: &Registry, id: ConnectionId, route: Route) {
+        let (made, other_port) = sockets::connect(route, self.client_address, Some(rules::SENT));
+        self.other_port += u64::from(other_port);
+        let registered = made.and_then(|socket| {
+            let mut conn = Conn::connecting(socket);
+            conn.register(registry, token(id)).map(|()| conn)
+        });
+        match registered {
+            Ok(conn) => {
+                self.conns.insert(id, Server { conn, is_closing: false });
+            }
+            Err(error) => self.machine.failed(now, id, sockets::reason(&error)),
+        }
+    }
+
+    /// Moves what can be moved between a client's connection and the server's.
+    fn serve(&mut self, now: Time, id: ConnectionId) {
+        let Some(Server { conn, is_closing }) = self.conns.get_mut(&id) else { return };
+        let machine = &mut self.machine;
+        loop {
+            while conn.waiting() < MAX_WAITING {
+                let count = machine.read(now, id, &mut self.scratch[..MAX_WAITING]);
+                if count == 0 {
+                    break;
+                }
+                conn.bring(&self.scratch[..count]);
+            }
+            if machine.has_ended(id) {
+                conn.end();
+            }
+            let was_connecting = conn.is_connecting();
+            let Outcome { read, taken, ended, failed } = conn.serve(&mut self.scratch, machine.room(id));
+            if let Some(error) = failed {
+                let reason = if was_connecting { sockets::reason(&error) } else { Reason::Peer };
+                match was_connecting {
+                    true => machine.failed(now, id, reason),
+                    false => machine.abort(now, id),
+                }
+                self.forget(id, true);
+                return;
+            }
+            let has_connected = was_connecting && !conn.is_connecting();
+            if has_connected {
+                machine.connected(now, id);
+            }
+            if read > 0 {
+                let bytes = conn.unsent() as usize;
+                let count = machine.write(now, id, conn.next(bytes));
+                debug_assert_eq!(count, bytes, "no more is read than there is room for");
+                conn.sent(count);
+            }
+            if ended {
+                machine.close(now, id);
+            }
+            if read == 0 && taken == 0 && !has_connected {
+                break;
+            }
+        }
+        if *is_closing && conn.is_flushed() {
+            self.forget(id, false);
+        }
+    }
+
+    fn forget(&mut self, id: ConnectionId, by_reset: bool) {
+        if let Some(Server { conn, .. }) = self.conns.remove(&id) {
+            if by_reset { conn.reset() } else { conn.close() }
+        }
+    }
+}
+
+impl Work for Uplinking {
+    fn ready(&mut self, now: Time, _: &Registry, token: Token, ready: &Ready) -> io::Result<()> {
+        match token.0.checked_sub(FIRST_TOKEN + 1) {
+            None => self.tun_is_readable |= ready.is_readable(),
+            Some(number) => {
+                let id = ConnectionId(number as u64);
+                if let Some(server) = self.conns.get_mut(&id) {
+                    server.conn.note(ready);
+                    self.serve(now, id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
+        let more = self.take(now)?;
+        loop {
+            match self.machine.poll(now, &mut self.out) {
+                Step::Do(Uplinked::Send(length)) => self.raw.send(&self.out[..length]),
+                Step::Do(Uplinked::Connect(id, route)) => self.connect(now, registry, id, route),
+                Step::Do(Uplinked::Ready(id)) => self.serve(now, id),
+                Step::Do(Uplinked::Closed(id)) => {
+                    if let Some(server) = self.conns.get_mut(&id) {
+                        server.is_closing = true;
+                        server.conn.end();
+                        self.serve(now, id);
+                    }
+                }
+                Step::Do(Uplinked::Reset(id)) => self.forget(id, true),
+                Step::Wait(until) => return Ok((more, until)),
+            }
+        }
+    }
+
+    fn drain(&mut self, _: Time, _: &Registry) -> io::Result<bool> {
+        Ok(self.machine.drain() && self.conns.is_empty())
+    }
+
+    /// Clients that only listen would wait for ever: they are told.
+    fn end(&mut self, now: Time) -> io::Result<()> {
+        self.machine.abort_all(now);
+        while let Step::Do(what) = self.machine.poll(now, &mut self.out) {
+            if let Uplinked::Send(length) = what {
+                self.raw.send(&self.out[..length]);
+            }
+        }
+        for (_, server) in std::mem::take(&mut self.conns) {
+            server.conn.reset();
+        }
+        Ok(())
+    }
+
+    fn refused_by_kernel(&self) -> u64 {
+        self.raw.refused
+    }
+
+    fn name(&self) -> &'static str {
+        "uplink"
+    }
+
+    fn read(&self, _: Time, readings: &mut Readings) {
+        let rate = self.machine.config().rate;
+        readings.add_uplink(rate, &self.machine.stats(), self.raw.refused, self.other_port);
+    }
+}

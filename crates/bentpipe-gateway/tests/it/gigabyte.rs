@@ -1,0 +1,96 @@
+//! A gigabyte through each shape while 5 % of the packets are lost and the link fails for 100 to 500 ms every few seconds.
+//! Minutes each, so only when asked for: `cargo test --release -p bentpipe-gateway --test it gigabyte -- --ignored`.
+
+use std::io::{Read, Write};
+use std::time::Instant;
+
+use bentpipe_engine::tcp::variant::Startup;
+use bentpipe_engine::units::Duration;
+use bentpipe_gateway::ClientAddress;
+use sha2::{Digest, Sha256};
+
+use crate::hosts::{Hash, connect, data, echo, serve, take};
+use crate::world::{Path, SERVER, World};
+
+const SIZE: usize = 1 << 30;
+/// What is repeated, each time with its number before it.
+const BLOCK: usize = 1 << 20;
+
+fn path(rate: u64) -> Path {
+    Path { rate, delay: Duration::from_millis(25), loss: 0.05, outages: true }
+}
+
+/// Writes a gigabyte of which no two blocks are alike; its hash.
+fn write(stream: &mut impl Write) -> Hash {
+    let (block, mut hasher) = (data(BLOCK, 5), Sha256::new());
+    for number in 0..(SIZE / BLOCK) as u64 {
+        for part in [&number.to_le_bytes()[..], &block[8..]] {
+            stream.write_all(part).expect("somebody takes it");
+            hasher.update(part);
+        }
+    }
+    hasher.finalize().into()
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("there is /proc").count()
+}
+
+/// From the client to the server.
+fn up(world: &World) {
+    // All that gateways open once is there after a first connection is gone.
+    echo(&world.client, &world.server, SERVER, 1000);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let (before, start) = (descriptors(), Instant::now());
+    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
+    let expected = write(&mut connect(&world.client, at));
+    assert_eq!(server.join().expect("the server ends"), [(SIZE, expected)]);
+    eprintln!("{:.1} Mbit/s", SIZE as f64 * 8e-6 / start.elapsed().as_secs_f64());
+    // The gateways close their sides in their own time.
+    assert!((0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        descriptors() <= before
+    }));
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn split() {
+    let world = World::new(path(200_000_000), 1);
+    let gateways = world.split();
+    up(&world);
+    drop(gateways);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn link() {
+    let world = World::new(path(200_000_000), 2);
+    let gateways = world.link();
+    up(&world);
+    drop(gateways);
+}
+
+/// Downloads are what it is for, by a sender that has a use for SACK.
+#[test]
+#[ignore = "takes minutes"]
+fn uplink() {
+    let world = World::new(path(100_000_000), 3);
+    let mut config = world.uplink_config("sack");
+    // One bandwidth-delay product; losses are repaired inside it.
+    config.tcp.variant.startup = Startup::FixedWindow(1);
+    config.window = Some(config.rate.bytes_in_floor(config.round_trip));
+    let gateway = world.uplink(config, ClientAddress::Keep);
+    let start = Instant::now();
+    let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
+        stream.read_exact(&mut [0]).expect("a request");
+        write(&mut stream)
+    });
+    let mut stream = connect(&world.client, at);
+    stream.write_all(&[1]).expect("it is open");
+    let got = take(&mut stream);
+    let expected = server.join().expect("the server ends")[0];
+    assert_eq!(got, (SIZE, expected));
+    eprintln!("{:.1} Mbit/s", SIZE as f64 * 8e-6 / start.elapsed().as_secs_f64());
+    drop(gateway);
+}

@@ -1,0 +1,19 @@
+//! Gateways between unmodified hosts: namespaces, veth, TUN, and a link in between that loses.
+//!
+//! ```text
+//! client ── near gateway ══ sky ══ far gateway ── server
+//! ```
+#![cfg(target_os = "linux")]
+
+mod gigabyte;
+mod hosts;
+mod link;
+#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
+#[allow(dead_code)]
+mod namespace;
+mod relay;
+mod seeds;
+mod sky;
+mod split;
+mod uplink;
+mod world;

@@ -1,0 +1,58 @@
+//! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
+
+#[path = "../../../../fuzz/targets/chance.rs"]
+mod chance;
+#[path = "../../../../fuzz/targets/gateway_parse.rs"]
+mod gateway_parse;
+#[path = "../../../../fuzz/targets/mux_parse.rs"]
+mod mux_parse;
+#[path = "../../../../fuzz/targets/play.rs"]
+mod play;
+#[path = "../../../../fuzz/targets/tunnel_parse.rs"]
+mod tunnel_parse;
+#[path = "../../../../fuzz/targets/uplink_parse.rs"]
+mod uplink_parse;
+
+use chance::chance;
+use play::play;
+
+#[test]
+fn gateway_parse_seeds() {
+    play(include_str!("../../../../fuzz/seeds/gateway_parse.hex"), gateway_parse::run);
+}
+
+#[test]
+fn mux_parse_seeds() {
+    play(include_str!("../../../../fuzz/seeds/mux_parse.hex"), mux_parse::run);
+}
+
+/// The two targets over bytes that look like the peer's: lengths and types that are right more often than by chance.
+#[test]
+fn bytes_from_outside() {
+    let mut next = chance();
+    for _ in 0..3000 {
+        let mut input = Vec::new();
+        for _ in 0..next() % 20 {
+            let length = [3, 4, 20, 29, 82, 141][next() as usize % 6];
+            input.extend([length, (next() % 6) as u8]);
+            input.extend((1..length).map(|_| if next().is_multiple_of(2) { (next() % 8) as u8 } else { next() as u8 }));
+        }
+        mux_parse::run(&input);
+        tunnel_parse::run(&input);
+    }
+}
+
+#[test]
+fn uplink_parse_by_chance() {
+    let mut next = chance();
+    let mut opened = 0;
+    for _ in 0..2000 {
+        let mut input = Vec::new();
+        while input.len() < 600 {
+            // Numbers and places are small more often than not.
+            input.extend(next().to_le_bytes()[..7].iter().map(|&byte| if byte % 2 == 0 { byte % 16 } else { byte }));
+        }
+        opened += uplink_parse::run(&input);
+    }
+    assert!(opened > 500, "what is tested is more than refusals: {opened}");
+}

@@ -1,0 +1,139 @@
+//! The `uplink` shape.
+
+use std::io::{ErrorKind, Read};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use bentpipe_gateway::{ClientAddress, UplinkConfig, UplinkStats};
+
+use crate::hosts::{
+    comes_and_goes, data, download, echo, many_at_once, pushed_then_closed, resets_go_through, slow_beside_quick, until,
+};
+use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World, run};
+
+const QUICK: u64 = 100_000_000;
+
+type Uplink = (Running, Arc<Mutex<UplinkStats>>);
+
+fn uplink(world: &World) -> Uplink {
+    world.uplink(world.uplink_config("burst"), ClientAddress::Keep)
+}
+
+/// Each row that is meant for it, both versions; the server sees the client's own address.
+#[test]
+fn downloads_arrive_whole() {
+    let world = World::new(Path::lossy(0.01), 1);
+    for (variant, size) in [("burst", 3_000_003), ("constant-window", 2_000_003), ("reno-super-fast", 200_003)] {
+        let (gateway, seen) = world.uplink(world.uplink_config(variant), ClientAddress::Keep);
+        for (ip, client) in [(SERVER, CLIENT), (SERVER6, CLIENT6)] {
+            let [local, seen] = download(&world.client, &world.server, ip, data(size, 7));
+            assert_eq!(seen, local, "address and port");
+            assert_eq!(local.ip(), client.parse::<IpAddr>().expect("an address"));
+        }
+        let stats = until(&seen, |stats| stats.total == 2 && stats.open == 0);
+        assert_eq!((stats.connected, stats.failed, stats.refused, stats.reset), (2, 0, 0, 0), "{stats:?}");
+        // In segments of 1448 bytes; of 100 one is lost and sent again, which a few hundred may be spared.
+        let segments = 2 * size as u64 / 1448;
+        assert!(stats.segments > segments, "{stats:?}");
+        assert!(size < 1_000_000 || stats.retransmits >= segments / 200, "{stats:?}");
+        drop(gateway);
+    }
+}
+
+/// Up, and down again after the client's end: half-close.
+#[test]
+fn uploads_and_half_close() {
+    let world = World::new(Path::lossy(0.01), 2);
+    let gateway = uplink(&world);
+    for ip in [SERVER, SERVER6] {
+        echo(&world.client, &world.server, ip, 1_000_003);
+    }
+    until(&gateway.1, |stats| stats.total == 2 && stats.open == 0);
+    drop(gateway);
+}
+
+/// Ends right behind the last byte, in both directions, many times over.
+#[test]
+fn push_then_close_arrives_whole() {
+    let world = World::new(Path::quick(QUICK, 0.01), 3);
+    let gateway = uplink(&world);
+    let sizes: Vec<usize> = (0..40).map(|n| 20_000 + n * n * 100).collect();
+    pushed_then_closed(&world.client, &world.server, SERVER, &sizes);
+    until(&gateway.1, |stats| stats.total == 80 && stats.open == 0);
+    drop(gateway);
+}
+
+/// The client hears what the server says: its SYN is refused, not a connection that it thought it had.
+#[test]
+fn a_refused_port_is_refused() {
+    let world = World::new(Path::quick(QUICK, 0.0), 4);
+    let gateway = uplink(&world);
+    for ip in [SERVER, SERVER6] {
+        let at = SocketAddr::new(ip.parse().expect("an address"), 9);
+        let error = world.client.inside(move || TcpStream::connect(at).expect_err("nobody listens there").kind());
+        assert_eq!(error, ErrorKind::ConnectionRefused);
+    }
+    // A host that has been up for a second may still lose an answer, and ask again.
+    let stats = until(&gateway.1, |stats| stats.failed >= 2 && stats.open == 0);
+    assert_eq!((stats.failed, stats.connected), (stats.total, 0), "{stats:?}");
+    drop(gateway);
+}
+
+#[test]
+fn resets_are_carried_across() {
+    // A reset is sent once, and is not missed where it is lost.
+    let world = World::new(Path::quick(QUICK, 0.0), 5);
+    let gateway = uplink(&world);
+    resets_go_through(&world.client, &world.server, SERVER);
+    drop(gateway);
+}
+
+#[test]
+fn two_hundred_connections_at_once() {
+    let world = World::new(Path::quick(QUICK, 0.01), 6);
+    let gateway = uplink(&world);
+    many_at_once(&world.client, &world.server, SERVER, 200, 113);
+    let stats = until(&gateway.1, |stats| stats.total == 200 && stats.open == 0);
+    assert_eq!((stats.connected, stats.failed, stats.refused, stats.reset), (200, 0, 0, 0), "{stats:?}");
+    drop(gateway);
+}
+
+#[test]
+fn it_comes_and_goes_and_connections_live() {
+    let world = World::new(Path::quick(QUICK, 0.0), 7);
+    // As strict as a host can be about where source addresses come from.
+    run(&world.far, "sysctl -qw net.ipv4.conf.all.rp_filter=1");
+    let end = |running: &mut Running| {
+        running.stop.now();
+        running.join();
+    };
+    let hosts = [&*world.client, &*world.server];
+    let counted = |stats: &UplinkStats| (stats.total, stats.connected) == (1, 1) && stats.passed > 0;
+    comes_and_goes(hosts, SERVER, || uplink(&world), counted, end);
+}
+
+/// The box's own address towards the server; the client is answered before the server is asked.
+#[test]
+fn replaced_addresses_and_early_answers() {
+    let world = World::new(Path::quick(QUICK, 0.0), 8);
+    let config = UplinkConfig { early_accept: true, ..world.uplink_config("burst") };
+    let gateway = world.uplink(config, ClientAddress::Replace);
+    let [_, seen] = download(&world.client, &world.server, SERVER, data(300_003, 7));
+    assert_eq!(seen.ip(), "10.2.0.1".parse::<IpAddr>().expect("an address"));
+    // A port that is refused is now a connection that is reset, at once or as soon as it is there.
+    let refused = SocketAddr::new(SERVER.parse().expect("an address"), 9);
+    let said = world.client.inside(move || TcpStream::connect(refused).and_then(|mut stream| stream.read(&mut [0])));
+    assert_eq!(said.map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
+    drop(gateway);
+}
+
+/// A client that does not take what it asked for holds up the server, and nobody else.
+#[test]
+fn a_slow_client_holds_up_its_server_alone() {
+    let world = World::new(Path::quick(QUICK, 0.0), 9);
+    let gateway = uplink(&world);
+    let held = slow_beside_quick(&world.client, &world.server, SERVER);
+    // The kernels' buffers take some 6 MB each at most, and the gateway two windows.
+    assert!(held < 30_000_000, "{held}");
+    drop(gateway);
+}

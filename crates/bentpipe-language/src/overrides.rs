@@ -1,0 +1,127 @@
+//! `--set key=value`: changes to a text before it is read.
+//!
+//! A path names tables by key and list entries by number or by their `name`: `links.sat.delay`, `flows.0.bytes`. The
+//! value is a TOML value, or text where it is not one: `300 ms` needs no quotes.
+
+use super::document::{self, Entry, Node, Table, Value};
+use super::error::{Mistake, Problems, Span};
+use super::reader::entry_name;
+use super::suggest::did_you_mean;
+
+/// Under which name overrides stand in errors.
+pub const SOURCE: &str = "--set";
+
+/// What an override has to know of a language beside its text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// Keys of which a table has one at most: setting one takes away the others.
+    pub alternatives: &'static [&'static [&'static str]],
+    /// Tables for which a text may stand, and the key whose value it is then.
+    pub texts: &'static [(&'static str, &'static str)],
+}
+
+/// Applies one override to the document.
+pub fn apply(root: &mut Node, path: &str, value: &str, rules: &Rules, problems: &mut Problems) {
+    let text = format!("{path}={value}");
+    let source = problems.add_source(SOURCE, &text);
+    let whole = Span::new(source, 0..path.len());
+    if path.split('.').any(|step| step.trim().is_empty()) {
+        let mistake = Mistake::new(path, "the override does not name a key").expected("a path such as links.sat.delay");
+        return problems.add(whole, mistake);
+    }
+    let offset = path.len() + 1;
+    let new = document::parse_value(value, source, offset).unwrap_or_else(|| Node {
+        span: Span::new(source, offset..text.len()),
+        value: Value::Text(value.trim().to_owned()),
+    });
+    let mut walk = Walk { path, source, at: 0, rules };
+    if let Some((span, mistake)) = walk.set(root, new) {
+        problems.add(span, mistake);
+    }
+}
+
+/// An entry of a list that takes the place of another keeps its name, where it has none of its own.
+fn with_name(mut new: Node, old: &Node) -> Node {
+    if let (Value::Table(table), Value::Table(before)) = (&mut new.value, &old.value)
+        && table.get("name").is_none()
+        && let Some(name) = before.get("name")
+    {
+        table.entries.push(name.clone());
+    }
+    new
+}
+
+/// A walk down the path of one override.
+struct Walk<'a> {
+    path: &'a str,
+    source: usize,
+    /// Where in the path the walk stands.
+    at: usize,
+    rules: &'a Rules,
+}
+
+impl Walk<'_> {
+    fn mistake(&self, span: Span, message: String) -> Option<(Span, Mistake)> {
+        Some((span, Mistake::new(self.path, message)))
+    }
+
+    /// Puts `new` where the rest of the path leads from `node`, or says why not.
+    fn set(&mut self, node: &mut Node, new: Node) -> Option<(Span, Mistake)> {
+        let rest = &self.path[self.at..];
+        let step = rest.split('.').next().unwrap_or(rest);
+        let span = Span::new(self.source, self.at..self.at + step.len());
+        let walked = self.path[..self.at].trim_end_matches('.');
+        let is_last = step.len() == rest.len();
+        self.at += step.len() + 1;
+        let step = step.trim();
+        // "50 packets" of a queue is short for { limit = "50 packets" }.
+        if matches!(node.value, Value::Text(_))
+            && let Some((_, key)) = self.rules.texts.iter().find(|(table, _)| walked.ends_with(table))
+        {
+            let limit = Entry { key: (*key).to_owned(), key_span: node.span, node: node.clone() };
+            node.value = Value::Table(Table { entries: vec![limit] });
+        }
+        match &mut node.value {
+            Value::Table(table) => {
+                if is_last {
+                    for group in self.rules.alternatives.iter().filter(|group| group.contains(&step)) {
+                        group.iter().filter(|key| **key != step).for_each(|key| table.remove(key));
+                    }
+                    table.remove(step);
+                    table.entries.push(Entry { key: step.to_owned(), key_span: span, node: new });
+                    return None;
+                }
+                if table.get(step).is_none() {
+                    let empty = Node { span, value: Value::Table(Table::default()) };
+                    table.entries.push(Entry { key: step.to_owned(), key_span: span, node: empty });
+                }
+                let entry = table.get_mut(step).expect("it was there or has just been put there");
+                self.set(&mut entry.node, new)
+            }
+            Value::List(list) => {
+                let names: Vec<_> = list.iter().map(|node| entry_name(node).map(str::to_owned)).collect();
+                let by_name = names.iter().position(|name| name.as_deref() == Some(step));
+                let index = by_name.or_else(|| step.parse::<usize>().ok().filter(|index| *index < list.len()));
+                let Some(index) = index else {
+                    let (found, mut mistake) =
+                        self.mistake(span, format!("`{walked}` has no entry `{step}`")).expect("always some");
+                    mistake.expected = Some(match list.len() {
+                        0 => "nothing: the list is empty".to_owned(),
+                        n => format!("a name, or a number from 0 to {}", n - 1),
+                    });
+                    mistake.help = did_you_mean(step, names.iter().flatten().map(String::as_str));
+                    return Some((found, mistake));
+                };
+                if is_last {
+                    list[index] = with_name(new, &list[index]);
+                    return None;
+                }
+                self.set(&mut list[index], new)
+            }
+            other => {
+                let message = format!("`{walked}` is {}, there is no `{step}` in it", other.kind());
+                self.mistake(span, message)
+            }
+        }
+    }
+}

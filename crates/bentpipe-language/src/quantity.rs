@@ -1,0 +1,388 @@
+//! Quantities: a number and its unit, as people write them.
+//!
+//! Decimal prefixes are powers of ten (1 kB = 1000 B), binary ones have their own names (1 KiB = 1024 B). Numbers are
+//! read as exact decimals: "0.1 ms" is 100 000 ns, and what does not come out whole in the engine's unit is refused
+//! rather than rounded.
+
+use bentpipe_engine::units::{Bytes, Duration, Rate};
+
+/// A family of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    /// What the quantity is called.
+    pub name: &'static str,
+    /// What it measures.
+    noun: &'static str,
+    /// A well-formed one.
+    pub example: &'static str,
+    /// Unit and its size in the engine's unit, the preferred spelling of each size first, sizes ascending.
+    units: &'static [(&'static str, u64)],
+    /// Greatest value in the engine's unit.
+    max: u64,
+}
+
+/// Spans of time, in nanoseconds; up to 10^8 s, three years; the clock of the engine holds nine.
+pub const DURATION: Dimension = Dimension {
+    name: "a span of time",
+    noun: "time",
+    example: "255 ms",
+    units: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("µs", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ],
+    max: 100_000_000_000_000_000,
+};
+
+/// Rates, in bits per second.
+pub const RATE: Dimension = Dimension {
+    name: "a rate",
+    noun: "rate",
+    example: "2 Mbit/s",
+    units: &[
+        ("bit/s", 1),
+        ("bps", 1),
+        ("B/s", 8),
+        ("kbit/s", 1_000),
+        ("kbps", 1_000),
+        ("kB/s", 8_000),
+        ("Mbit/s", 1_000_000),
+        ("Mbps", 1_000_000),
+        ("MB/s", 8_000_000),
+        ("Gbit/s", 1_000_000_000),
+        ("Gbps", 1_000_000_000),
+        ("GB/s", 8_000_000_000),
+    ],
+    max: 1_000_000_000_000_000,
+};
+
+/// Amounts of data, in bytes.
+pub const SIZE: Dimension = Dimension {
+    name: "an amount of data",
+    noun: "data",
+    example: "64 kB",
+    units: &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("KiB", 1 << 10),
+        ("MB", 1_000_000),
+        ("MiB", 1 << 20),
+        ("GB", 1_000_000_000),
+        ("GiB", 1 << 30),
+        ("TB", 1_000_000_000_000),
+        ("TiB", 1 << 40),
+    ],
+    max: 1_000_000_000_000_000,
+};
+
+/// Ratios in decibels, in thousandths of one.
+pub const DECIBELS: Dimension = Dimension {
+    name: "a ratio in decibels",
+    noun: "decibels",
+    example: "0.7 dB",
+    units: &[("mdB", 1), ("dB", 1000)],
+    max: 100_000,
+};
+
+/// Numbers of packets.
+pub const PACKETS: Dimension = Dimension {
+    name: "a number of packets",
+    noun: "packets",
+    example: "50 packets",
+    units: &[("packets", 1), ("packet", 1)],
+    max: u32::MAX as u64,
+};
+
+/// Numbers of cells.
+pub const CELLS: Dimension = Dimension {
+    name: "a number of cells",
+    noun: "cells",
+    example: "8192 cells",
+    units: &[("cells", 1), ("cell", 1)],
+    max: u32::MAX as u64,
+};
+
+/// Numbers of segments.
+pub const SEGMENTS: Dimension = Dimension {
+    name: "a number of segments",
+    noun: "segments",
+    example: "10 segments",
+    units: &[("segments", 1), ("segment", 1)],
+    max: u32::MAX as u64,
+};
+
+/// An amount of data as people write it outside of a scenario, such as "9180 B".
+///
+/// # Errors
+/// What is wrong with it, and what it should look like.
+pub fn size(text: &str) -> Result<Bytes, String> {
+    SIZE.parse(text)
+        .map(Bytes::new)
+        .map_err(|bad| format!("{}, expected {} such as \"{}\"", bad.message, SIZE.name, SIZE.example))
+}
+
+/// What is wrong with a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BadQuantity {
+    /// What is wrong.
+    pub message: String,
+    /// A way out: "write for example \"255 ms\"".
+    pub help: Option<String>,
+}
+
+fn bad(message: impl Into<String>) -> BadQuantity {
+    BadQuantity { message: message.into(), help: None }
+}
+
+/// An unsigned decimal: `digits` times ten to the power of `-scale`.
+struct Decimal {
+    digits: u128,
+    scale: u32,
+}
+
+/// Splits "2.5 Mbit/s" into the number and the unit.
+pub fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let is_number = |(at, c): (usize, char)| {
+        c.is_ascii_digit()
+            || matches!(c, '.' | '_' | '+' | '-')
+            // An exponent, not the first letter of a unit.
+            || (matches!(c, 'e' | 'E') && text[at + 1..].trim_start_matches(['+', '-']).starts_with(|d: char| d.is_ascii_digit()))
+    };
+    let end = text.char_indices().find(|&at| !is_number(at)).map_or(text.len(), |(at, _)| at);
+    (&text[..end], text[end..].trim())
+}
+
+fn decimal(number: &str) -> Result<Decimal, BadQuantity> {
+    if number.starts_with('-') {
+        return Err(bad(format!("`{number}` is negative")));
+    }
+    let clean = number.trim_start_matches('+').replace('_', "");
+    let (mantissa, exponent) = match clean.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => {
+            (mantissa, exponent.parse::<i32>().map_err(|_| bad(format!("`{number}` is not a number")))?)
+        }
+        None => (clean.as_str(), 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(bad(format!("`{number}` is not a number")));
+    }
+    let far = || bad(format!("`{number}` has too many digits"));
+    if digits.len() > 24 || exponent.abs() > 24 {
+        return Err(far());
+    }
+    let mut digits: u128 = digits.parse().map_err(|_| far())?;
+    let mut scale = fraction.len() as i32 - exponent;
+    if scale < 0 {
+        digits = digits.checked_mul(10u128.pow(scale.unsigned_abs().min(30))).ok_or_else(far)?;
+        scale = 0;
+    }
+    // Zeros at the end say nothing: 1.50 s is as whole in milliseconds as 1.5 s.
+    while scale > 0 && digits.is_multiple_of(10) {
+        digits /= 10;
+        scale -= 1;
+    }
+    Ok(Decimal { digits, scale: scale as u32 })
+}
+
+impl Dimension {
+    /// Numbers without a unit.
+    pub const fn bare(name: &'static str, example: &'static str, max: u64) -> Dimension {
+        Dimension { name, noun: name, example, units: &[("", 1)], max }
+    }
+
+    /// Reads a quantity in the engine's unit.
+    pub fn parse(&self, text: &str) -> Result<u64, BadQuantity> {
+        let (number, unit) = split(text);
+        if number.is_empty() {
+            return Err(bad(format!("`{}` does not begin with a number", text.trim())));
+        }
+        let number = decimal(number)?;
+        let Some(&(_, size)) = self.units.iter().find(|(name, _)| *name == unit) else {
+            return Err(self.unknown_unit(text.trim(), unit));
+        };
+        let scaled = number.digits.checked_mul(size as u128).ok_or_else(|| self.too_much(text))?;
+        let divisor = 10u128.checked_pow(number.scale).ok_or_else(|| bad("too many digits"))?;
+        if !scaled.is_multiple_of(divisor) {
+            let (smallest, _) = self.units[0];
+            return Err(bad(format!("`{}` is not a whole number of {smallest}", text.trim())));
+        }
+        match u64::try_from(scaled / divisor) {
+            Ok(value) if value <= self.max => Ok(value),
+            _ => Err(self.too_much(text)),
+        }
+    }
+
+    fn too_much(&self, text: &str) -> BadQuantity {
+        bad(format!("`{}` is more than {}, the most there can be", text.trim(), self.format(self.max)))
+    }
+
+    fn unknown_unit(&self, text: &str, unit: &str) -> BadQuantity {
+        if unit.is_empty() {
+            return BadQuantity {
+                message: format!("`{text}` has no unit"),
+                help: Some(format!("write for example \"{text} {}\"", split(self.example).1)),
+            };
+        }
+        let help = match unit {
+            "KB" => Some("write kB (1000 bytes) or KiB (1024 bytes)".to_owned()),
+            "kb/s" | "Kb/s" | "Mb/s" | "Gb/s" => {
+                let prefix = &unit[..1].replace('K', "k");
+                Some(format!("write {prefix}bit/s (bits) or {prefix}B/s (bytes)"))
+            }
+            _ => super::suggest::did_you_mean(unit, self.units.iter().map(|(name, _)| *name)),
+        };
+        let known: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
+        BadQuantity {
+            message: format!("`{unit}` is not a unit of {}", self.noun),
+            help: help.or_else(|| Some(format!("the units are {}", known.join(", ")))),
+        }
+    }
+
+    /// The quantity in the greatest unit in which it is whole.
+    pub fn format(&self, value: u64) -> String {
+        if value == 0 {
+            // "0 s" and "0 B", not "0 h": the unit that people take.
+            return format!("0 {}", split(self.example).1.trim_start_matches(['m', 'M', 'k'])).trim_end().to_owned();
+        }
+        let best = |value: u64| {
+            let mut best = self.units[0];
+            for &(name, size) in self.units {
+                // "90 s" is read more easily than "1.5 min", and binary sizes only where nothing else fits.
+                if value.is_multiple_of(size)
+                    && size > best.1
+                    && !matches!(name, "min" | "h" | "B/s" | "kB/s" | "MB/s" | "GB/s")
+                {
+                    best = (name, size);
+                }
+            }
+            best
+        };
+        let (name, size) = best(value);
+        format!("{} {name}", value / size).trim_end().to_owned()
+    }
+
+    /// A regular expression for the JSON schema.
+    pub fn pattern(&self) -> String {
+        let units: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
+        format!(r"^\s*[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9]+)?\s*({})\s*$", units.join("|"))
+    }
+}
+
+/// A probability: "1 %" or "1e-6".
+pub fn parse_probability(text: &str) -> Result<f64, BadQuantity> {
+    let (number, unit) = split(text);
+    let exponent = match unit {
+        "%" => -2,
+        "" => 0,
+        other => {
+            return Err(BadQuantity {
+                message: format!("`{other}` is not a unit of probability"),
+                help: Some("write \"1 %\" or \"0.01\"".to_owned()),
+            });
+        }
+    };
+    let number = number.replace('_', "");
+    // The shift goes into the exponent, so that "1 %" is the same number as "0.01".
+    let (mantissa, given) = number.split_once(['e', 'E']).unwrap_or((number.as_str(), "0"));
+    let not_a_number = || bad(format!("`{}` is not a probability", text.trim()));
+    let given: i32 = given.parse().map_err(|_| not_a_number())?;
+    let shifted = format!("{mantissa}e{}", given.saturating_add(exponent));
+    let value: f64 = shifted.parse().map_err(|_| not_a_number())?;
+    if (0.0..=1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(bad(format!("`{}` is not a probability: it must be from 0 to 1, or 0 % to 100 %", text.trim())))
+    }
+}
+
+/// A probability as text that reads back as the same number.
+pub fn format_probability(p: f64) -> String {
+    if p != 0.0 && p < 1e-3 { format!("{p:e}") } else { format!("{p}") }
+}
+
+/// A span as text that reads back as the same span.
+pub fn format_duration(span: Duration) -> String {
+    DURATION.format(span.as_nanos())
+}
+
+/// A rate as text that reads back as the same rate.
+pub fn format_rate(rate: Rate) -> String {
+    RATE.format(rate.bits_per_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantities_are_exact() {
+        for (text, nanos) in [
+            ("255 ms", 255_000_000),
+            ("0.1 ms", 100_000),
+            ("1.50s", 1_500_000_000),
+            ("2e-3 s", 2_000_000),
+            ("1_000 us", 1_000_000),
+            ("3 min", 180_000_000_000),
+            ("7µs", 7_000),
+        ] {
+            assert_eq!(DURATION.parse(text), Ok(nanos), "{text}");
+        }
+        assert_eq!(SIZE.parse("1 MB"), Ok(1_000_000));
+        assert_eq!(SIZE.parse("64 KiB"), Ok(65_536));
+        assert_eq!(RATE.parse("1.5 Mbit/s"), Ok(1_500_000));
+        assert_eq!(RATE.parse("1 MB/s"), Ok(8_000_000));
+        assert_eq!(parse_probability("1 %"), Ok(0.01));
+        assert_eq!(parse_probability("100%"), Ok(1.0));
+        assert_eq!(parse_probability("1e-6"), Ok(1e-6));
+        assert_eq!(parse_probability("2.5e-1 %"), Ok(0.0025));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let message = |result: Result<u64, BadQuantity>| {
+            let error = result.expect_err("must be refused");
+            format!("{} / {}", error.message, error.help.unwrap_or_default())
+        };
+        assert_eq!(message(DURATION.parse("255")), "`255` has no unit / write for example \"255 ms\"");
+        assert_eq!(message(DURATION.parse("-1 ms")), "`-1` is negative / ");
+        assert_eq!(message(DURATION.parse("0.5 ns")), "`0.5 ns` is not a whole number of ns / ");
+        assert_eq!(
+            message(SIZE.parse("64 KB")),
+            "`KB` is not a unit of data / write kB (1000 bytes) or KiB (1024 bytes)"
+        );
+        assert_eq!(message(RATE.parse("2 Mb/s")), "`Mb/s` is not a unit of rate / write Mbit/s (bits) or MB/s (bytes)");
+        assert_eq!(message(RATE.parse("2 mbit/s")), "`mbit/s` is not a unit of rate / did you mean `Mbit/s`?");
+        assert_eq!(message(RATE.parse("fast")), "`fast` does not begin with a number / ");
+        assert!(message(DURATION.parse("1e20 s")).contains("is more than 100000000 s"));
+        assert!(parse_probability("101 %").is_err());
+        assert!(parse_probability("-1e-9").is_err());
+        assert!(parse_probability("nan").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn formatting_reads_back(value in 0u64..=1_000_000_000_000_000, p in 0.0f64..=1.0) {
+            for dimension in [DURATION, RATE, SIZE] {
+                prop_assert_eq!(dimension.parse(&dimension.format(value)), Ok(value));
+            }
+            prop_assert_eq!(parse_probability(&format_probability(p)), Ok(p));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC*") {
+            for dimension in [DURATION, RATE, SIZE, PACKETS] {
+                let _ = dimension.parse(&text);
+            }
+            let _ = parse_probability(&text);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! "Did you mean": the nearest of the words that would have been right.
+
+/// A question with the candidate that is nearest to `word`, if one is near.
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
+}
+
+/// The nearest candidate: at most a third of its letters wrong, swaps counted once, capitals not at all.
+fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let simple = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
+    let word = simple(word);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &simple(candidate)), candidate))
+        .filter(|&(distance, candidate)| distance <= candidate.chars().count().max(word.chars().count()).div_ceil(3))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words_only() {
+        let words = ["delay", "rate", "queue", "bit_error_rate"];
+        assert_eq!(nearest("dealy", words), Some("delay"));
+        assert_eq!(nearest("bit-error-rate", words), Some("bit_error_rate"));
+        assert_eq!(nearest("Queue", words), Some("queue"));
+        assert_eq!(nearest("colour", words), None);
+    }
+}

@@ -1,0 +1,231 @@
+//! Profiles: the settings that a TCP has before anybody names a variant.
+//!
+//! A profile is a whole [`TcpConfig`] and what it changes in the rows of the table of variants: ns-2's NewReno is not
+//! the RFC's.
+
+use bentpipe_engine::tcp::variant::{DupThresh, Exit, Growth, PartialAckTimer, Recovery};
+use bentpipe_engine::tcp::{AckPolicy, RtoConfig, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant};
+use bentpipe_engine::units::Duration;
+
+/// A named set of defaults.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub description: &'static str,
+    /// The variant where none is named.
+    pub default_variant: &'static str,
+    /// Whether the first slow start threshold is the window clamp unless it is given: in ns-2 it always is.
+    pub ssthresh_is_clamp: bool,
+    config: fn() -> TcpConfig,
+    adjust: fn(&mut Variant),
+}
+
+impl Profile {
+    /// The settings, with the default variant.
+    pub fn config(&self) -> TcpConfig {
+        self.with_row(Variant::named(self.default_variant).expect("a row of the table"))
+    }
+
+    /// The settings with a row of the engine's table, changed as the profile has it.
+    pub fn with_row(&self, mut variant: Variant) -> TcpConfig {
+        (self.adjust)(&mut variant);
+        TcpConfig { variant, ..(self.config)() }
+    }
+}
+
+/// All profiles.
+pub const PROFILES: &[Profile] = &[
+    Profile {
+        name: "rfc",
+        description: "wire-true TCP as the RFCs recommend it",
+        default_variant: "sack",
+        ssthresh_is_clamp: false,
+        config: TcpConfig::default,
+        adjust: |_| {},
+    },
+    Profile {
+        name: "ns2",
+        description: "ns-2 2.35 as the reference scenarios of its validation set it",
+        default_variant: "newreno",
+        ssthresh_is_clamp: true,
+        config: ns2,
+        adjust: |variant| {
+            // Windows grow by ACK: ns-2's `slowdown` counts ACKs, not bytes.
+            variant.growth = Growth::PerAck;
+            // ns-2 2.35, `Agent/TCP set windowInit_`: 2.
+            variant.initial_window = 2;
+            // The reference scenarios run with `singledup_ 0` unless they say so (2.35's own default is 1).
+            variant.limited_transmit = false;
+        },
+    },
+    Profile {
+        name: "ns2-2003",
+        description: "ns-2.26 as the transat paper most likely used it (\"gold\" profile)",
+        default_variant: "newreno-sbs",
+        ssthresh_is_clamp: true,
+        config: ns2_2003,
+        adjust: |variant| {
+            variant.growth = Growth::PerAck;
+            // transat §3.2: the Reference TCP starts with one segment.
+            variant.initial_window = 1;
+            // transat §3.2: limited transmit is a variant of its own.
+            variant.limited_transmit = false;
+            match &mut variant.recovery {
+                // ns-2 before 2003-05-05: no partial window deflation, timer restarted by every partial ACK.
+                Recovery::Inflate { exit: Exit::Recover, deflate, timer } => {
+                    *deflate = false;
+                    *timer = PartialAckTimer::SlowButSteady;
+                }
+                // `numdupacksFrac_ 10`, by search: in ns-2 since October 2002, off in 2.35, of effect in Sack1 only.
+                Recovery::Pipe(_) => variant.dup_thresh = DupThresh { window_fraction: Some(10), ..variant.dup_thresh },
+                _ => {}
+            }
+        },
+    },
+    Profile {
+        name: "bsd-reno",
+        description: "4.3BSD Reno: timers in ticks of 500 and 200 ms, windows that grow by ACK and an eighth of a segment, no guard against a second fast retransmit",
+        default_variant: "reno",
+        ssthresh_is_clamp: false,
+        config: bsd_reno,
+        adjust: |variant| {
+            // `tcp_input`: `cwnd` grows by ACK, from one segment on.
+            variant.growth = Growth::PerAck;
+            variant.initial_window = 1;
+            variant.limited_transmit = false;
+            // `t_dupacks` alone decides: nothing keeps a second fast retransmit from the same window.
+            variant.once_per_window = false;
+            variant.guard_after_timeout = false;
+        },
+    },
+];
+
+/// The profile of that name.
+pub fn profile(name: &str) -> Option<&'static Profile> {
+    PROFILES.iter().find(|profile| profile.name == name)
+}
+
+/// 4.3BSD Reno with the window scaling of RFC 1323.
+fn bsd_reno() -> TcpConfig {
+    TcpConfig {
+        // `PR_FASTHZ`: `tcp_fasttimo` runs five times a second.
+        ack: AckPolicy { tick: Some(Duration::from_millis(200)), ..AckPolicy::DELAYED },
+        rto: RtoConfig {
+            // `TCPTV_RTOBASE` is 3 s, and the first timeout twice that.
+            initial: Duration::from_secs(6),
+            // `TCPTV_MIN`: two ticks.
+            min: Duration::from_secs(1),
+            // `TCPTV_REXMTMAX`.
+            max: Duration::from_secs(64),
+            // `PR_SLOWHZ`: `tcp_slowtimo` runs twice a second.
+            clock: RttClock::Ticks {
+                tick: Duration::from_millis(500),
+                phase: Duration::ZERO,
+                fire_on_tick: true,
+                bsd: true,
+            },
+            // `TCP_MAXRXTSHIFT`.
+            max_retries: 12,
+        },
+        dsack: false,
+        shortcuts: Shortcuts {
+            // `tcp_input` and `tcp_timers` halve min(snd_wnd, snd_cwnd), in whole segments.
+            ssthresh_base: SsthreshBase::InForce,
+            // `tcp_input` adds `t_maxseg / 8` to the increment of congestion avoidance (RFC 2525 §2.6).
+            bsd_additive_constant: true,
+            ..Shortcuts::NONE
+        },
+        ..TcpConfig::default()
+    }
+}
+
+/// The base of the ns-2 reference scenarios.
+fn ns2() -> TcpConfig {
+    TcpConfig {
+        // 960 B of data, 1000 B on the wire with ns-2's header of 40 B (`tcpip_base_hdr_size_ 40`).
+        mss: 960,
+        // `Agent/TCPSink` without DelAck acknowledges each segment.
+        ack: AckPolicy::IMMEDIATE,
+        rto: RtoConfig {
+            // `rtxcur_init_ 3.0`, ns-2 2.35's default.
+            initial: Duration::from_secs(3),
+            // `minrto_ 1`: RFC 6298 §2.4 (2.35's own default is 0.2 s).
+            min: Duration::from_secs(1),
+            // `maxrto_ 60`, ns-2 2.35's default.
+            max: Duration::from_secs(60),
+            // `tcpTick_ 0.001`; timers run out exactly, on the scheduler.
+            clock: RttClock::Ticks {
+                tick: Duration::from_millis(1),
+                phase: Duration::ZERO,
+                fire_on_tick: false,
+                bsd: false,
+            },
+            // ns-2 never gives up.
+            max_retries: u32::MAX,
+        },
+        // `maxSackBlocks_ 3`, ns-2 2.35's default.
+        sack_blocks: 3,
+        // `generateDSacks_ false`, ns-2 2.35's default.
+        dsack: false,
+        // `timestamps_ false`, ns-2 2.35's default.
+        timestamps: false,
+        // ns-2 keeps its window over a pause (`slow_start_restart_` concerns sources with `QOption_` alone).
+        restart_after_idle: false,
+        shortcuts: Shortcuts::NS2,
+        ..TcpConfig::default()
+    }
+}
+
+/// The profile that comes closest to the transat paper's tables, found by a search with ns-2 over all of them.
+fn ns2_2003() -> TcpConfig {
+    let base = ns2();
+    TcpConfig {
+        // transat §3.2: every second segment, 200 ms.
+        ack: AckPolicy::DELAYED,
+        rto: RtoConfig {
+            // `rtxcur_init_ 6.0`, by search (ns-2 changed its default to 3.0 in January 2006).
+            initial: Duration::from_secs(6),
+            // `minrto_ 1.0`, by search (ns-2 changed its default to 0.2 s later).
+            min: Duration::from_secs(1),
+            // `tcpTick_ 0.5`: by search; finer ticks give too many spurious timeouts in tables 4 and 5.
+            clock: RttClock::Ticks {
+                tick: Duration::from_millis(500),
+                phase: Duration::ZERO,
+                fire_on_tick: false,
+                bsd: false,
+            },
+            ..base.rto
+        },
+        // By search: any cap from about 250 to 330 segments fits table 1.
+        window_clamp: Some(300),
+        shortcuts: Shortcuts {
+            // `precisionReduce_ 0`: whole segments, ns-2's default until January 2006.
+            ssthresh_base: SsthreshBase::WholeWindow,
+            // `exitFastRetrans_ 0`: as before July 2003, when ns-2 gained it.
+            ns2_inflate_always: true,
+            // `SYN_immediate_ack_ 0`: as before February 2010, when ns-2 gained it.
+            ns2_delayed_syn_ack: true,
+            ..base.shortcuts
+        },
+        ..base
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a packet script each of `crates/bentpipe-script/tests/scripts/bsd` shows.
+    #[test]
+    fn bsd_reno_is_4_3_bsd_reno() {
+        let config = profile("bsd-reno").expect("a profile").config();
+        assert!(!config.variant.once_per_window && !config.variant.guard_after_timeout, "no guard of RFC 6582");
+        assert_eq!(config.shortcuts.ssthresh_base, SsthreshBase::InForce);
+        assert!(config.shortcuts.bsd_additive_constant);
+        let rest =
+            Shortcuts { ssthresh_base: SsthreshBase::FlightSize, bsd_additive_constant: false, ..config.shortcuts };
+        assert_eq!(rest, Shortcuts::NONE, "nothing of ns-2");
+    }
+}

@@ -1,0 +1,230 @@
+//! Every cell of a variant and every field of [`TcpConfig`] under the name by which a scenario calls it.
+//!
+//! One row per setting: what may be written, what it means, how it is read out of a configuration and put into one.
+//! Overrides, their checks, the resolved scenario and the schema all come from these rows.
+
+use bentpipe_engine::tcp::variant::{
+    BurstEstimate, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard, Startup, TimeoutRepair,
+};
+use bentpipe_engine::tcp::{
+    Daass, Handshake, MAX_SACK_BLOCKS, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
+};
+use bentpipe_engine::units::Duration;
+
+use crate::shape::Counted;
+
+/// The value of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// A count.
+    Count(u64),
+    /// A span of time.
+    Span(Duration),
+    /// Bytes.
+    Size(u64),
+    /// On or off.
+    Flag(bool),
+    /// A word of the language.
+    Word(&'static str),
+}
+
+impl Cell {
+    fn count(self) -> u32 {
+        match self {
+            Cell::Count(count) | Cell::Size(count) => u32::try_from(count).unwrap_or(u32::MAX),
+            _ => unreachable!("the row's shape lets only counts through"),
+        }
+    }
+
+    fn span(self) -> Duration {
+        match self {
+            Cell::Span(span) => span,
+            _ => unreachable!("the row's shape lets only spans through"),
+        }
+    }
+
+    fn flag(self) -> bool {
+        match self {
+            Cell::Flag(flag) => flag,
+            _ => unreachable!("the row's shape lets only flags through"),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Cell::Word(word) => word,
+            _ => unreachable!("the row's shape lets only words through"),
+        }
+    }
+
+    fn count_or_off(self) -> Option<u32> {
+        (!matches!(self, Cell::Word(_))).then(|| self.count())
+    }
+}
+
+fn off_or_count(count: Option<u32>) -> Option<Cell> {
+    Some(count.map_or(Cell::Word("off"), |count| Cell::Count(count as u64)))
+}
+
+/// What a value that is not one of the row's words can be.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Only the words.
+    Words,
+    /// A whole number.
+    Count(Counted),
+    /// A span of time.
+    Span,
+    /// An amount of data.
+    Size {
+        /// Least, in bytes.
+        min: u64,
+        /// Most, in bytes.
+        max: u64,
+    },
+    /// True or false.
+    Flag,
+}
+
+/// A row.
+pub struct Setting {
+    /// Path below `tcp`.
+    pub key: &'static str,
+    /// What it means, for people.
+    pub doc: &'static str,
+    /// Words that may stand there.
+    pub words: &'static [&'static str],
+    /// What may stand there otherwise.
+    pub kind: Kind,
+    /// `None` where the setting means nothing in that configuration.
+    pub get: fn(&TcpConfig) -> Option<Cell>,
+    /// False where the setting means nothing in that configuration.
+    pub set: fn(&mut TcpConfig, Cell) -> bool,
+}
+
+const OFF: &[&str] = &["off"];
+const NONE: &[&str] = &[];
+const SEGMENTS: Kind = Kind::Count(Counted::new("segments", 1, u32::MAX as u64));
+
+/// A row for a plain field.
+macro_rules! row {
+    ($key:literal, $doc:literal, $words:expr, $kind:expr, $config:ident . $($field:ident).+ => $out:expr, $cell:ident => $in:expr) => {
+        Setting {
+            key: $key, doc: $doc, words: $words, kind: $kind,
+            get: |$config| { let $config = $config.$($field).+; $out },
+            set: |$config, $cell| { $config.$($field).+ = $in; true },
+        }
+    };
+    ($key:literal, $doc:literal, flag $($field:ident).+) => {
+        row!($key, $doc, NONE, Kind::Flag, c.$($field).+ => Some(Cell::Flag(c)), cell => cell.flag())
+    };
+    ($key:literal, $doc:literal, count $kind:expr, $($field:ident).+) => {
+        row!($key, $doc, NONE, $kind, c.$($field).+ => Some(Cell::Count(c as u64)), cell => cell.count())
+    };
+    ($key:literal, $doc:literal, optional $kind:expr, $($field:ident).+) => {
+        row!($key, $doc, OFF, $kind, c.$($field).+ => off_or_count(c), cell => cell.count_or_off())
+    };
+    ($key:literal, $doc:literal, span $($field:ident).+) => {
+        row!($key, $doc, NONE, Kind::Span, c.$($field).+ => Some(Cell::Span(c)), cell => cell.span())
+    };
+    ($key:literal, $doc:literal, words $table:ident, $($field:ident).+) => {
+        row!($key, $doc, &$table::WORDS, Kind::Words, c.$($field).+ => Some(Cell::Word($table::word(c))),
+            cell => $table::value(cell.word()))
+    };
+}
+
+/// The words of an enumeration without fields.
+macro_rules! words {
+    ($table:ident: $type:ty, $($word:literal = $value:path),+) => {
+        mod $table {
+            use super::*;
+            pub(super) const WORDS: [&str; [$($word),+].len()] = [$($word),+];
+            pub(super) fn word(value: $type) -> &'static str {
+                match value { $($value => $word),+ }
+            }
+            pub(super) fn value(word: &str) -> $type {
+                $(if word == $word { return $value; })+
+                unreachable!("the row's shape lets only its words through")
+            }
+        }
+    };
+}
+
+words!(exit: Exit, "first-new-ack" = Exit::FirstNewAck, "recover" = Exit::Recover);
+words!(timer: PartialAckTimer, "impatient" = PartialAckTimer::Impatient, "slow-but-steady" = PartialAckTimer::SlowButSteady);
+words!(sharing: TcbSharing, "off" = TcbSharing::Off, "ssthresh" = TcbSharing::Ssthresh, "ssthresh-and-rtt" = TcbSharing::SsthreshAndRtt);
+words!(unit: WindowUnit, "bytes" = WindowUnit::Bytes, "segments" = WindowUnit::Segments);
+words!(handshake: Handshake, "three-way" = Handshake::ThreeWay, "one-way" = Handshake::OneWay, "none" = Handshake::None);
+words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = SsthreshBase::Window, "whole-window" = SsthreshBase::WholeWindow, "in-force" = SsthreshBase::InForce);
+
+words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard::Recover, "credit" = ReentryGuard::Credit);
+words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);
+
+const RECOVERIES: [&str; 6] = ["restart", "inflate", "pipe-6675", "pipe-3517", "pipe-ns2", "burst-estimate"];
+
+fn recovery_word(recovery: Recovery) -> &'static str {
+    match recovery {
+        Recovery::Restart => "restart",
+        Recovery::Inflate { .. } => "inflate",
+        Recovery::Pipe(PipeForm::Rfc6675) => "pipe-6675",
+        Recovery::Pipe(PipeForm::Rfc3517) => "pipe-3517",
+        Recovery::Pipe(PipeForm::Ns2) => "pipe-ns2",
+        Recovery::BurstEstimate(_) => "burst-estimate",
+    }
+}
+
+fn recovery_from(word: &str, before: Recovery) -> Recovery {
+    match word {
+        "restart" => Recovery::Restart,
+        "pipe-6675" => Recovery::Pipe(PipeForm::Rfc6675),
+        "pipe-3517" => Recovery::Pipe(PipeForm::Rfc3517),
+        "pipe-ns2" => Recovery::Pipe(PipeForm::Ns2),
+        "burst-estimate" if matches!(before, Recovery::BurstEstimate(_)) => before,
+        "burst-estimate" => Variant::named("burst").expect("a row of the table").recovery,
+        // NewReno's cells, unless the row inflates already.
+        _ if matches!(before, Recovery::Inflate { .. }) => before,
+        _ => Recovery::Inflate { exit: Exit::Recover, deflate: true, timer: PartialAckTimer::Impatient },
+    }
+}
+
+/// The cells of an inflating recovery.
+fn inflate(config: &mut TcpConfig) -> Option<(&mut Exit, &mut bool, &mut PartialAckTimer)> {
+    match &mut config.variant.recovery {
+        Recovery::Inflate { exit, deflate, timer } => Some((exit, deflate, timer)),
+        _ => None,
+    }
+}
+
+fn inflate_get(config: &TcpConfig, cell: fn(Exit, bool, PartialAckTimer) -> Cell) -> Option<Cell> {
+    match config.variant.recovery {
+        Recovery::Inflate { exit, deflate, timer } => Some(cell(exit, deflate, timer)),
+        _ => None,
+    }
+}
+
+/// The cells of a burst estimate.
+fn estimate(config: &mut TcpConfig) -> Option<&mut BurstEstimate> {
+    match &mut config.variant.recovery {
+        Recovery::BurstEstimate(cells) => Some(cells),
+        _ => None,
+    }
+}
+
+fn estimate_get(config: &TcpConfig, cell: fn(BurstEstimate) -> Cell) -> Option<Cell> {
+    match config.variant.recovery {
+        Recovery::BurstEstimate(cells) => Some(cell(cells)),
+        _ => None,
+    }
+}
+
+mod rows;
+
+pub use rows::SETTINGS;
+
+/// The row of that key.
+pub fn setting(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.key == key)
+}
+
+#[cfg(test)]
+mod tests;

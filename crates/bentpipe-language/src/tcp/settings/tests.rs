@@ -1,0 +1,82 @@
+//! Every field has a row, and every row puts in what it takes out.
+
+use super::*;
+use bentpipe_engine::tcp::variant::{VARIANTS, Variant};
+use bentpipe_engine::tcp::{AckPolicy, RtoConfig, Shortcuts};
+
+/// A field that the engine gains must gain a row: this stops compiling, and the count below stops being right.
+#[test]
+fn every_field_has_a_row() {
+    let TcpConfig {
+        mss: _,
+        assumed_mss: _,
+        variant,
+        ack,
+        rto,
+        receive_buffer: _,
+        window_scaling: _,
+        timestamps: _,
+        sack_blocks: _,
+        dsack: _,
+        window_clamp: _,
+        initial_ssthresh: _,
+        nagle: _,
+        restart_after_idle: _,
+        time_wait: _,
+        tcb_sharing: _,
+        shortcuts,
+    } = TcpConfig::default();
+    let Variant {
+        startup: _,
+        initial_window: _,
+        growth: _,
+        dup_thresh: DupThresh { count: _, window_fraction: _ },
+        recovery: _,
+        sack: _,
+        limited_transmit: _,
+        frto: _,
+        timeout_repair: _,
+        once_per_window: _,
+        guard_after_timeout: _,
+        max_burst: _,
+    } = variant;
+    let AckPolicy { delay: _, every: _, daass: _, tick: _ } = ack;
+    let RtoConfig { initial: _, min: _, max: _, clock: _, max_retries: _ } = rto;
+    let Shortcuts {
+        bsd_additive_constant: _,
+        window_unit: _,
+        handshake: _,
+        ssthresh_base: _,
+        ns2_recovery: _,
+        ns2_inflate_always: _,
+        ns2_lengths: _,
+        ns2_delayed_syn_ack: _,
+        ns2_bare_first_segment: _,
+    } = shortcuts;
+    let BurstEstimate { first_repeats: _, in_burst_skip: _, guard: _ } =
+        match Variant::named("burst").map(|row| row.recovery) {
+            Some(Recovery::BurstEstimate(cells)) => cells,
+            other => panic!("{other:?}"),
+        };
+    // 12 plain fields, 13 cells of the variant, 3 of an inflating recovery and 3 of a burst estimate, 4 of the ACK
+    // policy, 5 of the timer and 3 of a ticking clock, 9 shortcuts.
+    assert_eq!(SETTINGS.len(), 12 + 13 + 3 + 3 + 4 + 5 + 3 + 9);
+}
+
+#[test]
+fn what_is_put_in_comes_out() {
+    let mut configs: Vec<_> =
+        VARIANTS.iter().map(|&(.., variant)| TcpConfig { variant, ..TcpConfig::default() }).collect();
+    configs.push(crate::tcp::profile::profile("ns2-2003").expect("a profile").config());
+    for from in &configs {
+        for to in &configs {
+            let mut copy = *to;
+            for setting in SETTINGS {
+                if let Some(cell) = (setting.get)(from) {
+                    assert!((setting.set)(&mut copy, cell), "{}", setting.key);
+                }
+            }
+            assert_eq!(copy, *from);
+        }
+    }
+}

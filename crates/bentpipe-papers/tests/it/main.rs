@@ -1,0 +1,6 @@
+//! Everything that the papers contain, beside what comes out here.
+
+mod all;
+mod minei;
+mod stp;
+mod transat;

@@ -1,0 +1,19 @@
+//! The simulator from outside, from numbers worked by hand to other programs.
+
+mod analytic;
+mod cells;
+mod cross;
+mod determinism;
+mod golden;
+mod layers;
+mod mechanisms;
+mod properties;
+mod record;
+mod seeds;
+mod split;
+mod spoof;
+mod stp;
+mod tcb_sharing;
+mod trace;
+mod tshark;
+mod worlds;

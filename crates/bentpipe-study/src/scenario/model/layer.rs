@@ -1,0 +1,160 @@
+//! Link layers, as values.
+
+use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::slacp::classify::Rule;
+use bentpipe_engine::slacp::{
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
+};
+use bentpipe_engine::units::{Duration, Rate};
+
+use super::LinkSpec;
+
+/// A link layer over two links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerSpec {
+    /// Its name.
+    pub name: String,
+    /// The link that leads there and the one that leads back; indices into [`Scenario::links`](super::Scenario::links).
+    pub over: [usize; 2],
+    /// The channels, by number.
+    pub channels: Vec<ChannelSpec>,
+    /// An arrival is reported at most this long after it.
+    pub report_interval: Duration,
+    /// Frames that may overtake one before it counts as lost.
+    pub reordering: u64,
+    /// How packets are passed on that had waited for a repair. `None`: at a rate that follows from the link's, 1.2 of it.
+    /// All at once, a round trip of packets would call up a round trip of ACKs, and these one of packets, more than the
+    /// queue has room for.
+    pub release: Option<Release>,
+    /// Most frames of a channel between transmission and acknowledgement.
+    pub window: u32,
+    /// Headers and reports take no time.
+    pub weightless: bool,
+    /// The receiver can tell which frame came damaged.
+    pub hears_damage: bool,
+}
+
+/// A logical channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelSpec {
+    /// Its name.
+    pub name: String,
+    /// Packets that belong to it: any of these.
+    pub rules: Vec<Rule>,
+    /// Its treatment. The limit of its queue is only what the file gives; see [`LayerSpec::end`].
+    pub config: ChannelConfig,
+    /// Room of its queue where it has its own.
+    pub limit: Option<QueueLimit>,
+    /// Whether CoDel's times follow from the link's.
+    pub auto_codel: bool,
+    /// Whether the times of copies do.
+    pub auto_copies: bool,
+}
+
+impl LayerSpec {
+    /// Persistence where none is given: at a loss of 10 % one packet in 10^8 is abandoned.
+    const TRANSMISSIONS: u32 = 8;
+
+    /// The layer over those two links with the channels that are there if none are given: `urgent` for expedited
+    /// forwarding, `acks` for bare acknowledgements, `bulk` for all else.
+    pub fn new(name: &str, over: [usize; 2]) -> LayerSpec {
+        LayerSpec {
+            name: name.to_owned(),
+            over,
+            channels: default_channels(),
+            report_interval: Duration::from_millis(20),
+            reordering: 0,
+            release: None,
+            window: SlacpConfig::MAX_WINDOW,
+            weightless: false,
+            hears_damage: false,
+        }
+    }
+
+    /// What the end is made of that sends on `over[side]`.
+    pub fn end(&self, links: &[LinkSpec], side: usize) -> SlacpConfig {
+        let (link, heard) = (&links[self.over[side]].config, &links[self.over[1 - side]].config);
+        let rtt = self.over.iter().fold(Duration::ZERO, |sum, &over| sum + links[over].config.delay);
+        let channel = |spec: &ChannelSpec| {
+            let mut config = spec.config;
+            config.limit = spec.limit.unwrap_or(link.queue.limit);
+            if spec.auto_codel {
+                config.codel = Some(Codel { target: rtt, interval: rtt.saturating_mul(2) });
+            }
+            if spec.auto_copies {
+                // The last one goes before the first word of a loss can come, a round trip after it.
+                config.copies = Some(Copies { interval: rtt.div_floor(4), max: 3 });
+            }
+            config
+        };
+        SlacpConfig {
+            rate: link.rate,
+            rate_control: RateControl::Fixed,
+            initial_rtt: rtt + Duration::from_millis(1),
+            channels: self.channels.iter().map(channel).collect(),
+            report_interval: self.report_interval,
+            reordering: self.reordering,
+            release: self
+                .release
+                .unwrap_or(heard.rate.map_or(Release::AtOnce, |rate| Release::Paced(six_fifths(rate)))),
+            window: self.window,
+            weightless: self.weightless,
+            hears_damage: self.hears_damage,
+            overhead: if link.cells.is_some() { Overhead::Cells } else { Overhead::Bytes(0) },
+            catch_up: Duration::ZERO,
+            patience: Duration::ZERO,
+        }
+    }
+
+    /// The rules of all channels, in order, and the channel of what fits none.
+    pub fn rules(&self) -> (Vec<(Rule, u8)>, u8) {
+        let numbered = self.channels.iter().enumerate();
+        let rules = numbered.flat_map(|(n, channel)| channel.rules.iter().map(move |&rule| (rule, n as u8))).collect();
+        (rules, (self.channels.len() - 1) as u8)
+    }
+}
+
+fn six_fifths(rate: Rate) -> Rate {
+    Rate::from_bits_per_second(rate.bits_per_second() / 5 * 6).unwrap_or(rate)
+}
+
+pub(crate) const PLAIN: ChannelConfig = ChannelConfig {
+    arq: Some(Arq { transmissions: Some(LayerSpec::TRANSMISSIONS) }),
+    copies: None,
+    fec: None,
+    order: Order::Flow,
+    priority: 0,
+    weight: 1,
+    limit: QueueLimit::Unlimited,
+    limit_counts_copies: false,
+    codel: None,
+    filters_acks: false,
+    queueing: Queueing::Fifo,
+    segments: 1,
+};
+
+/// A block of 60 keeps the overhead low: at a loss of 1 %, 99 blocks of 100 lose at most three of its frames. It ends
+/// after 100 ms, a sixth of a round trip over GEO.
+pub(crate) const PLAIN_FEC: Fec =
+    Fec { block: 60, interval: Duration::from_millis(100), max_overhead: 0.5, repairs: Repairs::Prompt };
+
+fn default_channels() -> Vec<ChannelSpec> {
+    //= RFC 3246: expedited forwarding, code point 101110
+    let expedited = Rule { dscp: Some(46), ..Rule::default() };
+    // Ten packets of voice of 20 ms each.
+    let fec = Fec { block: 10, interval: Duration::from_millis(200), ..PLAIN_FEC };
+    let urgent = ChannelConfig { arq: None, fec: Some(fec), order: Order::None, ..PLAIN };
+    let bare = Rule { bare_ack: Some(true), ..Rule::default() };
+    let acks = ChannelConfig { fec: None, ..urgent };
+    let bulk = ChannelConfig { priority: 1, fec: Some(PLAIN_FEC), ..PLAIN };
+    let spec = |name: &str, rules, config| ChannelSpec {
+        name: name.to_owned(),
+        rules,
+        config,
+        limit: None,
+        // Only what TCP fills can have a standing queue.
+        auto_codel: config.arq.is_some(),
+        auto_copies: config.arq.is_some(),
+    };
+    vec![spec("urgent", vec![expedited], urgent), spec("acks", vec![bare], acks), spec("bulk", vec![], bulk)]
+}

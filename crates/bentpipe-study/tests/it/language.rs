@@ -1,0 +1,642 @@
+//! The language: what each key becomes, in both directions.
+
+use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, QueueLimit, Ties};
+use bentpipe_engine::tcp::RttClock;
+use bentpipe_engine::units::{Bytes, Duration, Probability};
+use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, UdpPattern, Workload};
+use proptest::prelude::*;
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Every key of the language, none of them at its default.
+const EVERYTHING: &str = r#"
+name = "everything"
+description = "all keys"
+source = "this test"
+seed = 18446744073709551615
+time_limit = "1.5 min"
+
+[tcp]
+profile = "ns2"
+variant = "mine"
+mss = "536 B"
+sender.max_burst = 3
+receiver = { receive_buffer = "64 KiB", ack.delay = "100 ms" }
+
+[variants.mine]
+base = "newreno"
+description = "ours"
+fixed_window = "20 segments"
+initial_window = 3
+byte_counting = "1 segment"
+dup_thresh = { count = 4, window_fraction = 8 }
+recovery = "inflate"
+inflate = { exit = "first-new-ack", deflate = false, timer = "slow-but-steady" }
+sack = true
+limited_transmit = true
+frto = true
+max_burst = "7 segments"
+
+[variants.run]
+base = "burst"
+description = "bursts"
+fixed_window = 40
+burst = { first_repeats = 1, in_burst_skip = true, guard = "recover" }
+
+[[links]]
+name = "up"
+from = "A"
+to = "B"
+rate = "1.5 Mbit/s"
+delay = "0.25 s"
+queue = { limit = "200 ms", discipline = "red", min_threshold = "4.5 packets", max_threshold = "20 packets", max_probability = "2 %", weight = 0.002, gentle = false, wait = false, mean_packet = "1 kB" }
+loss = "0.1 %"
+bit_error_rate = "1e-7"
+ties = "begun"
+drop_list = [1, 5, 100]
+
+[links.bursts]
+gap = { exponential = "5 s", truncate = ["1 s", "20 s"] }
+length = { fixed = "30 ms" }
+loss = 0.5
+bit_error_rate = 1e-4
+extra_delay = "550 ms"
+
+[[links]]
+name = "down"
+between = ["B", "A"]
+rate = "unlimited"
+delay = "7 us"
+queue = "unlimited"
+forward = { queue = "64 kB", bursts.schedule = [["4.2 s", "24 ms"], ["10 s", "1 ms"]], packet_bursts = { start = "0.5 %", length = "7 packets" } }
+backward = { rate = "10 kbit/s", gilbert_elliott = { good = "10 s", bad = "100 ms", loss_good = "1e-5", loss_bad = "50 %" }, packet_bursts = { start = 0.01, burstiness = 0.95, max = "90 %" } }
+
+[[flows]]
+name = "bulk"
+from = "A"
+to = "B"
+bytes = "3 segments"
+start = "10 ms"
+count = 3
+stagger = "1 s"
+spread = "5 ms"
+route = ["up"]
+return_route = ["down"]
+tcp = { profile = "rfc", rto = { tick = "500 ms", phase = "20 ms", fire_on_tick = true, bsd = true, initial = "3 s", min = "2 s", max = "64 s", max_retries = "unlimited" } }
+
+[[flows]]
+from = "A"
+to = "B"
+greedy = { duration = "20 s" }
+[flows.tcp]
+variant = "sack"
+ack = { delay = "0 s", every = 3, daass = "slow-start" }
+window_scaling = false
+timestamps = true
+sack_blocks = 2
+dsack = true
+window_clamp = 100
+initial_ssthresh = "off"
+nagle = true
+restart_after_idle = false
+time_wait = "1 s"
+tcb_sharing = "ssthresh-and-rtt"
+shortcuts = { window_unit = "bytes", handshake = "three-way", ssthresh_base = "flight-size", ns2_recovery = false, ns2_inflate_always = true, ns2_lengths = false, ns2_delayed_syn_ack = true, ns2_bare_first_segment = false }
+
+[[links]]
+name = "far"
+between = ["B", "C"]
+rate = "1 Mbit/s"
+delay = "1 ms"
+bit_error_rate = { nominal = "1e-7", implementation_loss = "0.5 dB" }
+backward.rate_trace = [6, 18, 24]
+header = "8 B"
+mtu = "1500 B"
+
+[[flows]]
+name = "parted"
+from = "A"
+to = "C"
+bytes = "1 MB"
+split = [{ at = "B", buffer = "40 kB", route = ["far"], return_route = ["far"], tcp = { variant = "newreno", window_clamp = 9 } }]
+
+[nodes.A]
+processing = { uniform = ["1 us", "3 us"] }
+
+[nodes.B]
+forwarding = "6 us"
+
+[[links]]
+name = "beam"
+between = ["D", "E"]
+rate = "622.08 Mbit/s"
+tdma = { frame = "1 ms", bursts = [["0 us", "333 us"], ["500 us", "100 us"]] }
+delay = "120 ms"
+
+[[flows]]
+name = "handed-over"
+from = "A"
+to = "C"
+bytes = "1 MB"
+split = [{ at = "B", buffer = "40 kB", stp = { rate = "1 Mbit/s", rtt = "2 ms", poll_interval = "50 ms" } }]
+
+[[flows]]
+name = "film"
+type = "udp"
+from = "A"
+to = "B"
+rate = "10 Mbit/s"
+packet = "1000 B"
+pattern = { mpeg = { interval = "40 ms", group = 9, distance = 2, i = "30 kB", p = "10 kB", b = "4 kB" } }
+
+[[links]]
+name = "cells"
+between = ["C", "D"]
+rate = "149.76 Mbit/s"
+delay = "1 ms"
+framing = "aal5"
+atm = { line = "100 Mbit/s", buffer = "100 cells", sharing = "shared", early_packet_discard = "80 %", partial_packet_discard = true }
+
+[[flows]]
+name = "written"
+from = "A"
+to = "D"
+paced = { rate = "1 Mbit/s", write = "1 kB" }
+tcp.ack.tick = "200 ms"
+tcp.shortcuts.bsd_additive_constant = true
+
+[[layers]]
+name = "arq"
+over = "far"
+report_interval = "1 ms"
+reordering = 2
+release = "2 Mbit/s"
+window = 100
+weightless = true
+hears_damage = true
+channels = [
+    { name = "urgent", match = [{ dscp = 46, protocol = "udp", port = 53, up_to = "100 B" }], transmissions = 3, copies = { interval = "80 ms", max = 2 }, fec = { block = 10, interval = "20 ms", max_overhead = "30 %", repairs = "spare" }, order = "none", priority = 1, weight = 2, queue = "10 packets", counts_copies = true, codel = { target = "5 ms", interval = "100 ms" } },
+    { name = "acks", match = [{ bare_ack = true }], transmissions = "off", ack_filter = true },
+    { name = "bulk", transmissions = "unlimited", order = "channel", queueing = "fair", segments = 4 },
+]
+
+[[flows]]
+name = "esa"
+type = "stp"
+from = "A"
+to = "B"
+bytes = "1 MB"
+stp = { rate = "1 Mbit/s", rtt = "530 ms", mss = "500 B", overhead = "30 B", window = "20 segments", rto = "1 s", timer = "hand-over", max_retransmissions = 3, receive_buffer = "1 MB" }
+
+[[flows]]
+name = "ended"
+from = "A"
+to = "C"
+greedy = true
+dscp = 10
+spoof = { at = "B", buffer = "20 packets", sharing = "equal", reopens = false }
+
+[[flows]]
+name = "forever"
+from = "A"
+to = "B"
+greedy = true
+tcp = { timeout_repair = "oldest", once_per_window = false, guard_after_timeout = false }
+
+[[flows]]
+name = "web"
+from = "A"
+to = "B"
+request_response = { request = "400 B", response = "2 segments", think = "1 s", count = "20 requests" }
+
+[[flows]]
+name = "voice"
+type = "udp"
+from = "B"
+to = "A"
+rate = "64 kbit/s"
+packet = "200 B"
+pattern = { on = { uniform = ["1 s", "3 s"] }, off = { exponential = "1.35 s", clip = ["0 s", "9 s"] } }
+start = "1 ms"
+stop = "60 s"
+"#;
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, "test.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn tcp<'s>(scenario: &'s Scenario, name: &str) -> &'s TcpFlow {
+    match &scenario.flows.iter().find(|flow| flow.name == name).expect("there").kind {
+        FlowKind::Tcp(tcp) => tcp,
+        FlowKind::Stp(_) | FlowKind::Udp(_) => panic!("a TCP flow"),
+    }
+}
+
+#[test]
+fn every_key_arrives() {
+    let scenario = parse(EVERYTHING);
+    assert_eq!((scenario.seed, scenario.time_limit), (u64::MAX, Duration::from_secs(90)));
+    let up = &scenario.links[0].config;
+    // 1.5 Mbit/s for 200 ms.
+    assert_eq!(up.queue.limit, QueueLimit::Bytes(Bytes::new(37_500)));
+    let Discipline::Red(red) = up.queue.discipline else { panic!("RED") };
+    assert_eq!((red.min_threshold, red.max_threshold, red.weight), (4.5, 20.0, 0.002));
+    assert_eq!((red.gentle, red.wait, red.mean_packet), (false, false, Bytes::new(1000)));
+    let gap = Distribution::ExponentialTruncated { mean: ms(5000), min: ms(1000), max: ms(20_000) };
+    assert_eq!(up.channel, ChannelConfig::OnOff { gap, burst: Distribution::Fixed(ms(30)) });
+    assert_eq!((up.good.packet.get(), up.good.bit.get()), (0.001, 1e-7));
+    assert_eq!((up.bad.packet.get(), up.bad.bit.get()), (0.5, 1e-4));
+    assert_eq!(up.ties, Ties::Begun);
+    assert_eq!(up.drop_list, [1, 5, 100]);
+
+    let names: Vec<_> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "up",
+            "down/forward",
+            "down/backward",
+            "far/forward",
+            "far/backward",
+            "beam/forward",
+            "beam/backward",
+            "cells/forward",
+            "cells/backward"
+        ]
+    );
+    let down = &scenario.links[1].config;
+    assert_eq!((down.rate, down.delay), (None, Duration::from_micros(7)));
+    assert_eq!(down.channel, ChannelConfig::Schedule(vec![(ms(4200), ms(24)), (ms(10_000), ms(1))]));
+    assert_eq!((down.bad.packet, down.queue.limit), (Probability::ONE, QueueLimit::Bytes(Bytes::new(64_000))));
+    let back = &scenario.links[2].config;
+    assert_eq!(back.rate.map(|rate| rate.bits_per_second()), Some(10_000));
+    assert_eq!((back.good.packet.get(), back.bad.packet.get()), (1e-5, 0.5));
+    let mean = |mean| Distribution::Exponential { mean };
+    assert_eq!(back.channel, ChannelConfig::OnOff { gap: mean(ms(10_000)), burst: mean(ms(100)) });
+
+    let bulk = tcp(&scenario, "bulk-2");
+    assert_eq!((bulk.profile_name.as_str(), bulk.variant_name.as_str()), ("rfc", "mine"));
+    assert_eq!(bulk.workload, Workload::Bulk(Bytes::new(3 * 536)));
+    assert_eq!((bulk.sender.variant.max_burst, bulk.receiver.variant.max_burst), (Some(3), Some(7)));
+    assert_eq!((bulk.sender.receive_buffer, bulk.receiver.receive_buffer), (32 << 20, 65_536));
+    assert_eq!((bulk.sender.ack.delay, bulk.receiver.ack.delay), (ms(200), ms(100)));
+    assert_eq!(bulk.sender.rto.clock, RttClock::Ticks { tick: ms(500), phase: ms(20), fire_on_tick: true, bsd: true });
+    let second = scenario.flows.iter().find(|flow| flow.name == "bulk-2").expect("there");
+    assert!(second.start >= ms(1010) && second.start < ms(1015), "{:?}", second.start);
+    assert_eq!((second.route.clone(), second.return_route.clone()), (Some(vec![0]), Some(vec![1])));
+
+    let greedy = tcp(&scenario, "flow-2");
+    assert_eq!(greedy.workload, Workload::Greedy { duration: Some(Duration::from_secs(20)) });
+    assert_eq!((greedy.sender.window_clamp, greedy.sender.initial_ssthresh), (Some(100), None));
+    // What the flow sets for both ends replaces what [tcp] set for one.
+    assert_eq!(greedy.receiver.ack.delay, Duration::ZERO);
+    let FlowKind::Udp(voice) = &scenario.flows.last().expect("there").kind else { panic!("UDP") };
+    assert!(matches!(voice.pattern, UdpPattern::OnOff { on: Distribution::Uniform(..), .. }));
+    assert_eq!(voice.stop, Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn a_split_has_a_leg_of_its_own() {
+    let scenario = parse(EVERYTHING);
+    let flow = tcp(&scenario, "parted");
+    let [leg] = flow.splits.as_slice() else { panic!("one split") };
+    assert_eq!(scenario.nodes[leg.at], "B");
+    // The buffer is that of the gateway: where the first leg ends and where the second begins.
+    let buffers = [flow.sender, flow.receiver, leg.sender, leg.receiver].map(|end| end.receive_buffer);
+    assert_eq!(buffers, [32 << 20, 40_000, 40_000, 64 << 10]);
+    // What the leg does not say it has from [tcp].
+    assert_eq!((leg.variant_name.as_str(), leg.sender.window_clamp, leg.sender.mss), ("newreno", Some(9), 536));
+    assert_eq!(flow.variant_name, "mine");
+    assert_eq!(leg.route.as_ref().map(|links| scenario.links[links[0]].name.as_str()), Some("far/forward"));
+    assert_eq!(leg.return_route.as_ref().map(|links| scenario.links[links[0]].name.as_str()), Some("far/backward"));
+    let changed = scenario.with_variant("tahoe").expect("a variant");
+    assert_eq!(tcp(&changed, "parted").splits[0].variant_name, "tahoe");
+    assert_eq!(tcp(&changed, "parted").splits[0].sender.window_clamp, Some(9));
+}
+
+#[test]
+fn everything_reads_back() {
+    let scenario = parse(EVERYTHING);
+    let text = scenario.to_toml();
+    assert_eq!(parse(&text), scenario, "{text}");
+}
+
+#[test]
+fn explicit_settings_survive_a_change_of_variant() {
+    let scenario = parse(EVERYTHING).with_variant("tahoe").expect("a variant");
+    let bulk = tcp(&scenario, "bulk-1");
+    assert_eq!((bulk.variant_name.as_str(), bulk.sender.variant.initial_window), ("tahoe", 10));
+    assert_eq!((bulk.sender.mss, bulk.sender.variant.max_burst, bulk.receiver.variant.max_burst), (536, Some(3), None));
+    assert_eq!(parse(&scenario.to_toml()), scenario);
+    assert!(scenario.with_variant("tahoo").is_err());
+    // Also where they are what the old variant says anyway.
+    let text = EVERYTHING.replace("variant = \"mine\"\n", "variant = \"mine\"\ninitial_window = 3\n");
+    let same = parse(&text).with_variant("tahoe").expect("a variant");
+    assert_eq!(tcp(&same, "bulk-1").sender.variant.initial_window, 3);
+}
+
+#[test]
+fn what_a_caller_changes_by_hand_is_written_too() {
+    let mut scenario = parse(EVERYTHING);
+    let FlowKind::Tcp(tcp) = &mut scenario.flows[0].kind else { panic!("TCP") };
+    tcp.sender.mss = 1000;
+    tcp.receiver.nagle = true;
+    let again = parse(&scenario.to_toml());
+    let FlowKind::Tcp(read) = &again.flows[0].kind else { panic!("TCP") };
+    assert_eq!((read.sender.mss, read.receiver.mss, read.sender.nagle, read.receiver.nagle), (1000, 536, false, true));
+}
+
+#[test]
+fn a_seed_moves_the_drawn_starts_only() {
+    let scenario = parse(EVERYTHING);
+    let other = scenario.with_seed(7);
+    assert_eq!(other.seed, 7);
+    assert_ne!(other.flows[0].start, scenario.flows[0].start);
+    assert_eq!(other.flows[3].start, scenario.flows[3].start);
+    assert_eq!(other.with_seed(scenario.seed), scenario);
+}
+
+#[test]
+fn overrides_reach_every_place() {
+    let sets = [
+        ("links.up.delay", "300 ms"),
+        ("links.down.forward.queue.discipline", "red"),
+        ("links.down.forward.rate", "1 Mbit/s"),
+        ("links.up.drop_list", "[2]"),
+        ("flows.forever.bytes", "10 MB"),
+        ("flows.0.count", "2"),
+        ("tcp.rto.min", "300 ms"),
+        ("links.2", "{ name = \"x\" }"),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let scenario = Scenario::parse(EVERYTHING, "test.toml", &sets[..7]).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(
+        (scenario.links[0].config.delay, scenario.links[0].config.drop_list.as_slice()),
+        (ms(300), [2].as_slice())
+    );
+    let down = &scenario.links[1].config.queue;
+    assert_eq!(down.limit, QueueLimit::Bytes(Bytes::new(64_000)));
+    // 1-exp(-1/C) for 1 Mbit/s and packets of 500 B: C = 250.
+    let Discipline::Red(red) = down.discipline else { panic!("RED") };
+    assert!((red.weight - (1.0 - (-1.0f64 / 250.0).exp())).abs() < 1e-15);
+    assert_eq!(tcp(&scenario, "forever").workload, Workload::Bulk(Bytes::new(10_000_000)));
+    assert!(scenario.flows.iter().all(|flow| flow.name != "bulk-3"));
+    assert_eq!(tcp(&scenario, "forever").sender.rto.min, ms(300));
+    assert!(Scenario::parse(EVERYTHING, "test.toml", &sets[7..]).is_err());
+}
+
+#[test]
+fn a_trace_of_bursts_is_read_from_beside_the_scenario() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("fades.csv"), "# a walk\nstart_s,length_s\n4.2,0.024\n\n10, 1e-3\n")
+        .expect("written");
+    let text = EVERYTHING.replace("schedule = [[\"4.2 s\", \"24 ms\"], [\"10 s\", \"1 ms\"]]", "file = \"fades.csv\"");
+    std::fs::write(folder.path().join("s.toml"), text).expect("written");
+    let scenario = Scenario::load(folder.path().join("s.toml"), &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(scenario, parse(EVERYTHING));
+    std::fs::write(folder.path().join("fades.csv"), "start_s,length_s\n4.2,24 ms\n").expect("written");
+    let errors = Scenario::load(folder.path().join("s.toml"), &[]).expect_err("a unit in a column of seconds");
+    assert!(errors.0[0].source.ends_with("fades.csv"), "{errors}");
+    assert_eq!((errors.0[0].line, errors.0[0].key.as_str()), (2, "links.down.forward.bursts.file"));
+}
+
+/// A piece of the text above, mangled.
+fn mangled() -> impl Strategy<Value = String> {
+    let replacement = prop_oneof![
+        Just(String::new()),
+        "[0-9.e+-]{0,6}",
+        Just("\"\"".to_owned()),
+        Just("[]".to_owned()),
+        Just("{}".to_owned()),
+        Just("-1".to_owned()),
+        Just("\"99999999999999999999 s\"".to_owned()),
+        Just("\"0 s\"".to_owned()),
+        Just("\"é %\"".to_owned()),
+        "\\PC{0,8}",
+    ];
+    (0..EVERYTHING.len(), 0usize..40, replacement).prop_map(|(at, length, with)| {
+        let floor =
+            |at: usize| (0..=at.min(EVERYTHING.len())).rev().find(|at| EVERYTHING.is_char_boundary(*at)).unwrap_or(0);
+        let (start, end) = (floor(at), floor(at + length));
+        format!("{}{with}{}", &EVERYTHING[..start], &EVERYTHING[end..])
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_text_panics(text in prop_oneof![mangled(), "\\PC*", "(.|\n)*"], key in "[a-z0-9.=é]{0,12}", value in "\\PC{0,12}") {
+        for sets in [vec![], vec![(key, value)]] {
+            match Scenario::parse(&text, "test.toml", &sets) {
+                Ok(scenario) => {
+                    let written = scenario.to_toml();
+                    let again = Scenario::parse(&written, "again.toml", &[]);
+                    prop_assert_eq!(again.map_err(|errors| errors.to_string()), Ok(scenario), "{}", written);
+                }
+                Err(errors) => {
+                    prop_assert!(!errors.0.is_empty());
+                    prop_assert!(!errors.to_string().is_empty());
+                }
+            }
+        }
+    }
+}
+
+/// The text above misses no key of the language, so the tests above cover them all.
+#[test]
+fn everything_is_everything() {
+    fn keys(schema: &serde_json::Value, found: &mut Vec<String>) {
+        let children = match schema {
+            serde_json::Value::Object(children) => children,
+            serde_json::Value::Array(children) => return children.iter().for_each(|child| keys(child, found)),
+            _ => return,
+        };
+        if let Some(properties) = children.get("properties").and_then(|properties| properties.as_object()) {
+            // Old names of keys have a test of their own.
+            let current = properties.iter().filter(|(_, value)| value.get("deprecated").is_none());
+            found.extend(current.map(|(key, _)| key.clone()));
+            properties.values().for_each(|child| keys(child, found));
+        }
+        children.iter().filter(|(key, _)| *key != "properties").for_each(|(_, child)| keys(child, found));
+    }
+    let mut found = Vec::new();
+    keys(&bentpipe_study::scenario::schema(), &mut found);
+    assert!(found.len() > 100, "{}", found.len());
+    let is_key = |key: &String| {
+        EVERYTHING.match_indices(key.as_str()).any(|(at, _)| {
+            let before = EVERYTHING[..at].chars().next_back().unwrap_or('\n');
+            let after = EVERYTHING[at + key.len()..].trim_start_matches(' ').chars().next();
+            !(before.is_alphanumeric() || before == '_' || before == '"') && matches!(after, Some('=' | '.' | ']'))
+        })
+    };
+    // A trace has a test of its own, with a file.
+    let missing: Vec<_> = found.iter().filter(|key| !is_key(key) && *key != "file").collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// A renamed key means what it did, and is warned of at its place; in an override it replaces the file's.
+#[test]
+fn old_names_of_keys_work_with_a_warning() {
+    let renamed = [
+        ("release = \"2 Mbit/s\"", "release_rate = \"gathered\""),
+        ("max = 2", "most = 2"),
+        ("max_overhead", "most_overhead"),
+        ("burstiness = 0.95, max", "burstiness = 0.95, most"),
+    ];
+    let (mut old, grouped) = (EVERYTHING.to_owned(), EVERYTHING.replace(renamed[0].0, "release = \"grouped\""));
+    for (new, before) in renamed {
+        assert!(old.contains(new), "{new}");
+        old = old.replace(new, before);
+    }
+    let read = |text: &str, sets: &[(String, String)]| {
+        Scenario::parse_with_warnings(text, "test.toml", sets).unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let (scenario, warnings) = read(&old, &[]);
+    assert_eq!(scenario, parse(&grouped));
+    insta::assert_snapshot!(warnings.render(false));
+    assert_eq!(read(&grouped, &[]).1.0, []);
+    // Either name in an override replaces either name in the file.
+    let key = |key: &str| (format!("layers.arq.channels.urgent.fec.{key}"), "20 %".to_owned());
+    for (text, name) in [(&old, "max_overhead"), (&grouped, "most_overhead")] {
+        let (scenario, _) = read(text, &[key(name)]);
+        assert_eq!(scenario.layers[0].channels[0].config.fec.expect("there is one").max_overhead, 0.2, "{name}");
+    }
+    let both = EVERYTHING.replace("max = 2", "most = 2, max = 3");
+    let errors = Scenario::parse(&both, "test.toml", &[]).expect_err("two names of one key").0;
+    let (said, _) = errors.split_first().expect("at least one");
+    assert_eq!((said.key.as_str(), said.line > 100), ("layers.arq.channels.urgent.copies.most", true), "{said}");
+}
+
+#[test]
+fn layers_read_back_as_written() {
+    let text = "
+        name = \"t\"
+        [[links]]
+        name = \"sat\"
+        between = [\"A\", \"B\"]
+        rate = \"20 Mbit/s\"
+        delay = \"300 ms\"
+        queue = \"600 ms\"
+        [[layers]]
+        name = \"s-lacp\"
+        over = \"sat\"
+        release = \"30 Mbit/s\"
+        [[layers.channels]]
+        name = \"voice\"
+        match = [{ dscp = 46 }, { protocol = \"udp\", port = 5004, up_to = \"200 B\" }]
+        transmissions = \"off\"
+        fec = { block = 10, interval = \"200 ms\", repairs = \"spare\" }
+        order = \"none\"
+        [[layers.channels]]
+        name = \"rest\"
+        priority = 1
+        transmissions = 3
+        queue = \"100 packets\"
+        codel = { target = \"50 ms\", interval = \"1 s\" }
+        [[flows]]
+        from = \"A\"
+        to = \"B\"
+        dscp = 46
+        bytes = \"1 MB\"";
+    let scenario = parse(text);
+    assert_eq!(parse(&scenario.to_toml()), scenario);
+    let layer = &scenario.layers[0];
+    assert_eq!((layer.over, scenario.layer_over(1)), ([0, 1], Some((0, 1))));
+    let end = layer.end(&scenario.links, 0);
+    // A channel without a queue of its own has the link's: 600 ms of 20 Mbit/s.
+    assert_eq!(end.channels[0].limit, QueueLimit::Bytes(Bytes::new(1_500_000)));
+    assert_eq!(end.channels[1].limit, QueueLimit::Packets(100));
+    assert_eq!(layer.rules().1, 1, "what matches nothing goes to the last channel");
+}
+
+/// A direction's own `rate_trace` goes before a `rate` of both; its mean is what limits and queues count with.
+#[test]
+fn a_rate_from_a_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    let scenario = |trace: &str| {
+        let text = format!(
+            "name = \"t\"\n[tcp]\nprofile = \"rfc\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1 \
+             Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"100 ms\"\nforward.{trace}\n[[flows]]\nname = \"f\"\nfrom = \
+             \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
+        );
+        file("t.toml", &text);
+        Scenario::load(folder.path().join("t.toml"), &[])
+    };
+    // 1500 bytes at 1, 1 and 4 ms: 9 Mbit/s; a file may end without a newline, and in another system's.
+    file("up.trace", "1\r\n1\n\n4");
+    let read = scenario("rate_trace = \"up.trace\"").unwrap_or_else(|errors| panic!("{errors}"));
+    let [forward, backward] = [0, 1].map(|index: usize| &read.links[index].config);
+    assert_eq!(forward.rate_trace.as_ref().map(|trace| trace.millis().to_vec()), Some(vec![1, 1, 4]));
+    assert_eq!(forward.rate.map(|rate| rate.bits_per_second()), Some(9_000_000));
+    assert_eq!(forward.queue.limit, QueueLimit::Bytes(Bytes::new(112_500)));
+    assert_eq!((&backward.rate_trace, backward.rate.map(|rate| rate.bits_per_second())), (&None, Some(1_000_000)));
+    // Written out it needs no file.
+    assert_eq!(parse(&read.to_toml()), read);
+    let limit = bentpipe_study::limit::flow_limit(&read, &read.flows[0]).expect("a path").expect("TCP");
+    // 9 Mbit/s, of each 1500 bytes 1460 (or 1448 with timestamps) of payload.
+    assert!(limit.goodput.is_some_and(|rate| rate > 8.6e6 && rate < 8.8e6), "{limit:?}");
+
+    let wrong = |text: &str| {
+        file("bad.trace", text);
+        let errors = scenario("rate_trace = \"bad.trace\"").expect_err("it is wrong").0;
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        let error = &errors[0];
+        assert!(error.source.ends_with("bad.trace") && error.key == "links.sat.forward.rate_trace", "{error:?}");
+        assert!(error.expected.is_some(), "{error:?}");
+        (error.line, error.message.clone())
+    };
+    assert_eq!(wrong("1\n5\n4\n"), (3, "an instant is earlier than the one before it".into()));
+    assert_eq!(wrong("1\n2.5\n"), (2, "`2.5` is no instant in milliseconds".into()));
+    assert_eq!(wrong("+1\n"), (1, "`+1` is no instant in milliseconds".into()));
+    assert_eq!(wrong("0\n0\n"), (2, "the trace ends at 0 ms, so it has no length".into()));
+    assert_eq!(wrong("\n2000000000\n"), (2, "an instant is later than 1 000 000 000 ms".into()));
+    assert_eq!(wrong(""), (1, "the trace has no instants".into()));
+
+    let said = |trace: &str| {
+        let errors = scenario(trace).expect_err("it is wrong").0;
+        errors.iter().map(|error| format!("{}: {}", error.key, error.message)).collect::<Vec<_>>().join("; ")
+    };
+    assert!(said("rate_trace = \"none.trace\"").contains("none.trace` cannot be read"));
+    assert!(said("rate_trace = [3, 2]").contains("forward.rate_trace.1: an instant is earlier"));
+    assert!(said("rate_trace = []").contains("the trace has no instants"));
+    assert!(said("rate_trace = 5").contains("forward.rate_trace"));
+    let both = "rate = \"2 Mbit/s\"\nforward.rate_trace = [5]";
+    assert!(said(both).contains("`rate` and `rate_trace` exclude each other"));
+    let cells = "rate_trace = [5]\nforward.framing = \"aal5\"";
+    assert!(said(cells).contains("cells follow no trace"), "{}", said(cells));
+}
+
+/// An entry that `--set` replaces keeps its name, unless it brings one.
+#[test]
+fn a_replaced_entry_keeps_its_name() {
+    let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+                [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n";
+    let set = |key: &str, value: &str| {
+        let sets = [(key.to_owned(), value.to_owned())];
+        Scenario::parse(text, "t.toml", &sets).unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let flow = "{ from = \"B\", to = \"A\", greedy = true }";
+    for key in ["flows.data", "flows.0"] {
+        let changed = set(key, flow);
+        assert_eq!((changed.flows[0].name.as_str(), changed.flows[0].from), ("data", 1));
+    }
+    assert_eq!(set("flows.data", &flow.replace("from", "name = \"other\", from")).flows[0].name, "other");
+    let link = "{ between = [\"A\", \"B\"], rate = \"2 Mbit/s\", delay = \"1 ms\" }";
+    assert_eq!(set("links.sat", link).links[0].name, "sat/forward");
+}
+
+/// Who names a link in one direction is told how to name the pair.
+#[test]
+fn a_layer_over_one_direction_is_told_of_the_pair() {
+    let minei = include_str!("../../../../scenarios/minei-split.toml");
+    let layer = [("layers".to_owned(), "[{ name = \"s\", over = \"sat\" }]".to_owned())];
+    let error = Scenario::parse(minei, "minei-split.toml", &layer).expect_err("it leads one way").render(false);
+    assert!(error.contains("the link `sat` leads one way") && error.contains("over = [\"sat\", \"modem\"]"), "{error}");
+    let pair = [(layer[0].0.clone(), layer[0].1.replace("\"sat\"", "[\"sat\", \"modem\"]"))];
+    let scenario = Scenario::parse(minei, "minei-split.toml", &pair).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(scenario.layers[0].over, [2, 3]);
+}

@@ -1,0 +1,5 @@
+//! The language of scenarios, from outside.
+
+mod language;
+mod mistakes;
+mod shipped_scenarios;

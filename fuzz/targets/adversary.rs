@@ -25,22 +25,25 @@
 //! end comes to an end of its own or to a typed failure, unless it waits with nothing of its own on the way (LISTEN,
 //! FIN-WAIT-2) or probes a window that he has closed, once in a minute or more often.
 
-use std::net::SocketAddr;
-
 use arbitrary::{Arbitrary, Unstructured};
-use bentpipe_engine::probe::Who;
+use bentpipe_engine::Step;
 use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::tcp::{AckPolicy, Flags, RtoConfig, Segment, State, SynOptions, TcpConfig, Timestamps, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::Translation;
-use bentpipe_engine::{Context, NoProbe, Step};
-use bentpipe_io::{Endpoint, Peer};
+use bentpipe_io::Endpoint;
 
+use crate::flight::{Flight, Packet};
+use crate::user::{User, address, pattern};
+
+#[path = "adversary_moves.rs"]
+mod adversary_moves;
 #[path = "adversary_view.rs"]
 mod adversary_view;
 
-use adversary_view::View;
+use adversary_moves::{Forged, Move, Place, Settings, Stamp};
+use adversary_view::{View, emit};
 
 /// Packets at which he may do something.
 const MOVES: usize = 300;
@@ -54,81 +57,9 @@ const RETRIES: [u32; 2] = [2 * MOVES as u32, 5];
 /// Packets that he can replay.
 const SEEN: usize = 64;
 
-#[derive(Debug, Arbitrary)]
-struct Settings {
-    variant: u8,
-    timestamps: bool,
-    nagle: bool,
-    delayed_ack: bool,
-    scaling: bool,
-    /// He is of the second kind.
-    knows: bool,
-    /// The clock of the timestamps wraps during the run.
-    wraps: bool,
-    buffers: [u16; 2],
-    /// Windows are smaller by so many powers of two, as far as a segment.
-    small: u8,
-    mss: [u8; 2],
-    totals: [u16; 2],
-}
-
-/// What he does when a packet goes out.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Move {
-    Deliver,
-    Drop,
-    Double { late: u8 },
-    Delay { late: u8 },
-    Cut { length: u16 },
-    Shorten { length: u8 },
-    Replay { which: u8, late: u8 },
-    Inject { back: bool, late: u8, forged: Forged },
-    Barrage { back: bool, forged: Forged, times: u8 },
-}
-
-/// A segment of his own: what it says is worked out when it arrives.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-struct Forged {
-    flags: u8,
-    seq: Place,
-    ack: Place,
-    window: u16,
-    stamp: Stamp,
-    sack: Option<(Place, i8)>,
-    syn: (u16, u8),
-    len: u8,
-}
-
-/// A number: of text, from RCV.NXT of the end that gets it; of an ACK, from its SND.UNA.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Place {
-    Next,
-    Near(i8),
-    /// From the right edge of its window; of an ACK, from SND.MAX.
-    Edge(i8),
-    /// The start of a block that it has SACKed; of an ACK, one below SND.UNA, or below the oldest that is acceptable.
-    Known(u8),
-    Anywhere(u32),
-}
-
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Stamp {
-    Now,
-    /// Older than TS.Recent by more than this, in ms.
-    Old(u16),
-    /// In the future, by up to 2^30 ms.
-    New(u32),
-    Missing,
-}
-
 struct End {
-    endpoint: Endpoint,
+    user: User,
     view: View,
-    timer: Option<Time>,
-    total: u64,
-    written: u64,
-    read: u64,
-    closed: bool,
     /// Bytes of memory that it may have.
     memory: u64,
 }
@@ -137,13 +68,6 @@ enum Cargo {
     /// Bytes of the peer: whether they are whole, and as what they were read.
     Genuine(bool, Segment, Vec<u8>),
     Forged(Forged),
-}
-
-struct Packet {
-    at: Time,
-    order: u64,
-    to: usize,
-    cargo: Cargo,
 }
 
 /// How many segments he injected, and how many harmful ones were withheld.
@@ -159,17 +83,11 @@ struct World<'a> {
     ends: [End; 2],
     moves: Unstructured<'a>,
     made: usize,
-    flying: Vec<Packet>,
+    flying: Flight<Cargo>,
     seen: Vec<(usize, Segment, Vec<u8>)>,
-    order: u64,
     /// When the last of what he does arrives.
     stopped: Time,
     injected: Injected,
-}
-
-/// The byte that end `n` writes at a place; one that is forged has all its bits turned over.
-fn pattern(n: usize, place: u64) -> u8 {
-    (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ (0x55 * n as u8)
 }
 
 fn millis(now: Time) -> u32 {
@@ -177,49 +95,23 @@ fn millis(now: Time) -> u32 {
 }
 
 impl World<'_> {
-    fn user<R>(&mut self, n: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_, NoProbe>) -> R) -> R {
-        let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut NoProbe };
-        act(&mut self.ends[n].endpoint, &mut cx)
-    }
-
-    /// Writes what there is room for, and closes behind the last byte; reads what there is, and checks it. Whether there was
-    /// anything to do.
+    /// Writes, closes and reads, and checks what was read. Whether there was anything to do.
     fn use_it(&mut self, n: usize) -> bool {
-        if !self.ends[n].endpoint.is_connected() {
-            return false;
-        }
-        let progress = |end: &End| (end.written, end.closed, end.read);
-        let before = progress(&self.ends[n]);
-        while self.ends[n].written < self.ends[n].total {
-            let from = self.ends[n].written;
-            let chunk: Vec<u8> = (from..self.ends[n].total.min(from + 512)).map(|place| pattern(n, place)).collect();
-            let taken = self.user(n, |e, cx| e.write(cx, &chunk)).unwrap_or(0) as u64;
-            self.ends[n].written += taken;
-            if taken == 0 {
-                break;
+        let (now, knows, there) = (self.now, self.knows, self.ends[1 - n].user.written);
+        let user = &mut self.ends[n].user;
+        let before = user.progress();
+        user.write(now, 512);
+        user.read(now, 512, |place, byte| {
+            if !knows {
+                assert!(place < there, "end {n} reads more than was written");
+                assert_eq!(byte, pattern(1 - n, place), "end {n}, byte {place}");
             }
-        }
-        if self.ends[n].written == self.ends[n].total && !self.ends[n].closed {
-            self.ends[n].closed = true;
-            self.user(n, |e, cx| e.close(cx));
-        }
-        let mut data = [0; 512];
-        while let length @ 1.. = self.user(n, |e, cx| e.read(cx, &mut data)) {
-            for &byte in &data[..length] {
-                let place = self.ends[n].read;
-                self.ends[n].read += 1;
-                if !self.knows {
-                    assert!(place < self.ends[1 - n].written, "end {n} reads more than was written");
-                    assert_eq!(byte, pattern(1 - n, place), "end {n}, byte {place}");
-                }
-            }
-        }
-        progress(&self.ends[n]) != before
+        });
+        user.progress() != before
     }
 
     fn put(&mut self, to: usize, delay: Duration, cargo: Cargo) {
-        self.order += 1;
-        self.flying.push(Packet { at: self.now + delay, order: self.order, to, cargo });
+        self.flying.send(self.now + delay, to, cargo);
         if self.made < MOVES && !self.moves.is_empty() {
             self.stopped = self.stopped.max(self.now + delay);
         }
@@ -307,7 +199,7 @@ impl World<'_> {
 
     /// A forged segment as it is for the end that gets it now.
     fn forge(&self, to: usize, forged: &Forged) -> Segment {
-        let End { endpoint, view, .. } = &self.ends[to];
+        let End { user: User { endpoint, .. }, view, .. } = &self.ends[to];
         let (rcv_nxt, snd_una) = (endpoint.connection().rcv_nxt(), endpoint.connection().snd_una());
         let number = |place, base: u64, edge: u64, known: &dyn Fn(u8) -> u64| match place {
             Place::Next => base,
@@ -348,24 +240,24 @@ impl World<'_> {
         segment
     }
 
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, packet: Packet<Cargo>) {
         let to = packet.to;
         match packet.cargo {
             Cargo::Genuine(whole, segment, bytes) => {
                 let reset = segment.flags.has(Flags::RST);
-                if reset && !self.knows && !self.ends[to].view.is_harmless(&self.ends[to].endpoint, &segment) {
+                if reset && !self.knows && !self.ends[to].view.is_harmless(&self.ends[to].user.endpoint, &segment) {
                     self.injected.withheld += 1;
                     return;
                 }
                 let widest = &mut self.ends[to].view.max_window;
                 *widest = (*widest).max(segment.window.into());
-                let heard = self.user(to, |e, cx| e.receive(cx, &bytes));
+                let heard = self.ends[to].user.call(self.now, |e, cx| e.receive(cx, &bytes));
                 let taken = heard == Ok(true);
                 assert!(if whole { heard.is_ok() } else { !taken }, "{heard:?} of {bytes:?}");
             }
             Cargo::Forged(forged) => {
                 let segment = self.forge(to, &forged);
-                let harmless = self.ends[to].view.is_harmless(&self.ends[to].endpoint, &segment);
+                let harmless = self.ends[to].view.is_harmless(&self.ends[to].user.endpoint, &segment);
                 if !harmless && !self.knows {
                     self.injected.withheld += 1;
                     return;
@@ -380,11 +272,11 @@ impl World<'_> {
                     .map(|i| !pattern(1 - to, segment.seq.wrapping_add(i.into()).wrapping_sub(1)))
                     .collect();
                 let bytes = emit(&self.ends[to].view.wire, &segment, &text);
-                let before = shown(&self.ends[to].endpoint);
-                let heard = self.user(to, |e, cx| e.receive(cx, &bytes));
+                let before = shown(&self.ends[to].user.endpoint);
+                let heard = self.ends[to].user.call(self.now, |e, cx| e.receive(cx, &bytes));
                 assert!(heard.is_ok(), "{heard:?}");
                 if harmless && !self.knows {
-                    let after = shown(&self.ends[to].endpoint);
+                    let after = shown(&self.ends[to].user.endpoint);
                     assert!(before == after, "{segment:?} changed end {to}: {before:?}, {after:?}");
                 }
             }
@@ -397,11 +289,11 @@ impl World<'_> {
         for n in 0..2 {
             self.use_it(n);
             loop {
-                match self.user(n, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
+                match self.ends[n].user.call(self.now, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
                     Step::Do(length) => self.send(n, out[..length].to_vec()),
                     Step::Wait(timer) => {
                         assert!(timer.is_none_or(|at| at >= self.now), "end {n} waits for the past");
-                        self.ends[n].timer = timer;
+                        self.ends[n].user.timer = timer;
                         // The poll may have opened the connection, or room in a buffer.
                         if !self.use_it(n) {
                             break;
@@ -409,7 +301,7 @@ impl World<'_> {
                     }
                 }
             }
-            let memory = self.ends[n].endpoint.memory();
+            let memory = self.ends[n].user.endpoint.memory();
             assert!(memory <= self.ends[n].memory, "end {n} holds {memory} bytes");
         }
     }
@@ -417,13 +309,10 @@ impl World<'_> {
     /// Goes on to the next instant at which something happens; false if nothing ever does.
     fn step(&mut self) -> bool {
         self.flush();
-        let arrival = self.flying.iter().map(|packet| packet.at).min();
-        let timer = Time::earliest(self.ends[0].timer, self.ends[1].timer);
-        let Some(now) = Time::earliest(arrival, timer) else { return false };
+        let timer = Time::earliest(self.ends[0].user.timer, self.ends[1].user.timer);
+        let Some(now) = Time::earliest(self.flying.next(), timer) else { return false };
         self.now = self.now.max(now);
-        let next = (0..self.flying.len()).filter(|&i| self.flying[i].at <= now);
-        if let Some(next) = next.min_by_key(|&i| (self.flying[i].at, self.flying[i].order)) {
-            let packet = self.flying.swap_remove(next);
+        if let Some(packet) = self.flying.arrived(now) {
             self.arrive(packet);
         }
         true
@@ -431,23 +320,19 @@ impl World<'_> {
 
     /// Both directions are done, and both FINs acknowledged.
     fn is_done(&self) -> bool {
-        self.ends.iter().all(|end| matches!(end.endpoint.connection().state(), State::TimeWait | State::Closed))
+        self.ends.iter().all(|end| matches!(end.user.endpoint.connection().state(), State::TimeWait | State::Closed))
     }
 
     fn describe(&self) -> String {
-        let end = |end: &End| {
-            let (state, outcome) = (end.endpoint.connection().state(), end.endpoint.outcome());
-            let End { total, written, read, timer, .. } = end;
-            format!("{state:?} {outcome:?}, {written} of {total} written, {read} read, timer {timer:?}")
-        };
+        let [a, b] = [0, 1].map(|n| self.ends[n].user.describe());
         let (now, stopped) = (self.now, self.stopped);
-        format!("at {now:?}, he stopped at {stopped:?}: {}; {}", end(&self.ends[0]), end(&self.ends[1]))
+        format!("at {now:?}, he stopped at {stopped:?}: {a}; {b}")
     }
 
     /// The end of a run with an adversary of the first kind.
     fn judge(&self) {
         for n in 0..2 {
-            let (end, peer) = (&self.ends[n], &self.ends[1 - n]);
+            let (end, peer) = (&self.ends[n].user, &self.ends[1 - n].user);
             assert_eq!(end.endpoint.outcome(), Some(Ok(())), "end {n}: {}", self.describe());
             assert_eq!(end.read, peer.total, "end {n} has not everything: {}", self.describe());
             assert_eq!(end.endpoint.acknowledged(), end.total, "end {n}: {}", self.describe());
@@ -457,6 +342,7 @@ impl World<'_> {
     /// The end of a run with one of the second kind.
     fn judge_fooled(&self) {
         for (n, end) in self.ends.iter().enumerate() {
+            let end = &end.user;
             let waits = matches!(end.endpoint.connection().state(), State::Listen | State::FinWait2);
             let probes = end.timer.is_some_and(|at| at <= self.now + TIMER_MAX);
             assert!(end.endpoint.outcome().is_some() || waits || probes, "end {n} stands still: {}", self.describe());
@@ -474,17 +360,6 @@ fn shown(endpoint: &Endpoint) -> impl PartialEq + core::fmt::Debug + use<> {
 
 /// The longest that a retransmission or a probe waits (RFC 6298 §2.5).
 const TIMER_MAX: Duration = RtoConfig::RFC6298.max;
-
-/// An IP packet with a right checksum.
-fn emit(wire: &Translation, segment: &Segment, text: &[u8]) -> Vec<u8> {
-    let mut packet = vec![0; 2048];
-    let header = wire.addresses.header_len();
-    // A copy: the scale of a forged SYN is not the peer's.
-    let length = { *wire }.emit(segment, &[text], &mut packet[header..]).expect("there is room");
-    ip::emit(&wire.addresses, ip::TCP, length, &mut packet).expect("there is room");
-    packet.truncate(header + length);
-    packet
-}
 
 fn config(settings: &Settings, n: usize) -> TcpConfig {
     let row = VARIANTS[usize::from(settings.variant) % VARIANTS.len()].2;
@@ -512,12 +387,9 @@ fn bound(totals: u64) -> Duration {
 }
 
 fn end(settings: &Settings, n: usize, now: Time) -> End {
-    let address = |n: usize| SocketAddr::from(([192, 0, 2, n as u8], 4000 + n as u16));
-    let (ours, theirs) = (address(n), address(1 - n));
-    let peer = if n == 0 { Peer::Connect(theirs) } else { Peer::Accept };
     let config = config(settings, n);
-    let mut cx = Context { now, who: Who(n as u32), probe: &mut NoProbe };
-    let endpoint = Endpoint::open(&mut cx, config, ours, peer, SEND_BUFFER);
+    let user = User::open(n, now, config, SEND_BUFFER, u64::from(settings.totals[n] % 20_000));
+    let (ours, theirs) = (address(n), address(1 - n));
     let addresses = Addresses::new(theirs.ip(), ours.ip()).expect("one IP version");
     let ports = Ports { source: theirs.port(), destination: ours.port() };
     let buffer = u64::from(config.receive_buffer);
@@ -535,8 +407,7 @@ fn end(settings: &Settings, n: usize, now: Time) -> End {
     // segment of the send buffer. A list doubles when it grows.
     let ranges = 2 * (buffer / u64::from(config.mss)).max(64) + (SEND_BUFFER as u64 / 18).max(1024);
     let memory = SEND_BUFFER as u64 + buffer + 2 * 16 * (ranges + 2);
-    let total = u64::from(settings.totals[n] % 20_000);
-    End { endpoint, view, timer: None, total, written: 0, read: 0, closed: false, memory }
+    End { user, view, memory }
 }
 
 /// Settings, then a move per packet.
@@ -546,16 +417,15 @@ pub(crate) fn run(data: &[u8]) -> Injected {
     // Ten seconds before the clock of the timestamps goes through 0.
     let now = Time::from_nanos(if settings.wraps { ((1 << 32) - 10_000) * 1_000_000 } else { 0 });
     let ends = [0, 1].map(|n| end(&settings, n, now));
-    let bound = bound(ends.iter().map(|end| end.total).sum());
+    let bound = bound(ends.iter().map(|end| end.user.total).sum());
     let mut world = World {
         now,
         knows: settings.knows,
         ends,
         moves,
         made: 0,
-        flying: Vec::new(),
+        flying: Flight::new(),
         seen: Vec::new(),
-        order: 0,
         stopped: now,
         injected: Injected::default(),
     };

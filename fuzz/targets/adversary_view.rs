@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_engine::tcp::{FIRST_BYTE, Flags, Segment, State};
+use bentpipe_engine::wire::ip;
 use bentpipe_engine::wire::seq::Numbering;
 use bentpipe_engine::wire::tcp::{Near, Translation};
 use bentpipe_io::Endpoint;
@@ -128,4 +129,15 @@ impl View {
         let has_it = self.sacked.iter().any(|&(from, to)| from <= start && start + u64::from(segment.len) <= to);
         seq > 0 && segment.len > 0 && !has(Flags::FIN) && ack < 0 && has_it
     }
+}
+
+/// An IP packet with a right checksum.
+pub(super) fn emit(wire: &Translation, segment: &Segment, text: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; 2048];
+    let header = wire.addresses.header_len();
+    // A copy: the scale of a forged SYN is not the peer's.
+    let length = { *wire }.emit(segment, &[text], &mut packet[header..]).expect("there is room");
+    ip::emit(&wire.addresses, ip::TCP, length, &mut packet).expect("there is room");
+    packet.truncate(header + length);
+    packet
 }

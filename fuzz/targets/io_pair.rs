@@ -16,15 +16,14 @@
 //!   here users write all they have and close, so the last has a FIN to send. In every other state something of ours is
 //!   unacknowledged, or TIME-WAIT runs out.
 
-use std::net::SocketAddr;
-
 use arbitrary::{Arbitrary, Unstructured};
-use bentpipe_engine::probe::Who;
+use bentpipe_engine::Step;
 use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::tcp::{AckPolicy, State, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_engine::{Context, NoProbe, Step};
-use bentpipe_io::{Endpoint, Peer};
+
+use crate::flight::{Flight, Packet};
+use crate::user::{User, pattern};
 
 /// Packets that may meet something.
 const BAD: usize = 400;
@@ -56,76 +55,28 @@ enum Fate {
     Truncate { length: u16 },
 }
 
-struct End {
-    endpoint: Endpoint,
-    timer: Option<Time>,
-    total: u64,
-    written: u64,
-    read: u64,
-    closed: bool,
-}
-
-/// A packet on its way: when it arrives, in which order it was put there, to whom, whether it is whole.
-struct Packet {
-    at: Time,
-    order: u64,
-    to: usize,
+/// A packet, and whether it is whole.
+struct Cargo {
     whole: bool,
     bytes: Vec<u8>,
 }
 
 struct World<'a> {
     now: Time,
-    ends: [End; 2],
+    ends: [User; 2],
     fates: Unstructured<'a>,
     bad: usize,
-    flying: Vec<Packet>,
-    order: u64,
-}
-
-/// The byte that end `n` writes at a place: neighbours, and the same place of the other direction, differ.
-fn pattern(n: usize, place: u64) -> u8 {
-    (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ (0x55 * n as u8)
+    flying: Flight<Cargo>,
 }
 
 impl World<'_> {
-    fn user<R>(&mut self, n: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_, NoProbe>) -> R) -> R {
-        let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut NoProbe };
-        act(&mut self.ends[n].endpoint, &mut cx)
-    }
-
-    /// Writes what there is room for, and closes behind the last byte; reads what there is, and checks it.
     fn use_it(&mut self, n: usize) {
-        // Nobody has bytes for whom there is not: a CLOSE before the handshake is done drops them (§3.10.4).
-        if !self.ends[n].endpoint.is_connected() {
-            return;
-        }
-        while self.ends[n].written < self.ends[n].total {
-            let from = self.ends[n].written;
-            let chunk: Vec<u8> = (from..self.ends[n].total.min(from + 512)).map(|place| pattern(n, place)).collect();
-            let taken = self.user(n, |e, cx| e.write(cx, &chunk)).unwrap_or(0) as u64;
-            self.ends[n].written += taken;
-            if taken == 0 {
-                break;
-            }
-        }
-        if self.ends[n].written == self.ends[n].total && !self.ends[n].closed {
-            self.ends[n].closed = true;
-            self.user(n, |e, cx| e.close(cx));
-        }
-        let mut data = [0; 512];
-        loop {
-            let length = self.user(n, |e, cx| e.read(cx, &mut data));
-            if length == 0 {
-                break;
-            }
-            for &byte in &data[..length] {
-                let place = self.ends[n].read;
-                assert!(place < self.ends[1 - n].written, "end {n} reads more than was written");
-                assert_eq!(byte, pattern(1 - n, place), "end {n}, byte {place}");
-                self.ends[n].read += 1;
-            }
-        }
+        let (now, there) = (self.now, self.ends[1 - n].written);
+        self.ends[n].write(now, 512);
+        self.ends[n].read(now, 512, |place, byte| {
+            assert!(place < there, "end {n} reads more than was written");
+            assert_eq!(byte, pattern(1 - n, place), "end {n}, byte {place}");
+        });
     }
 
     fn send(&mut self, from: usize, bytes: Vec<u8>) {
@@ -137,8 +88,7 @@ impl World<'_> {
         };
         let late = |steps: u8| DELAY + Duration::from_millis(u64::from(steps) * 8);
         let mut put = |delay: Duration, whole: bool, bytes: Vec<u8>| {
-            self.order += 1;
-            self.flying.push(Packet { at: self.now + delay, order: self.order, to: 1 - from, whole, bytes });
+            self.flying.send(self.now + delay, 1 - from, Cargo { whole, bytes });
         };
         match fate {
             Fate::Deliver => put(DELAY, true, bytes),
@@ -168,7 +118,7 @@ impl World<'_> {
         for n in 0..2 {
             loop {
                 self.use_it(n);
-                match self.user(n, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
+                match self.ends[n].call(self.now, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
                     Step::Do(length) => self.send(n, out[..length].to_vec()),
                     Step::Wait(timer) => {
                         assert!(timer.is_none_or(|at| at >= self.now), "end {n} waits for the past");
@@ -185,28 +135,21 @@ impl World<'_> {
     /// Goes on to the next instant at which something happens; false if nothing ever does.
     fn step(&mut self) -> bool {
         self.flush();
-        let arrival = self.flying.iter().map(|packet| packet.at).min();
         let timer = Time::earliest(self.ends[0].timer, self.ends[1].timer);
-        let Some(now) = Time::earliest(arrival, timer) else { return false };
+        let Some(now) = Time::earliest(self.flying.next(), timer) else { return false };
         self.now = self.now.max(now);
-        let next = (0..self.flying.len()).filter(|&i| self.flying[i].at <= now);
-        if let Some(next) = next.min_by_key(|&i| (self.flying[i].at, self.flying[i].order)) {
-            let packet = self.flying.swap_remove(next);
-            let heard = self.user(packet.to, |e, cx| e.receive(cx, &packet.bytes));
+        if let Some(Packet { to, cargo: Cargo { whole, bytes }, .. }) = self.flying.arrived(now) {
+            let heard = self.ends[to].call(self.now, |e, cx| e.receive(cx, &bytes));
             // Damage is an error, or, in a port, makes the packet somebody else's.
             let taken = heard == Ok(true);
-            assert!(if packet.whole { heard.is_ok() } else { !taken }, "{heard:?} of {:?}", packet.bytes);
+            assert!(if whole { heard.is_ok() } else { !taken }, "{heard:?} of {bytes:?}");
         }
         true
     }
 
     fn describe(&self) -> String {
-        let end = |end: &End| {
-            let (state, outcome) = (end.endpoint.connection().state(), end.endpoint.outcome());
-            let End { total, written, read, timer, .. } = end;
-            format!("{state:?} {outcome:?}, {written} of {total} written, {read} read, timer {timer:?}")
-        };
-        format!("at {:?}: {}; {}", self.now, end(&self.ends[0]), end(&self.ends[1]))
+        let [a, b] = [0, 1].map(|n| self.ends[n].describe());
+        format!("at {:?}: {a}; {b}", self.now)
     }
 
     fn judge(&self) {
@@ -255,16 +198,10 @@ fn config(settings: &Settings, n: usize) -> TcpConfig {
 pub(crate) fn run(data: &[u8]) {
     let mut fates = Unstructured::new(data);
     let Ok(settings) = Settings::arbitrary(&mut fates) else { return };
-    let address = |n: u8| SocketAddr::from(([192, 0, 2, n], 4000 + u16::from(n)));
-    let ends = [0, 1].map(|n| {
-        let mut cx = Context { now: Time::ZERO, who: Who(n as u32), probe: &mut NoProbe };
-        let peer = if n == 0 { Peer::Connect(address(1)) } else { Peer::Accept };
-        let endpoint = Endpoint::open(&mut cx, config(&settings, n), address(n as u8), peer, 30_000);
-        // Nothing to send is a case of its own: a direction that is closed at once.
-        let total = u64::from(settings.totals[n] % 20_000);
-        End { endpoint, timer: None, total, written: 0, read: 0, closed: false }
-    });
-    let mut world = World { now: Time::ZERO, ends, fates, bad: 0, flying: Vec::new(), order: 0 };
+    // Nothing to send is a case of its own: a direction that is closed at once.
+    let total = |n: usize| u64::from(settings.totals[n] % 20_000);
+    let ends = [0, 1].map(|n| User::open(n, Time::ZERO, config(&settings, n), 30_000, total(n)));
+    let mut world = World { now: Time::ZERO, ends, fates, bad: 0, flying: Flight::new() };
     for _ in 0..STEPS {
         if !world.step() {
             world.judge();

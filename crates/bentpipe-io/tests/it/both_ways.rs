@@ -6,14 +6,13 @@
 //! more to send than fits ends with `RetriesExhausted`.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
-use bentpipe_engine::probe::Who;
+use bentpipe_engine::Step;
 use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::tcp::{Abort, AckPolicy, RtoConfig, State, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_engine::{Context, NoProbe, Step};
-use bentpipe_io::{Endpoint, Peer};
+
+use crate::user::{User, pattern};
 
 /// MTUs of the path: IPv4's least reassembly buffer, PPP, IPv6's least, Ethernet, FDDI, jumbo frames.
 const MTUS: [usize; 6] = [576, 1006, 1280, 1500, 4352, 9000];
@@ -109,13 +108,8 @@ impl Pause {
 }
 
 struct End {
-    endpoint: Endpoint,
+    user: User,
     arriving: VecDeque<(Time, Vec<u8>)>,
-    timer: Option<Time>,
-    total: u64,
-    written: u64,
-    read: u64,
-    closed: bool,
     /// The user reads once in this time, all that there is.
     reads_every: Duration,
     reads_at: Time,
@@ -130,10 +124,6 @@ struct World {
     timestamps: bool,
     draw: Draw,
     ends: [End; 2],
-}
-
-fn byte(n: usize, place: u64) -> u8 {
-    (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ (0x55 * n as u8)
 }
 
 impl World {
@@ -158,20 +148,12 @@ impl World {
                 time_wait: Duration::from_secs(10_000),
                 ..TcpConfig::default()
             };
-            let address = |n: usize| SocketAddr::from(([192, 0, 2, n as u8], 4000 + n as u16));
-            let peer = if n == 0 { Peer::Connect(address(1)) } else { Peer::Accept };
-            let mut cx = Context { now: START, who: Who(n as u32), probe: &mut NoProbe };
-            let endpoint = Endpoint::open(&mut cx, config, address(n), peer, SEND_BUFFER);
+            let user = User::open(n, START, config, SEND_BUFFER, 256 * draw.magnitude(12));
             let pause = Pause { since: START, lost: 0, before: 0, longest: Duration::ZERO };
             let shown = (0, 0, State::Closed, State::Closed);
             End {
-                endpoint,
+                user,
                 arriving: VecDeque::new(),
-                timer: None,
-                total: 256 * draw.magnitude(12),
-                written: 0,
-                read: 0,
-                closed: false,
                 reads_every: if draw.coin() { Duration::ZERO } else { Duration::from_millis(draw.magnitude(11)) },
                 reads_at: START,
                 pause,
@@ -181,46 +163,22 @@ impl World {
         let mut world = World { now: START, path, timestamps, draw, ends };
         for n in 0..2 {
             // A window of a byte lets a byte out per round trip: 100 windows are enough.
-            let window = u64::from(world.ends[1 - n].endpoint.connection().config().receive_buffer);
-            world.ends[n].total = world.ends[n].total.min(200 + 100 * window);
+            let window = u64::from(world.ends[1 - n].user.endpoint.connection().config().receive_buffer);
+            world.ends[n].user.total = world.ends[n].user.total.min(200 + 100 * window);
         }
         world
     }
 
-    fn user<R>(&mut self, n: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_, NoProbe>) -> R) -> R {
-        let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut NoProbe };
-        act(&mut self.ends[n].endpoint, &mut cx)
-    }
-
-    /// Writes what there is room for, closes behind it, and reads and checks what there is. Whether there was anything.
+    /// Writes, closes, and reads and checks what there is. Whether there was anything to do.
     fn use_it(&mut self, n: usize) -> bool {
-        if !self.ends[n].endpoint.is_connected() {
-            return false;
+        let End { user, reads_at, reads_every, .. } = &mut self.ends[n];
+        let before = user.progress();
+        user.write(self.now, 4096);
+        if *reads_at <= self.now && user.endpoint.readable() > 0 {
+            *reads_at = self.now + *reads_every;
+            user.read(self.now, 4096, |place, value| assert_eq!(value, pattern(1 - n, place), "end {n}, byte {place}"));
         }
-        let before = (self.ends[n].written, self.ends[n].closed, self.ends[n].read);
-        let mut data = [0; 4096];
-        while self.ends[n].written < self.ends[n].total && self.ends[n].endpoint.writable() > 0 {
-            let from = self.ends[n].written;
-            let length = (self.ends[n].total - from).min(4096) as usize;
-            (from..).zip(&mut data[..length]).for_each(|(place, value)| *value = byte(n, place));
-            let Ok(taken) = self.user(n, |e, cx| e.write(cx, &data[..length])) else { break };
-            self.ends[n].written += taken as u64;
-        }
-        if self.ends[n].written == self.ends[n].total && !self.ends[n].closed {
-            self.ends[n].closed = true;
-            self.user(n, |e, cx| e.close(cx));
-        }
-        let reads = self.ends[n].reads_at <= self.now && self.ends[n].endpoint.readable() > 0;
-        if reads {
-            self.ends[n].reads_at = self.now + self.ends[n].reads_every;
-        }
-        while reads && let got @ 1.. = self.user(n, |e, cx| e.read(cx, &mut data)) {
-            let from = self.ends[n].read;
-            let right = (from..).zip(&data[..got]).all(|(place, value)| *value == byte(1 - n, place));
-            assert!(right, "a wrong byte among {got} from {from}");
-            self.ends[n].read += got as u64;
-        }
-        (self.ends[n].written, self.ends[n].closed, self.ends[n].read) != before
+        user.progress() != before
     }
 
     fn send(&mut self, from: usize, packet: &[u8]) {
@@ -240,10 +198,10 @@ impl World {
         for n in 0..2 {
             self.use_it(n);
             loop {
-                match self.user(n, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
+                match self.ends[n].user.call(self.now, |e, cx| e.poll(cx, &mut out)).expect("there is room") {
                     Step::Do(length) => self.send(n, &out[..length]),
                     Step::Wait(timer) => {
-                        self.ends[n].timer = timer;
+                        self.ends[n].user.timer = timer;
                         if !self.use_it(n) {
                             break;
                         }
@@ -258,8 +216,8 @@ impl World {
     fn judge_pauses(&mut self) {
         for n in 0..2 {
             let (end, peer) = (&self.ends[n], &self.ends[1 - n]);
-            let (state, theirs) = (end.endpoint.connection().state(), peer.endpoint.connection().state());
-            let shown = (peer.endpoint.connection().received(), end.endpoint.acknowledged(), state, theirs);
+            let (state, theirs) = (end.user.endpoint.connection().state(), peer.user.endpoint.connection().state());
+            let shown = (peer.user.endpoint.connection().received(), end.user.endpoint.acknowledged(), state, theirs);
             let done = matches!(state, State::FinWait2 | State::TimeWait | State::Closed);
             let length = self.now.saturating_since(end.pause.since);
             let bound = end.pause.bound(&self.path, self.timestamps, peer.reads_every);
@@ -276,45 +234,40 @@ impl World {
     fn step(&mut self) -> bool {
         self.flush();
         let next = |end: &End| {
-            let read = (end.endpoint.readable() > 0).then_some(end.reads_at);
-            Time::earliest(Time::earliest(end.timer, end.arriving.front().map(|(at, _)| *at)), read)
+            let read = (end.user.endpoint.readable() > 0).then_some(end.reads_at);
+            Time::earliest(Time::earliest(end.user.timer, end.arriving.front().map(|(at, _)| *at)), read)
         };
         let Some(now) = Time::earliest(next(&self.ends[0]), next(&self.ends[1])) else { return false };
         self.now = self.now.max(now);
         for to in 0..2 {
             while self.ends[to].arriving.front().is_some_and(|(at, _)| *at <= now) {
                 let (_, packet) = self.ends[to].arriving.pop_front().expect("it is there");
-                assert_eq!(self.user(to, |e, cx| e.receive(cx, &packet)), Ok(true));
+                assert_eq!(self.ends[to].user.call(self.now, |e, cx| e.receive(cx, &packet)), Ok(true));
             }
         }
         true
     }
 
     fn describe(&self) -> String {
-        let end = |end: &End| {
-            let (connection, outcome) = (end.endpoint.connection(), end.endpoint.outcome());
-            let (state, config) = (connection.state(), connection.config());
-            let End { total, written, read, timer, pause, .. } = end;
-            let buffer = config.receive_buffer;
-            format!(
-                "{state:?} {outcome:?}, {written} of {total} written, {read} read, window {buffer}, {timer:?}, {pause:?}"
-            )
+        let end = |End { user, pause, .. }: &End| {
+            let buffer = user.endpoint.connection().config().receive_buffer;
+            format!("{}, window {buffer}, {pause:?}", user.describe())
         };
         format!("at {:?}, {:?}: {}; {}", self.now, self.path, end(&self.ends[0]), end(&self.ends[1]))
     }
 
     /// Each end has everything, or, where full segments do not fit, has given up or heard that the peer did.
     fn judge(&self) -> Result<(), Abort> {
-        let outcomes = [0, 1].map(|n| self.ends[n].endpoint.outcome());
+        let outcomes = [0, 1].map(|n| self.ends[n].user.endpoint.outcome());
         if outcomes == [Some(Ok(())); 2] {
-            let whole = [0, 1].map(|n| self.ends[n].read == self.ends[1 - n].total);
+            let whole = [0, 1].map(|n| self.ends[n].user.read == self.ends[1 - n].user.total);
             assert_eq!(whole, [true; 2], "{}", self.describe());
             return Ok(());
         }
         assert_eq!(self.path.kind, Mtu::Falls, "{}", self.describe());
         let typed = [Some(Ok(())), Some(Err(Abort::RetriesExhausted)), Some(Err(Abort::Reset))];
         for (n, (end, outcome)) in self.ends.iter().zip(&outcomes).enumerate() {
-            let waits = end.endpoint.connection().state() == State::FinWait2;
+            let waits = end.user.endpoint.connection().state() == State::FinWait2;
             assert!(typed.contains(outcome) || waits, "end {n}: {}", self.describe());
         }
         assert!(outcomes.contains(&Some(Err(Abort::RetriesExhausted))), "{}", self.describe());

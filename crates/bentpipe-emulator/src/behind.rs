@@ -8,6 +8,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Child, Command};
 
+use bentpipe_io::tun::TunConfig;
+use bentpipe_io::{Namespace, Session, Signals, TrainTun};
 use bentpipe_study::scenario::Scenario;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -18,11 +20,6 @@ use crate::nat::{self, Outside};
 use crate::network::Network;
 use crate::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
 use crate::running::Emulator;
-use bentpipe_io::Namespace;
-use bentpipe_io::Session;
-use bentpipe_io::Signals;
-use bentpipe_io::TrainTun;
-use bentpipe_io::tun::TunConfig;
 
 /// The device behind the link.
 const INSIDE: &str = "bentpipe0";

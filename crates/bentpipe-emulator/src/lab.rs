@@ -4,16 +4,14 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
+use bentpipe_io::tun::{self, TunConfig};
+use bentpipe_io::{Made, Namespace, Session, TrainTun, ip};
 use bentpipe_study::scenario::Scenario;
 
 use super::{EmulateError, Unsupported};
 use crate::network::Network;
 use crate::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
 use crate::running::Emulator;
-use bentpipe_io::TrainTun;
-use bentpipe_io::tun::{self, TunConfig};
-use bentpipe_io::{Made, Session};
-use bentpipe_io::{Namespace, ip};
 
 /// The device of each host.
 pub(super) const DEVICE: &str = "bentpipe0";

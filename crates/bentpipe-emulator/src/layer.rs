@@ -11,10 +11,10 @@ use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::ip;
 use bentpipe_engine::wire::slacp::Integrity;
 use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 use bentpipe_study::scenario::{LayerSpec, LinkSpec};
 
 use super::Unsupported;
-use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
 /// Where a packet is on its way: the way, and how many of its stages are behind it.
 pub(super) type Place = (u32, u32);

@@ -7,8 +7,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::Addressing;
 use bentpipe_io::{Made, Session};
+
+use crate::Addressing;
 
 /// Where systemd writes the servers that its own resolver on the loopback asks.
 const UPSTREAM: &str = "/run/systemd/resolve/resolv.conf";

@@ -11,13 +11,12 @@ use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, NoProbe};
+use bentpipe_io::{Emitted, Packet};
 use bentpipe_study::scenario::Scenario;
 use bentpipe_study::topology::{self, Path};
 
 use super::Unsupported;
 use crate::layer::LayerEnd;
-use bentpipe_io::Emitted;
-use bentpipe_io::Packet;
 
 /// A packet on its way.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bentpipe_io::ip;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
 
 use crate::EmulateError;
 use crate::nat;
-use bentpipe_io::ip;
 
 /// How long `pasta` may take to set up its device.
 const PATIENCE: Duration = Duration::from_secs(3);

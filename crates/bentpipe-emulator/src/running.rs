@@ -13,14 +13,11 @@ use std::time::Duration as StdDuration;
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::{Buffers, Clock, Lateness, Packet, TrainTun, Waiter};
 use bentpipe_study::trace::PcapWriter;
 
 use crate::network::{Exit, Network};
 use crate::plan::Addressing;
-use bentpipe_io::Clock;
-use bentpipe_io::Lateness;
-use bentpipe_io::Waiter;
-use bentpipe_io::{Buffers, Packet, TrainTun};
 
 /// Trains taken from a device before the links have their turn.
 const BATCH: usize = 64;

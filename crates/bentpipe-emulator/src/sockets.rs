@@ -10,15 +10,13 @@ use std::time::Duration as StdDuration;
 
 use bentpipe_engine::tcp::{AckPolicy, Daass, SsthreshBase, Variant};
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::{Clock, Namespace, hurry, ip};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 
 use super::EmulateError;
 use crate::lab::{DEVICE, Lab};
 use crate::plan::PREFIX_V4;
 use crate::transfers::{Bulk, Transferred};
-use bentpipe_io::Clock;
-use bentpipe_io::hurry;
-use bentpipe_io::{Namespace, ip};
 
 /// What the hosts' kernels are told besides: how else to see what one of their ways does?
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,16 +13,13 @@ use bentpipe_engine::tcp::{Abort, Handshake, TcbSharing, TcpConfig, WindowUnit};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_io::{Endpoint, Lateness, Packet, Peer, hurry};
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, Workload};
 
 use super::{EmulateError, Unsupported};
 use crate::network::{Exit, Network};
 use crate::plan::{Addressing, Plan};
 use crate::wakeups::{Drawn, Machine, Wakeups};
-use bentpipe_io::Lateness;
-use bentpipe_io::Packet;
-use bentpipe_io::hurry;
-use bentpipe_io::{Endpoint, Peer};
 
 /// The ports of the first flow's ends; the others follow.
 const CLIENT_PORT: u16 = 40_000;

@@ -4,10 +4,7 @@ use std::io;
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::units::Time;
-
-use bentpipe_io::Clock;
-use bentpipe_io::Lateness;
-use bentpipe_io::Waiter;
+use bentpipe_io::{Clock, Lateness, Waiter};
 
 /// Time for a loop.
 pub(super) trait Wakeups {

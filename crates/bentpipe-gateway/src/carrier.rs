@@ -13,9 +13,9 @@ use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::EmitError;
 use bentpipe_engine::wire::slacp::Integrity;
 use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
 use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
-use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
 /// The tunnel's tag proves frames: they need no CRC.
 pub(super) const INTEGRITY: Integrity = Integrity::Below;

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use bentpipe_engine::units::Time;
+use bentpipe_io::{Buffers, TrainTun};
 use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
@@ -12,7 +13,6 @@ use super::readings::{Readings, Value};
 use super::run::FIRST_TOKEN;
 use super::shape::{Shape, Turn};
 use crate::tunnel::Event;
-use bentpipe_io::{Buffers, TrainTun};
 
 /// Packets or trains of them taken from the device in one turn of the loop: what is read goes out before more is. So many
 /// that of the ACKs that the host gives at once to what was held up, one in 64 remains.

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::{Clock, Lateness};
 use mio::event::Event as Ready;
 use mio::{Events, Poll, Registry, Token, Waker};
 
 use super::readings::Readings;
 use super::timer::Timer;
 use super::tunnelled::Tunnelled;
-use bentpipe_io::Clock;
-use bentpipe_io::Lateness;
 
 /// The loop's and the tunnel's own tokens lie below this one; a shape's from here on.
 pub(super) const FIRST_TOKEN: usize = 16;

@@ -6,9 +6,9 @@ use bentpipe_engine::slacp::{
     Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
 use bentpipe_engine::units::{Bytes, Duration, Rate};
+use bentpipe_io::LinkPortConfig;
 
 use super::carrier::{INTEGRITY, line_overhead, max_packet};
-use bentpipe_io::LinkPortConfig;
 
 /// The link, as this end sends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
-
 use bentpipe_language::error::ScenarioErrors;
 
 /// What a file says.

@@ -2,8 +2,7 @@
 
 use std::process::{Child, Command};
 
-use bentpipe_emulator::rootless;
-use bentpipe_emulator::{Behind, Tap};
+use bentpipe_emulator::{Behind, Tap, rootless};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Caught, Signals, child};
 use bentpipe_study::scenario::Scenario;

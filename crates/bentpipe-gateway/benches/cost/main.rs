@@ -27,8 +27,9 @@ use bentpipe_gateway::{
     SplitConfig, SplitShape, Stop,
 };
 use bentpipe_io::TrainTun;
-use namespace::Namespace;
 use nix::sys::resource::{UsageWho, getrusage};
+
+use namespace::Namespace;
 
 const SERVER: &str = "10.2.0.2";
 const PORT: u16 = 4000;

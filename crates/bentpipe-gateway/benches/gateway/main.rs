@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units;
 use bentpipe_gateway::{ClientAddress, RelayConfig};
+
 use world::{Path, SERVER, World, run};
 
 struct Options {

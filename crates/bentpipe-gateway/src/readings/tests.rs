@@ -1,12 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use bentpipe_engine::units::Rate;
+
 use super::*;
-use crate::Gateway;
 use crate::relay::RelayStats;
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
-use crate::{Carrier, ClientAddress, Fallback, Satellite, SplitConfig, SplitShape};
-use bentpipe_engine::units::Rate;
+use crate::{Carrier, ClientAddress, Fallback, Gateway, Satellite, SplitConfig, SplitShape};
 
 /// A metric's name, and a label's without colons (data model of Prometheus).
 fn is_name(text: &str) -> bool {

@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
+use bentpipe_language::document::{self, Value};
+use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::Shape;
+use bentpipe_language::tcp::{self, Cell, TcpOverrides, TcpTable, Variants};
 
 use super::grammar::{
     ADDRESS, ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, PORTS, REORDERING, SATELLITE, SENDER, SPLIT, STREAMS,
@@ -14,11 +19,6 @@ use super::grammar::{
 use super::{
     GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
 };
-use bentpipe_language::document::{self, Value};
-use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
-use bentpipe_language::reader::{Item, View};
-use bentpipe_language::shape::Shape;
-use bentpipe_language::tcp::{self, Cell, TcpOverrides, TcpTable, Variants};
 
 const LISTEN: &str = "0.0.0.0:4500";
 const KEEPALIVE: Duration = Duration::from_secs(5);

@@ -3,7 +3,6 @@
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{TcpConfig, TcpStats};
 use bentpipe_engine::units::{Duration, Rate};
-
 use bentpipe_io::Endpoint;
 
 /// Stray segments and repetitions of the last FIN come within a few round trips; nobody else shares the client's port.

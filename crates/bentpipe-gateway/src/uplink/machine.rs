@@ -15,11 +15,11 @@ use bentpipe_engine::probe::Who;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::seq::SeqNumber;
 use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_io::Endpoint;
 
 use super::config::{UplinkConfig, UplinkStats};
 use super::opening::reset_for;
 use super::pacer::Pacer;
-use bentpipe_io::Endpoint;
 
 /// One of the connections, for good: no other one is ever called so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,11 +8,11 @@ use bentpipe_engine::tcp::{Abort, Flags, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::{ip, tcp};
 use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_io::{Endpoint, Peer};
 use proptest::prelude::*;
 
 use super::machine::MIN_BUFFER;
 use super::*;
-use bentpipe_io::{Endpoint, Peer};
 
 mod raw;
 mod reopening;

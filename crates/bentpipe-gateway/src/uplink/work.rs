@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use bentpipe_engine::Step;
 use bentpipe_engine::mux::{Reason, Route};
 use bentpipe_engine::units::Time;
+use bentpipe_io::tun::Tun;
 use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -20,7 +21,6 @@ use crate::readings::Readings;
 use crate::rules;
 use crate::run::{FIRST_TOKEN, Loop, Work};
 use crate::sockets::{self, ClientAddress};
-use bentpipe_io::tun::Tun;
 
 /// Packets taken from the device before others have their turn.
 const BATCH: usize = 64;

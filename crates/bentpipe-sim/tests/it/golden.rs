@@ -1,7 +1,7 @@
 //! One line per shipped scenario: a fingerprint of all its packets, and the figures that a person would look at.
 //!
 //! A change of the engine or the simulator that moves a result moves a line here. If that is meant, write the table
-//! anew with `UPDATE_GOLDENS=1 cargo test -p bentpipe-sim --test golden`, and say in `CHANGELOG.md`, under "Changed
+//! anew with `UPDATE_GOLDENS=1 cargo test -p bentpipe-sim --test it golden::`, and say in `CHANGELOG.md`, under "Changed
 //! numbers", which results moved and why. The fingerprint is of whole numbers alone, so it is the same on every machine.
 
 use std::fmt::Write;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use bentpipe_engine::link::{ChannelConfig, Distribution};
 use bentpipe_engine::units::Duration;
-
-use super::grammar::{DISTRIBUTION, DISTRIBUTION_SHAPE};
 use bentpipe_language::error::{Mistake, Problems, Span};
 use bentpipe_language::quantity::DURATION;
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
+
+use super::grammar::{DISTRIBUTION, DISTRIBUTION_SHAPE};
 
 /// Least probability that a draw of a truncated distribution is kept: below it drawing again takes too long.
 const MIN_KEPT: f64 = 1e-4;

@@ -1,12 +1,12 @@
 //! `framing = "aal5"` and `atm`: links whose packets travel in cells.
 
 use bentpipe_engine::link::{CellConfig, Sharing};
-
-use super::grammar::{ATM, CELL_BUFFER, SHARINGS};
 use bentpipe_language::error::Problems;
 use bentpipe_language::quantity::CELLS;
 use bentpipe_language::reader::Item;
 use bentpipe_language::shape::Shape;
+
+use super::grammar::{ATM, CELL_BUFFER, SHARINGS};
 
 /// Reads the cells of a direction: its `atm` table, where it has one.
 pub(crate) fn cells(atm: Option<Item<'_>>, problems: &mut Problems) -> Option<CellConfig> {

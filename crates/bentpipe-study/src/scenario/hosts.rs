@@ -1,13 +1,14 @@
 //! `[nodes.NAME]`: what a node is besides the end of links: a host or a switch whose work takes time.
 
-use super::bursts::distribution;
-use super::grammar::HOST;
-use super::model::{FlowSpec, HostSpec};
-use crate::topology;
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::suggest::did_you_mean;
+
+use super::bursts::distribution;
+use super::grammar::HOST;
+use super::model::{FlowSpec, HostSpec};
+use crate::topology;
 
 /// Reads the nodes that the scenario says more of; those that it does not are as they come.
 pub(crate) fn hosts(

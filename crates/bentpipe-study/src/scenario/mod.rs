@@ -7,12 +7,14 @@
 
 pub(crate) mod bursts;
 mod cells;
+mod channels;
 mod flows;
 mod grammar;
 mod hosts;
 mod layers;
 mod links;
 pub(crate) mod model;
+mod queues;
 mod resolve;
 mod schema;
 mod splits;
@@ -22,6 +24,8 @@ mod tdma;
 mod timers;
 mod traces;
 mod windows;
+mod workloads;
+mod world;
 mod write;
 
 use std::path::Path;

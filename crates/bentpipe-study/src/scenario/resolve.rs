@@ -3,8 +3,14 @@
 use std::path::Path;
 
 use bentpipe_engine::units::Duration;
+use bentpipe_language::document::{self, Value};
+use bentpipe_language::error::{Mistake, Problems, ScenarioErrors};
+use bentpipe_language::overrides;
+use bentpipe_language::reader::View;
+use bentpipe_language::shape::{Counted, Shape};
+use bentpipe_language::tcp::{TcpTable, tcp_table, variants};
 
-use super::flows::{self, World};
+use super::flows;
 use super::grammar::{LAYER, OVERRIDES, SCENARIO};
 use super::hosts;
 use super::layers;
@@ -14,13 +20,8 @@ use super::spoof;
 use super::tdma;
 use super::timers;
 use super::windows;
+use super::world::World;
 use crate::topology::{self, Unreachable};
-use bentpipe_language::document::{self, Value};
-use bentpipe_language::error::{Mistake, Problems, ScenarioErrors};
-use bentpipe_language::overrides;
-use bentpipe_language::reader::View;
-use bentpipe_language::shape::{Counted, Shape};
-use bentpipe_language::tcp::{TcpTable, tcp_table, variants};
 
 /// Where a run stops if nothing is said.
 const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(3600);

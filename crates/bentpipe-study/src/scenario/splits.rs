@@ -1,15 +1,15 @@
 //! `split` of a flow: the nodes at which its connection is split, and the settings of the legs that leave them.
 
 use bentpipe_engine::units::Bytes;
-
-use super::flows::{World, node, route};
-use super::grammar::{FLOW, SPLIT};
-use super::model::Split;
-use super::stp;
 use bentpipe_language::error::Problems;
 use bentpipe_language::reader::Item;
 use bentpipe_language::shape::Shape;
 use bentpipe_language::tcp::{TcpTable, tcp_table};
+
+use super::grammar::{FLOW, SPLIT};
+use super::model::Split;
+use super::stp;
+use super::world::{World, node, route};
 
 /// What is said of one split, before its leg has a receiver.
 struct Said<'a> {

@@ -1,16 +1,16 @@
 //! `spoof`: a TCP connection ends at a node on the way, which acknowledges in the destination's name.
 
-use super::grammar::{BUFFER_SHARINGS, SPOOF};
-use super::links::Network;
-use super::model::{BufferSharing, FlowKind, Scenario, Spoof, TcpFlow, Workload};
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_language::error::{Mistake, Problems, Span};
 use bentpipe_language::quantity;
 use bentpipe_language::reader::View;
 use bentpipe_language::shape::Shape;
-use bentpipe_language::suggest::did_you_mean;
 
+use super::grammar::{BUFFER_SHARINGS, SPOOF};
+use super::links::Network;
+use super::model::{BufferSharing, FlowKind, Scenario, Spoof, TcpFlow, Workload};
+use super::world::node;
 use crate::topology;
 
 /// Reads the `spoof` of a flow, if it has one.
@@ -26,17 +26,7 @@ pub(crate) fn read(
         return None;
     }
     let view = item.table(SPOOF, problems)?;
-    let at = view.require("at", problems).and_then(|item| {
-        let name = item.text(problems)?;
-        let index = network.nodes.iter().position(|node| node == name);
-        if index.is_none() && network.is_whole {
-            let mistake = Mistake::new(&item.path, format!("no link leads to a node `{name}`"))
-                .expected(format!("one of {}", network.nodes.join(", ")))
-                .help(did_you_mean(name, network.nodes.iter().map(String::as_str)));
-            problems.add(item.node.span, mistake);
-        }
-        index
-    });
+    let at = view.require("at", problems).and_then(|item| node(&item, network, problems));
     let buffer = view.require("buffer", problems).and_then(|item| {
         let packets = item.quantity(quantity::PACKETS, problems)?;
         if packets == 0 {

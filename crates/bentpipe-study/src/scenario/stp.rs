@@ -2,15 +2,15 @@
 
 use bentpipe_engine::stp::{Arming, StpConfig};
 use bentpipe_engine::units::Bytes;
-use toml::{Table, Value};
-
-use super::flows::{amount, workload};
-use super::grammar::{STP, TIMERS};
-use super::model::StpFlow;
 use bentpipe_language::error::Problems;
 use bentpipe_language::quantity::{SIZE, format_duration, format_rate};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Counted;
+use toml::{Table, Value};
+
+use super::grammar::{STP, TIMERS};
+use super::model::StpFlow;
+use super::workloads::{amount, workload};
 
 /// Bytes of payload in a segment: what fits an IP packet, and no less than what every host takes (RFC 791 §3.2).
 const MSS: (u64, u64) = (28, 65_000);

@@ -2,12 +2,12 @@
 
 use bentpipe_engine::link::{BadSchedule, BurstSchedule};
 use bentpipe_engine::units::Rate;
-
-use super::grammar::TDMA;
-use super::model::{LinkSpec, Scenario};
 use bentpipe_language::error::{Mistake, Problems, Span};
 use bentpipe_language::reader::Item;
 use bentpipe_language::shape::Shape;
+
+use super::grammar::TDMA;
+use super::model::{LinkSpec, Scenario};
 
 /// Reads a schedule for a line of `rate` in its bursts.
 pub(super) fn schedule(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option<BurstSchedule> {

@@ -5,11 +5,11 @@
 
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::units::Duration;
+use bentpipe_language::document::Value;
+use bentpipe_language::reader::Item;
 
 use super::model::{FlowKind, FlowSpec, LayerSpec, Scenario};
 use crate::topology;
-use bentpipe_language::document::Value;
-use bentpipe_language::reader::Item;
 
 /// Transmissions that are waited for where a channel has no bound: what a channel has if nothing is said.
 const TRANSMISSIONS: u32 = 8;

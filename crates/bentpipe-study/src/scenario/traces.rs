@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use bentpipe_engine::link::{BadTrace, RateTrace};
-
-use super::grammar::{MILLIS, RATE_TRACE};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems, Span};
 use bentpipe_language::reader::Item;
+
+use super::grammar::{MILLIS, RATE_TRACE};
 
 const EXPECTED: &str = "milliseconds in ascending order, one per line, the last above 0";
 

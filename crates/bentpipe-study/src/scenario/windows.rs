@@ -3,12 +3,11 @@
 use bentpipe_engine::link::LinkConfig;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::Startup;
+use bentpipe_language::tcp::{TcpOverrides, UnknownName, lacks_window, resolve_tcp};
 
 use super::model::{FlowKind, FlowSpec, Scenario};
 use crate::limit::{self, SegmentSize};
 use crate::topology;
-use bentpipe_language::tcp::{TcpOverrides, UnknownName};
-use bentpipe_language::tcp::{lacks_window, resolve_tcp};
 
 /// A connection, or a leg of one, as a scenario has it.
 pub(super) struct TcpEnds<'a> {

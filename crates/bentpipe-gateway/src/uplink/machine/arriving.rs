@@ -3,11 +3,11 @@
 use bentpipe_engine::tcp::{Flags, Segment, State};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::wire::tcp as wire;
+use bentpipe_io::Peer;
 
 use super::*;
 use crate::uplink::opening::segment_of;
 use crate::uplink::reopening::{Incarnation, Opening};
-use bentpipe_io::Peer;
 
 /// A segment's place in the connection, before anybody has looked at its checksum.
 struct Arrival<'a> {

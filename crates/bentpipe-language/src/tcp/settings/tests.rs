@@ -1,8 +1,9 @@
 //! Every field has a row, and every row puts in what it takes out.
 
-use super::*;
 use bentpipe_engine::tcp::variant::{VARIANTS, Variant};
 use bentpipe_engine::tcp::{AckPolicy, RtoConfig, Shortcuts};
+
+use super::*;
 
 /// A field that the engine gains must gain a row: this stops compiling, and the count below stops being right.
 #[test]

@@ -1,0 +1,71 @@
+//! What flows are read against, and the names of nodes and links in them.
+
+use bentpipe_language::error::{Mistake, Problems};
+use bentpipe_language::reader::Item;
+use bentpipe_language::shape::Shape;
+use bentpipe_language::suggest::did_you_mean;
+use bentpipe_language::tcp::{TcpTable, Variants};
+
+use super::links::Network;
+use super::model::LinkSpec;
+
+/// What flows are read against.
+pub(crate) struct World<'w> {
+    pub(crate) network: &'w Network,
+    pub(crate) tcp: &'w TcpTable,
+    pub(crate) variants: &'w Variants,
+    pub(crate) seed: u64,
+}
+
+pub(super) fn node(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<usize> {
+    let name = item.text(problems)?;
+    let index = network.nodes.iter().position(|node| node == name);
+    // Where a link is wrong, a node may be missing for that alone.
+    if index.is_none() && network.is_whole {
+        let mistake = Mistake::new(&item.path, format!("no link leads to a node `{name}`"))
+            .expected(format!("one of {}", network.nodes.join(", ")))
+            .help(did_you_mean(name, network.nodes.iter().map(String::as_str)));
+        problems.add(item.node.span, mistake);
+    }
+    index
+}
+
+/// An explicit route: names of links, each leaving where the one before has led. `NAME` of a duplex link stands for
+/// the direction that fits.
+pub(super) fn route(
+    item: Option<Item<'_>>,
+    from: usize,
+    to: usize,
+    network: &Network,
+    problems: &mut Problems,
+) -> Option<Option<Vec<usize>>> {
+    let Some(item) = item else { return Some(None) };
+    let mut path = Vec::new();
+    let mut at = from;
+    for step in item.list(&Shape::List(&Shape::Text), problems)? {
+        let name = step.text(problems)?;
+        let fits = |link: &LinkSpec| {
+            link.name == name || ["forward", "backward"].iter().any(|way| link.name == format!("{name}/{way}"))
+        };
+        let named: Vec<_> = (0..network.links.len()).filter(|link| fits(&network.links[*link])).collect();
+        let Some(link) = named.iter().copied().find(|link| network.links[*link].from == at) else {
+            let names = network.links.iter().map(|link| link.name.as_str());
+            let mistake = match named.is_empty() {
+                true => Mistake::new(&step.path, format!("there is no link `{name}`")).help(did_you_mean(name, names)),
+                false => Mistake::new(&step.path, format!("the link `{name}` does not leave `{}`", network.nodes[at])),
+            };
+            let leaving: Vec<_> =
+                network.links.iter().filter(|link| link.from == at).map(|link| link.name.as_str()).collect();
+            problems.add(step.node.span, mistake.expected(format!("one of {}", leaving.join(", "))));
+            return None;
+        };
+        at = network.links[link].to;
+        path.push(link);
+    }
+    if at != to {
+        let message = format!("the route ends at `{}`, not at `{}`", network.nodes[at], network.nodes[to]);
+        item.refuse(problems, message, Some("links up to the end of the flow".to_owned()));
+        return None;
+    }
+    Some(Some(path))
+}

@@ -1,0 +1,144 @@
+//! `[[links]]`.
+
+use bentpipe_engine::link::{
+    CellConfig, ChannelConfig, Discipline, LinkConfig, LossConfig, PacketBursts, QueueLimit, Sharing, Ties,
+};
+use bentpipe_engine::units::Duration;
+use bentpipe_language::quantity::{CELLS, SIZE, format_probability, format_rate};
+use toml::{Table, Value};
+
+use super::values::{distribution, duration, integer, probability, table, text};
+use crate::scenario::model::{LinkSpec, Scenario};
+
+pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
+    let LinkConfig {
+        rate,
+        rate_trace,
+        tdma,
+        delay,
+        header,
+        mtu,
+        queue,
+        channel,
+        good,
+        bad,
+        extra_delay,
+        packet_bursts,
+        ties,
+        drop_list,
+        cells,
+    } = &spec.config;
+    let mut link = Table::new();
+    let mut put = |key: &str, value: Value| {
+        link.insert(key.to_owned(), value);
+    };
+    put("name", text(&spec.name));
+    put("from", text(&scenario.nodes[spec.from]));
+    put("to", text(&scenario.nodes[spec.to]));
+    match (rate_trace, tdma) {
+        (Some(trace), _) => put("rate_trace", Value::Array(trace.millis().iter().copied().map(integer).collect())),
+        (None, Some(schedule)) => {
+            put("rate", text(format_rate(schedule.rate())));
+            let bursts =
+                schedule.bursts().iter().map(|&(start, length)| Value::Array(vec![duration(start), duration(length)]));
+            put("tdma", table([("frame", duration(schedule.frame())), ("bursts", Value::Array(bursts.collect()))]));
+        }
+        (None, None) => put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),
+    }
+    put("delay", duration(*delay));
+    match cells {
+        None => put("queue", self::queue(limit(&queue.limit), &queue.discipline)),
+        Some(cells) => {
+            put("framing", text("aal5"));
+            put("atm", atm(cells));
+        }
+    }
+    put("loss", probability(good.packet));
+    put("bit_error_rate", probability(good.bit));
+    if *header > 0 {
+        put("header", text(SIZE.format(*header as u64)));
+    }
+    if let Some(mtu) = mtu {
+        put("mtu", text(SIZE.format(*mtu as u64)));
+    }
+    if *channel != ChannelConfig::Clear {
+        put("bursts", bursts(channel, bad, extra_delay.0));
+    }
+    match *packet_bursts {
+        None => {}
+        Some(PacketBursts::Conditional { start, again }) => {
+            put("packet_bursts", table([("start", probability(start)), ("burstiness", probability(again))]));
+        }
+        Some(PacketBursts::Runs { start, length }) => {
+            let length = format!("{length} packet{}", if length == 1 { "" } else { "s" });
+            put("packet_bursts", table([("start", probability(start)), ("length", text(length))]));
+        }
+    }
+    if *ties == Ties::Begun {
+        put("ties", text("begun"));
+    }
+    if !drop_list.is_empty() {
+        put("drop_list", Value::Array(drop_list.iter().copied().map(integer).collect()));
+    }
+    Value::Table(link)
+}
+
+pub(super) fn limit(limit: &QueueLimit) -> Value {
+    match limit {
+        QueueLimit::Unlimited => text("unlimited"),
+        QueueLimit::Packets(count) => text(format!("{count} packets")),
+        QueueLimit::Bytes(bytes) => text(SIZE.format(bytes.get())),
+    }
+}
+
+fn atm(cells: &CellConfig) -> Value {
+    let CellConfig { line, buffer, sharing, early_discard, partial_discard } = *cells;
+    let mut atm = Table::new();
+    atm.insert("line".into(), line.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate))));
+    let room = buffer.map_or_else(|| "unlimited".to_owned(), |cells| CELLS.format(cells as u64));
+    atm.insert("buffer".into(), text(room));
+    atm.insert("sharing".into(), text(if sharing == Sharing::Shared { "shared" } else { "per-vc" }));
+    let early = early_discard.zip(buffer).map(|(threshold, buffer)| {
+        // Read back, the share gives the same number of cells: it is rounded down there, so half a cell is put on top.
+        text(format_probability(((threshold as f64 + 0.5) / buffer as f64).min(1.0)))
+    });
+    atm.insert("early_packet_discard".into(), early.unwrap_or_else(|| text("off")));
+    atm.insert("partial_packet_discard".into(), Value::Boolean(partial_discard));
+    Value::Table(atm)
+}
+
+fn queue(limit: Value, discipline: &Discipline) -> Value {
+    match discipline {
+        Discipline::DropTail => table([("limit", limit), ("discipline", text("drop-tail"))]),
+        Discipline::Red(red) => table([
+            ("limit", limit),
+            ("discipline", text("red")),
+            ("min_threshold", text(format!("{} packets", red.min_threshold))),
+            ("max_threshold", text(format!("{} packets", red.max_threshold))),
+            ("max_probability", probability(red.max_probability)),
+            ("weight", Value::Float(red.weight)),
+            ("gentle", Value::Boolean(red.gentle)),
+            ("wait", Value::Boolean(red.wait)),
+            ("mean_packet", text(SIZE.format(red.mean_packet.get()))),
+        ]),
+    }
+}
+
+fn bursts(channel: &ChannelConfig, bad: &LossConfig, extra_delay: Duration) -> Value {
+    let mut bursts = Table::new();
+    match channel {
+        ChannelConfig::Clear => {}
+        ChannelConfig::OnOff { gap, burst } => {
+            bursts.insert("gap".into(), distribution(gap));
+            bursts.insert("length".into(), distribution(burst));
+        }
+        ChannelConfig::Schedule(schedule) => {
+            let pairs = schedule.iter().map(|&(start, length)| Value::Array(vec![duration(start), duration(length)]));
+            bursts.insert("schedule".into(), Value::Array(pairs.collect()));
+        }
+    }
+    bursts.insert("loss".into(), probability(bad.packet));
+    bursts.insert("bit_error_rate".into(), probability(bad.bit));
+    bursts.insert("extra_delay".into(), duration(extra_delay));
+    Value::Table(bursts)
+}

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use crate::scenario::ScenarioErrors;
+use crate::scenario::reference::{self, Table};
+use crate::scenario::{self, ScenarioErrors};
 
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,6 +164,16 @@ impl GatewayFile {
     pub fn mistake(text: &str, file_name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
         read::mistake(text, file_name, key, message, expected)
     }
+}
+
+/// A JSON schema (draft 2020-12) of gateway files.
+pub fn schema() -> serde_json::Value {
+    scenario::schema::of_file("bentpipe gateway", grammar::FILE, &["name", "satellite"])
+}
+
+/// The tables of a gateway file with their keys.
+pub fn reference() -> Vec<Table> {
+    reference::tables("Top level", grammar::FILE)
 }
 
 #[cfg(test)]

@@ -12,33 +12,41 @@ pub(crate) const fn field(key: &'static str, shape: Shape, doc: &'static str) ->
 
 /// A scenario.
 pub(crate) const SCENARIO: &[Field] = &[
-    field("name", Shape::Text, "Name of the experiment."),
-    field("description", Shape::Text, "What it is, for people."),
-    field("source", Shape::Text, "Where its numbers come from."),
-    field("seed", Shape::Count(Counted::new("", 0, u64::MAX)), "Seed of all random draws; 1 if not given."),
+    field("name", Shape::Text, "Name of the experiment. Required."),
+    field("description", Shape::Text, "One line that says what it is, for people."),
+    field("source", Shape::Text, "Where the numbers come from: document, table, page."),
+    field("seed", Shape::Count(Counted::new("", 0, u64::MAX)), "Seed of all random draws. Default: 1."),
     field(
         "time_limit",
         Shape::DURATION,
-        "When the run stops at the latest; earlier when all finite flows are done. 3600 s if not given.",
+        "Virtual time at which the run stops. It stops earlier when all finite flows are done. Default: 3600 s.",
     ),
-    field("tcp", Shape::TcpSettings { head: true, base: false }, "What all TCP connections have in common."),
-    field("variants", Shape::Named(VARIANT), "Rows of the scenario's own for the table of variants."),
-    field("nodes", Shape::Named(HOST), "What nodes are besides the ends of links, under their names."),
-    field("links", Shape::List(&Shape::Table(LINK)), "The links; nodes are named by them."),
-    field("layers", Shape::List(&Shape::Table(LAYER)), "Link layers between IP and some of the links."),
-    field("flows", Shape::List(&Shape::Table(FLOW)), "The flows."),
+    field("tcp", Shape::TcpSettings { head: true, base: false }, "Settings of all TCP connections."),
+    field(
+        "variants",
+        Shape::Named(&Shape::TcpSettings { head: false, base: true }),
+        "TCP variants of the scenario's own, under their names.",
+    ),
+    field("nodes", Shape::Named(&Shape::Table(HOST)), "Processing times of nodes, under the nodes' names."),
+    field("links", Shape::List(&Shape::Table(LINK)), "The links. A node exists if a link names it. Required."),
+    field("layers", Shape::List(&Shape::Table(LAYER)), "Link layers (S-LACP) between IP and a link."),
+    field("flows", Shape::List(&Shape::Table(FLOW)), "The flows. Required."),
 ];
 
 /// The head of a row of variants; its cells are TCP settings.
 pub(crate) const VARIANT: &[Field] = &[
-    field("base", Shape::Text, "The variant it is built on; its own name means the built-in one."),
-    field("description", Shape::Text, "What it is, for people."),
+    field(
+        "base",
+        Shape::Text,
+        "The variant that this one starts from. A variant that names itself starts from the built-in one of that name.",
+    ),
+    field("description", Shape::Text, "One line that says what it is, for people."),
 ];
 
 /// The head of a table of TCP settings.
 pub(crate) const TCP_HEAD: &[Field] = &[
-    field("profile", Shape::Text, "Defaults: \"rfc\", \"bsd-reno\", \"ns2\" or \"ns2-2003\"."),
-    field("variant", Shape::Text, "Row of the table of variants; the profile's own choice if not given."),
+    field("profile", Shape::Text, "Set of defaults: \"rfc\", \"bsd-reno\", \"ns2\" or \"ns2-2003\". Default: \"rfc\"."),
+    field("variant", Shape::Text, "TCP variant, from `bentpipe variants` or `[variants]`. Default: the profile's."),
 ];
 
 const NODE: Shape = Shape::Text;
@@ -59,12 +67,12 @@ pub(crate) const LINK: &[Field] = &{
 
 /// What a link has beside the settings of its directions.
 const OF_BOTH_DIRECTIONS: &[Field] = &[
-    field("name", Shape::Text, "Name of the link, for overrides, routes and results."),
-    field("between", Shape::Pair(&NODE), "The two nodes of a duplex link; forward is from the first to the second."),
-    field("from", NODE, "Where a link in one direction leaves."),
-    field("to", NODE, "Where a link in one direction leads."),
-    field("forward", Shape::Table(DIRECTION), "What the forward direction has otherwise."),
-    field("backward", Shape::Table(DIRECTION), "What the backward direction has otherwise."),
+    field("name", Shape::Text, "Name of the link in overrides, routes and results. Required."),
+    field("between", Shape::Pair(&NODE), "The two nodes of a duplex link. Forward is from the first to the second."),
+    field("from", NODE, "First node of a one-way link; used with `to` instead of `between`."),
+    field("to", NODE, "Second node of a one-way link."),
+    field("forward", Shape::Table(DIRECTION), "Settings of the forward direction; they replace the link's."),
+    field("backward", Shape::Table(DIRECTION), "Settings of the backward direction; they replace the link's."),
 ];
 
 /// A node.
@@ -72,12 +80,12 @@ pub(crate) const HOST: &[Field] = &[
     field(
         "processing",
         DISTRIBUTION_SHAPE,
-        "Time of the host's processor for each packet that a flow sends or receives there, one after the other.",
+        "CPU time for each packet that a flow sends or receives at this host. Packets are processed one at a time. Default: none.",
     ),
     field(
         "forwarding",
         DISTRIBUTION_SHAPE,
-        "Time of the node for each packet that it passes on from one link to another, one after the other: a switch or router.",
+        "CPU time for each packet that this node forwards from one link to another, as a switch or router. Packets are processed one at a time. Default: none.",
     ),
 ];
 
@@ -95,96 +103,109 @@ pub(crate) const ATM: &[Field] = &[
     field(
         "line",
         Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]),
-        "Rate of the lines over which cells come to the port, one per virtual channel, that is per pair of hosts; \
-         unlimited, all cells of a packet at once, if not given.",
+        "Rate of the lines over which cells reach the port, one line per virtual channel (pair of hosts). Default: unlimited, which means all cells of a packet arrive at once.",
     ),
-    field("buffer", CELL_BUFFER, "Cells that may wait, the one in transmission not counted; unlimited if not given."),
-    field("sharing", Shape::Choice(SHARINGS), "A buffer for each virtual channel, or one for all; \"per-vc\"."),
+    field(
+        "buffer",
+        CELL_BUFFER,
+        "Maximum number of waiting cells, not counting the one in transmission. Default: unlimited.",
+    ),
+    field(
+        "sharing",
+        Shape::Choice(SHARINGS),
+        "\"per-vc\": one buffer for each virtual channel. \"shared\": one for all. Default: \"per-vc\".",
+    ),
     field(
         "early_packet_discard",
         Shape::Any(&[Shape::Probability, Shape::Choice(&["off"])]),
-        "Fill of the buffer beyond which packets are refused at their first cell; \"off\" if not given.",
+        "Fill level of the buffer above which whole packets are dropped at their first cell. Default: \"off\".",
     ),
     field(
         "partial_packet_discard",
         Shape::Flag,
-        "Of a packet that has lost a cell in the buffer only the last cell is let in; false if not given.",
+        "True: after a packet loses a cell at the buffer, its other cells are dropped too, except the last. Default: false.",
     ),
 ];
 
 /// What one direction of a link is made of.
 pub(crate) const DIRECTION: &[Field] = &[
-    field("rate", Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]), "Line rate."),
+    field(
+        "rate",
+        Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]),
+        "Line rate. Required, unless `rate_trace` is given.",
+    ),
     field(
         "rate_trace",
         RATE_TRACE,
-        "Instead of `rate`: a packet-delivery trace of mahimahi, a file beside the scenario whose lines are the milliseconds \
-         at which 1500 B pass, or these in a list. It repeats after its last line.",
+        "Instead of `rate`: a packet-delivery trace in mahimahi's format. Either a file, relative to the scenario, or a list. Each line is a time in milliseconds at which 1500 B can leave. The trace repeats after its last line.",
     ),
     field(
         "tdma",
         Shape::Table(TDMA),
-        "The line sends in bursts of a frame that repeats (TDMA, SS-TDMA); `rate` is that of a burst. Of the links that leave a \
-         node, or lead to one, no two send at once: the node has one beam each way.",
+        "The line sends in the bursts of a repeating frame (TDMA, SS-TDMA), at `rate` within a burst. A node has one beam each way: no two links from the same node, or to the same node, may send at once.",
     ),
-    field("delay", Shape::DURATION, "Propagation delay, one way."),
+    field("delay", Shape::DURATION, "Propagation delay, one way. Required."),
     field(
         "queue",
         Shape::Any(&[QUEUE_LIMIT, Shape::Table(QUEUE)]),
-        "What may wait before the line, the packet in transmission not counted: packets, bytes, or the time that the \
-         line takes to send them. Unlimited if not given.",
+        "Maximum queue, not counting the packet in transmission: packets, bytes, or the time that the line needs to send it. Default: unlimited.",
     ),
-    field("loss", Shape::Probability, "Probability that a packet is lost, each for itself."),
+    field("loss", Shape::Probability, "Probability that a packet is lost, independently of the others. Default: 0."),
     field(
         "bit_error_rate",
         Shape::Any(&[Shape::Probability, Shape::Table(BIT_ERRORS)]),
-        "Probability that a bit is wrong; a packet with a wrong bit is lost. Or a nominal one, and by how many decibels \
-         the receiver falls short of it.",
+        "Bit error rate; a packet with a bit error is lost. A table gives a nominal rate and the implementation loss of the receiver in decibels. Default: 0.",
     ),
     field(
         "header",
         Shape::SIZE,
-        "What the link's own header adds to each packet on the line, such as \"8 B\" of a MAC layer; 0 B if not given.",
+        "Size of the link's own header, added to each packet on the line, such as \"8 B\" of a MAC layer. Default: 0 B.",
     ),
     field(
         "mtu",
         Shape::SIZE,
-        "Longest packet, its IP header included and `header` not, such as \"1500 B\". Longer packets are dropped without \
-         notice, as on a path where ICMP is filtered. Unlimited if not given.",
+        "Maximum packet size, with the IP header, without `header`, such as \"1500 B\". Longer packets are dropped silently, as on a path that filters ICMP. Default: unlimited.",
     ),
-    field("bursts", Shape::Table(BURSTS), "Times at which the channel is bad."),
-    field("gilbert_elliott", Shape::Table(GILBERT_ELLIOTT), "A channel with two states of exponential lengths."),
+    field("bursts", Shape::Table(BURSTS), "Fades and outages: intervals in which the channel is bad."),
+    field(
+        "gilbert_elliott",
+        Shape::Table(GILBERT_ELLIOTT),
+        "Gilbert-Elliott channel: two states with exponentially distributed lengths.",
+    ),
     field(
         "packet_bursts",
         Shape::Table(PACKET_BURSTS),
-        "Losses by the order of packets instead of by time: a packet is lost because the one before it was.",
+        "Bursts of losses by packet order instead of by time: a loss makes the loss of the next packet more likely.",
     ),
     field(
         "ties",
         Shape::Choice(TIES),
-        "What comes first of an arrival and a departure of one instant: \"departure\", or \"begun\", what was begun first, as in \
-         ns-2; \"departure\" if not given.",
+        "Order of an arrival and a departure at the same instant. \"departure\": the departure is first. \"begun\": the event that was scheduled first, as in ns-2. Default: \"departure\".",
     ),
     field(
         "drop_list",
         Shape::List(&Shape::Count(Counted::new("", 0, u64::MAX))),
-        "Packets lost before the queue: indices from 0 in order of arrival, ascending.",
+        "Packets to drop before the queue, by order of arrival: ascending indices, counted from 0.",
     ),
     field(
         "framing",
         Shape::Choice(FRAMINGS),
-        "In what packets travel: \"packets\", or \"aal5\", cells of 53 B with AAL5 and LLC/SNAP; \"packets\" if not given.",
+        "\"packets\", or \"aal5\": ATM cells of 53 B with AAL5 and LLC/SNAP. Default: \"packets\".",
     ),
-    field("atm", Shape::Table(ATM), "AAL5: how virtual channels share the link cell by cell."),
+    field("atm", Shape::Table(ATM), "With `framing = \"aal5\"`: how virtual channels share the link cell by cell."),
 ];
 
 /// When a line may send.
 pub(crate) const TDMA: &[Field] = &[
-    field("frame", Shape::DURATION, "Length of the frame; frames follow one another from the start of the run."),
+    field(
+        "frame",
+        Shape::DURATION,
+        "Length of the frame. Frames follow one another from the start of the run. Required.",
+    ),
     field(
         "bursts",
         Shape::List(&Shape::Pair(&Shape::DURATION)),
-        "Start in the frame and length of each burst, in order.",
+        "Start (relative to the frame) and length of each burst, in order. Required.",
     ),
 ];
 
@@ -202,64 +223,84 @@ pub(crate) const TIES: &[&str] = &["departure", "begun"];
 
 /// A queue.
 pub(crate) const QUEUE: &[Field] = &[
-    field("limit", QUEUE_LIMIT, "What may wait."),
-    field("discipline", Shape::Choice(DISCIPLINES), "Which packets are admitted; \"drop-tail\" if not given."),
-    field("min_threshold", Shape::PACKETS, "RED: average below which nothing is dropped; 5 packets if not given."),
+    field("limit", QUEUE_LIMIT, "Maximum queue, not counting the packet in transmission. Required."),
+    field(
+        "discipline",
+        Shape::Choice(DISCIPLINES),
+        "Queue discipline: \"drop-tail\", or \"red\" (Floyd and Jacobson 1993). Default: \"drop-tail\".",
+    ),
+    field("min_threshold", Shape::PACKETS, "RED: average queue below which nothing is dropped. Default: 5 packets."),
     field(
         "max_threshold",
         Shape::PACKETS,
-        "RED: average at which max_probability is reached; three times min_threshold.",
+        "RED: average queue at which the drop probability reaches `max_probability`. Default: three times `min_threshold`.",
     ),
-    field("max_probability", Shape::Probability, "RED: drop probability at max_threshold; 10 % if not given."),
+    field("max_probability", Shape::Probability, "RED: drop probability at `max_threshold`. Default: 10 %."),
     field(
         "weight",
         Shape::Any(&[Shape::Weight, Shape::Choice(&["auto"])]),
-        "RED: weight of a sample in the average. \"auto\", the default, is 1-exp(-1/C) for C mean packets per second.",
+        "RED: weight of a sample in the moving average. \"auto\" is 1-exp(-1/C), where C is the line's rate in mean packets per second. Default: \"auto\".",
     ),
-    field("gentle", Shape::Flag, "RED: probability rises to 1 at twice max_threshold instead of jumping; true."),
-    field("wait", Shape::Flag, "RED: at least 1/p packets between two drops; true."),
-    field("mean_packet", Shape::SIZE, "RED: length by which idle time is counted; 500 B if not given."),
+    field(
+        "gentle",
+        Shape::Flag,
+        "RED: above `max_threshold`, raise the drop probability gradually to 1 at twice `max_threshold`, instead of at once. Default: true.",
+    ),
+    field("wait", Shape::Flag, "RED: leave at least 1/p packets between two drops. Default: true."),
+    field("mean_packet", Shape::SIZE, "RED: packet size used to convert idle time into packets. Default: 500 B."),
 ];
 
 /// Bursts.
 pub(crate) const BURSTS: &[Field] = &[
-    field("gap", DISTRIBUTION_SHAPE, "Time from the end of a burst, or the start, to the next burst."),
+    field("gap", DISTRIBUTION_SHAPE, "Time from the start of the run, or the end of a burst, to the next burst."),
     field("length", DISTRIBUTION_SHAPE, "Length of a burst."),
     field(
         "schedule",
         Shape::List(&Shape::Pair(&Shape::DURATION)),
-        "Bursts at known times instead: start and length, in order of time.",
+        "Instead of `gap` and `length`: start and length of each burst, in order of time.",
     ),
-    field("file", Shape::Text, "Bursts from a CSV file beside the scenario instead: columns start_s and length_s."),
-    field("loss", Shape::Probability, "Probability that a packet is lost in a burst; 100 % if not given."),
-    field("bit_error_rate", Shape::Probability, "Bit error rate in a burst; the link's if not given."),
-    field("extra_delay", Shape::DURATION, "Delay added to packets that start transmission in a burst; order is kept."),
+    field(
+        "file",
+        Shape::Text,
+        "Instead of `gap` and `length`: a CSV file, relative to the scenario, with the columns `start_s` and `length_s` (seconds).",
+    ),
+    field("loss", Shape::Probability, "Probability that a packet is lost in a burst. Default: 100 %."),
+    field("bit_error_rate", Shape::Probability, "Bit error rate in a burst. Default: the link's."),
+    field(
+        "extra_delay",
+        Shape::DURATION,
+        "Extra delay for packets whose transmission starts in a burst. Packets stay in order. Default: none.",
+    ),
 ];
 
 /// Bit errors by a budget of decibels.
 pub(crate) const BIT_ERRORS: &[Field] = &[
-    field("nominal", Shape::Probability, "Bit error rate that the link is built for, of QPSK without coding."),
+    field("nominal", Shape::Probability, "Bit error rate that the link is designed for, with uncoded QPSK. Required."),
     field(
         "implementation_loss",
         Shape::Quantity(DECIBELS),
-        "How much of its Eb/N0 the receiver loses: the rate is that of the QPSK curve so much to the left.",
+        "Implementation loss of the receiver. The bit error rate is the one of the uncoded QPSK curve at an Eb/N0 reduced by this. Required.",
     ),
 ];
 
 /// Gilbert-Elliott.
 pub(crate) const GILBERT_ELLIOTT: &[Field] = &[
-    field("good", Shape::DURATION, "Mean length of the good state."),
-    field("bad", Shape::DURATION, "Mean length of the bad state."),
-    field("loss_good", Shape::Probability, "Probability that a packet is lost in the good state; 0 if not given."),
-    field("loss_bad", Shape::Probability, "Probability that a packet is lost in the bad state."),
+    field("good", Shape::DURATION, "Mean length of the good state. Required."),
+    field("bad", Shape::DURATION, "Mean length of the bad state. Required."),
+    field("loss_good", Shape::Probability, "Probability that a packet is lost in the good state. Default: 0."),
+    field("loss_bad", Shape::Probability, "Probability that a packet is lost in the bad state. Required."),
 ];
 
 /// Losses that follow the packets.
 pub(crate) const PACKET_BURSTS: &[Field] = &[
-    field("start", Shape::Probability, "Probability that a packet is lost after one that was not."),
-    field("burstiness", Shape::Probability, "Probability that a packet is lost after a lost one; not below `start`."),
+    field("start", Shape::Probability, "Probability that a packet is lost if the previous one was not. Required."),
+    field(
+        "burstiness",
+        Shape::Probability,
+        "Probability that a packet is lost if the previous one was; at least `start`.",
+    ),
     field("most", Shape::Probability, "Greatest value that `burstiness` can have; 100 % if not given."),
-    field("length", Shape::PACKETS, "Or: each loss is a run of exactly so many packets."),
+    field("length", Shape::PACKETS, "Instead of `burstiness`: each loss takes exactly this many packets in a row."),
 ];
 
 /// A distribution: a span, or one of these with its parameters.
@@ -267,51 +308,59 @@ pub(crate) const DISTRIBUTION_SHAPE: Shape = Shape::Any(&[Shape::DURATION, Shape
 
 /// A distribution of spans.
 pub(crate) const DISTRIBUTION: &[Field] = &[
-    field("fixed", Shape::DURATION, "Always the same."),
-    field("uniform", Shape::Pair(&Shape::DURATION), "Every span between these alike."),
-    field("exponential", Shape::DURATION, "Exponential with this mean."),
-    field("clip", Shape::Pair(&Shape::DURATION), "Exponential values beyond these are set to them."),
-    field("truncate", Shape::Pair(&Shape::DURATION), "Exponential values beyond these are drawn again."),
+    field("fixed", Shape::DURATION, "A constant."),
+    field("uniform", Shape::Pair(&Shape::DURATION), "Uniformly distributed between these two."),
+    field("exponential", Shape::DURATION, "Exponentially distributed with this mean."),
+    field(
+        "clip",
+        Shape::Pair(&Shape::DURATION),
+        "With `exponential`: draws outside these bounds are set to the nearer bound.",
+    ),
+    field("truncate", Shape::Pair(&Shape::DURATION), "With `exponential`: draws outside these bounds are drawn again."),
 ];
 
 /// A link layer: S-LACP, or `hybrid`'s plain ARQ as a case of it.
 pub(crate) const LAYER: &[Field] = &[
-    field("name", Shape::Text, "Name of the layer, for overrides and results."),
+    field("name", Shape::Text, "Name of the layer in overrides and results. Required."),
     field(
         "over",
         Shape::Any(&[Shape::Text, Shape::Pair(&Shape::Text)]),
-        "The duplex link below, or two links that lead to and fro. Its packets wait in the layer, not in the link: \
-         what the link's `queue` allows is the room of each channel, and `mtu` the longest packet that the layer takes.",
+        "The duplex link below, or two one-way links, one for each direction. Packets wait in the layer, not in the link: the link's `queue` limits each channel of the layer, and its `mtu` the packets that the layer accepts. Required.",
     ),
     field(
         "report_interval",
         Shape::DURATION,
-        "Arrivals are reported at most this long after them; 0 s reports each. 20 ms if not given.",
+        "Maximum delay of the receiver's report on a frame; 0 s sends a report for each frame. Default: 20 ms.",
     ),
     field(
         "reordering",
         Shape::Count(Counted::new("frames", 0, 1000)),
-        "So many later frames may overtake one before it counts as lost; 0 if not given.",
+        "Number of later frames that may arrive before a frame counts as lost. Default: 0.",
     ),
     field(
         "release_rate",
         Shape::Any(&[Shape::RATE, Shape::Choice(&["auto", "unlimited", "gathered"])]),
-        "Rate at which packets that had waited for a repair are passed on; \"auto\", the default, is 1.2 of the link's. \
-         \"gathered\" is unlimited, and what comes again after an outage passes as eight groups in a round trip at most.",
+        "Rate at which packets that had waited for a repair are passed on; \"auto\", the default, is 1.2 of the link's. \"gathered\" is unlimited, and what comes again after an outage passes as eight groups in a round trip at most.",
     ),
     field(
         "window",
         Shape::Count(Counted::new("frames", 1, 65_535)),
-        "Most frames of a channel between transmission and acknowledgement; 65535 if not given.",
+        "Maximum number of unacknowledged frames of a channel. Default: 65535.",
     ),
-    field("weightless", Shape::Flag, "Headers and reports take no time on the line (the hybrid paper); false."),
-    field("hears_damage", Shape::Flag, "The receiver can tell which frame came damaged (the hybrid paper); false."),
+    field(
+        "weightless",
+        Shape::Flag,
+        "Headers and reports take no time on the line, as the hybrid paper assumes. Default: false.",
+    ),
+    field(
+        "hears_damage",
+        Shape::Flag,
+        "The receiver can identify a damaged frame, as the hybrid paper assumes. Default: false.",
+    ),
     field(
         "channels",
         Shape::List(&Shape::Table(CHANNEL)),
-        "Logical channels; a packet takes the first that matches, else the last. If not given: `urgent` for expedited \
-         forwarding (FEC, no order, first), `acks` for bare acknowledgements (sent once), and `bulk` for all else (ARQ, \
-         copies into an idle line, FEC and CoDel, order per flow).",
+        "Logical channels. A packet takes the first channel that matches it, or else the last. Default: `urgent` for expedited forwarding (FEC, unordered, highest priority), `acks` for bare TCP ACKs (sent once), `bulk` for the rest (ARQ, copies into an idle line, FEC, CoDel, ordered per flow).",
     ),
 ];
 
@@ -332,84 +381,89 @@ pub(crate) const BUFFER_SHARINGS: &[&str] = &["common", "equal"];
 
 /// A logical channel of a layer.
 pub(crate) const CHANNEL: &[Field] = &[
-    field("name", Shape::Text, "Name of the channel."),
-    field("match", Shape::List(&Shape::Table(MATCH)), "Packets that belong to it: any of these."),
+    field("name", Shape::Text, "Name of the channel in results. Required."),
+    field(
+        "match",
+        Shape::List(&Shape::Table(MATCH)),
+        "Rules; a packet belongs to the channel if any of them matches. Default: none; the last channel takes what no rule matches.",
+    ),
     field(
         "transmissions",
         Shape::Any(&[
             Shape::Count(Counted::new("transmissions", 1, u32::MAX as u64)),
             Shape::Choice(&["off", "unlimited"]),
         ]),
-        "ARQ: how often a frame is sent at most, the first time included; \"off\" sends it once and keeps nothing. 8 if \
-         not given.",
+        "ARQ: maximum number of transmissions of a frame, the first included. \"off\" sends each frame once and stores nothing. Default: 8.",
     ),
     field(
         "copies",
         Shape::Any(&[Shape::Choice(&["off", "auto"]), Shape::Table(COPIES)]),
-        "Packets without an answer go out again into an idle line. \"auto\": each quarter of the link's round trip, three \
-         times at most. Off if not given.",
+        "While the line is idle, unacknowledged packets are sent again. \"auto\": every quarter of the link's round trip, at most three times. Default: \"off\".",
     ),
-    field("fec", Shape::Any(&[Shape::Choice(OFF), Shape::Table(CHANNEL_FEC)]), "Erasure code; off if not given."),
-    field("order", Shape::Choice(ORDERS), "What is kept in order at the receiver; \"flow\" if not given."),
-    field("priority", Shape::Count(Counted::new("", 0, 255)), "Lower goes first, always; 0 if not given."),
-    field("weight", Shape::Count(Counted::new("", 1, 1000)), "Share among channels of one priority; 1 if not given."),
-    field("queue", QUEUE_LIMIT, "What may wait for its first transmission; the link's `queue` if not given."),
+    field("fec", Shape::Any(&[Shape::Choice(OFF), Shape::Table(CHANNEL_FEC)]), "Erasure code (FEC). Default: \"off\"."),
+    field("order", Shape::Choice(ORDERS), "Scope within which the receiver restores order. Default: \"flow\"."),
+    field(
+        "priority",
+        Shape::Count(Counted::new("", 0, 255)),
+        "Strict priority; the lower number goes first. Default: 0.",
+    ),
+    field(
+        "weight",
+        Shape::Count(Counted::new("", 1, 1000)),
+        "Share of the line among channels of the same priority. Default: 1.",
+    ),
+    field(
+        "queue",
+        QUEUE_LIMIT,
+        "Maximum queue of packets before their first transmission. Default: the link's `queue`.",
+    ),
     field(
         "ack_filter",
         Shape::Flag,
-        "A bare acknowledgement takes the place of one of its flow that waits and acknowledges less (RFC 3449); false.",
+        "A bare ACK replaces a waiting ACK of its flow that acknowledges less (RFC 3449 §5.2.1). Default: false.",
     ),
-    field("counts_copies", Shape::Flag, "Frames not acknowledged yet take room in the queue as well; false."),
+    field("counts_copies", Shape::Flag, "Unacknowledged frames count against `queue` too. Default: false."),
     field(
         "queueing",
         Shape::Choice(QUEUEINGS),
-        "How flows wait: \"fifo\" if not given; \"fair\" lets them take turns (deficit round robin), and where \
-         there is no room, the flow that takes up most of it loses its newest packet.",
+        "Scheduling of flows. \"fifo\": in order of arrival. \"fair\": deficit round robin; if the queue is full, the longest flow loses its newest packet. Default: \"fifo\".",
     ),
     field(
         "segments",
         Shape::Count(SEGMENT_COUNT),
-        "Frames that a packet is cut into, each lost and repeated by itself; in a weightless layer only (the hybrid \
-         paper). 1 if not given.",
+        "Number of frames that a packet is split into, each lost and repeated on its own. Needs `weightless` (the hybrid paper). Default: 1.",
     ),
     field(
         "codel",
         Shape::Any(&[Shape::Choice(&["off", "auto"]), Shape::Table(CODEL)]),
-        "Active queue management (RFC 8289). \"auto\": a target of one round trip of the link, an interval of two. Off \
-         if not given.",
+        "CoDel (RFC 8289). \"auto\": a target of one round trip of the link and an interval of two. Default: \"off\".",
     ),
 ];
 
 /// Transmissions into an idle line.
 pub(crate) const COPIES: &[Field] = &[
-    field("interval", Shape::DURATION, "From one transmission of a packet to the next, at least."),
+    field("interval", Shape::DURATION, "Minimum time between two transmissions of a packet. Required."),
     field("most", Shape::Count(Counted::new("copies", 1, 255)), "Copies of a packet, at most."),
 ];
 
 /// What a packet must be like.
 pub(crate) const MATCH: &[Field] = &[
-    field("dscp", Shape::Count(Counted::new("", 0, 63)), "Its code point (RFC 2474): 46 is expedited forwarding."),
-    field("protocol", Shape::Choice(&["tcp", "udp"]), "Its transport."),
-    field("port", Shape::Count(Counted::new("", 0, 65_535)), "A port, at either end."),
-    field("bare_ack", Shape::Flag, "Whether it is an acknowledgement of TCP without data."),
-    field("up_to", Shape::SIZE, "Its length, at most."),
+    field("dscp", Shape::Count(Counted::new("", 0, 63)), "DSCP (RFC 2474); 46 is expedited forwarding."),
+    field("protocol", Shape::Choice(&["tcp", "udp"]), "Transport protocol."),
+    field("port", Shape::Count(Counted::new("", 0, 65_535)), "Source or destination port."),
+    field("bare_ack", Shape::Flag, "True: matches TCP ACKs without data."),
+    field("up_to", Shape::SIZE, "Maximum length of the IP packet."),
 ];
 
 /// The erasure code of a channel.
 pub(crate) const CHANNEL_FEC: &[Field] = &[
-    field(
-        "block",
-        Shape::Count(Counted::new("packets", 1, 128)),
-        "Packets protected together, at most; 60 if not given.",
-    ),
-    field("interval", Shape::DURATION, "A block ends this long after its first packet; 100 ms if not given."),
+    field("block", Shape::Count(Counted::new("packets", 1, 128)), "Maximum number of packets in a block. Default: 60."),
+    field("interval", Shape::DURATION, "Maximum time from a block's first packet to its end. Default: 100 ms."),
     field("most_overhead", Shape::Probability, "Most repair frames per packet; 50 % if not given."),
     field(
         "repairs",
         Shape::Choice(REPAIRS),
-        "\"prompt\": as soon as their block is complete; \"spare\": only when data leaves the line idle; \"idle\": the same, \
-         until a loss is known, which is then sent again; \"short\": prompt while the queue takes less than a quarter of \
-         a round trip, else idle. Prompt if not given.",
+        "When repair frames are sent. \"prompt\": as soon as their block is complete. \"spare\": when the line would be idle. \"idle\": like \"spare\", until a loss of the block is known; the lost packet is then sent again instead. \"short\": \"prompt\" while the queue takes less than a quarter of a round trip, otherwise \"idle\". Default: \"prompt\".",
     ),
 ];
 
@@ -418,8 +472,12 @@ pub(crate) const REPAIRS: &[&str] = &["prompt", "spare", "idle", "short"];
 
 /// CoDel.
 pub(crate) const CODEL: &[Field] = &[
-    field("target", Shape::DURATION, "The standing wait that is accepted."),
-    field("interval", Shape::DURATION, "Time in which senders react: a round trip of the path, or more."),
+    field("target", Shape::DURATION, "Acceptable standing queue delay. Required."),
+    field(
+        "interval",
+        Shape::DURATION,
+        "Time that senders need to react: at least one round trip of the path. Required.",
+    ),
 ];
 
 /// The types of a flow.
@@ -430,56 +488,99 @@ pub(crate) const AMOUNT: Shape = Shape::Any(&[Shape::SIZE, Shape::SEGMENTS]);
 
 /// A flow.
 pub(crate) const FLOW: &[Field] = &[
-    field("name", Shape::Text, "Name of the flow; \"flow-1\" for the first if not given."),
-    field("type", Shape::Choice(FLOW_TYPES), "Transport; \"tcp\" if not given."),
-    field("from", NODE, "Node that sends; with request_response the one that asks."),
-    field("to", NODE, "Node that receives."),
-    field("start", Shape::DURATION, "When it starts; 0 s if not given."),
-    field("count", Shape::Count(Counted::new("flows", 1, 100_000)), "So many flows of the kind: NAME-1, NAME-2, ..."),
-    field("stagger", Shape::DURATION, "Each of them starts so much later than the one before."),
-    field("spread", Shape::DURATION, "Each start is delayed by a draw between zero and this."),
-    field("dscp", Shape::Count(Counted::new("", 0, 63)), "Code point of its packets (RFC 2474); 0 if not given."),
+    field("name", Shape::Text, "Name of the flow. Default: \"flow-1\" for the first, and so on."),
+    field("type", Shape::Choice(FLOW_TYPES), "Transport protocol. Default: \"tcp\"."),
+    field("from", NODE, "Node that sends; with `request_response`, the node that asks. Required."),
+    field("to", NODE, "Node that receives. Required."),
+    field("start", Shape::DURATION, "Start of the flow. Default: 0 s."),
     field(
-        "route",
-        Shape::List(&Shape::Text),
-        "Names of the links from `from` to `to`; the shortest path if not given.",
+        "count",
+        Shape::Count(Counted::new("flows", 1, 100_000)),
+        "Number of flows like this one, named NAME-1, NAME-2, and so on. Default: one flow, named NAME.",
     ),
-    field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
-    field("bytes", AMOUNT, "TCP, STP: carries so much, then ends."),
-    field("greedy", Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]), "TCP, STP: carries as much as goes through."),
-    field("paced", Shape::Table(PACED), "TCP, STP: the application writes at a rate, whatever becomes of it."),
-    field("request_response", Shape::Table(REQUEST_RESPONSE), "TCP, STP: requests, each answered before the next."),
+    field("stagger", Shape::DURATION, "With `count`: time between the starts of successive flows. Default: 0 s."),
+    field(
+        "spread",
+        Shape::DURATION,
+        "Upper bound of a random delay, drawn uniformly from 0 s for each start. Default: 0 s.",
+    ),
+    field("dscp", Shape::Count(Counted::new("", 0, 63)), "DSCP of the flow's packets (RFC 2474). Default: 0."),
+    field("route", Shape::List(&Shape::Text), "Names of the links from `from` to `to`. Default: the shortest path."),
+    field("return_route", Shape::List(&Shape::Text), "Names of the links back. Default: the shortest path."),
+    field("bytes", AMOUNT, "TCP, STP: amount of data to transfer."),
+    field(
+        "greedy",
+        Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]),
+        "TCP, STP: transfers as much as possible, instead of `bytes`.",
+    ),
+    field("paced", Shape::Table(PACED), "TCP, STP: the application writes at a given rate, instead of `bytes`."),
+    field(
+        "request_response",
+        Shape::Table(REQUEST_RESPONSE),
+        "TCP, STP: requests, each answered before the next one, instead of `bytes`.",
+    ),
     field(
         "spoof",
         Shape::Table(SPOOF),
-        "TCP: the connection ends at a gateway, which acknowledges in the destination's name; its data goes on without \
-         TCP, over a link under a layer. With `split`, the last leg ends there. If not given it goes through.",
+        "TCP: the connection ends at a gateway that acknowledges in the destination's name. Data continues without TCP, over a link with a layer. With `split`, the last leg ends there. Default: end to end.",
     ),
-    field("tcp", Shape::TcpSettings { head: true, base: false }, "TCP: settings of this flow, up to its first split."),
-    field("split", Shape::List(&Shape::Table(SPLIT)), "TCP: nodes at which the connection is split, from `from` on."),
-    field("stp", Shape::Table(STP), "STP: settings of both ends. TCP with `split`: the first leg is STP with these."),
-    field("rate", Shape::RATE, "UDP: rate on the wire while it sends."),
-    field("packet", Shape::SIZE, "UDP: length of a packet on the wire, the 28 B of IPv4 and UDP headers included."),
-    field("pattern", Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]), "UDP: when it sends; \"cbr\"."),
-    field("stop", Shape::DURATION, "UDP: when it stops, from the start of the run."),
-];
-
-/// A split of a connection, and the leg that leaves it.
-pub(crate) const SPLIT: &[Field] = &[
-    field("at", NODE, "The node."),
-    field("buffer", Shape::SIZE, "Its buffer in each direction, which is the receive buffer of its ends on both legs."),
     field(
         "tcp",
         Shape::TcpSettings { head: true, base: false },
-        "Settings of the leg from this node to the next split, or to the end; those of [tcp] where nothing is said.",
+        "TCP: settings of this flow, up to its first split. They replace those of `[tcp]`.",
+    ),
+    field(
+        "split",
+        Shape::List(&Shape::Table(SPLIT)),
+        "TCP: nodes at which the connection is split, in order from `from`.",
     ),
     field(
         "stp",
         Shape::Table(STP),
-        "The leg is STP with these settings, not TCP; `buffer` of its end is its receive buffer.",
+        "STP: settings of both ends. TCP with `split`: the first leg uses STP with these settings.",
     ),
-    field("route", Shape::List(&Shape::Text), "Names of the leg's links; the flow's `route` leads to the first split."),
-    field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
+    field("rate", Shape::RATE, "UDP: rate on the wire while the flow sends. Required for UDP."),
+    field(
+        "packet",
+        Shape::SIZE,
+        "UDP: packet size on the wire, including 28 B of IPv4 and UDP headers. Required for UDP.",
+    ),
+    field(
+        "pattern",
+        Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]),
+        "UDP: when the flow sends: always (\"cbr\"), on and off, or frames of video. Default: \"cbr\".",
+    ),
+    field(
+        "stop",
+        Shape::DURATION,
+        "UDP: when the flow stops, from the start of the run. Default: at the end of the run.",
+    ),
+];
+
+/// A split of a connection, and the leg that leaves it.
+pub(crate) const SPLIT: &[Field] = &[
+    field("at", NODE, "The node. Required."),
+    field(
+        "buffer",
+        Shape::SIZE,
+        "Buffer for each direction. It is the receive buffer of the connection's end on either leg.",
+    ),
+    field(
+        "tcp",
+        Shape::TcpSettings { head: true, base: false },
+        "TCP settings of the leg from this node to the next split or to the end. Default: those of `[tcp]`.",
+    ),
+    field(
+        "stp",
+        Shape::Table(STP),
+        "The leg uses STP with these settings instead of TCP. Its receive buffer is the `buffer` at its end.",
+    ),
+    field(
+        "route",
+        Shape::List(&Shape::Text),
+        "Names of the leg's links. The flow's `route` leads to the first split. Default: the shortest path.",
+    ),
+    field("return_route", Shape::List(&Shape::Text), "Names of the links back. Default: the shortest path."),
 ];
 
 /// Keys that only TCP flows have.
@@ -497,82 +598,83 @@ pub(crate) const TIMERS: &[&str] = &["departure", "hand-over"];
 
 /// The settings of an STP connection.
 pub(crate) const STP: &[Field] = &[
-    field("rate", Shape::RATE, "Capacity provisioned for the connection."),
-    field("rtt", Shape::DURATION, "Round trip of the path; with the rate it makes the pipe."),
-    field("mss", Shape::SIZE, "Most payload of a segment; 1000 B if not given."),
-    field("overhead", Shape::SIZE, "Bytes per segment on the line below STP: IP, framing; 28 B if not given."),
+    field("rate", Shape::RATE, "Capacity provisioned for the connection. Required."),
+    field("rtt", Shape::DURATION, "Round trip of the path. `rate` times `rtt` is the path's capacity. Required."),
+    field("mss", Shape::SIZE, "Maximum payload of a segment. Default: 1000 B."),
+    field("overhead", Shape::SIZE, "Bytes that the layers below STP (IP, framing) add to a segment. Default: 28 B."),
     field(
         "window",
         AMOUNT,
-        "The constant window; if not given, as many whole segments as the pipe holds with their headers.",
+        "The constant window. Default: the number of whole segments, with headers, that fit into the path's capacity.",
     ),
     field(
         "rto",
         Shape::DURATION,
-        "Retransmission timeout of a segment, the same for all. If not given 550 ms, and over a link layer what its repairs \
-         may take besides.",
+        "Retransmission timeout, the same for all segments. Default: 550 ms, plus the time that repairs of a link layer may take.",
     ),
-    field("timer", Shape::Choice(TIMERS), "From when it runs; \"departure\" from the line if not given."),
+    field(
+        "timer",
+        Shape::Choice(TIMERS),
+        "When the retransmission timer starts: at the segment's \"departure\" from the line, or at its \"hand-over\" to the line's queue. Default: \"departure\".",
+    ),
     field(
         "max_retransmissions",
         Shape::Count(Counted::new("retransmissions", 0, 255)),
-        "Retransmissions of a segment before the connection is given up; 6 if not given.",
+        "Maximum number of retransmissions of a segment before the connection is aborted. Default: 6.",
     ),
     field(
         "poll_interval",
         Shape::DURATION,
-        "Instead of timers for data: the sender polls for what has arrived at this interval, and the receiver answers polls and \
-         gaps alone, as in the SSCOP-based protocol of the same name (Henderson and Katz).",
+        "Instead of `rto`: interval at which the sender polls the receiver's state. The receiver answers only polls and gaps, as in the SSCOP-based protocol of the same name (Henderson and Katz).",
     ),
-    field("receive_buffer", Shape::SIZE, "What the receiver takes beyond what is read; 1 GiB, the most, if not given."),
+    field("receive_buffer", Shape::SIZE, "Receive buffer, at most 1 GiB. Default: 1 GiB."),
 ];
 
 /// Patterns of a UDP flow that need no parameters.
 pub(crate) const PATTERNS: &[&str] = &["cbr"];
 
 /// A greedy flow.
-pub(crate) const GREEDY: &[Field] = &[field("duration", Shape::DURATION, "For so long; to the end if not given.")];
+pub(crate) const GREEDY: &[Field] =
+    &[field("duration", Shape::DURATION, "How long the flow sends. Default: to the end of the run.")];
 
 /// A gateway in which a connection ends.
 pub(crate) const SPOOF: &[Field] = &[
-    field("at", NODE, "The node."),
+    field("at", NODE, "The node. Required."),
     field(
         "buffer",
         Shape::PACKETS,
-        "Full segments that it holds, waiting or sent on and not acknowledged, of all flows that end there; what is free \
-         is the window that it advertises.",
+        "Number of full segments that the gateway stores for all flows that end there, both waiting and unacknowledged. It advertises the free space as its window. Required.",
     ),
     field(
         "sharing",
         Shape::Choice(BUFFER_SHARINGS),
-        "\"common\", if not given: each flow is offered what is free of the whole buffer. \"equal\": each has an equal part.",
+        "\"common\": each flow is offered all free space. \"equal\": each flow has an equal part of the buffer. Default: \"common\".",
     ),
     field(
         "reopens",
         Shape::Flag,
-        "A window that was closed is told when it opens (RFC 9293); true. Off: windows go out in ACKs of data only, and a \
-         source that was closed waits for its persist timer.",
+        "True: the gateway sends a window update when a closed window opens (RFC 9293). False: windows are sent only in ACKs of data, so a stopped source waits for its persist timer. Default: true.",
     ),
 ];
 
 /// A flow whose application keeps to a rate.
 pub(crate) const PACED: &[Field] = &[
-    field("rate", Shape::RATE, "Rate of the payload while it writes."),
-    field("write", AMOUNT, "Length of a write; one segment if not given."),
+    field("rate", Shape::RATE, "Payload rate while the application writes. Required."),
+    field("write", AMOUNT, "Size of a write. Default: one segment."),
     field(
         "pattern",
         Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]),
-        "When it writes: \"cbr\", always, if not given, in turns, or frames of video.",
+        "When the application writes: always (\"cbr\"), on and off, or frames of video. Default: \"cbr\".",
     ),
-    field("bytes", AMOUNT, "So much in all, then the end; without an end if not given."),
+    field("bytes", AMOUNT, "Total amount of data. Default: unlimited."),
 ];
 
 /// Requests and responses.
 pub(crate) const REQUEST_RESPONSE: &[Field] = &[
-    field("request", AMOUNT, "Length of a request."),
-    field("response", AMOUNT, "Length of a response."),
-    field("think", Shape::DURATION, "Pause between a response and the next request; 0 s if not given."),
-    field("count", Shape::Count(Counted::new("requests", 1, u32::MAX as u64)), "Number of requests; 1 if not given."),
+    field("request", AMOUNT, "Size of a request. Required."),
+    field("response", AMOUNT, "Size of a response. Required."),
+    field("think", Shape::DURATION, "Pause between a response and the next request. Default: 0 s."),
+    field("count", Shape::Count(Counted::new("requests", 1, u32::MAX as u64)), "Number of requests. Default: 1."),
 ];
 
 /// A pattern that has parameters.
@@ -580,32 +682,32 @@ pub(crate) const PATTERN: &[Field] = &[ON_OFF[0], ON_OFF[1], VIDEO[0]];
 
 /// A source of video.
 pub(crate) const VIDEO: &[Field] =
-    &[field("mpeg", Shape::Table(MPEG), "Frames of video, each sent at `rate` when its time has come.")];
+    &[field("mpeg", Shape::Table(MPEG), "Frames of video, each sent at `rate` when it is due.")];
 
 /// Groups of pictures.
 pub(crate) const MPEG: &[Field] = &[
     field(
         "interval",
         Shape::DURATION,
-        "From the start of a frame to that of the next: \"40 ms\" are 25 frames a second.",
+        "Time from the start of a frame to the start of the next: \"40 ms\" for 25 frames per second. Required.",
     ),
     field(
         "group",
         Shape::Count(Counted::new("frames", 1, 255)),
-        "Frames from one I frame to the next; 12 if not given.",
+        "Number of frames from one I frame to the next. Default: 12.",
     ),
     field(
         "distance",
         Shape::Count(Counted::new("frames", 1, 255)),
-        "Frames from one I or P to the next; 3 if not given.",
+        "Number of frames from one I or P frame to the next. Default: 3.",
     ),
-    field("i", Shape::SIZE, "Bytes of an I frame, sent as whole packets or writes."),
-    field("p", Shape::SIZE, "Bytes of a P frame."),
-    field("b", Shape::SIZE, "Bytes of a B frame."),
+    field("i", Shape::SIZE, "Size of an I frame, rounded up to whole packets or writes. Required."),
+    field("p", Shape::SIZE, "Size of a P frame. Required."),
+    field("b", Shape::SIZE, "Size of a B frame. Required."),
 ];
 
 /// A UDP flow that sends in turns.
 pub(crate) const ON_OFF: &[Field] = &[
-    field("on", DISTRIBUTION_SHAPE, "Lengths of the times it sends."),
-    field("off", DISTRIBUTION_SHAPE, "Lengths of the times it does not."),
+    field("on", DISTRIBUTION_SHAPE, "Length of a sending period. Required."),
+    field("off", DISTRIBUTION_SHAPE, "Length of a pause. Required."),
 ];

@@ -19,7 +19,7 @@ pub(crate) fn hosts(
 ) -> Vec<HostSpec> {
     let mut hosts = vec![HostSpec::default(); nodes.len()];
     let Value::Table(table) = &item.node.value else {
-        item.mismatch(problems, &super::shape::Shape::Named(HOST));
+        item.mismatch(problems, &super::shape::Shape::Named(&super::shape::Shape::Table(HOST)));
         return hosts;
     };
     for entry in &table.entries {

@@ -4,15 +4,20 @@ use serde_json::{Map, Value, json};
 
 use super::grammar::{SCENARIO, TCP_HEAD, VARIANT};
 use super::profile::PROFILES;
-use super::settings::{Kind, SETTINGS, Setting};
+use super::settings::{GROUPS, Kind, SETTINGS, Setting};
 use super::shape::{Counted, Field, Shape};
 
 /// A JSON schema (draft 2020-12) of scenario files.
 pub fn schema() -> Value {
-    let mut schema = object(SCENARIO);
+    of_file("bentpipe scenario", SCENARIO, &["name", "links", "flows"])
+}
+
+/// A JSON schema (draft 2020-12) of files with these keys.
+pub(crate) fn of_file(title: &str, fields: &[Field], required: &[&str]) -> Value {
+    let mut schema = object(fields);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    schema["title"] = json!("bentpipe scenario");
-    schema["required"] = json!(["name", "links", "flows"]);
+    schema["title"] = json!(title);
+    schema["required"] = json!(required);
     schema
 }
 
@@ -55,7 +60,7 @@ fn of(shape: &Shape) -> Value {
         Shape::Table(fields) => object(fields),
         Shape::List(inner) => json!({ "type": "array", "items": of(inner) }),
         Shape::Pair(inner) => json!({ "type": "array", "items": of(inner), "minItems": 2, "maxItems": 2 }),
-        Shape::Named(head) => json!({ "type": "object", "additionalProperties": settings(head, true) }),
+        Shape::Named(inner) => json!({ "type": "object", "additionalProperties": of(inner) }),
         Shape::Any(shapes) => json!({ "anyOf": shapes.iter().map(of).collect::<Vec<_>>() }),
         Shape::TcpSettings { head, base } => settings(
             match (head, base) {
@@ -83,8 +88,10 @@ fn settings(head: &[Field], ends: bool) -> Value {
         match key.split_once('.') {
             None => schema["properties"][*key] = value,
             Some((group, key)) => {
+                let about = GROUPS.iter().find(|(name, _)| *name == group).map_or("", |(_, about)| about);
                 let group = &mut schema["properties"][group];
                 group["type"] = json!("object");
+                group["description"] = json!(about);
                 group["additionalProperties"] = json!(false);
                 group["properties"][key] = value;
             }
@@ -118,5 +125,33 @@ mod tests {
         assert_eq!(schema["properties"]["tcp"]["properties"]["rto"]["properties"]["min"]["type"], "string");
         assert_eq!(schema["properties"]["tcp"]["properties"]["receiver"]["properties"]["sack"]["type"], "boolean");
         assert_eq!(schema["properties"]["tcp"]["properties"]["profile"]["enum"][1], "ns2");
+        let node = &schema["properties"]["nodes"]["additionalProperties"]["properties"];
+        assert_eq!(node.as_object().map(Map::len), Some(2), "processing, forwarding, and no settings of TCP");
+    }
+
+    /// An editor shows the description of the key under the cursor, so each key has one.
+    #[test]
+    fn every_key_is_described() {
+        fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) -> usize {
+            let mut seen = 0;
+            if let Some(properties) = schema["properties"].as_object() {
+                for (key, value) in properties {
+                    let path = format!("{path}.{key}");
+                    if value["description"].as_str().is_none_or(|text| !text.ends_with('.')) {
+                        found.push(path.clone());
+                    }
+                    seen += 1 + undescribed(&path, value, found);
+                }
+            }
+            let list = schema["anyOf"].as_array().into_iter().flatten();
+            let below = list.chain(schema.get("items")).chain(schema.get("additionalProperties"));
+            seen + below.map(|inner| undescribed(path, inner, found)).sum::<usize>()
+        }
+        for schema in [schema(), crate::gateway::schema()] {
+            let mut found = Vec::new();
+            let seen = undescribed("", &schema, &mut found);
+            assert!(seen > 100, "{seen} keys");
+            assert_eq!(found, Vec::<String>::new(), "{} of {seen}", found.len());
+        }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) enum Shape {
     /// Two things, one after the other.
     Pair(&'static Shape),
     /// Tables under names of the user's choice.
-    Named(&'static [Field]),
+    Named(&'static Shape),
     /// Any of these.
     Any(&'static [Shape]),
     /// The cells of the TCP table, see [`settings`](super::settings).

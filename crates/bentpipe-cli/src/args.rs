@@ -82,8 +82,10 @@ pub(crate) enum Command {
     Scenarios,
     /// List the TCP variants and what they are made of
     Variants(Variants),
-    /// Print the JSON schema of scenario files, for editors
-    Schema,
+    /// Print a JSON schema for editors
+    Schema(Schema),
+    /// Print the reference: scenario and gateway keys, trace columns, metrics, commands
+    Reference(Reference),
 }
 
 /// A scenario and what is changed in it.
@@ -393,6 +395,45 @@ pub(crate) struct Variants {
     /// A scenario, to list its own variants too
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// The kind of file
+    #[arg(value_enum, default_value_t = Language::Scenario)]
+    pub(crate) language: Language,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    /// Scenario files
+    Scenario,
+    /// Gateway files
+    Gateway,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reference {
+    /// Print only this page
+    #[arg(value_enum)]
+    pub(crate) page: Option<Page>,
+    /// Write the pages to this folder as Markdown files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Page {
+    /// Keys of scenario files
+    Scenario,
+    /// Columns of event traces
+    Trace,
+    /// Keys of gateway files
+    Gateway,
+    /// Metrics of gateways
+    Metrics,
+    /// Commands, options and exit codes
+    Cli,
 }
 
 #[derive(Debug, Args)]

@@ -53,6 +53,7 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Doctor => commands::doctor::doctor(),
         Command::Scenarios => commands::lists::scenarios(),
         Command::Variants(variants) => commands::lists::variants(&variants),
-        Command::Schema => commands::lists::schema(),
+        Command::Schema(schema) => commands::lists::schema(&schema),
+        Command::Reference(reference) => commands::reference::reference(&reference),
     }
 }

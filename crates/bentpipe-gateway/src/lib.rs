@@ -38,7 +38,7 @@ mod uplink;
 pub use carrier::{Carried, Carrier, CarrierStats, line_overhead, max_packet};
 pub use control::{Control, ask};
 pub use link::LinkShape;
-pub use readings::{Published, Reading, Readings, Value};
+pub use readings::{Metric, Published, Reading, Readings, Value, metrics};
 pub use relay::{RelayConfig, RelayGateway, RelayStats, Relaying, congestion_controls, has_congestion};
 pub use rules::Rules;
 pub use run::{Gateway, GatewayStats, Loop, Stop, Work};

@@ -9,7 +9,7 @@ use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
 
-use super::readings::{Readings, Value};
+use super::readings::Readings;
 use super::run::FIRST_TOKEN;
 use super::shape::{Shape, Turn};
 use crate::tunnel::Event;
@@ -72,16 +72,8 @@ impl Shape for LinkShape {
     }
 
     fn read(&self, readings: &mut Readings) {
-        let help = "Packets from the peer for which the host had no room.";
-        let refused = Value::Total(self.tun.refused());
-        readings.add("link", "refused_by_host", "bentpipe_gateway_packets_refused_by_host_total", help, refused);
         // A device that is gone ends the loop; what it counted is not known any more.
-        if let Ok(overruns) = self.tun.overruns() {
-            let help = "Packets and trains of the host that the kernel dropped because the device's queue was full.";
-            readings.add("link", "overruns", "bentpipe_gateway_device_overruns_total", help, Value::Total(overruns));
-        }
-        let help = "Packets of the host that no frame has room for.";
-        readings.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(self.too_long));
+        readings.add_link(self.tun.refused(), self.tun.overruns().ok(), self.too_long);
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {

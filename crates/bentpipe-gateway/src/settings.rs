@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::error::ScenarioErrors;
+use bentpipe_language::reference::{Table, tables};
 
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,6 +179,16 @@ impl GatewayFile {
     pub fn mistake(text: &str, file_name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
         read::mistake(text, file_name, key, message, expected)
     }
+}
+
+/// A JSON schema (draft 2020-12) of gateway files.
+pub fn schema() -> bentpipe_language::Schema {
+    bentpipe_language::schema("bentpipe gateway", grammar::FILE, &["name", "satellite"])
+}
+
+/// The tables of a gateway file with their keys.
+pub fn reference() -> Vec<Table> {
+    tables("Top level", grammar::FILE, &[])
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`quantity`] is a number and its unit; [`document`] keeps the place of each key and value, [`error`] says
 //! what is wrong there; [`shape`] is what may be written and [`reader`] makes values of it; [`mod@schema`] writes the same
-//! tables for editors. [`overrides`] is `--set`, [`place`] finds a key again. [`tcp`] reads the settings of connections.
+//! tables for editors and [`mod@reference`] for people. [`overrides`] is `--set`, [`place`] finds a key again. [`tcp`] reads the settings of connections.
 #![forbid(unsafe_code)]
 
 pub mod document;
@@ -15,10 +15,11 @@ pub mod overrides;
 pub mod place;
 pub mod quantity;
 pub mod reader;
+pub mod reference;
 mod schema;
 pub mod shape;
 pub mod single;
 pub mod suggest;
 pub mod tcp;
 
-pub use schema::schema;
+pub use schema::{Schema, schema};

@@ -12,11 +12,11 @@ pub struct Dimension {
     /// What the quantity is called.
     pub name: &'static str,
     /// What it measures.
-    noun: &'static str,
+    pub(crate) noun: &'static str,
     /// A well-formed one.
     pub example: &'static str,
     /// Unit and its size in the engine's unit, the preferred spelling of each size first, sizes ascending.
-    units: &'static [(&'static str, u64)],
+    pub(crate) units: &'static [(&'static str, u64)],
     /// Greatest value in the engine's unit.
     max: u64,
 }

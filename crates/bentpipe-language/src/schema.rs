@@ -3,10 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::shape::{Counted, Field, Shape};
-use crate::tcp::{Kind, PROFILES, SETTINGS, Setting, TCP_HEAD, VARIANT};
+use crate::tcp::{GROUPS, Kind, PROFILES, SETTINGS, Setting, TCP_HEAD, VARIANT};
+
+/// A JSON schema, as JSON.
+pub type Schema = Value;
 
 /// A JSON schema (draft 2020-12) of files whose keys are `fields`, of which `required` must be there.
-pub fn schema(title: &str, fields: &[Field], required: &[&str]) -> Value {
+pub fn schema(title: &str, fields: &[Field], required: &[&str]) -> Schema {
     let mut schema = object(fields);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!(title);
@@ -58,7 +61,7 @@ fn of(shape: &Shape) -> Value {
         Shape::Table(fields) => object(fields),
         Shape::List(inner) => json!({ "type": "array", "items": of(inner) }),
         Shape::Pair(inner) => json!({ "type": "array", "items": of(inner), "minItems": 2, "maxItems": 2 }),
-        Shape::Named(head) => json!({ "type": "object", "additionalProperties": settings(head, true) }),
+        Shape::Named(inner) => json!({ "type": "object", "additionalProperties": of(inner) }),
         Shape::Any(shapes) => json!({ "anyOf": shapes.iter().map(of).collect::<Vec<_>>() }),
         Shape::TcpSettings { head, base } => settings(
             match (head, base) {
@@ -86,8 +89,10 @@ fn settings(head: &[Field], ends: bool) -> Value {
         match key.split_once('.') {
             None => schema["properties"][*key] = value,
             Some((group, key)) => {
+                let about = GROUPS.iter().find(|(name, _)| *name == group).map_or("", |(_, about)| about);
                 let group = &mut schema["properties"][group];
                 group["type"] = json!("object");
+                group["description"] = json!(about);
                 group["additionalProperties"] = json!(false);
                 group["properties"][key] = value;
             }

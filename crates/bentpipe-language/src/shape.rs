@@ -55,7 +55,7 @@ pub enum Shape {
     /// Two things, one after the other.
     Pair(&'static Shape),
     /// Tables under names of the user's choice.
-    Named(&'static [Field]),
+    Named(&'static Shape),
     /// Any of these.
     Any(&'static [Shape]),
     /// The cells of the TCP table, see [`tcp`](crate::tcp).

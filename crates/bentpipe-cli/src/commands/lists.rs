@@ -1,10 +1,11 @@
 //! `bentpipe scenarios`, `variants` and `schema`: what there is.
 
 use bentpipe_engine::tcp::variant::{Startup, VARIANTS};
+use bentpipe_gateway::settings::schema as gateway_schema;
 use bentpipe_study::scenario::{Scenario, schema as scenario_schema};
 
 use super::explain::{growth, recovery};
-use crate::args::{Variants, World};
+use crate::args::{Language, Schema, Variants, World};
 use crate::failure::{End, Failure};
 use crate::shipped::SHIPPED;
 use crate::{output, source};
@@ -55,7 +56,10 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
-pub(crate) fn schema() -> Result<End, Failure> {
-    output::print_json(&scenario_schema())?;
+pub(crate) fn schema(args: &Schema) -> Result<End, Failure> {
+    output::print_json(&match args.language {
+        Language::Scenario => scenario_schema(),
+        Language::Gateway => gateway_schema(),
+    })?;
     Ok(End::Done)
 }

@@ -10,6 +10,7 @@ pub(crate) mod lists;
 pub(crate) mod model;
 mod realtime;
 pub(crate) mod recommend;
+pub(crate) mod reference;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod script;

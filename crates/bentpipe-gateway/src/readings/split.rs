@@ -23,21 +23,21 @@ impl Readings {
         let SplitStats { accepted, connected, failed, refused, lost_with_link, other_port, malformed, open, mux } =
             *stats;
         let mut level = |key, metric, help, value| self.add("split", key, metric, help, Value::Level(value));
-        level("open", "bentpipe_gateway_streams_open", "Connections that are open.", open as u64);
-        let help = "Bytes of hosts that wait for the link.";
+        level("open", "bentpipe_gateway_streams_open", "Open connections.", open as u64);
+        let help = "Bytes from hosts waiting for the link.";
         level("unsent_bytes", "bentpipe_gateway_streams_unsent_bytes", help, waiting.unsent);
-        let help = "Bytes from the peer that wait for hosts.";
+        let help = "Bytes from the peer waiting for hosts.";
         level("held_bytes", "bentpipe_gateway_streams_held_bytes", help, waiting.held);
-        let help = "Bytes that may wait for hosts.";
+        let help = "Maximum of bytes waiting for hosts.";
         level("memory_bytes", "bentpipe_gateway_streams_memory_bytes", help, waiting.memory);
         for (key, metric, help, count) in [
-            ("accepted", total!("accepted"), "Connections of hosts taken.", accepted),
-            ("connected", total!("connected"), "Connections made for the peer.", connected),
-            ("failed", total!("failed"), "Connections for the peer that could not be made.", failed),
+            ("accepted", total!("accepted"), "Connections of hosts accepted.", accepted),
+            ("connected", total!("connected"), "Connections to destinations opened for the peer.", connected),
+            ("failed", total!("failed"), "Connections to destinations that failed.", failed),
             (
                 "refused",
                 total!("refused"),
-                "Connections refused for want of descriptors, of streams, or of a link.",
+                "Connections refused because of the limits of descriptors or streams, or because the link was down.",
                 refused,
             ),
             (
@@ -46,14 +46,14 @@ impl Readings {
                 "Connections reset because the link was lost.",
                 lost_with_link,
             ),
-            ("other_port", total!("other_port"), "Connections that have another port than the client's.", other_port),
-            ("malformed", total!("malformed"), "Messages of the peer that could not be read.", malformed),
-            ("closed", total!("closed"), "Connections that ended in both directions.", mux.closed),
-            ("reset_by_peer", total!("reset_by_peer"), "Connections that the peer reset.", mux.reset_by_peer),
-            ("reset_here", total!("reset_here"), "Connections that were reset here.", mux.reset_here),
-            ("out_of_memory", total!("out_of_memory"), "Connections reset for want of memory.", mux.out_of_memory),
-            ("stray", total!("stray"), "Messages of connections that were over.", mux.stray),
-            ("bytes_sent", total!("sent_bytes"), "Bytes of hosts sent to the peer.", mux.bytes_sent),
+            ("other_port", total!("other_port"), "Connections that could not use the client's port.", other_port),
+            ("malformed", total!("malformed"), "Malformed messages from the peer.", malformed),
+            ("closed", total!("closed"), "Connections closed in both directions.", mux.closed),
+            ("reset_by_peer", total!("reset_by_peer"), "Connections reset by the peer.", mux.reset_by_peer),
+            ("reset_here", total!("reset_here"), "Connections reset by this gateway.", mux.reset_here),
+            ("out_of_memory", total!("out_of_memory"), "Connections reset because memory was full.", mux.out_of_memory),
+            ("stray", total!("stray"), "Messages for connections that had ended.", mux.stray),
+            ("bytes_sent", total!("sent_bytes"), "Bytes from hosts sent to the peer.", mux.bytes_sent),
             ("bytes_received", total!("received_bytes"), "Bytes from the peer for hosts.", mux.bytes_received),
         ] {
             self.add("split", key, metric, help, Value::Total(count));

@@ -18,46 +18,64 @@ impl Readings {
         use Value::{Level, Total};
         self.add_one_box(rate);
         for (table, key, metric, help, count) in [
-            (
-                "satellite",
-                "packets",
-                total!("segments_sent"),
-                "Segments sent to clients, all of them.",
-                counted.packets,
-            ),
+            ("satellite", "packets", total!("segments_sent"), "Segments sent to clients.", counted.packets),
             (
                 "satellite",
                 "bytes",
                 total!("segment_sent_bytes"),
-                "Bytes of them, headers of IP included.",
+                "Bytes of segments sent to clients, with IP headers.",
                 counted.bytes,
             ),
             (
                 "satellite",
                 "segments",
                 total!("data_segments_sent"),
-                "Segments with data, SYN or FIN.",
+                "Segments sent to clients with data, SYN or FIN.",
                 counted.segments,
             ),
-            ("satellite", "retransmits", total!("segments_resent"), "Those of them sent again.", counted.retransmits),
+            (
+                "satellite",
+                "retransmits",
+                total!("segments_resent"),
+                "Segments with data, SYN or FIN retransmitted.",
+                counted.retransmits,
+            ),
             ("satellite", "timeouts", total!("timeouts"), "Retransmission timeouts.", counted.timeouts),
             (
                 "satellite",
                 "refused_by_kernel",
                 total!("segments_unsent"),
-                "Segments for which the kernel had no room.",
+                "Segments that the kernel did not accept for sending.",
                 refused_by_kernel,
             ),
-            ("uplink", "silent", total!("streams_silent"), "Connections given up in silence.", counted.silent),
-            ("uplink", "passed", total!("packets_passed"), "Packets of connections that are not ours.", counted.passed),
-            ("uplink", "malformed", total!("packets_malformed"), "Packets that could not be read.", counted.malformed),
-            ("uplink", "no_room", total!("packets_no_room"), "Packets for which there was no memory.", counted.no_room),
+            (
+                "uplink",
+                "silent",
+                total!("streams_silent"),
+                "Connections that ended because the client was silent.",
+                counted.silent,
+            ),
+            (
+                "uplink",
+                "passed",
+                total!("packets_passed"),
+                "Packets of other connections, passed on unchanged.",
+                counted.passed,
+            ),
+            ("uplink", "malformed", total!("packets_malformed"), "Malformed packets.", counted.malformed),
+            (
+                "uplink",
+                "no_room",
+                total!("packets_no_room"),
+                "Packets dropped because memory was full.",
+                counted.no_room,
+            ),
         ] {
             self.add(table, key, metric, help, Total(count));
         }
         let UplinkStats { open, total, connected, failed, refused, reset, .. } = *counted;
         self.add_streams(open, [total, connected, failed, refused, reset, other_port]);
-        let help = "Bytes set aside for connections.";
+        let help = "Memory allocated to connections.";
         self.add("uplink", "memory", "bentpipe_gateway_streams_held_bytes", help, Level(counted.memory));
     }
 
@@ -69,36 +87,40 @@ impl Readings {
         self.add_one_box(rate);
         self.add_streams(open, [total, connected, failed, refused, reset, other_port]);
         for (key, metric, help, count) in [
-            ("bytes_sent", total!("streams_sent_bytes"), "Bytes of servers sent to clients.", to_clients),
-            ("bytes_received", total!("streams_received_bytes"), "Bytes of clients for servers.", to_servers),
+            ("bytes_sent", total!("streams_sent_bytes"), "Bytes from servers sent to clients.", to_clients),
+            ("bytes_received", total!("streams_received_bytes"), "Bytes from clients sent to servers.", to_servers),
         ] {
             self.add("uplink", key, metric, help, Total(count));
         }
-        let help = "Bytes that wait for hosts.";
+        let help = "Bytes waiting for hosts.";
         self.add("uplink", "held_bytes", "bentpipe_gateway_streams_held_bytes", help, Level(held));
-        let help = "Bytes that may wait for hosts.";
+        let help = "Maximum of bytes waiting for hosts.";
         self.add("uplink", "memory_bytes", "bentpipe_gateway_streams_memory_bytes", help, Level(memory));
     }
 
     fn add_one_box(&mut self, rate: Rate) {
-        let help = "Whether there is a link: with one box there always is.";
+        let help = "Always 1: with one box there is no tunnel.";
         self.add("", "up", "bentpipe_gateway_link_up", help, Value::Flag(true));
         let told = Value::Level(rate.bits_per_second() / 8);
-        let help = "The rate that the sender was told.";
+        let help = "Configured rate of the sender.";
         self.add("satellite", "told_bytes_per_second", "bentpipe_gateway_rate_told_bytes_per_second", help, told);
     }
 
     /// `totals`: taken, connected, failed, refused, reset, with another port.
     fn add_streams(&mut self, open: u64, totals: [u64; 6]) {
-        let help = "Connections that are open.";
+        let help = "Open connections.";
         self.add("uplink", "open", "bentpipe_gateway_streams_open", help, Value::Level(open));
         let texts = [
-            ("total", total!("streams_accepted"), "Connections of clients taken."),
-            ("connected", total!("streams_connected"), "Connections to servers made."),
+            ("total", total!("streams_accepted"), "Connections of clients accepted."),
+            ("connected", total!("streams_connected"), "Connections to servers opened."),
             ("failed", total!("streams_failed"), "Connections to servers that failed."),
-            ("refused", total!("streams_refused"), "Connections refused for want of room or descriptors."),
-            ("reset", total!("streams_reset"), "Connections reset by one of the two ends."),
-            ("other_port", total!("streams_other_port"), "Connections that could not have the client's port."),
+            (
+                "refused",
+                total!("streams_refused"),
+                "Connections refused because of the limits of memory, connections or descriptors.",
+            ),
+            ("reset", total!("streams_reset"), "Connections reset by either end."),
+            ("other_port", total!("streams_other_port"), "Connections that could not use the client's port."),
         ];
         for ((key, metric, help), count) in texts.into_iter().zip(totals) {
             self.add("uplink", key, metric, help, Value::Total(count));

@@ -4,44 +4,80 @@ use bentpipe_language::shape::{Counted, Field, Shape, field};
 
 /// The file.
 pub(super) const FILE: &[Field] = &[
-    field("name", Shape::Text, "Name of this gateway, in status."),
-    field("tunnel", Shape::Table(TUNNEL), "The way to the peer; `uplink` has none."),
-    field("satellite", Shape::Table(SATELLITE), "What is known of the link."),
-    field("split", Shape::Table(SPLIT), "TCP connections end here and go on from the peer."),
-    field("link", Shape::Table(LINK), "IP packets, by a TUN device."),
-    field("uplink", Shape::Table(UPLINK), "One box at the uplink: TCP of clients behind the satellite ends here."),
-    field("control", Shape::Text, "Where status is asked for; /run/bentpipe/NAME.sock if not given."),
-    field("metrics", Shape::Text, "Address and TCP port that Prometheus scrapes; nobody can if not given."),
+    field("name", Shape::Text, "Name of this gateway in status and metrics: letters, digits, `-` and `_`. Required."),
+    field(
+        "tunnel",
+        Shape::Table(TUNNEL),
+        "The tunnel to the peer. Required for `split` and `link`; not allowed with `uplink`.",
+    ),
+    field("satellite", Shape::Table(SATELLITE), "Properties of the satellite link. Required."),
+    field(
+        "split",
+        Shape::Table(SPLIT),
+        "Shape `split`: TCP connections end here and continue from the peer. One shape is required.",
+    ),
+    field(
+        "link",
+        Shape::Table(LINK),
+        "Shape `link`: all IP packets that are routed into a TUN device go through the tunnel.",
+    ),
+    field(
+        "uplink",
+        Shape::Table(UPLINK),
+        "Shape `uplink`: one box at the uplink, where TCP connections of clients behind the satellite end.",
+    ),
+    field(
+        "control",
+        Shape::Text,
+        "Path of the socket that answers `bentpipe gateway status`, relative to this file. Default: /run/bentpipe/NAME.sock.",
+    ),
+    field(
+        "metrics",
+        Shape::Text,
+        "Address and TCP port that Prometheus scrapes, such as \"127.0.0.1:9179\". Default: no metrics.",
+    ),
 ];
 
 pub(super) const TUNNEL: &[Field] = &[
-    field("private_key", Shape::Text, "The file of the private key, as `bentpipe gateway keygen` writes it."),
-    field("peer_key", Shape::Text, "The peer's public key."),
-    field("listen", Shape::Text, "Address and UDP port of this end; 0.0.0.0:4500 if not given."),
+    field(
+        "private_key",
+        Shape::Text,
+        "File of the private key, as written by `bentpipe gateway keygen`, relative to this file. Required.",
+    ),
+    field("peer_key", Shape::Text, "The peer's public key, as printed by `bentpipe gateway keygen`. Required."),
+    field("listen", Shape::Text, "Local address and UDP port. Default: 0.0.0.0:4500."),
     field(
         "peer",
         Shape::Text,
-        "Address and port of the peer: one of the two ends names the other, and builds the tunnel.",
+        "Address and UDP port of the peer. Exactly one of the two boxes needs it; that box opens the tunnel.",
     ),
-    field("mtu", Shape::SIZE, "The longest IP packet that passes between the two; 1500 B if not given."),
-    field("keepalive", Shape::DURATION, "An idle end says so often that it is there; 5 s if not given."),
-    field("dead_after", Shape::DURATION, "A peer that is not heard for so long is given up; 15 s if not given."),
+    field("mtu", Shape::SIZE, "MTU of the path between the two boxes. It is not discovered. Default: 1500 B."),
+    field("keepalive", Shape::DURATION, "Interval of keepalives while no data is sent. Default: 5 s."),
+    field(
+        "dead_after",
+        Shape::DURATION,
+        "The peer counts as down after this time without a packet from it. Default: 15 s.",
+    ),
 ];
 
 pub(super) const REORDERING: Counted = Counted::new("frames", 0, 1000);
 
 pub(super) const SATELLITE: &[Field] = &[
-    field("rate", Shape::RATE, "What this end may send, headers included."),
-    field("round_trip", Shape::DURATION, "There and back."),
+    field(
+        "rate",
+        Shape::RATE,
+        "Rate at which this end may send, headers included. For `uplink`: rate towards the clients, IP headers included. Required.",
+    ),
+    field("round_trip", Shape::DURATION, "Round-trip time of the empty link. Required."),
     field(
         "reordering",
         Shape::Count(REORDERING),
-        "Frames that may overtake one before it counts as lost; 3 if not given.",
+        "Number of later frames that may arrive before a frame counts as lost. Default: 3.",
     ),
     field(
         "shared",
         Shape::Flag,
-        "Others use the link too: the sender finds its share of it, and `rate` is the most that it tries. False if not given.",
+        "True if others use the link too: the sender then finds its own share, and `rate` is the upper bound. Default: false.",
     ),
 ];
 
@@ -56,28 +92,32 @@ pub(super) const SPLIT: &[Field] = &[
     field(
         "capture",
         INTERFACES,
-        "Interfaces whose hosts' connections are taken. None: only what the peer takes is served.",
+        "Interfaces whose hosts' TCP connections are intercepted. Default: none; this box then only serves connections from the peer.",
     ),
-    field("ports", PORTS, "Destination ports that are taken; all if not given."),
-    field("port", Shape::Count(PORT), "Where the kernel hands connections over; 4000 if not given."),
+    field("ports", PORTS, "Destination ports to intercept. Default: all."),
+    field(
+        "port",
+        Shape::Count(PORT),
+        "Local TCP port to which the kernel redirects intercepted connections (TPROXY). Default: 4000.",
+    ),
     field(
         "client_address",
         Shape::Choice(ADDRESS),
-        "\"keep\": destinations see the client's; \"replace\": the gateway's. Keep if not given.",
+        "Source address that destinations see. \"keep\": the client's. \"replace\": the gateway's. Default: \"keep\".",
     ),
     field(
         "without_peer",
         Shape::Choice(WITHOUT_PEER),
-        "New connections while the peer is gone: \"direct\" or \"refuse\". Direct if not given.",
+        "New connections while the peer is down. \"direct\": they pass without the gateway. \"refuse\": they are reset. Default: \"direct\".",
     ),
-    field("max_streams", Shape::Count(STREAMS), "Maximum open connections of the peer; 16384 if not given.")
+    field("max_streams", Shape::Count(STREAMS), "Maximum number of open connections of the peer. Default: 16384.")
         .renamed_from("most_streams"),
-    field("memory", Shape::SIZE, "What may wait for hosts that do not take it; 256 MiB if not given."),
+    field("memory", Shape::SIZE, "Maximum memory for data that hosts have not accepted yet. Default: 256 MiB."),
 ];
 
 pub(super) const LINK: &[Field] = &[
-    field("device", Shape::Text, "Name of the TUN device; bentpipe0 if not given."),
-    field("addresses", Shape::List(&Shape::Text), "Addresses of the device, such as \"10.8.0.1/24\"."),
+    field("device", Shape::Text, "Name of the TUN device. Default: bentpipe0."),
+    field("addresses", Shape::List(&Shape::Text), "Addresses of the TUN device, such as \"10.8.0.1/24\". Required."),
 ];
 
 pub(super) const SENDER: &[&str] = &["engine", "kernel"];
@@ -86,49 +126,51 @@ pub(super) const ENGINES: &[&str] = &["variant", "window", "device", "mtu", "ear
 pub(super) const KERNELS: &[&str] = &["congestion", "port"];
 
 pub(super) const UPLINK: &[Field] = &[
-    field("satellite", INTERFACES, "Interfaces towards the clients: whose hosts' connections are taken."),
-    field("ports", PORTS, "Destination ports that are taken; all if not given."),
+    field("satellite", INTERFACES, "Interfaces towards the clients, whose connections are intercepted. Required."),
+    field("ports", PORTS, "Destination ports to intercept. Default: all."),
     field(
         "sender",
         Shape::Choice(SENDER),
-        "Whose TCP sends to the clients: \"engine\" by a row of `bentpipe variants`, or \"kernel\" by its congestion \
-         control. Engine if not given.",
+        "TCP that sends to the clients. \"engine\": bentpipe's own, with a variant from `bentpipe variants`. \"kernel\": the kernel's, with one of its congestion controls. Default: \"engine\".",
     ),
     field(
         "congestion",
         Shape::Text,
-        "`sender = \"kernel\"`: one of net.ipv4.tcp_available_congestion_control; bbr if not given.",
+        "`sender = \"kernel\"`: congestion control, one of net.ipv4.tcp_available_congestion_control. Default: bbr.",
     ),
     field(
         "port",
         Shape::Count(PORT),
-        "`sender = \"kernel\"`: where the kernel hands connections over; 4000 if not given.",
+        "`sender = \"kernel\"`: local TCP port to which the kernel redirects intercepted connections (TPROXY). Default: 4000.",
     ),
-    field("variant", Shape::Text, "Row of `bentpipe variants` that sends to the clients; burst if not given."),
+    field("variant", Shape::Text, "`sender = \"engine\"`: TCP variant, one of `bentpipe variants`. Default: burst."),
     field(
         "window",
         Shape::SIZE,
-        "A connection's window; if not given, one bandwidth-delay product for rows whose window is fixed, and no bound for others.",
+        "`sender = \"engine\"`: maximum window of a connection. Default: one bandwidth-delay product for variants with a fixed window, unlimited for the others.",
     ),
-    field("device", Shape::Text, "Name of the TUN device; bentpipe0 if not given."),
-    field("mtu", Shape::SIZE, "The longest IP packet that the way to the clients takes; 1500 B if not given."),
+    field("device", Shape::Text, "Name of the TUN device. Default: bentpipe0."),
+    field(
+        "mtu",
+        Shape::SIZE,
+        "`sender = \"engine\"`: MTU of the path to the clients. It is not discovered. Default: 1500 B.",
+    ),
     field(
         "early_accept",
         Shape::Flag,
-        "Clients are answered before servers have accepted: a round trip of theirs less, and a server that refuses is a \
-         connection that is reset. False if not given.",
+        "`sender = \"engine\"`: accept a client's connection before the server has accepted. This saves one round trip to the server; if the server refuses, the client sees a reset. Default: false.",
     ),
     field(
         "client_address",
         Shape::Choice(ADDRESS),
-        "\"keep\": servers see the client's; \"replace\": the gateway's. Keep if not given.",
+        "Source address that servers see. \"keep\": the client's. \"replace\": the gateway's. Default: \"keep\".",
     ),
-    field("max_streams", Shape::Count(STREAMS), "Maximum open connections; 16384 if not given.")
+    field("max_streams", Shape::Count(STREAMS), "Maximum number of open connections. Default: 16384.")
         .renamed_from("most_streams"),
-    field("memory", Shape::SIZE, "What the buffers of all connections may take; 256 MiB if not given."),
+    field("memory", Shape::SIZE, "Maximum memory for the buffers of all connections. Default: 256 MiB."),
     field(
         "tcp",
         Shape::TcpSettings { head: false, base: false },
-        "Cells of the row, and other settings of TCP, as in a scenario's [tcp].",
+        "`sender = \"engine\"`: TCP settings, as in a scenario's `[tcp]`.",
     ),
 ];

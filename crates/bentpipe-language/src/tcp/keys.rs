@@ -4,12 +4,16 @@ use crate::shape::{Field, Shape, field};
 
 /// The head of a row of variants; its cells are TCP settings.
 pub const VARIANT: &[Field] = &[
-    field("base", Shape::Text, "The variant it is built on; its own name means the built-in one."),
-    field("description", Shape::Text, "What it is, for people."),
+    field(
+        "base",
+        Shape::Text,
+        "The variant that this one starts from. A variant that names itself starts from the built-in one of that name.",
+    ),
+    field("description", Shape::Text, "One line that says what it is, for people."),
 ];
 
 /// The head of a table of TCP settings.
 pub const TCP_HEAD: &[Field] = &[
-    field("profile", Shape::Text, "Defaults: \"rfc\", \"bsd-reno\", \"ns2\" or \"ns2-2003\"."),
-    field("variant", Shape::Text, "Row of the table of variants; the profile's own choice if not given."),
+    field("profile", Shape::Text, "Set of defaults: \"rfc\", \"bsd-reno\", \"ns2\" or \"ns2-2003\". Default: \"rfc\"."),
+    field("variant", Shape::Text, "TCP variant, from `bentpipe variants` or `[variants]`. Default: the profile's."),
 ];

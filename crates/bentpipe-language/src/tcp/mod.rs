@@ -14,5 +14,6 @@ pub use profile::{PROFILES, Profile};
 pub use resolve::{
     End, Resolved, TcpOverrides, UnknownName, VariantRow, Variants, contradictions, lacks_window, resolve, resolve_tcp,
 };
+pub(crate) use settings::GROUPS;
 pub use settings::{Cell, Kind, SETTINGS, Setting, setting};
 pub use variants::{Placed, TcpTable, settings, tcp_table, variants};

@@ -302,7 +302,7 @@ pub fn variants(item: &Item<'_>, problems: &mut Problems) -> Variants {
     let mut variants = Variants::new();
     let mut bases = Vec::new();
     let Value::Table(table) = &item.node.value else {
-        item.mismatch(problems, &Shape::Named(VARIANT));
+        item.mismatch(problems, &Shape::Named(&Shape::TcpSettings { head: false, base: true }));
         return variants;
     };
     for entry in &table.entries {

@@ -3,6 +3,7 @@
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
 use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::Shape;
 use bentpipe_language::suggest::did_you_mean;
 
 use super::bursts::distribution;
@@ -20,7 +21,7 @@ pub(crate) fn hosts(
 ) -> Vec<HostSpec> {
     let mut hosts = vec![HostSpec::default(); nodes.len()];
     let Value::Table(table) = &item.node.value else {
-        item.mismatch(problems, &bentpipe_language::shape::Shape::Named(HOST));
+        item.mismatch(problems, &Shape::Named(&Shape::Table(HOST)));
         return hosts;
     };
     for entry in &table.entries {

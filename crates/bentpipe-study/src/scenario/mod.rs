@@ -15,6 +15,7 @@ mod layers;
 mod links;
 pub(crate) mod model;
 mod queues;
+mod reference;
 mod resolve;
 mod schema;
 mod splits;
@@ -41,6 +42,7 @@ pub use model::{
     BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, Scenario, Split, Spoof,
     Spread, StpFlow, TcpFlow, UdpFlow, UdpPattern, Workload,
 };
+pub use reference::reference;
 pub use schema::schema;
 use windows::TcpEnds;
 

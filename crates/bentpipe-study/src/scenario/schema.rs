@@ -22,5 +22,11 @@ mod tests {
         assert_eq!(schema["properties"]["tcp"]["properties"]["rto"]["properties"]["min"]["type"], "string");
         assert_eq!(schema["properties"]["tcp"]["properties"]["receiver"]["properties"]["sack"]["type"], "boolean");
         assert_eq!(schema["properties"]["tcp"]["properties"]["profile"]["enum"][1], "ns2");
+        let node = &schema["properties"]["nodes"]["additionalProperties"]["properties"];
+        assert_eq!(
+            node.as_object().map(serde_json::Map::len),
+            Some(2),
+            "processing, forwarding, and no settings of TCP"
+        );
     }
 }

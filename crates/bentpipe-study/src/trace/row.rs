@@ -52,29 +52,29 @@ macro_rules! table {
 }
 
 table! {
-    time_ns Integer "Instant, nanoseconds since the start of the run.";
-    who Text "Name of the machine that the event happened in.";
+    time_ns Integer "Time since the start of the run, nanoseconds.";
+    who Text "Where the event happened: FLOW/sender, FLOW/receiver, or a link.";
     event Text "Kind of event: state, sent, received, window, rtt, recovery, recovered, timeout, spurious-timeout, queue, \
                 dropped.";
     seq Integer "sent, received: sequence number relative to the SYN, which is 0. recovery, timeout: snd_una.";
     ack Integer "sent, received: acknowledgement number, relative to the peer's SYN. recovery: the number that ends it.";
     len Integer "sent, received: payload, bytes.";
-    flags Text "sent, received: control bits, S F R P and . for ACK.";
-    window Integer "sent, received: offered window, bytes.";
+    flags Text "sent, received: control bits; S, F, R, P, and . for ACK.";
+    window Integer "sent, received: advertised window, bytes.";
     sack Text "sent, received: SACK blocks as first-end, relative to the SYN, end exclusive, separated by spaces.";
-    retransmission Integer "sent: 1 if the first byte has been sent before, else 0.";
+    retransmission Integer "sent: 1 if the first byte was sent before, otherwise 0.";
     cwnd Integer "window: congestion window, bytes, inflation included.";
-    ssthresh Integer "window: slow start threshold, bytes; empty where there is none yet.";
-    flight Integer "window: bytes sent and not acknowledged.";
-    rtt_ns Integer "rtt: the sample, nanoseconds.";
-    rto_ns Integer "rtt: retransmission timeout that follows from it, nanoseconds, without backoff.";
-    backoffs Integer "timeout: how many in a row.";
-    queue_packets Integer "queue: packets waiting before the one that arrives.";
-    queue_bytes Integer "queue: bytes waiting before it.";
-    average Real "queue: average length of RED, packets; empty without RED.";
-    reason Text "dropped: queue-full, early (RED), channel, listed.";
-    from Text "state: the state left, as RFC 9293 spells it.";
-    to Text "state: the state entered.";
+    ssthresh Integer "window: slow start threshold, bytes; empty while it is unlimited.";
+    flight Integer "window: bytes sent and not yet acknowledged.";
+    rtt_ns Integer "rtt: RTT sample, nanoseconds.";
+    rto_ns Integer "rtt: resulting retransmission timeout without backoff, nanoseconds.";
+    backoffs Integer "timeout: number of consecutive timeouts.";
+    queue_packets Integer "queue: packets already waiting when a packet arrives.";
+    queue_bytes Integer "queue: bytes already waiting when a packet arrives.";
+    average Real "queue: RED's average queue, packets; empty without RED.";
+    reason Text "dropped: queue-full, early (RED), channel, listed (drop list), or too-long (MTU).";
+    from Text "state: previous state, as RFC 9293 spells it.";
+    to Text "state: new state.";
 }
 
 /// One row; its cells are in the order of [`COLUMNS`].

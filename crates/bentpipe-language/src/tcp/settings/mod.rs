@@ -102,6 +102,16 @@ pub struct Setting {
     pub set: fn(&mut TcpConfig, Cell) -> bool,
 }
 
+/// The tables below `tcp`: the part of a key before the dot.
+pub(crate) const GROUPS: &[(&str, &str)] = &[
+    ("ack", "Delayed ACKs."),
+    ("burst", "With `recovery = \"burst-estimate\"`: the burst-loss sender of Minei and Cohen."),
+    ("dup_thresh", "Threshold of duplicate ACKs for fast retransmit."),
+    ("inflate", "With `recovery = \"inflate\"`: Reno and NewReno."),
+    ("rto", "Retransmission timeout."),
+    ("shortcuts", "Departures from the RFCs that simulators behind published results made. Default: none."),
+];
+
 const OFF: &[&str] = &["off"];
 const NONE: &[&str] = &[];
 const SEGMENTS: Kind = Kind::Count(Counted::new("segments", 1, u32::MAX as u64));

@@ -6,7 +6,7 @@ use super::*;
 pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "fixed_window",
-        doc: "A window fixed from the first segment on, in segments: no slow start, no congestion avoidance.",
+        doc: "Constant window in segments, from the first segment on: no slow start and no congestion avoidance.",
         words: OFF,
         kind: SEGMENTS,
         get: |c| match c.variant.startup {
@@ -21,8 +21,7 @@ pub const SETTINGS: &[Setting] = &[
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
     Setting {
         key: "byte_counting",
-        doc: "Slow start grows by the bytes acknowledged, at most this many segments per ACK (L of RFC 3465); off: by \
-              one segment per ACK whatever it acknowledges.",
+        doc: "Slow start grows by the number of bytes acknowledged, at most this many segments per ACK (L of RFC 3465). Off: by one segment per ACK.",
         words: OFF,
         kind: SEGMENTS,
         get: |c| match c.variant.growth {
@@ -34,11 +33,11 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
-    row!("dup_thresh.count", "Duplicate ACKs that mean loss (RFC 5681: 3).",
+    row!("dup_thresh.count", "Number of duplicate ACKs that indicate a loss (RFC 5681: 3).",
         count Kind::Count(Counted::new("ACKs", 1, 1000)), variant.dup_thresh.count),
     Setting {
         key: "dup_thresh.window_fraction",
-        doc: "ns-2's numdupacksFrac_: at least the congestion window divided by this.",
+        doc: "Lower bound of the duplicate ACK threshold: the congestion window divided by this (ns-2's numdupacksFrac_).",
         words: OFF,
         kind: Kind::Count(Counted::new("", 1, u32::MAX as u64)),
         get: |c| off_or_count(c.variant.dup_thresh.window_fraction),
@@ -50,7 +49,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "recovery",
-        doc: "Repair of losses: from the loss on again (Tahoe), inflated window (Reno, NewReno), SACK pipe, burst estimate.",
+        doc: "Loss recovery. \"restart\": go back to the loss (Tahoe). \"inflate\": fast recovery with window inflation (Reno, NewReno). \"pipe-6675\", \"pipe-3517\": SACK recovery by that RFC. \"pipe-ns2\": ns-2's Sack1. \"burst-estimate\": the burst-loss sender of Minei and Cohen.",
         words: &RECOVERIES,
         kind: Kind::Words,
         get: |c| Some(Cell::Word(recovery_word(c.variant.recovery))),
@@ -61,7 +60,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "inflate.exit",
-        doc: "What ends the inflated window: Reno's first new ACK, or NewReno's ACK of all that was sent before.",
+        doc: "`inflate`: end of recovery. \"first-new-ack\": the first ACK of new data (Reno). \"recover\": the ACK of all data sent before the loss was detected (NewReno).",
         words: &exit::WORDS,
         kind: Kind::Words,
         get: |c| inflate_get(c, |exit, _, _| Cell::Word(exit::word(exit))),
@@ -69,7 +68,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "inflate.deflate",
-        doc: "Take back the inflation by what a partial ACK acknowledges (RFC 6582 §3.2 step 3B).",
+        doc: "`inflate`: deflate the window by the amount that a partial ACK acknowledges (RFC 6582 §3.2).",
         words: NONE,
         kind: Kind::Flag,
         get: |c| inflate_get(c, |_, deflate, _| Cell::Flag(deflate)),
@@ -77,7 +76,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "inflate.timer",
-        doc: "Which partial ACKs restart the retransmission timer (RFC 6582 §4).",
+        doc: "`inflate`: partial ACKs that restart the retransmission timer (RFC 6582 §4). \"impatient\": only the first. \"slow-but-steady\": every one.",
         words: &timer::WORDS,
         kind: Kind::Words,
         get: |c| inflate_get(c, |_, _, timer| Cell::Word(timer::word(timer))),
@@ -85,7 +84,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "burst.first_repeats",
-        doc: "Repetitions of the first partial ACK that show another hole (minei §5.3).",
+        doc: "`burst-estimate`: number of repetitions of the first partial ACK that indicate another hole (minei §5.3).",
         words: NONE,
         kind: Kind::Count(Counted::new("ACKs", 1, 2)),
         get: |c| estimate_get(c, |cells| Cell::Count(cells.first_repeats as u64)),
@@ -93,7 +92,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "burst.in_burst_skip",
-        doc: "No burst for a hole inside the burst sent last (minei §5.3, the example of tight holes).",
+        doc: "`burst-estimate`: send no burst for a hole inside the previous burst (minei §5.3, the example of tight holes).",
         words: NONE,
         kind: Kind::Flag,
         get: |c| estimate_get(c, |cells| Cell::Flag(cells.in_burst_skip)),
@@ -101,26 +100,25 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "burst.guard",
-        doc: "Against a second phase begun by echoes of retransmissions: none, no phase for what ended the last one, or \
-              as many duplicate ACKs as retransmissions were in flight.",
+        doc: "`burst-estimate`: protection from a second recovery caused by duplicates of retransmissions. \"off\": none. \"recover\": ignore duplicate ACKs of the number that ended the previous recovery (RFC 6582 §3.2). \"credit\": ignore as many of them as retransmissions were in flight.",
         words: &guard::WORDS,
         kind: Kind::Words,
         get: |c| estimate_get(c, |cells| Cell::Word(guard::word(cells.guard))),
         set: |c, cell| estimate(c).map(|cells| cells.guard = guard::value(cell.word())).is_some(),
     },
     row!("sack", "Negotiate SACK (RFC 2018).", flag variant.sack),
-    row!("limited_transmit", "A new segment on each of the first two duplicate ACKs (RFC 3042).", flag variant.limited_transmit),
-    row!("frto", "Find spurious timeouts (RFC 5682).", flag variant.frto),
-    row!("timeout_repair", "What a timeout sends again: as much as the window takes from the loss on, or the oldest segment alone.",
+    row!("limited_transmit", "Send a new segment on each of the first two duplicate ACKs (RFC 3042).", flag variant.limited_transmit),
+    row!("frto", "Detect spurious timeouts with F-RTO (RFC 5682).", flag variant.frto),
+    row!("timeout_repair", "Retransmission after a timeout. \"go-back\": everything from the loss on, as the window allows (RFC 5681 §3.1). \"oldest\": only the oldest segment.",
         words repair, variant.timeout_repair),
-    row!("once_per_window", "Tahoe, Reno: no second fast retransmit for what was sent before the first (RFC 6582 §3.2); off: 4.3BSD-Reno.",
+    row!("once_per_window", "Tahoe, Reno: no second fast retransmit for data sent before the first one (RFC 6582 §3.2). False: as 4.3BSD Reno.",
         flag variant.once_per_window),
-    row!("guard_after_timeout", "With once_per_window off: no fast retransmit for what was sent before a timeout; off: 4.3BSD Reno.",
+    row!("guard_after_timeout", "With `once_per_window = false`: no fast retransmit for data sent before a timeout. False: as 4.3BSD Reno.",
         flag variant.guard_after_timeout),
-    row!("max_burst", "Most segments sent in answer to one ACK.", optional SEGMENTS, variant.max_burst),
+    row!("max_burst", "Maximum number of segments sent in response to one ACK.", optional SEGMENTS, variant.max_burst),
     Setting {
         key: "mss",
-        doc: "Most bytes of payload in a segment; 65495 is what an IPv4 packet of 65535 bytes leaves.",
+        doc: "Maximum segment size (payload). At most 65495 B, the payload of an IPv4 packet of 65535 B.",
         words: NONE,
         kind: Kind::Size { min: 1, max: 65_495 },
         get: |c| Some(Cell::Size(c.mss as u64)),
@@ -129,13 +127,12 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
-    row!("ack.delay", "An ACK waits at most this long; zero acknowledges every segment.", span ack.delay),
-    row!("ack.every", "Every n-th in-order segment is acknowledged at once (RFC 5681 §4.2: 2).",
+    row!("ack.delay", "Maximum delay of an ACK. 0 s acknowledges every segment at once.", span ack.delay),
+    row!("ack.every", "Every n-th in-order segment is acknowledged without delay (RFC 5681 §4.2: 2).",
         count Kind::Count(Counted::new("segments", 1, 1_000_000)), ack.every),
     Setting {
         key: "ack.tick",
-        doc: "A free-running clock of this period sends delayed ACKs, instead of a timer of ack.delay (4.3BSD's \
-              tcp_fasttimo: 200 ms); off: the timer.",
+        doc: "Delayed ACKs are sent by a free-running clock with this period, instead of a timer of `ack.delay` (4.3BSD's tcp_fasttimo: 200 ms).",
         words: OFF,
         kind: Kind::Span,
         get: |c| Some(c.ack.tick.map_or(Cell::Word("off"), Cell::Span)),
@@ -149,7 +146,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "ack.daass",
-        doc: "Delayed ACKs after slow start (RFC 2760 §3.2.3): no delay for so many segments, or until the first gap.",
+        doc: "Delayed ACKs after slow start (RFC 2760 §3.2.3): the first segments are acknowledged without delay. A number of segments, or \"slow-start\" for all up to the first gap.",
         words: &["off", "slow-start"],
         kind: SEGMENTS,
         get: |c| {
@@ -168,12 +165,12 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
-    row!("rto.initial", "Timeout before the first sample (RFC 6298 §2.1: 1 s).", span rto.initial),
-    row!("rto.min", "Least timeout before backoff (RFC 6298 §2.4: 1 s).", span rto.min),
-    row!("rto.max", "Greatest timeout (RFC 6298 §2.5: at least 60 s).", span rto.max),
+    row!("rto.initial", "Retransmission timeout before the first RTT sample (RFC 6298 §2.1: 1 s).", span rto.initial),
+    row!("rto.min", "Minimum retransmission timeout, before backoff (RFC 6298 §2.4: 1 s).", span rto.min),
+    row!("rto.max", "Maximum retransmission timeout (RFC 6298 §2.5: at least 60 s).", span rto.max),
     Setting {
         key: "rto.tick",
-        doc: "Measure round trips in whole ticks of this length (4.3BSD: 500 ms); off: exactly.",
+        doc: "Measure round trips in whole ticks of this length (4.3BSD: 500 ms). Off: exactly.",
         words: OFF,
         kind: Kind::Span,
         get: |c| {
@@ -197,7 +194,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "rto.phase",
-        doc: "Where in a tick the host was started.",
+        doc: "With `rto.tick`: how far into a tick the host's clock is at the start of the run.",
         words: NONE,
         kind: Kind::Span,
         get: |c| match c.rto.clock {
@@ -214,7 +211,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "rto.fire_on_tick",
-        doc: "Timers too run out on ticks only (BSD's tcp_slowtimo).",
+        doc: "With `rto.tick`: timers expire only on ticks (BSD's tcp_slowtimo).",
         words: NONE,
         kind: Kind::Flag,
         get: |c| match c.rto.clock {
@@ -231,7 +228,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "rto.bsd",
-        doc: "Samples are the ticks that passed, none included (4.3BSD); else one at least (ns-2).",
+        doc: "With `rto.tick`: a sample is the number of ticks that passed, possibly 0 (4.3BSD). False: at least 1 (ns-2).",
         words: NONE,
         kind: Kind::Flag,
         get: |c| match c.rto.clock {
@@ -248,7 +245,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "rto.max_retries",
-        doc: "Retransmissions of one segment before the connection is given up (RFC 9293 §3.8.3).",
+        doc: "Maximum number of retransmissions of a segment before the connection is aborted (RFC 9293 §3.8.3).",
         words: &["unlimited"],
         kind: Kind::Count(Counted::new("retries", 0, u32::MAX as u64 - 1)),
         get: |c| {
@@ -264,7 +261,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "receive_buffer",
-        doc: "Receive buffer; at most 65535 bytes are offered without window scaling, 65535 * 2^14 with it (RFC 7323).",
+        doc: "Receive buffer. Without window scaling at most 65535 B of it are advertised, with it 65535 * 2^14 B (RFC 7323).",
         words: NONE,
         kind: Kind::Size { min: 1, max: 65_535 << 14 },
         get: |c| Some(Cell::Size(c.receive_buffer as u64)),
@@ -277,7 +274,7 @@ pub const SETTINGS: &[Setting] = &[
     row!("timestamps", "Offer timestamps (RFC 7323 §3).", flag timestamps),
     Setting {
         key: "sack_blocks",
-        doc: "Most SACK blocks in a segment (RFC 2018: room for 4, with timestamps 3).",
+        doc: "Maximum number of SACK blocks in a segment (RFC 2018: 4 fit, with timestamps 3).",
         words: NONE,
         kind: Kind::Count(Counted::new("blocks", 1, MAX_SACK_BLOCKS as u64)),
         get: |c| Some(Cell::Count(c.sack_blocks as u64)),
@@ -286,20 +283,20 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
-    row!("dsack", "Report duplicates (RFC 2883).", flag dsack),
-    row!("window_clamp", "Clamp of the sender's window in segments, whatever the peer offers.", optional SEGMENTS, window_clamp),
-    row!("initial_ssthresh", "First slow start threshold in segments; off: as high as it goes.", optional SEGMENTS, initial_ssthresh),
-    row!("nagle", "Hold small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),
-    row!("restart_after_idle", "Begin again with the initial window after a pause longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
-    row!("time_wait", "Wait in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),
-    row!("tcb_sharing", "What a connection takes over from earlier ones to the same host (RFC 9040).", words sharing, tcb_sharing),
-    row!("shortcuts.window_unit", "Unit in which windows are counted.", words unit, shortcuts.window_unit),
-    row!("shortcuts.handshake", "How a connection is opened.", words handshake, shortcuts.handshake),
-    row!("shortcuts.ssthresh_base", "From what the window is halved at a loss.", words base, shortcuts.ssthresh_base),
-    row!("shortcuts.bsd_additive_constant", "Congestion avoidance adds an eighth of a segment per ACK besides (4.3BSD Reno, RFC 2525).", flag shortcuts.bsd_additive_constant),
-    row!("shortcuts.ns2_recovery", "ns-2's behaviour at the edges of recovery.", flag shortcuts.ns2_recovery),
-    row!("shortcuts.ns2_inflate_always", "ns-2 before July 2003: inflate also where no fast retransmit is allowed.", flag shortcuts.ns2_inflate_always),
-    row!("shortcuts.ns2_lengths", "Segment lengths as ns-2 counts them.", flag shortcuts.ns2_lengths),
-    row!("shortcuts.ns2_delayed_syn_ack", "ns-2 before 2010: a one-way SYN is acknowledged late.", flag shortcuts.ns2_delayed_syn_ack),
-    row!("shortcuts.ns2_bare_first_segment", "ns-2 counts the first segment of a transfer without SYN at its payload alone.", flag shortcuts.ns2_bare_first_segment),
+    row!("dsack", "Report duplicate segments (D-SACK, RFC 2883).", flag dsack),
+    row!("window_clamp", "Maximum send window in segments.", optional SEGMENTS, window_clamp),
+    row!("initial_ssthresh", "Initial slow start threshold in segments. Off: unlimited.", optional SEGMENTS, initial_ssthresh),
+    row!("nagle", "Nagle's algorithm: hold back small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),
+    row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
+    row!("time_wait", "Time in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),
+    row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing, `ssthresh`, or `ssthresh` and the RTT estimate.", words sharing, tcb_sharing),
+    row!("shortcuts.window_unit", "Unit of windows: \"bytes\" (RFC 5681), or whole \"segments\" (ns-2).", words unit, shortcuts.window_unit),
+    row!("shortcuts.handshake", "Opening of a connection. \"three-way\": RFC 9293 §3.5. \"one-way\": a SYN and its ACK, as ns-2's one-way agents. \"none\": both ends begin established.", words handshake, shortcuts.handshake),
+    row!("shortcuts.ssthresh_base", "Value that is halved at a loss. \"flight-size\": outstanding data (RFC 5681). \"window\": the send window, with inflation (ns-2). \"whole-window\": the same, rounded down to segments (ns-2 before 2006). \"in-force\": the smaller of send window and advertised window (4.3BSD).", words base, shortcuts.ssthresh_base),
+    row!("shortcuts.bsd_additive_constant", "Congestion avoidance adds another eighth of a segment per ACK (4.3BSD Reno, RFC 2525 §2.6).", flag shortcuts.bsd_additive_constant),
+    row!("shortcuts.ns2_recovery", "ns-2's behaviour when recovery begins and ends; docs/specs/ns2.md lists the departures from the RFCs.", flag shortcuts.ns2_recovery),
+    row!("shortcuts.ns2_inflate_always", "ns-2 before July 2003: the third duplicate ACK inflates the window even where no fast retransmit is allowed.", flag shortcuts.ns2_inflate_always),
+    row!("shortcuts.ns2_lengths", "Segment lengths as in ns-2: a SACK block takes 8 B without padding, the options of a SYN take none.", flag shortcuts.ns2_lengths),
+    row!("shortcuts.ns2_delayed_syn_ack", "ns-2 before 2010: the ACK of a one-way SYN is delayed like that of a data segment.", flag shortcuts.ns2_delayed_syn_ack),
+    row!("shortcuts.ns2_bare_first_segment", "ns-2: without a SYN, the first segment of a transfer takes only the length of its payload on the line.", flag shortcuts.ns2_bare_first_segment),
 ];

@@ -15,56 +15,99 @@ pub(crate) const AMOUNT: Shape = Shape::Any(&[Shape::SIZE, Shape::SEGMENTS]);
 
 /// A flow.
 pub(crate) const FLOW: &[Field] = &[
-    field("name", Shape::Text, "Name of the flow; \"flow-1\" for the first if not given."),
-    field("type", Shape::Choice(FLOW_TYPES), "Transport; \"tcp\" if not given."),
-    field("from", NODE, "Node that sends; with request_response the one that asks."),
-    field("to", NODE, "Node that receives."),
-    field("start", Shape::DURATION, "When it starts; 0 s if not given."),
-    field("count", Shape::Count(Counted::new("flows", 1, 100_000)), "So many flows of the kind: NAME-1, NAME-2, ..."),
-    field("stagger", Shape::DURATION, "Each of them starts so much later than the one before."),
-    field("spread", Shape::DURATION, "Each start is delayed by a draw between zero and this."),
-    field("dscp", Shape::Count(Counted::new("", 0, 63)), "Code point of its packets (RFC 2474); 0 if not given."),
+    field("name", Shape::Text, "Name of the flow. Default: \"flow-1\" for the first, and so on."),
+    field("type", Shape::Choice(FLOW_TYPES), "Transport protocol. Default: \"tcp\"."),
+    field("from", NODE, "Node that sends; with `request_response`, the node that asks. Required."),
+    field("to", NODE, "Node that receives. Required."),
+    field("start", Shape::DURATION, "Start of the flow. Default: 0 s."),
     field(
-        "route",
-        Shape::List(&Shape::Text),
-        "Names of the links from `from` to `to`; the shortest path if not given.",
+        "count",
+        Shape::Count(Counted::new("flows", 1, 100_000)),
+        "Number of flows like this one, named NAME-1, NAME-2, and so on. Default: one flow, named NAME.",
     ),
-    field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
-    field("bytes", AMOUNT, "TCP, STP: carries so much, then ends."),
-    field("greedy", Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]), "TCP, STP: carries as much as goes through."),
-    field("paced", Shape::Table(PACED), "TCP, STP: the application writes at a rate, whatever becomes of it."),
-    field("request_response", Shape::Table(REQUEST_RESPONSE), "TCP, STP: requests, each answered before the next."),
+    field("stagger", Shape::DURATION, "With `count`: time between the starts of successive flows. Default: 0 s."),
+    field(
+        "spread",
+        Shape::DURATION,
+        "Upper bound of a random delay, drawn uniformly from 0 s for each start. Default: 0 s.",
+    ),
+    field("dscp", Shape::Count(Counted::new("", 0, 63)), "DSCP of the flow's packets (RFC 2474). Default: 0."),
+    field("route", Shape::List(&Shape::Text), "Names of the links from `from` to `to`. Default: the shortest path."),
+    field("return_route", Shape::List(&Shape::Text), "Names of the links back. Default: the shortest path."),
+    field("bytes", AMOUNT, "TCP, STP: amount of data to transfer."),
+    field(
+        "greedy",
+        Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]),
+        "TCP, STP: transfers as much as possible, instead of `bytes`.",
+    ),
+    field("paced", Shape::Table(PACED), "TCP, STP: the application writes at a given rate, instead of `bytes`."),
+    field(
+        "request_response",
+        Shape::Table(REQUEST_RESPONSE),
+        "TCP, STP: requests, each answered before the next one, instead of `bytes`.",
+    ),
     field(
         "spoof",
         Shape::Table(SPOOF),
-        "TCP: the connection ends at a gateway, which acknowledges in the destination's name; its data goes on without \
-         TCP, over a link under a layer. With `split`, the last leg ends there. If not given it goes through.",
+        "TCP: the connection ends at a gateway that acknowledges in the destination's name. Data continues without TCP, over a link with a layer. With `split`, the last leg ends there. Default: end to end.",
     ),
-    field("tcp", Shape::TcpSettings { head: true, base: false }, "TCP: settings of this flow, up to its first split."),
-    field("split", Shape::List(&Shape::Table(SPLIT)), "TCP: nodes at which the connection is split, from `from` on."),
-    field("stp", Shape::Table(STP), "STP: settings of both ends. TCP with `split`: the first leg is STP with these."),
-    field("rate", Shape::RATE, "UDP: rate on the wire while it sends."),
-    field("packet", Shape::SIZE, "UDP: length of a packet on the wire, the 28 B of IPv4 and UDP headers included."),
-    field("pattern", Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]), "UDP: when it sends; \"cbr\"."),
-    field("stop", Shape::DURATION, "UDP: when it stops, from the start of the run."),
-];
-
-/// A split of a connection, and the leg that leaves it.
-pub(crate) const SPLIT: &[Field] = &[
-    field("at", NODE, "The node."),
-    field("buffer", Shape::SIZE, "Its buffer in each direction, which is the receive buffer of its ends on both legs."),
     field(
         "tcp",
         Shape::TcpSettings { head: true, base: false },
-        "Settings of the leg from this node to the next split, or to the end; those of [tcp] where nothing is said.",
+        "TCP: settings of this flow, up to its first split. They replace those of `[tcp]`.",
+    ),
+    field(
+        "split",
+        Shape::List(&Shape::Table(SPLIT)),
+        "TCP: nodes at which the connection is split, in order from `from`.",
     ),
     field(
         "stp",
         Shape::Table(STP),
-        "The leg is STP with these settings, not TCP; `buffer` of its end is its receive buffer.",
+        "STP: settings of both ends. TCP with `split`: the first leg uses STP with these settings.",
     ),
-    field("route", Shape::List(&Shape::Text), "Names of the leg's links; the flow's `route` leads to the first split."),
-    field("return_route", Shape::List(&Shape::Text), "Names of the links back."),
+    field("rate", Shape::RATE, "UDP: rate on the wire while the flow sends. Required for UDP."),
+    field(
+        "packet",
+        Shape::SIZE,
+        "UDP: packet size on the wire, including 28 B of IPv4 and UDP headers. Required for UDP.",
+    ),
+    field(
+        "pattern",
+        Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]),
+        "UDP: when the flow sends: always (\"cbr\"), on and off, or frames of video. Default: \"cbr\".",
+    ),
+    field(
+        "stop",
+        Shape::DURATION,
+        "UDP: when the flow stops, from the start of the run. Default: at the end of the run.",
+    ),
+];
+
+/// A split of a connection, and the leg that leaves it.
+pub(crate) const SPLIT: &[Field] = &[
+    field("at", NODE, "The node. Required."),
+    field(
+        "buffer",
+        Shape::SIZE,
+        "Buffer for each direction. It is the receive buffer of the connection's end on either leg.",
+    ),
+    field(
+        "tcp",
+        Shape::TcpSettings { head: true, base: false },
+        "TCP settings of the leg from this node to the next split or to the end. Default: those of `[tcp]`.",
+    ),
+    field(
+        "stp",
+        Shape::Table(STP),
+        "The leg uses STP with these settings instead of TCP. Its receive buffer is the `buffer` at its end.",
+    ),
+    field(
+        "route",
+        Shape::List(&Shape::Text),
+        "Names of the leg's links. The flow's `route` leads to the first split. Default: the shortest path.",
+    ),
+    field("return_route", Shape::List(&Shape::Text), "Names of the links back. Default: the shortest path."),
 ];
 
 /// Keys that only TCP flows have.
@@ -84,82 +127,83 @@ pub(crate) const TIMERS: &[&str] = &["departure", "hand-over"];
 
 /// The settings of an STP connection.
 pub(crate) const STP: &[Field] = &[
-    field("rate", Shape::RATE, "Capacity provisioned for the connection."),
-    field("rtt", Shape::DURATION, "Round trip of the path; with the rate it makes the pipe."),
-    field("mss", Shape::SIZE, "Most payload of a segment; 1000 B if not given."),
-    field("overhead", Shape::SIZE, "Bytes per segment on the line below STP: IP, framing; 28 B if not given."),
+    field("rate", Shape::RATE, "Capacity provisioned for the connection. Required."),
+    field("rtt", Shape::DURATION, "Round trip of the path. `rate` times `rtt` is the path's capacity. Required."),
+    field("mss", Shape::SIZE, "Maximum payload of a segment. Default: 1000 B."),
+    field("overhead", Shape::SIZE, "Bytes that the layers below STP (IP, framing) add to a segment. Default: 28 B."),
     field(
         "window",
         AMOUNT,
-        "The constant window; if not given, as many whole segments as the pipe holds with their headers.",
+        "The constant window. Default: the number of whole segments, with headers, that fit into the path's capacity.",
     ),
     field(
         "rto",
         Shape::DURATION,
-        "Retransmission timeout of a segment, the same for all. If not given 550 ms, and over a link layer what its repairs \
-         may take besides.",
+        "Retransmission timeout, the same for all segments. Default: 550 ms, plus the time that repairs of a link layer may take.",
     ),
-    field("timer", Shape::Choice(TIMERS), "From when it runs; \"departure\" from the line if not given."),
+    field(
+        "timer",
+        Shape::Choice(TIMERS),
+        "When the retransmission timer starts: at the segment's \"departure\" from the line, or at its \"hand-over\" to the line's queue. Default: \"departure\".",
+    ),
     field(
         "max_retransmissions",
         Shape::Count(Counted::new("retransmissions", 0, 255)),
-        "Retransmissions of a segment before the connection is given up; 6 if not given.",
+        "Maximum number of retransmissions of a segment before the connection is aborted. Default: 6.",
     ),
     field(
         "poll_interval",
         Shape::DURATION,
-        "Instead of timers for data: the sender polls for what has arrived at this interval, and the receiver answers polls and \
-         gaps alone, as in the SSCOP-based protocol of the same name (Henderson and Katz).",
+        "Instead of `rto`: interval at which the sender polls the receiver's state. The receiver answers only polls and gaps, as in the SSCOP-based protocol of the same name (Henderson and Katz).",
     ),
-    field("receive_buffer", Shape::SIZE, "What the receiver takes beyond what is read; 1 GiB, the most, if not given."),
+    field("receive_buffer", Shape::SIZE, "Receive buffer, at most 1 GiB. Default: 1 GiB."),
 ];
 
 /// Patterns of a UDP flow that need no parameters.
 pub(crate) const PATTERNS: &[&str] = &["cbr"];
 
 /// A greedy flow.
-pub(crate) const GREEDY: &[Field] = &[field("duration", Shape::DURATION, "For so long; to the end if not given.")];
+pub(crate) const GREEDY: &[Field] =
+    &[field("duration", Shape::DURATION, "How long the flow sends. Default: to the end of the run.")];
 
 /// A gateway in which a connection ends.
 pub(crate) const SPOOF: &[Field] = &[
-    field("at", NODE, "The node."),
+    field("at", NODE, "The node. Required."),
     field(
         "buffer",
         Shape::PACKETS,
-        "Full segments that it holds, waiting or sent on and not acknowledged, of all flows that end there; what is free \
-         is the window that it advertises.",
+        "Number of full segments that the gateway stores for all flows that end there, both waiting and unacknowledged. It advertises the free space as its window. Required.",
     ),
     field(
         "sharing",
         Shape::Choice(BUFFER_SHARINGS),
-        "\"common\", if not given: each flow is offered what is free of the whole buffer. \"equal\": each has an equal part.",
+        "\"common\": each flow is offered all free space. \"equal\": each flow has an equal part of the buffer. Default: \"common\".",
     ),
     field(
         "reopens",
         Shape::Flag,
-        "A window that was closed is told when it opens (RFC 9293); true. Off: windows go out in ACKs of data only, and a \
-         source that was closed waits for its persist timer.",
+        "True: the gateway sends a window update when a closed window opens (RFC 9293). False: windows are sent only in ACKs of data, so a stopped source waits for its persist timer. Default: true.",
     ),
 ];
 
 /// A flow whose application keeps to a rate.
 pub(crate) const PACED: &[Field] = &[
-    field("rate", Shape::RATE, "Rate of the payload while it writes."),
-    field("write", AMOUNT, "Length of a write; one segment if not given."),
+    field("rate", Shape::RATE, "Payload rate while the application writes. Required."),
+    field("write", AMOUNT, "Size of a write. Default: one segment."),
     field(
         "pattern",
         Shape::Any(&[Shape::Choice(PATTERNS), Shape::Table(PATTERN)]),
-        "When it writes: \"cbr\", always, if not given, in turns, or frames of video.",
+        "When the application writes: always (\"cbr\"), on and off, or frames of video. Default: \"cbr\".",
     ),
-    field("bytes", AMOUNT, "So much in all, then the end; without an end if not given."),
+    field("bytes", AMOUNT, "Total amount of data. Default: unlimited."),
 ];
 
 /// Requests and responses.
 pub(crate) const REQUEST_RESPONSE: &[Field] = &[
-    field("request", AMOUNT, "Length of a request."),
-    field("response", AMOUNT, "Length of a response."),
-    field("think", Shape::DURATION, "Pause between a response and the next request; 0 s if not given."),
-    field("count", Shape::Count(Counted::new("requests", 1, u32::MAX as u64)), "Number of requests; 1 if not given."),
+    field("request", AMOUNT, "Size of a request. Required."),
+    field("response", AMOUNT, "Size of a response. Required."),
+    field("think", Shape::DURATION, "Pause between a response and the next request. Default: 0 s."),
+    field("count", Shape::Count(Counted::new("requests", 1, u32::MAX as u64)), "Number of requests. Default: 1."),
 ];
 
 /// A pattern that has parameters.
@@ -167,32 +211,32 @@ pub(crate) const PATTERN: &[Field] = &[ON_OFF[0], ON_OFF[1], VIDEO[0]];
 
 /// A source of video.
 pub(crate) const VIDEO: &[Field] =
-    &[field("mpeg", Shape::Table(MPEG), "Frames of video, each sent at `rate` when its time has come.")];
+    &[field("mpeg", Shape::Table(MPEG), "Frames of video, each sent at `rate` when it is due.")];
 
 /// Groups of pictures.
 pub(crate) const MPEG: &[Field] = &[
     field(
         "interval",
         Shape::DURATION,
-        "From the start of a frame to that of the next: \"40 ms\" are 25 frames a second.",
+        "Time from the start of a frame to the start of the next: \"40 ms\" for 25 frames per second. Required.",
     ),
     field(
         "group",
         Shape::Count(Counted::new("frames", 1, 255)),
-        "Frames from one I frame to the next; 12 if not given.",
+        "Number of frames from one I frame to the next. Default: 12.",
     ),
     field(
         "distance",
         Shape::Count(Counted::new("frames", 1, 255)),
-        "Frames from one I or P to the next; 3 if not given.",
+        "Number of frames from one I or P frame to the next. Default: 3.",
     ),
-    field("i", Shape::SIZE, "Bytes of an I frame, sent as whole packets or writes."),
-    field("p", Shape::SIZE, "Bytes of a P frame."),
-    field("b", Shape::SIZE, "Bytes of a B frame."),
+    field("i", Shape::SIZE, "Size of an I frame, rounded up to whole packets or writes. Required."),
+    field("p", Shape::SIZE, "Size of a P frame. Required."),
+    field("b", Shape::SIZE, "Size of a B frame. Required."),
 ];
 
 /// A UDP flow that sends in turns.
 pub(crate) const ON_OFF: &[Field] = &[
-    field("on", DISTRIBUTION_SHAPE, "Lengths of the times it sends."),
-    field("off", DISTRIBUTION_SHAPE, "Lengths of the times it does not."),
+    field("on", DISTRIBUTION_SHAPE, "Length of a sending period. Required."),
+    field("off", DISTRIBUTION_SHAPE, "Length of a pause. Required."),
 ];

@@ -7,44 +7,47 @@ use super::links::QUEUE_LIMIT;
 
 /// A link layer: S-LACP, or `hybrid`'s plain ARQ as a case of it.
 pub(crate) const LAYER: &[Field] = &[
-    field("name", Shape::Text, "Name of the layer, for overrides and results."),
+    field("name", Shape::Text, "Name of the layer in overrides and results. Required."),
     field(
         "over",
         Shape::Any(&[Shape::Text, Shape::Pair(&Shape::Text)]),
-        "The duplex link below, or two links that lead to and fro. Its packets wait in the layer, not in the link: \
-         what the link's `queue` allows is the room of each channel, and `mtu` the longest packet that the layer takes.",
+        "The duplex link below, or two one-way links, one for each direction. Packets wait in the layer, not in the link: the link's `queue` limits each channel of the layer, and its `mtu` the packets that the layer accepts. Required.",
     ),
     field(
         "report_interval",
         Shape::DURATION,
-        "Arrivals are reported at most this long after them; 0 s reports each. 20 ms if not given.",
+        "Maximum delay of the receiver's report on a frame; 0 s sends a report for each frame. Default: 20 ms.",
     ),
     field(
         "reordering",
         Shape::Count(Counted::new("frames", 0, 1000)),
-        "So many later frames may overtake one before it counts as lost; 0 if not given.",
+        "Number of later frames that may arrive before a frame counts as lost. Default: 0.",
     ),
     field(
         "release",
         Shape::Any(&[Shape::RATE, Shape::Choice(&["auto", "unlimited", "grouped"])]),
-        "How packets are passed on that waited for a repair: at a rate, or \"unlimited\". \"auto\", the default, is 1.2 times \
-         the link's rate. \"grouped\" is unlimited, except that the packets of an outage pass in at most eight groups per \
-         round trip.",
+        "How packets are passed on that waited for a repair: at a rate, or \"unlimited\". \"auto\": at 1.2 times the link's rate. \"grouped\": unlimited, except that the packets of an outage pass in at most eight groups per round trip. Default: \"auto\".",
     )
     .renamed_from("release_rate"),
     field(
         "window",
         Shape::Count(Counted::new("frames", 1, 65_535)),
-        "Most frames of a channel between transmission and acknowledgement; 65535 if not given.",
+        "Maximum number of unacknowledged frames of a channel. Default: 65535.",
     ),
-    field("weightless", Shape::Flag, "Headers and reports take no time on the line (the hybrid paper); false."),
-    field("hears_damage", Shape::Flag, "The receiver can tell which frame came damaged (the hybrid paper); false."),
+    field(
+        "weightless",
+        Shape::Flag,
+        "Headers and reports take no time on the line, as the hybrid paper assumes. Default: false.",
+    ),
+    field(
+        "hears_damage",
+        Shape::Flag,
+        "The receiver can identify a damaged frame, as the hybrid paper assumes. Default: false.",
+    ),
     field(
         "channels",
         Shape::List(&Shape::Table(CHANNEL)),
-        "Logical channels; a packet takes the first that matches, else the last. If not given: `urgent` for expedited \
-         forwarding (FEC, no order, first), `acks` for bare acknowledgements (sent once), and `bulk` for all else (ARQ, \
-         copies into an idle line, FEC and CoDel, order per flow).",
+        "Logical channels. A packet takes the first channel that matches it, or else the last. Default: `urgent` for expedited forwarding (FEC, unordered, highest priority), `acks` for bare TCP ACKs (sent once), `bulk` for the rest (ARQ, copies into an idle line, FEC, CoDel, ordered per flow).",
     ),
 ];
 
@@ -62,85 +65,91 @@ pub(crate) const SEGMENT_COUNT: Counted = Counted::new("frames", 1, ChannelConfi
 
 /// A logical channel of a layer.
 pub(crate) const CHANNEL: &[Field] = &[
-    field("name", Shape::Text, "Name of the channel."),
-    field("match", Shape::List(&Shape::Table(MATCH)), "Packets that belong to it: any of these."),
+    field("name", Shape::Text, "Name of the channel in results. Required."),
+    field(
+        "match",
+        Shape::List(&Shape::Table(MATCH)),
+        "Rules; a packet belongs to the channel if any of them matches. Default: none; the last channel takes what no rule matches.",
+    ),
     field(
         "transmissions",
         Shape::Any(&[
             Shape::Count(Counted::new("transmissions", 1, u32::MAX as u64)),
             Shape::Choice(&["off", "unlimited"]),
         ]),
-        "ARQ: how often a frame is sent at most, the first time included; \"off\" sends it once and keeps nothing. 8 if \
-         not given.",
+        "ARQ: maximum number of transmissions of a frame, the first included. \"off\" sends each frame once and stores nothing. Default: 8.",
     ),
     field(
         "copies",
         Shape::Any(&[Shape::Choice(&["off", "auto"]), Shape::Table(COPIES)]),
-        "Packets without an answer go out again into an idle line. \"auto\": each quarter of the link's round trip, three \
-         times at most. Off if not given.",
+        "While the line is idle, unacknowledged packets are sent again. \"auto\": every quarter of the link's round trip, at most three times. Default: \"off\".",
     ),
-    field("fec", Shape::Any(&[Shape::Choice(OFF), Shape::Table(CHANNEL_FEC)]), "Erasure code; off if not given."),
-    field("order", Shape::Choice(ORDERS), "What is kept in order at the receiver; \"flow\" if not given."),
-    field("priority", Shape::Count(Counted::new("", 0, 255)), "Lower goes first, always; 0 if not given."),
-    field("weight", Shape::Count(Counted::new("", 1, 1000)), "Share among channels of one priority; 1 if not given."),
-    field("queue", QUEUE_LIMIT, "What may wait for its first transmission; the link's `queue` if not given."),
+    field("fec", Shape::Any(&[Shape::Choice(OFF), Shape::Table(CHANNEL_FEC)]), "Erasure code (FEC). Default: \"off\"."),
+    field("order", Shape::Choice(ORDERS), "Scope within which the receiver restores order. Default: \"flow\"."),
+    field(
+        "priority",
+        Shape::Count(Counted::new("", 0, 255)),
+        "Strict priority; the lower number goes first. Default: 0.",
+    ),
+    field(
+        "weight",
+        Shape::Count(Counted::new("", 1, 1000)),
+        "Share of the line among channels of the same priority. Default: 1.",
+    ),
+    field(
+        "queue",
+        QUEUE_LIMIT,
+        "Maximum queue of packets before their first transmission. Default: the link's `queue`.",
+    ),
     field(
         "ack_filter",
         Shape::Flag,
-        "A bare acknowledgement takes the place of one of its flow that waits and acknowledges less (RFC 3449); false.",
+        "A bare ACK replaces a waiting ACK of its flow that acknowledges less (RFC 3449 §5.2.1). Default: false.",
     ),
-    field("counts_copies", Shape::Flag, "Frames not acknowledged yet take room in the queue as well; false."),
+    field("counts_copies", Shape::Flag, "Unacknowledged frames count against `queue` too. Default: false."),
     field(
         "queueing",
         Shape::Choice(QUEUEINGS),
-        "How flows wait: \"fifo\" if not given; \"fair\" lets them take turns (deficit round robin), and where \
-         there is no room, the flow that takes up most of it loses its newest packet.",
+        "Scheduling of flows. \"fifo\": in order of arrival. \"fair\": deficit round robin; if the queue is full, the longest flow loses its newest packet. Default: \"fifo\".",
     ),
     field(
         "segments",
         Shape::Count(SEGMENT_COUNT),
-        "Frames that a packet is cut into, each lost and repeated by itself; in a weightless layer only (the hybrid \
-         paper). 1 if not given.",
+        "Number of frames that a packet is split into, each lost and repeated on its own. Needs `weightless` (the hybrid paper). Default: 1.",
     ),
     field(
         "codel",
         Shape::Any(&[Shape::Choice(&["off", "auto"]), Shape::Table(CODEL)]),
-        "Active queue management (RFC 8289). \"auto\": a target of one round trip of the link, an interval of two. Off \
-         if not given.",
+        "CoDel (RFC 8289). \"auto\": a target of one round trip of the link and an interval of two. Default: \"off\".",
     ),
 ];
 
 /// Transmissions into an idle line.
 pub(crate) const COPIES: &[Field] = &[
-    field("interval", Shape::DURATION, "From one transmission of a packet to the next, at least."),
-    field("max", Shape::Count(Counted::new("copies", 1, 255)), "Maximum copies of a packet.").renamed_from("most"),
+    field("interval", Shape::DURATION, "Minimum time between two transmissions of a packet. Required."),
+    field("max", Shape::Count(Counted::new("copies", 1, 255)), "Maximum number of copies of a packet. Required.")
+        .renamed_from("most"),
 ];
 
 /// What a packet must be like.
 pub(crate) const MATCH: &[Field] = &[
-    field("dscp", Shape::Count(Counted::new("", 0, 63)), "Its code point (RFC 2474): 46 is expedited forwarding."),
-    field("protocol", Shape::Choice(&["tcp", "udp"]), "Its transport."),
-    field("port", Shape::Count(Counted::new("", 0, 65_535)), "A port, at either end."),
-    field("bare_ack", Shape::Flag, "Whether it is an acknowledgement of TCP without data."),
-    field("up_to", Shape::SIZE, "Its length, at most."),
+    field("dscp", Shape::Count(Counted::new("", 0, 63)), "DSCP (RFC 2474); 46 is expedited forwarding."),
+    field("protocol", Shape::Choice(&["tcp", "udp"]), "Transport protocol."),
+    field("port", Shape::Count(Counted::new("", 0, 65_535)), "Source or destination port."),
+    field("bare_ack", Shape::Flag, "True: matches TCP ACKs without data."),
+    field("up_to", Shape::SIZE, "Maximum length of the IP packet."),
 ];
 
 /// The erasure code of a channel.
 pub(crate) const CHANNEL_FEC: &[Field] = &[
-    field(
-        "block",
-        Shape::Count(Counted::new("packets", 1, 128)),
-        "Packets protected together, at most; 60 if not given.",
-    ),
-    field("interval", Shape::DURATION, "A block ends this long after its first packet; 100 ms if not given."),
-    field("max_overhead", Shape::Probability, "Maximum repair frames per packet; 50 % if not given.")
+    field("block", Shape::Count(Counted::new("packets", 1, 128)), "Maximum number of packets in a block. Default: 60."),
+    field("interval", Shape::DURATION, "Maximum time from a block's first packet to its end. Default: 100 ms."),
+    field("max_overhead", Shape::Probability, "Maximum number of repair frames per packet. Default: 50 %.")
         .renamed_from("most_overhead"),
     field(
         "repairs",
         Shape::Choice(REPAIRS),
-        "\"prompt\": as soon as their block is complete; \"spare\": only when data leaves the line idle; \"idle\": the same, \
-         until a loss is known, which is then sent again; \"short\": prompt while the queue takes less than a quarter of \
-         a round trip, else idle. Prompt if not given.",
+        "When repair frames are sent. \"prompt\": as soon as their block is complete. \"spare\": when the line would be idle. \"idle\": like \"spare\", until a loss of the block is known; the lost packet is then sent again instead. \"short\": \"prompt\" while the queue takes less than a quarter of a round trip, otherwise \"idle\". Default: \"prompt\".",
     ),
 ];
 
@@ -149,6 +158,10 @@ pub(crate) const REPAIRS: &[&str] = &["prompt", "spare", "idle", "short"];
 
 /// CoDel.
 pub(crate) const CODEL: &[Field] = &[
-    field("target", Shape::DURATION, "The standing wait that is accepted."),
-    field("interval", Shape::DURATION, "Time in which senders react: a round trip of the path, or more."),
+    field("target", Shape::DURATION, "Acceptable standing queue delay. Required."),
+    field(
+        "interval",
+        Shape::DURATION,
+        "Time that senders need to react: at least one round trip of the path. Required.",
+    ),
 ];

@@ -20,12 +20,12 @@ pub(crate) const LINK: &[Field] = &{
 
 /// What a link has beside the settings of its directions.
 const OF_BOTH_DIRECTIONS: &[Field] = &[
-    field("name", Shape::Text, "Name of the link, for overrides, routes and results."),
-    field("between", Shape::Pair(&NODE), "The two nodes of a duplex link; forward is from the first to the second."),
-    field("from", NODE, "Where a link in one direction leaves."),
-    field("to", NODE, "Where a link in one direction leads."),
-    field("forward", Shape::Table(DIRECTION), "What the forward direction has otherwise."),
-    field("backward", Shape::Table(DIRECTION), "What the backward direction has otherwise."),
+    field("name", Shape::Text, "Name of the link in overrides, routes and results. Required."),
+    field("between", Shape::Pair(&NODE), "The two nodes of a duplex link. Forward is from the first to the second."),
+    field("from", NODE, "First node of a one-way link; used with `to` instead of `between`."),
+    field("to", NODE, "Second node of a one-way link."),
+    field("forward", Shape::Table(DIRECTION), "Settings of the forward direction; they replace the link's."),
+    field("backward", Shape::Table(DIRECTION), "Settings of the backward direction; they replace the link's."),
 ];
 
 /// In what packets travel.
@@ -42,96 +42,109 @@ pub(crate) const ATM: &[Field] = &[
     field(
         "line",
         Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]),
-        "Rate of the lines over which cells come to the port, one per virtual channel, that is per pair of hosts; \
-         unlimited, all cells of a packet at once, if not given.",
+        "Rate of the lines over which cells reach the port, one line per virtual channel (pair of hosts). Default: unlimited, which means all cells of a packet arrive at once.",
     ),
-    field("buffer", CELL_BUFFER, "Cells that may wait, the one in transmission not counted; unlimited if not given."),
-    field("sharing", Shape::Choice(SHARINGS), "A buffer for each virtual channel, or one for all; \"per-vc\"."),
+    field(
+        "buffer",
+        CELL_BUFFER,
+        "Maximum number of waiting cells, not counting the one in transmission. Default: unlimited.",
+    ),
+    field(
+        "sharing",
+        Shape::Choice(SHARINGS),
+        "\"per-vc\": one buffer for each virtual channel. \"shared\": one for all. Default: \"per-vc\".",
+    ),
     field(
         "early_packet_discard",
         Shape::Any(&[Shape::Probability, Shape::Choice(&["off"])]),
-        "Fill of the buffer beyond which packets are refused at their first cell; \"off\" if not given.",
+        "Fill level of the buffer above which whole packets are dropped at their first cell. Default: \"off\".",
     ),
     field(
         "partial_packet_discard",
         Shape::Flag,
-        "Of a packet that has lost a cell in the buffer only the last cell is let in; false if not given.",
+        "True: after a packet loses a cell at the buffer, its other cells are dropped too, except the last. Default: false.",
     ),
 ];
 
 /// What one direction of a link is made of.
 pub(crate) const DIRECTION: &[Field] = &[
-    field("rate", Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]), "Line rate."),
+    field(
+        "rate",
+        Shape::Any(&[Shape::RATE, Shape::Choice(&["unlimited"])]),
+        "Line rate. Required, unless `rate_trace` is given.",
+    ),
     field(
         "rate_trace",
         RATE_TRACE,
-        "Instead of `rate`: a packet-delivery trace of mahimahi, a file beside the scenario whose lines are the milliseconds \
-         at which 1500 B pass, or these in a list. It repeats after its last line.",
+        "Instead of `rate`: a packet-delivery trace in mahimahi's format. Either a file, relative to the scenario, or a list. Each line is a time in milliseconds at which 1500 B can leave. The trace repeats after its last line.",
     ),
     field(
         "tdma",
         Shape::Table(TDMA),
-        "The line sends in bursts of a frame that repeats (TDMA, SS-TDMA); `rate` is that of a burst. Of the links that leave a \
-         node, or lead to one, no two send at once: the node has one beam each way.",
+        "The line sends in the bursts of a repeating frame (TDMA, SS-TDMA), at `rate` within a burst. A node has one beam each way: no two links from the same node, or to the same node, may send at once.",
     ),
-    field("delay", Shape::DURATION, "Propagation delay, one way."),
+    field("delay", Shape::DURATION, "Propagation delay, one way. Required."),
     field(
         "queue",
         Shape::Any(&[QUEUE_LIMIT, Shape::Table(QUEUE)]),
-        "What may wait before the line, the packet in transmission not counted: packets, bytes, or the time that the \
-         line takes to send them. Unlimited if not given.",
+        "Maximum queue, not counting the packet in transmission: packets, bytes, or the time that the line needs to send it. Default: unlimited.",
     ),
-    field("loss", Shape::Probability, "Probability that a packet is lost, each for itself."),
+    field("loss", Shape::Probability, "Probability that a packet is lost, independently of the others. Default: 0."),
     field(
         "bit_error_rate",
         Shape::Any(&[Shape::Probability, Shape::Table(BIT_ERRORS)]),
-        "Probability that a bit is wrong; a packet with a wrong bit is lost. Or a nominal one, and by how many decibels \
-         the receiver falls short of it.",
+        "Bit error rate; a packet with a bit error is lost. A table gives a nominal rate and the implementation loss of the receiver in decibels. Default: 0.",
     ),
     field(
         "header",
         Shape::SIZE,
-        "What the link's own header adds to each packet on the line, such as \"8 B\" of a MAC layer; 0 B if not given.",
+        "Size of the link's own header, added to each packet on the line, such as \"8 B\" of a MAC layer. Default: 0 B.",
     ),
     field(
         "mtu",
         Shape::SIZE,
-        "Longest packet, its IP header included and `header` not, such as \"1500 B\". Longer packets are dropped without \
-         notice, as on a path where ICMP is filtered. Unlimited if not given.",
+        "Maximum packet size, with the IP header, without `header`, such as \"1500 B\". Longer packets are dropped silently, as on a path that filters ICMP. Default: unlimited.",
     ),
-    field("bursts", Shape::Table(BURSTS), "Times at which the channel is bad."),
-    field("gilbert_elliott", Shape::Table(GILBERT_ELLIOTT), "A channel with two states of exponential lengths."),
+    field("bursts", Shape::Table(BURSTS), "Fades and outages: intervals in which the channel is bad."),
+    field(
+        "gilbert_elliott",
+        Shape::Table(GILBERT_ELLIOTT),
+        "Gilbert-Elliott channel: two states with exponentially distributed lengths.",
+    ),
     field(
         "packet_bursts",
         Shape::Table(PACKET_BURSTS),
-        "Losses by the order of packets instead of by time: a packet is lost because the one before it was.",
+        "Bursts of losses by packet order instead of by time: a loss makes the loss of the next packet more likely.",
     ),
     field(
         "ties",
         Shape::Choice(TIES),
-        "What comes first of an arrival and a departure of one instant: \"departure\", or \"begun\", what was begun first, as in \
-         ns-2; \"departure\" if not given.",
+        "Order of an arrival and a departure at the same instant. \"departure\": the departure is first. \"begun\": the event that was scheduled first, as in ns-2. Default: \"departure\".",
     ),
     field(
         "drop_list",
         Shape::List(&Shape::Count(Counted::new("", 0, u64::MAX))),
-        "Packets lost before the queue: indices from 0 in order of arrival, ascending.",
+        "Packets to drop before the queue, by order of arrival: ascending indices, counted from 0.",
     ),
     field(
         "framing",
         Shape::Choice(FRAMINGS),
-        "In what packets travel: \"packets\", or \"aal5\", cells of 53 B with AAL5 and LLC/SNAP; \"packets\" if not given.",
+        "\"packets\", or \"aal5\": ATM cells of 53 B with AAL5 and LLC/SNAP. Default: \"packets\".",
     ),
-    field("atm", Shape::Table(ATM), "AAL5: how virtual channels share the link cell by cell."),
+    field("atm", Shape::Table(ATM), "With `framing = \"aal5\"`: how virtual channels share the link cell by cell."),
 ];
 
 /// When a line may send.
 pub(crate) const TDMA: &[Field] = &[
-    field("frame", Shape::DURATION, "Length of the frame; frames follow one another from the start of the run."),
+    field(
+        "frame",
+        Shape::DURATION,
+        "Length of the frame. Frames follow one another from the start of the run. Required.",
+    ),
     field(
         "bursts",
         Shape::List(&Shape::Pair(&Shape::DURATION)),
-        "Start in the frame and length of each burst, in order.",
+        "Start (relative to the frame) and length of each burst, in order. Required.",
     ),
 ];
 
@@ -151,64 +164,84 @@ pub(crate) const TIES: &[&str] = &["departure", "begun"];
 
 /// A queue.
 pub(crate) const QUEUE: &[Field] = &[
-    field("limit", QUEUE_LIMIT, "What may wait."),
-    field("discipline", Shape::Choice(DISCIPLINES), "Which packets are admitted; \"drop-tail\" if not given."),
-    field("min_threshold", Shape::PACKETS, "RED: average below which nothing is dropped; 5 packets if not given."),
+    field("limit", QUEUE_LIMIT, "Maximum queue, not counting the packet in transmission. Required."),
+    field(
+        "discipline",
+        Shape::Choice(DISCIPLINES),
+        "Queue discipline: \"drop-tail\", or \"red\" (Floyd and Jacobson 1993). Default: \"drop-tail\".",
+    ),
+    field("min_threshold", Shape::PACKETS, "RED: average queue below which nothing is dropped. Default: 5 packets."),
     field(
         "max_threshold",
         Shape::PACKETS,
-        "RED: average at which max_probability is reached; three times min_threshold.",
+        "RED: average queue at which the drop probability reaches `max_probability`. Default: three times `min_threshold`.",
     ),
-    field("max_probability", Shape::Probability, "RED: drop probability at max_threshold; 10 % if not given."),
+    field("max_probability", Shape::Probability, "RED: drop probability at `max_threshold`. Default: 10 %."),
     field(
         "weight",
         Shape::Any(&[Shape::Weight, Shape::Choice(&["auto"])]),
-        "RED: weight of a sample in the average. \"auto\", the default, is 1-exp(-1/C) for C mean packets per second.",
+        "RED: weight of a sample in the moving average. \"auto\" is 1-exp(-1/C), where C is the line's rate in mean packets per second. Default: \"auto\".",
     ),
-    field("gentle", Shape::Flag, "RED: probability rises to 1 at twice max_threshold instead of jumping; true."),
-    field("wait", Shape::Flag, "RED: at least 1/p packets between two drops; true."),
-    field("mean_packet", Shape::SIZE, "RED: length by which idle time is counted; 500 B if not given."),
+    field(
+        "gentle",
+        Shape::Flag,
+        "RED: above `max_threshold`, raise the drop probability gradually to 1 at twice `max_threshold`, instead of at once. Default: true.",
+    ),
+    field("wait", Shape::Flag, "RED: leave at least 1/p packets between two drops. Default: true."),
+    field("mean_packet", Shape::SIZE, "RED: packet size used to convert idle time into packets. Default: 500 B."),
 ];
 
 /// Bursts.
 pub(crate) const BURSTS: &[Field] = &[
-    field("gap", DISTRIBUTION_SHAPE, "Time from the end of a burst, or the start, to the next burst."),
+    field("gap", DISTRIBUTION_SHAPE, "Time from the start of the run, or the end of a burst, to the next burst."),
     field("length", DISTRIBUTION_SHAPE, "Length of a burst."),
     field(
         "schedule",
         Shape::List(&Shape::Pair(&Shape::DURATION)),
-        "Bursts at known times instead: start and length, in order of time.",
+        "Instead of `gap` and `length`: start and length of each burst, in order of time.",
     ),
-    field("file", Shape::Text, "Bursts from a CSV file beside the scenario instead: columns start_s and length_s."),
-    field("loss", Shape::Probability, "Probability that a packet is lost in a burst; 100 % if not given."),
-    field("bit_error_rate", Shape::Probability, "Bit error rate in a burst; the link's if not given."),
-    field("extra_delay", Shape::DURATION, "Delay added to packets that start transmission in a burst; order is kept."),
+    field(
+        "file",
+        Shape::Text,
+        "Instead of `gap` and `length`: a CSV file, relative to the scenario, with the columns `start_s` and `length_s` (seconds).",
+    ),
+    field("loss", Shape::Probability, "Probability that a packet is lost in a burst. Default: 100 %."),
+    field("bit_error_rate", Shape::Probability, "Bit error rate in a burst. Default: the link's."),
+    field(
+        "extra_delay",
+        Shape::DURATION,
+        "Extra delay for packets whose transmission starts in a burst. Packets stay in order. Default: none.",
+    ),
 ];
 
 /// Bit errors by a budget of decibels.
 pub(crate) const BIT_ERRORS: &[Field] = &[
-    field("nominal", Shape::Probability, "Bit error rate that the link is built for, of QPSK without coding."),
+    field("nominal", Shape::Probability, "Bit error rate that the link is designed for, with uncoded QPSK. Required."),
     field(
         "implementation_loss",
         Shape::Quantity(DECIBELS),
-        "How much of its Eb/N0 the receiver loses: the rate is that of the QPSK curve so much to the left.",
+        "Implementation loss of the receiver. The bit error rate is the one of the uncoded QPSK curve at an Eb/N0 reduced by this. Required.",
     ),
 ];
 
 /// Gilbert-Elliott.
 pub(crate) const GILBERT_ELLIOTT: &[Field] = &[
-    field("good", Shape::DURATION, "Mean length of the good state."),
-    field("bad", Shape::DURATION, "Mean length of the bad state."),
-    field("loss_good", Shape::Probability, "Probability that a packet is lost in the good state; 0 if not given."),
-    field("loss_bad", Shape::Probability, "Probability that a packet is lost in the bad state."),
+    field("good", Shape::DURATION, "Mean length of the good state. Required."),
+    field("bad", Shape::DURATION, "Mean length of the bad state. Required."),
+    field("loss_good", Shape::Probability, "Probability that a packet is lost in the good state. Default: 0."),
+    field("loss_bad", Shape::Probability, "Probability that a packet is lost in the bad state. Required."),
 ];
 
 /// Losses that follow the packets.
 pub(crate) const PACKET_BURSTS: &[Field] = &[
-    field("start", Shape::Probability, "Probability that a packet is lost after one that was not."),
-    field("burstiness", Shape::Probability, "Probability that a packet is lost after a lost one; not below `start`."),
-    field("max", Shape::Probability, "Maximum value of `burstiness`; 100 % if not given.").renamed_from("most"),
-    field("length", Shape::PACKETS, "Or: each loss is a run of exactly so many packets."),
+    field("start", Shape::Probability, "Probability that a packet is lost if the previous one was not. Required."),
+    field(
+        "burstiness",
+        Shape::Probability,
+        "Probability that a packet is lost if the previous one was; at least `start`.",
+    ),
+    field("max", Shape::Probability, "Maximum value of `burstiness`. Default: 100 %.").renamed_from("most"),
+    field("length", Shape::PACKETS, "Instead of `burstiness`: each loss takes exactly this many packets in a row."),
 ];
 
 /// A distribution: a span, or one of these with its parameters.
@@ -216,11 +249,15 @@ pub(crate) const DISTRIBUTION_SHAPE: Shape = Shape::Any(&[Shape::DURATION, Shape
 
 /// A distribution of spans.
 pub(crate) const DISTRIBUTION: &[Field] = &[
-    field("fixed", Shape::DURATION, "Always the same."),
-    field("uniform", Shape::Pair(&Shape::DURATION), "Every span between these alike."),
-    field("exponential", Shape::DURATION, "Exponential with this mean."),
-    field("clip", Shape::Pair(&Shape::DURATION), "Exponential values beyond these are set to them."),
-    field("truncate", Shape::Pair(&Shape::DURATION), "Exponential values beyond these are drawn again."),
+    field("fixed", Shape::DURATION, "A constant."),
+    field("uniform", Shape::Pair(&Shape::DURATION), "Uniformly distributed between these two."),
+    field("exponential", Shape::DURATION, "Exponentially distributed with this mean."),
+    field(
+        "clip",
+        Shape::Pair(&Shape::DURATION),
+        "With `exponential`: draws outside these bounds are set to the nearer bound.",
+    ),
+    field("truncate", Shape::Pair(&Shape::DURATION), "With `exponential`: draws outside these bounds are drawn again."),
 ];
 
 pub(super) const NODE: Shape = Shape::Text;

@@ -2,14 +2,13 @@
 
 use bentpipe_language::overrides::Rules;
 use bentpipe_language::shape::{Counted, Field, Shape, field};
-use bentpipe_language::tcp::VARIANT;
 
 mod flows;
 mod layers;
 mod links;
 
 pub(crate) use flows::{
-    AMOUNT, BUFFER_SHARINGS, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERNS,
+    AMOUNT, BUFFER_SHARINGS, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERN, PATTERNS,
     REQUEST_RESPONSE, SPLIT, SPOOF, STP, STP_ONLY, TCP_ONLY, TIMERS, UDP_ONLY, VIDEO,
 };
 pub(crate) use layers::{
@@ -28,21 +27,25 @@ pub(crate) const OVERRIDES: Rules = Rules {
 
 /// A scenario.
 pub(crate) const SCENARIO: &[Field] = &[
-    field("name", Shape::Text, "Name of the experiment."),
-    field("description", Shape::Text, "What it is, for people."),
-    field("source", Shape::Text, "Where its numbers come from."),
-    field("seed", Shape::Count(Counted::new("", 0, u64::MAX)), "Seed of all random draws; 1 if not given."),
+    field("name", Shape::Text, "Name of the experiment. Required."),
+    field("description", Shape::Text, "One line that says what it is, for people."),
+    field("source", Shape::Text, "Where the numbers come from: document, table, page."),
+    field("seed", Shape::Count(Counted::new("", 0, u64::MAX)), "Seed of all random draws. Default: 1."),
     field(
         "time_limit",
         Shape::DURATION,
-        "When the run stops at the latest; earlier when all finite flows are done. 3600 s if not given.",
+        "Virtual time at which the run stops. It stops earlier when all finite flows are done. Default: 3600 s.",
     ),
-    field("tcp", Shape::TcpSettings { head: true, base: false }, "What all TCP connections have in common."),
-    field("variants", Shape::Named(VARIANT), "Rows of the scenario's own for the table of variants."),
-    field("nodes", Shape::Named(HOST), "What nodes are besides the ends of links, under their names."),
-    field("links", Shape::List(&Shape::Table(LINK)), "The links; nodes are named by them."),
-    field("layers", Shape::List(&Shape::Table(LAYER)), "Link layers between IP and some of the links."),
-    field("flows", Shape::List(&Shape::Table(FLOW)), "The flows."),
+    field("tcp", Shape::TcpSettings { head: true, base: false }, "Settings of all TCP connections."),
+    field(
+        "variants",
+        Shape::Named(&Shape::TcpSettings { head: false, base: true }),
+        "TCP variants of the scenario's own, under their names.",
+    ),
+    field("nodes", Shape::Named(&Shape::Table(HOST)), "Processing times of nodes, under the nodes' names."),
+    field("links", Shape::List(&Shape::Table(LINK)), "The links. A node exists if a link names it. Required."),
+    field("layers", Shape::List(&Shape::Table(LAYER)), "Link layers (S-LACP) between IP and a link."),
+    field("flows", Shape::List(&Shape::Table(FLOW)), "The flows. Required."),
 ];
 
 /// A node.
@@ -50,11 +53,11 @@ pub(crate) const HOST: &[Field] = &[
     field(
         "processing",
         DISTRIBUTION_SHAPE,
-        "Time of the host's processor for each packet that a flow sends or receives there, one after the other.",
+        "CPU time for each packet that a flow sends or receives at this host. Packets are processed one at a time. Default: none.",
     ),
     field(
         "forwarding",
         DISTRIBUTION_SHAPE,
-        "Time of the node for each packet that it passes on from one link to another, one after the other: a switch or router.",
+        "CPU time for each packet that this node forwards from one link to another, as a switch or router. Packets are processed one at a time. Default: none.",
     ),
 ];

@@ -1,0 +1,176 @@
+//! The documents beside the code: the reference is the one that the code generates, and links lead somewhere.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
+}
+
+#[test]
+fn the_reference_is_the_generated_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let command = ["reference", "--out"];
+    let status = Command::new(env!("CARGO_BIN_EXE_bentpipe")).args(command).arg(folder.path()).status();
+    assert!(status.expect("the binary starts").success());
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder.path()).expect("readable") {
+        let path = entry.expect("readable").path();
+        let name = path.file_name().expect("a name").to_owned();
+        let generated = std::fs::read_to_string(&path).expect("text");
+        let kept = std::fs::read_to_string(root().join("docs/reference").join(&name)).unwrap_or_default();
+        let differs = generated.lines().zip(kept.lines()).position(|(a, b)| a != b);
+        assert!(
+            generated == kept,
+            "docs/reference/{} differs (line {:?}); write it with `bentpipe reference --out docs/reference`",
+            name.display(),
+            differs.map(|line| line + 1)
+        );
+        seen += 1;
+    }
+    assert_eq!(seen, 5);
+}
+
+/// Files of the repository with one of these endings.
+fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("readable") {
+        let path = entry.expect("readable").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_ours = !name.starts_with('.') && !["target", "out", "node_modules"].contains(&name.as_str());
+        if path.is_dir() && is_ours {
+            files(&path, endings, found);
+        } else if path.extension().is_some_and(|ending| endings.iter().any(|known| ending == *known)) {
+            found.push(path);
+        }
+    }
+}
+
+/// The anchor that GitHub gives a heading.
+fn anchor(heading: &str) -> String {
+    let is_kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    heading.trim().to_lowercase().chars().filter(is_kept).collect::<String>().replace(' ', "-")
+}
+
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let mut found = BTreeSet::new();
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        if !is_code && line.starts_with('#') {
+            found.insert(anchor(line.trim_start_matches('#')));
+        }
+    }
+    found
+}
+
+/// The targets of the links in a line: `](TARGET)`.
+fn targets(line: &str) -> Vec<&str> {
+    line.match_indices("](").filter_map(|(at, _)| line[at + 2..].split_once(')').map(|(target, _)| target)).collect()
+}
+
+/// Why a relative link of the document `from` leads nowhere.
+fn mistake(from: &Path, target: &str) -> Option<String> {
+    let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+    let file = if path.is_empty() { from.to_owned() } else { from.parent()?.join(path) };
+    if !file.exists() {
+        return Some(format!("no file {}", plain(&file).display()));
+    }
+    if heading.is_empty() {
+        return None;
+    }
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    (!anchors(&text).contains(heading)).then(|| format!("no heading #{heading} in {}", plain(&file).display()))
+}
+
+/// The path without `..`, below the root.
+fn plain(path: &Path) -> PathBuf {
+    let mut parts = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.strip_prefix(root()).map(Path::to_owned).unwrap_or(parts)
+}
+
+#[test]
+fn links_of_documents_lead_somewhere() {
+    let (mut documents, mut mistakes, mut seen) = (Vec::new(), Vec::new(), 0);
+    files(&root(), &["md"], &mut documents);
+    for document in documents {
+        let text = std::fs::read_to_string(&document).expect("text");
+        for (number, line) in text.lines().enumerate() {
+            for target in targets(line).into_iter().filter(|target| !target.contains("://") && !target.contains(' ')) {
+                seen += 1;
+                if let Some(mistake) = mistake(&document, target) {
+                    mistakes.push(format!("{}:{}: ({target}): {mistake}", plain(&document).display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(seen > 50, "{seen} links");
+    assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+}
+
+/// Code and settings name documents by their paths from the root: `docs/specs/ns2.md`.
+#[test]
+fn documents_that_are_named_exist() {
+    let (mut all, mut mistakes, mut seen) = (Vec::new(), Vec::new(), 0);
+    files(&root(), &["md", "rs", "toml", "pkt", "service", "yml", "py"], &mut all);
+    all.extend(["Makefile", ".ci/run", "scripts/setup"].map(|name| root().join(name)));
+    for file in all.into_iter().filter(|file| !file.ends_with("CHANGELOG.md")) {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        for (number, line) in text.lines().enumerate() {
+            for (at, _) in line.match_indices("docs/") {
+                let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
+                let rest = &line[at..];
+                let path = &rest[..rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())];
+                // A placeholder such as docs/specs/rfcN.md is no name.
+                let Some(end) = path.find(".md").filter(|_| !path.contains("rfcN")) else { continue };
+                let before = line[..at].chars().next_back();
+                if before.is_some_and(|c| is_word(c) && c != '/') {
+                    continue;
+                }
+                seen += 1;
+                if !root().join(&path[..end + 3]).exists() {
+                    mistakes.push(format!("{}:{}: {path}", plain(&file).display(), number + 1));
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "{seen} names");
+    assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+}
+
+/// An editor shows the description of the key under the cursor, so each key has one.
+#[test]
+fn every_key_of_the_schemas_is_described() {
+    fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) -> usize {
+        let mut seen = 0;
+        if let Some(properties) = schema["properties"].as_object() {
+            for (key, value) in properties {
+                let path = format!("{path}.{key}");
+                if value["description"].as_str().is_none_or(|text| !text.ends_with('.')) {
+                    found.push(path.clone());
+                }
+                seen += 1 + undescribed(&path, value, found);
+            }
+        }
+        let list = schema["anyOf"].as_array().into_iter().flatten();
+        let below = list.chain(schema.get("items")).chain(schema.get("additionalProperties"));
+        seen + below.map(|inner| undescribed(path, inner, found)).sum::<usize>()
+    }
+    for language in ["scenario", "gateway"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_bentpipe")).args(["schema", language]).output();
+        let schema = serde_json::from_slice(&output.expect("the binary starts").stdout).expect("JSON");
+        let mut found = Vec::new();
+        let seen = undescribed("", &schema, &mut found);
+        // The gateway's file has 70 keys.
+        assert!(seen > 50, "{language}: {seen} keys");
+        assert_eq!(found, Vec::<String>::new(), "{language}: {} of {seen}", found.len());
+    }
+}

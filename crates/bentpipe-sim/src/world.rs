@@ -450,29 +450,20 @@ impl World {
         }
         let link = &mut self.links[n];
         let idle = link.in_flight() == 0;
-        let before = if O::WATCHES { link.counters() } else { LinkCounters::default() };
         let mut cx = Context { now: self.now, who: Who(LINK_BASE + n as u32), probe: observer };
-        if link.offer_begun(&mut cx, parcel, || self.age.begun(self.now)) {
-            if idle {
+        match link.offer_begun(&mut cx, parcel, || self.age.begun(self.now)) {
+            Ok(()) if idle => {
                 let (at, begun) = link.head().expect("a packet was admitted");
                 self.agenda.set_link(n, at, begun);
             }
-            return;
+            Ok(()) => {}
+            Err(reason) => {
+                if O::WATCHES && !self.is_frame(parcel) {
+                    observer.packet(self.now, n, Passage::Dropped(reason), &self.packets.get(parcel));
+                }
+                self.lose(parcel, observer);
+            }
         }
-        if O::WATCHES && !self.is_frame(parcel) {
-            let after = self.links[n].counters();
-            let reason = if after.dropped_listed > before.dropped_listed {
-                DropReason::Listed
-            } else if after.dropped_too_long > before.dropped_too_long {
-                DropReason::TooLong
-            } else if after.dropped_early > before.dropped_early {
-                DropReason::Early
-            } else {
-                DropReason::QueueFull
-            };
-            observer.packet(self.now, n, Passage::Dropped(reason), &self.packets.get(parcel));
-        }
-        self.lose(parcel, observer);
     }
 
     #[inline(always)]

@@ -90,6 +90,7 @@ pub fn run_with<O: Observer>(
             }
         }
     }
+    world.settle(exhausted.then_some(limit));
     // Something is left for later: the limit cut it off. Nothing is left: it ended by itself.
     let end = if exhausted && world.has_more() { limit } else { world.now };
     Ok(RunResult {

@@ -180,6 +180,11 @@ impl<P: Wire> Link<P> {
         self.busy_until.saturating_since(now)
     }
 
+    /// Whether a packet may reach the far end in the instant at which it was offered.
+    pub(crate) fn may_take_no_time(&self) -> bool {
+        self.delay == Duration::ZERO && !matches!(self.line, Line::Clock(_))
+    }
+
     /// Packets admitted and neither delivered nor lost yet.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()

@@ -1,7 +1,7 @@
 //! The world of a run: links and ends of flows, who is wired to whom, and what happens next.
 
 use bentpipe_engine::link::Wire;
-use bentpipe_engine::network::{Age, Due, Hop, Network, Tournament};
+use bentpipe_engine::network::{Age, Books, Due, Hop, Network, Tournament};
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Headers;
 use bentpipe_engine::tcp::Input;
@@ -78,19 +78,20 @@ impl World {
         self.busy == 0 && self.has_finite
     }
 
-    /// Brings what the network has counted up to the present, or up to `limit`, if nothing more happens until then.
-    pub(crate) fn settle(&mut self, limit: Option<Time>) {
-        self.network.settle(limit.map_or(self.last, Due::after));
-        let (passages, last) = self.network.passages();
+    /// What the network has counted by now, or by `limit`, if nothing more happens until then. The present comes to what
+    /// happened last.
+    pub(crate) fn close(&mut self, limit: Option<Time>) -> Books {
+        let books = self.network.books(limit.map_or(self.last, Due::after));
+        let (passages, last) = books.passages;
         self.now = self.now.max(last);
         // On a link in a chain a packet's arrival is an event like any other, though the agenda did not hold it.
         self.events += passages;
+        books
     }
 
-    /// Whether anything is to happen yet, of a world that is settled.
-    pub(crate) fn has_more(&self) -> bool {
-        // Not by the agenda, in which a timer that was called off may still stand.
-        self.waits.iter().any(|waits| *waits != Due::NEVER) || self.in_flight() > 0
+    /// Whether some end has something to do yet. Not by the agenda, in which a timer that was called off may still stand.
+    pub(crate) fn has_timers(&self) -> bool {
+        self.waits.iter().any(|waits| *waits != Due::NEVER)
     }
 
     /// Does what is next, if that is not after `limit`. False when nothing is left.

@@ -77,8 +77,9 @@ impl<'s> Wiring<'s> {
         [0, 1].map(|side| self.routes.lead(self.layer_end(layer, 1 - side), &[self.bare(over[side])]))
     }
 
-    /// The network, its random streams named under `seed`. Packets to an end have its virtual channel.
-    pub fn network<P: Bound>(self, seed: u64, channels: Vec<u32>) -> Network<P> {
+    /// The network, its random streams named under `seed`. Packets to an end have its virtual channel. With `chains` links in
+    /// a row share their events, and nobody must watch.
+    pub fn network<P: Bound>(self, seed: u64, channels: Vec<u32>, chains: bool) -> Network<P> {
         let scenario = self.scenario;
         let count = channels.iter().max().map_or(0, |&most| most as usize + 1);
         let links = (0..scenario.links.len()).map(|link| plain_link(scenario, link, seed)).collect();
@@ -93,7 +94,7 @@ impl<'s> Wiring<'s> {
             let forwarding = host.forwarding.map(|time| Server::new(time, seed, &format!("node/{name}/forwarding")));
             stations.extend(processing.into_iter().chain(forwarding).map(Station::Host));
         }
-        Network::new(links, stations, self.routes, channels)
+        Network::new(links, stations, self.routes, channels, chains)
     }
 }
 

@@ -42,7 +42,7 @@ impl Admission {
     }
 
     #[inline(always)]
-    fn has_bounds(&self) -> bool {
+    pub(super) fn has_bounds(&self) -> bool {
         self.red.is_some() || self.limit != QueueLimit::Unlimited
     }
 

@@ -279,7 +279,7 @@ impl<P: Wire> CellPort<P> {
             self.counters.delivered_bytes += packet.wire_len() as u64;
             return Some((packet, Ok(())));
         };
-        self.counters.note_dropped(reason);
+        *self.counters.dropped_for(reason) += 1;
         cx.emit(|| Event::Dropped { reason });
         Some((packet, Err(reason)))
     }

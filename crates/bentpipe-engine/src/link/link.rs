@@ -73,23 +73,29 @@ impl LinkCounters {
 }
 
 impl LinkCounters {
-    /// Counts a packet that was offered: admitted, with so many waiting then, or why not.
-    pub(super) fn note_offered(&mut self, admitted: Result<u32, DropReason>) {
+    /// Counts a packet that was offered: admitted, with so many waiting then, or why not. Whether more waited than ever.
+    #[inline(always)]
+    pub(super) fn note_offered(&mut self, admitted: Result<u32, DropReason>) -> bool {
         self.offered += 1;
         match admitted {
-            Ok(waiting) => self.max_waiting = self.max_waiting.max(waiting),
-            Err(reason) => self.note_dropped(reason),
+            Ok(waiting) => {
+                let is_record = waiting > self.max_waiting;
+                self.max_waiting = self.max_waiting.max(waiting);
+                return is_record;
+            }
+            Err(reason) => *self.dropped_for(reason) += 1,
         }
+        false
     }
 
-    /// Counts a packet that was lost.
-    pub(super) fn note_dropped(&mut self, reason: DropReason) {
+    /// The losses of a kind.
+    pub(crate) fn dropped_for(&mut self, reason: DropReason) -> &mut u64 {
         match reason {
-            DropReason::QueueFull => self.dropped_full += 1,
-            DropReason::Early => self.dropped_early += 1,
-            DropReason::Channel => self.dropped_channel += 1,
-            DropReason::Listed => self.dropped_listed += 1,
-            DropReason::TooLong => self.dropped_too_long += 1,
+            DropReason::QueueFull => &mut self.dropped_full,
+            DropReason::Early => &mut self.dropped_early,
+            DropReason::Channel => &mut self.dropped_channel,
+            DropReason::Listed => &mut self.dropped_listed,
+            DropReason::TooLong => &mut self.dropped_too_long,
         }
     }
 }
@@ -138,10 +144,12 @@ struct InFlight<P> {
 /// A unidirectional link.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    line: Line,
-    delay: Duration,
+    /// A rate and a delay are all there is: no bounds, no losses.
+    is_plain: bool,
     header: u32,
     mtu: u32,
+    line: Line,
+    delay: Duration,
     /// When the line has sent all that was admitted.
     busy_until: Time,
     sky: Option<Box<Sky>>,
@@ -156,15 +164,17 @@ impl<P: Wire> Link<P> {
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
         let drop_list = (!config.drop_list.is_empty())
             .then(|| Box::new(DropList { numbers: config.drop_list.clone(), next: 0, count: 0 }));
+        let (sky, admission) = (Sky::of(config, seed, name), Admission::of(config, seed, name));
         Link {
-            line: Line::of(config),
-            delay: config.delay,
+            is_plain: drop_list.is_none() && sky.is_none() && config.mtu.is_none() && !admission.has_bounds(),
             header: config.header,
             mtu: config.mtu.unwrap_or(u32::MAX),
+            line: Line::of(config),
+            delay: config.delay,
             busy_until: Time::ZERO,
-            sky: Sky::of(config, seed, name),
+            sky,
             drop_list,
-            admission: Admission::of(config, seed, name),
+            admission,
             in_flight: VecDeque::new(),
             counters: LinkCounters::default(),
         }
@@ -232,8 +242,27 @@ impl<P: Wire> Link<P> {
 
     /// What the link makes of a packet: the first half of [`Link::offer_begun`], which counts nothing and does not keep
     /// the packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transit<Pr: Probe>(
+        &mut self,
+        cx: &mut Context<'_, Pr>,
+        packet: &P,
+        begun: impl Fn() -> Time,
+    ) -> Result<Transit, DropReason> {
+        if !Pr::WATCHES
+            && self.is_plain
+            && let Line::Clock(clock) = &mut self.line
+        {
+            let start = self.busy_until.max(cx.now);
+            self.busy_until = start + clock.transmit(packet.wire_len() + self.header);
+            return Ok(Transit { arrives: self.busy_until + self.delay, begun: start, lost: false, waiting: 0 });
+        }
+        self.full_transit(cx, packet, begun)
+    }
+
+    /// As [`Link::transit`], of any link.
+    #[inline(never)]
+    fn full_transit<Pr: Probe>(
         &mut self,
         cx: &mut Context<'_, Pr>,
         packet: &P,
@@ -270,20 +299,23 @@ impl<P: Wire> Link<P> {
         self.in_flight.push_back(InFlight { arrives, begun, lost, packet });
     }
 
-    /// Counts a packet that was offered.
-    pub(crate) fn note_offered(&mut self, admitted: Result<u32, DropReason>) {
-        self.counters.note_offered(admitted);
+    /// Counts a packet that was offered. Whether more waited than ever.
+    #[inline(always)]
+    pub(crate) fn note_offered(&mut self, admitted: Result<u32, DropReason>) -> bool {
+        self.counters.note_offered(admitted)
     }
 
-    /// Counts a packet of `length` bytes at the far end.
+    /// Counts a packet of `length` bytes at the far end. Answers its length with the link's own header.
     #[inline(always)]
-    pub(crate) fn note_arrival(&mut self, length: u32, lost: bool) {
+    pub(crate) fn note_arrival(&mut self, length: u32, lost: bool) -> u32 {
+        let on_line = length + self.header;
         if lost {
             self.counters.dropped_channel += 1;
         } else {
             self.counters.delivered += 1;
-            self.counters.delivered_bytes += u64::from(length + self.header);
+            self.counters.delivered_bytes += u64::from(on_line);
         }
+        on_line
     }
 
     /// The next packet that has arrived by `cx.now`.

@@ -65,18 +65,16 @@ impl Age {
     }
 }
 
-/// Slots that are compared at once: two cache lines, and no branch among them.
-const FAN: usize = 8;
-
-/// One slot per component of a kind, each empty or due at an instant.
+/// One slot per component of a kind, each empty or due at an instant. `FAN` slots are compared at once, a power of two, and
+/// no branch among them: 8 are two cache lines.
 #[derive(Clone, Debug)]
-pub struct Tournament {
+pub struct Tournament<const FAN: usize = 8> {
     /// The slots, then the winners of each group of slots, then theirs, up to one group.
     rounds: Vec<Vec<[Due; FAN]>>,
     winner: Due,
 }
 
-impl Tournament {
+impl<const FAN: usize> Tournament<FAN> {
     /// Empty slots.
     pub fn new(components: usize) -> Self {
         let mut rounds = Vec::new();
@@ -94,8 +92,8 @@ impl Tournament {
         self.rounds[0][component / FAN][component % FAN]
     }
 
-    #[inline(always)]
     /// Makes a component due then, instead of what was before.
+    #[inline(always)]
     pub fn set(&mut self, component: usize, due: Due) {
         let (mut at, mut changed) = (component, due);
         for round in 0..self.rounds.len() {
@@ -123,11 +121,17 @@ impl Tournament {
     }
 }
 
-/// The least of a group, as a tree: three comparisons deep.
+/// The least of a group, as a tree.
 #[inline(always)]
-fn least(group: &[Due; FAN]) -> Due {
-    let [a, b, c, d, e, f, g, h] = *group;
-    a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
+fn least<const FAN: usize>(group: &[Due; FAN]) -> Due {
+    let (mut winners, mut left) = (*group, FAN);
+    while left > 1 {
+        left /= 2;
+        for n in 0..left {
+            winners[n] = winners[n].min(winners[n + left]);
+        }
+    }
+    winners[0]
 }
 
 #[cfg(test)]
@@ -141,7 +145,7 @@ mod tests {
         fn agrees_with_a_walk_over_all_slots(
             components in 1usize..100, changes in prop::collection::vec((0usize..100, 0u64..12, 0u64..3), 1..200)
         ) {
-            let mut tournament = Tournament::new(components);
+            let mut tournament = Tournament::<8>::new(components);
             let mut plain = vec![None; components];
             for (component, at, begun) in changes {
                 let (component, begun) = (component % components, begun.min(at));

@@ -12,6 +12,7 @@ mod due;
 mod network;
 mod routes;
 
+pub use chain::Books;
 pub use due::{Age, Due, Tournament};
 pub use network::{Network, Station, Taken};
 pub use routes::Routes;

@@ -1,8 +1,8 @@
 //! The network: what packets pass, and what comes out of it next.
 
-use super::chain::{Fate, Passages, Passing};
+use super::chain::{Books, Fate, Passages, Passing};
 use super::due::{Due, Tournament};
-use super::routes::{ENDS, Routes};
+use super::routes::Routes;
 use super::{Bound, EndId, Hop, LINK_BASE, LinkId, Passage, StationId, Watch};
 use crate::link::{CellPort, Link, LinkCounters, Outcome, Server, Transit};
 use crate::machine::Context;
@@ -77,16 +77,35 @@ pub struct Network<P> {
     routes: Routes,
     /// The virtual channel of the packets to each end.
     channels: Vec<u32>,
-    agenda: Tournament,
+    /// By component, its slot in the agenda: links inside of chains need none.
+    slots: Vec<u32>,
+    agenda: Tournament<4>,
     passages: Passages,
 }
 
 impl<P: Bound> Network<P> {
     /// A network over which all ways are laid. Packets to an end have its virtual channel where they travel in cells.
-    pub fn new(links: Vec<Link<P>>, stations: Vec<Station<P>>, mut routes: Routes, channels: Vec<u32>) -> Self {
-        routes.chain(|link| !links[link.index()].may_take_no_time());
+    /// With `chains` nobody must watch.
+    pub fn new(
+        links: Vec<Link<P>>,
+        stations: Vec<Station<P>>,
+        mut routes: Routes,
+        channels: Vec<u32>,
+        chains: bool,
+    ) -> Self {
+        if chains {
+            routes.chain(|link| !links[link.index()].may_take_no_time());
+        }
+        let mut used = 0;
+        let slots = (0..links.len() + stations.len()).map(|component| {
+            let slot = used;
+            used += u32::from(routes.is_exit(component));
+            slot
+        });
+        let slots = slots.collect();
         Network {
-            agenda: Tournament::new(links.len() + stations.len()),
+            slots,
+            agenda: Tournament::new(used as usize),
             passages: Passages::new(links.len()),
             links,
             stations,
@@ -131,6 +150,7 @@ impl<P: Bound> Network<P> {
         link: LinkId,
         packet: P,
     ) -> Result<(), P> {
+        debug_assert!(!W::WATCHES || !self.routes.has_chains(), "chains tell of the future");
         watch.packet(now, link, Passage::Offered, &packet);
         let mut at = link.index();
         let mut cx = Context { now, who: Who(LINK_BASE + link.0), probe: &mut *watch };
@@ -145,13 +165,9 @@ impl<P: Bound> Network<P> {
         };
         if !W::WATCHES {
             let row = self.routes.row_of(packet.to());
-            loop {
-                let next = self.routes.onward(row, at);
-                if next == ENDS {
-                    break;
-                }
-                match self.pass_on(at, LinkId(next), transit, &packet, watch, now) {
-                    Some(further) => (at, transit) = (next as usize, further),
+            while let Some(next) = self.routes.onward(row, at) {
+                match self.pass_on(at, next, transit, &packet, watch, now) {
+                    Some(further) => (at, transit) = (next.index(), further),
                     None => return Err(packet),
                 }
             }
@@ -160,7 +176,7 @@ impl<P: Bound> Network<P> {
         let is_head = link.in_flight() == 0;
         link.carry(transit, packet);
         if is_head {
-            self.agenda.set(at, Due::new(transit.arrives, transit.begun, at));
+            self.agenda.set(self.slots[at] as usize, Due::new(transit.arrives, transit.begun, at));
         }
         Ok(())
     }
@@ -177,22 +193,30 @@ impl<P: Bound> Network<P> {
         now: Time,
     ) -> Option<Transit> {
         let Transit { arrives, begun, lost, .. } = transit;
-        let further = if lost {
-            None
-        } else {
-            let mut cx = Context { now: arrives, who: Who(LINK_BASE + next.0), probe };
-            // As old as an event of the literal network would say.
-            let begun = || Due::new(arrives, begun, from).age().begun(arrives);
-            Some(self.links[next.index()].transit(&mut cx, packet, begun))
+        let length = self.links[from].note_arrival(packet.wire_len(), lost);
+        let mut passing = Passing { arrives, begun, length, next, fate: Fate::Lost };
+        if lost {
+            self.passages.note(from, passing, now);
+            return None;
+        }
+        let link = &mut self.links[next.index()];
+        let mut cx = Context { now: arrives, who: Who(LINK_BASE + next.0), probe };
+        // As old as an event of the literal network would say.
+        let further = link.transit(&mut cx, packet, || Due::new(arrives, begun, from).age().begun(arrives));
+        passing.fate = match further {
+            Ok(Transit { waiting, .. }) => {
+                if link.note_offered(Ok(waiting)) {
+                    self.passages.note_record(next, Due::new(arrives, begun, from), waiting, now);
+                }
+                Fate::Admitted
+            }
+            Err(reason) => {
+                link.note_offered(Err(reason));
+                Fate::Refused(reason)
+            }
         };
-        let (waiting, fate) = match further {
-            None => (0, Fate::Lost),
-            Some(Ok(further)) => (further.waiting, Fate::Admitted),
-            Some(Err(reason)) => (0, Fate::Refused(reason)),
-        };
-        let passing = Passing { arrives, begun, length: packet.wire_len(), waiting, next, fate };
-        self.passages.note(from, passing, &mut self.links, now);
-        further.and_then(Result::ok)
+        self.passages.note(from, passing, now);
+        further.ok()
     }
 
     /// A packet comes to a station.
@@ -217,7 +241,7 @@ impl<P: Bound> Network<P> {
         let id = LinkId::from(component);
         let arrival = link.take(&mut Context { now, who: Who(LINK_BASE + id.0), probe: &mut *watch });
         let due = link.head().map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, component));
-        self.agenda.set(component, due);
+        self.agenda.set(self.slots[component] as usize, due);
         let arrival = arrival?;
         if arrival.outcome == Outcome::Lost {
             watch.packet(now, id, Passage::Dropped(DropReason::Channel), &arrival.packet);
@@ -246,38 +270,22 @@ impl<P: Bound> Network<P> {
     fn plan(&mut self, station: StationId) {
         let component = self.links.len() + station.index();
         let head = self.stations[station.index()].head();
-        self.agenda.set(component, head.map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, component)));
+        self.agenda
+            .set(self.slots[component] as usize, head.map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, component)));
     }
 
-    /// Counts in what has happened before `end` inside of chains. Before this, counters there may be of the past.
-    pub fn settle(&mut self, end: Due) {
-        self.passages.count(&mut self.links, end);
-    }
-
-    /// How often a packet has passed from one link of a chain to the next, as far as that is settled, and when last.
-    pub fn passages(&self) -> (u64, Time) {
-        (self.passages.counted, self.passages.last)
-    }
-
-    /// What the links have counted. Up to the present where no chain is, or [`Network::settle`] was called for it.
-    pub fn counters(&self) -> Vec<LinkCounters> {
-        let mut all: Vec<LinkCounters> = self.links.iter().map(Link::counters).collect();
+    /// What the links have counted, up to the event `end` and without it. It must not be before the latest event.
+    pub fn books(&self, end: Due) -> Books {
+        let mut links: Vec<LinkCounters> = self.links.iter().map(Link::counters).collect();
+        let passages = self.passages.take_off_what_comes(&mut links, end);
+        let on_links: u64 = links.iter().map(|link| link.offered - link.delivered - link.dropped()).sum();
+        let in_stations: usize = self.stations.iter().map(Station::in_flight).sum();
         for station in &self.stations {
             if let Station::Cells { link, port } = station {
-                all[link.index()] = port.counters();
+                links[link.index()] = port.counters();
             }
         }
-        all
-    }
-
-    /// Packets inside, as far as they are settled.
-    pub fn in_flight(&self) -> u64 {
-        let on_link = |link: &Link<P>| {
-            let counters = link.counters();
-            counters.offered - counters.delivered - counters.dropped()
-        };
-        let in_stations: usize = self.stations.iter().map(Station::in_flight).sum();
-        self.links.iter().map(on_link).sum::<u64>() + in_stations as u64
+        Books { links, in_flight: on_links + in_stations as u64, passages }
     }
 
     /// How long the line of a link is busy with what it holds; for one in cells this is not known.

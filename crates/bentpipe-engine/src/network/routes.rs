@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{EndId, Hop, LinkId};
 
 /// In the table of chains: the packet leaves its chain here.
-pub(super) const ENDS: u32 = u32::MAX;
+const ENDS: u32 = u32::MAX;
 
 /// The ways of packets over links and stations.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Routes {
     hops: Vec<Hop>,
     /// By row and component: the link behind it in the same chain, or [`ENDS`].
     onward: Vec<u32>,
+    /// By row and component: packets pass it.
+    passes: Vec<bool>,
     known: BTreeMap<Vec<Hop>, u32>,
     /// By link: packets come onto it otherwise than from another link.
     is_entered: Vec<bool>,
@@ -34,6 +36,7 @@ impl Routes {
             rows: Vec::new(),
             hops: Vec::new(),
             onward: Vec::new(),
+            passes: Vec::new(),
             known: BTreeMap::new(),
             is_entered: vec![false; links],
         };
@@ -50,6 +53,7 @@ impl Routes {
         let place = self.hops.len() as u32;
         self.hops.extend(&row);
         self.onward.resize(self.hops.len(), ENDS);
+        self.passes.resize(self.hops.len(), false);
         self.known.insert(row, place);
         place
     }
@@ -72,7 +76,15 @@ impl Routes {
             }
             from_link = matches!(hop, Hop::Link(_));
         }
-        self.rows[to.index()] = self.row(row);
+        let place = self.row(row);
+        for hop in way {
+            match *hop {
+                Hop::Link(link) => self.passes[place as usize + link.index()] = true,
+                Hop::Station(station) => self.passes[place as usize + self.links + station.index()] = true,
+                Hop::Layer { .. } | Hop::Arrived => {}
+            }
+        }
+        self.rows[to.index()] = place;
         way.first().copied().unwrap_or(Hop::Arrived)
     }
 
@@ -109,9 +121,21 @@ impl Routes {
         self.hops[row + component]
     }
 
-    /// The link behind a link in the same chain, or [`ENDS`].
+    /// The link behind a link in the same chain.
     #[inline(always)]
-    pub(super) fn onward(&self, row: usize, link: usize) -> u32 {
-        self.onward[row + link]
+    pub(super) fn onward(&self, row: usize, link: usize) -> Option<LinkId> {
+        let next = self.onward[row + link];
+        (next != ENDS).then_some(LinkId(next))
+    }
+
+    /// Whether any links form a chain.
+    pub(super) fn has_chains(&self) -> bool {
+        self.onward.iter().any(|next| *next != ENDS)
+    }
+
+    /// Whether some packets leave their chain behind a component.
+    pub(super) fn is_exit(&self, component: usize) -> bool {
+        let mut places = (component..self.hops.len()).step_by(self.components);
+        places.any(|place| self.passes[place] && self.onward[place] == ENDS)
     }
 }

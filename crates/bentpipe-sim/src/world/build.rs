@@ -24,11 +24,12 @@ use crate::run::RunError;
 type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
 
 impl World {
-    pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers) -> Result<World, RunError> {
+    /// The world of a scenario. With `chains` nobody must watch it.
+    pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers, chains: bool) -> Result<World, RunError> {
         let connections = topology::connections(scenario);
         let counts = Counts::of(scenario);
         let (ends, first_sink) = (counts.all(), counts.connections);
-        let Ways { network, first_hop, spoofers } = Ways::new(scenario, seed, counts)?;
+        let Ways { network, first_hop, spoofers } = Ways::new(scenario, seed, counts, chains)?;
         let mut world = World {
             network,
             packets: Store::default(),

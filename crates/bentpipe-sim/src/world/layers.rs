@@ -209,7 +209,7 @@ impl World {
     }
 
     /// Adds the packets that a layer did not take, which never came to its link.
-    pub(super) fn add_too_long(&self, counters: &mut [LinkCounters]) {
+    pub(crate) fn add_too_long(&self, counters: &mut [LinkCounters]) {
         for end in &self.ends[self.flow_ends..] {
             if let Endpoint::Layer(layer) = end {
                 counters[layer.sends_on].offered += layer.too_long;

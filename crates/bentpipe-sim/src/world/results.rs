@@ -1,6 +1,5 @@
 //! What a run has come to: by flow, link and layer.
 
-use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::tcp::{Abort, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
@@ -37,18 +36,6 @@ pub struct FlowResult {
 }
 
 impl World {
-    /// What the links counted.
-    pub(crate) fn link_counters(&self) -> Vec<LinkCounters> {
-        let mut all = self.network.counters();
-        self.add_too_long(&mut all);
-        all
-    }
-
-    /// Packets admitted to links and still there.
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.network.in_flight()
-    }
-
     /// Both ends of each leg, from one gateway to the next.
     fn leg_stats(&self, flow: usize, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
         let mut legs = Vec::new();

@@ -51,7 +51,7 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    pub(super) fn new(scenario: &Scenario, seed: u64, counts: Counts) -> Result<Ways, RunError> {
+    pub(super) fn new(scenario: &Scenario, seed: u64, counts: Counts, chains: bool) -> Result<Ways, RunError> {
         let mut laying = Laying {
             scenario,
             wiring: Wiring::new(scenario, counts.of_flows()),
@@ -79,7 +79,7 @@ impl Ways {
             let first = counts.of_flows() + 2 * layer;
             laying.first_hop[first..first + 2].copy_from_slice(&laying.wiring.lead_frames(layer));
         }
-        let network = laying.wiring.network(seed, channels(scenario));
+        let network = laying.wiring.network(seed, channels(scenario), chains);
         Ok(Ways { network, first_hop: laying.first_hop, spoofers: laying.spoofers })
     }
 }

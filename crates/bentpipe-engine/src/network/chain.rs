@@ -43,19 +43,23 @@ const NONE: Passing =
 
 /// The latest passages behind a link, in order of time: all that are yet to come, and some before.
 #[derive(Clone, Debug)]
-struct Log {
+pub(super) struct Log {
     /// A power of two of places, of which the next one written is `count` modulo their number.
     places: Box<[Passing]>,
     count: u64,
+    /// How the most packets that waited at this link came to be, where it is fed by a chain: each new record, when and how
+    /// many.
+    records: VecDeque<(Due, u32)>,
 }
 
 impl Log {
-    fn new() -> Self {
-        Log { places: Box::new([NONE; 16]), count: 0 }
+    pub(super) fn new() -> Self {
+        Log { places: Box::new([NONE; 16]), count: 0, records: VecDeque::new() }
     }
 
+    /// Writes down a passage, at a time that has come to `now`.
     #[inline(always)]
-    fn note(&mut self, passing: Passing, now: Time) {
+    pub(super) fn note(&mut self, passing: Passing, now: Time) {
         let mut place = self.count as usize & (self.places.len() - 1);
         if self.places[place].arrives >= now {
             place = self.make_room();
@@ -84,22 +88,20 @@ impl Log {
         next
     }
 
+    /// More packets than ever wait at this link from `due` on.
+    #[cold]
+    pub(super) fn note_record(&mut self, due: Due, waiting: u32, now: Time) {
+        while self.records.get(1).is_some_and(|next| next.0.at() < now) {
+            self.records.pop_front();
+        }
+        self.records.push_back((due, waiting));
+    }
+
     /// From the oldest one that is kept.
     fn in_order(&self) -> impl DoubleEndedIterator<Item = &Passing> {
         let places = self.places.len() as u64;
         (self.count.saturating_sub(places)..self.count).map(move |n| &self.places[(n % places) as usize])
     }
-}
-
-/// How the most packets that waited at a link came to be: each new record, when and how many.
-type Records = VecDeque<(Due, u32)>;
-
-/// What has passed inside of chains.
-#[derive(Clone, Debug)]
-pub(super) struct Passages {
-    /// By link: the passages behind it, and the records of what waited before it.
-    logs: Vec<Log>,
-    records: Vec<Records>,
 }
 
 /// What a network has counted at an instant.
@@ -113,62 +115,40 @@ pub struct Books {
     pub passages: (u64, Time),
 }
 
-impl Passages {
-    pub(super) fn new(links: usize) -> Self {
-        Passages { logs: (0..links).map(|_| Log::new()).collect(), records: vec![Records::new(); links] }
-    }
-
-    /// Writes down a passage behind a link, at a time that has come to `now`.
-    #[inline(always)]
-    pub(super) fn note(&mut self, from: usize, passing: Passing, now: Time) {
-        self.logs[from].note(passing, now);
-    }
-
-    /// More packets than ever wait at a link from `due` on.
-    #[cold]
-    pub(super) fn note_record(&mut self, link: LinkId, due: Due, waiting: u32, now: Time) {
-        let records = &mut self.records[link.index()];
-        while records.get(1).is_some_and(|next| next.0.at() < now) {
-            records.pop_front();
-        }
-        records.push_back((due, waiting));
-    }
-
-    /// Takes off what has not happened before `end`. Answers how much has, and when the last of it.
-    pub(super) fn take_off_what_comes(&self, links: &mut [LinkCounters], end: Due) -> (u64, Time) {
-        let (mut count, mut last) = (0, Time::ZERO);
-        for (from, log) in self.logs.iter().enumerate() {
-            count += log.count;
-            for &Passing { arrives, begun, length, next, fate } in log.in_order().rev() {
-                if Due::new(arrives, begun, from) < end {
-                    last = last.max(arrives);
-                    break;
-                }
-                count -= 1;
-                let next = &mut links[next.index()];
-                match fate {
-                    Fate::Lost => {}
-                    Fate::Admitted => next.offered -= 1,
-                    Fate::Refused(reason) => {
-                        next.offered -= 1;
-                        *next.dropped_for(reason) -= 1;
-                    }
-                }
-                if fate == Fate::Lost {
-                    links[from].dropped_channel -= 1;
-                } else {
-                    links[from].delivered -= 1;
-                    links[from].delivered_bytes -= u64::from(length);
-                }
+/// Takes off what has not happened before `end`. Answers how much has, and when the last of it.
+pub(super) fn take_off_what_comes<'a>(
+    logs: impl Iterator<Item = &'a Log> + Clone,
+    links: &mut [LinkCounters],
+    end: Due,
+) -> (u64, Time) {
+    let (mut count, mut last) = (0, Time::ZERO);
+    for (from, log) in logs.clone().enumerate() {
+        count += log.count;
+        for &Passing { arrives, begun, length, next, fate } in log.in_order().rev() {
+            if Due::new(arrives, begun, from) < end {
+                last = last.max(arrives);
+                break;
+            }
+            count -= 1;
+            if fate == Fate::Lost {
+                links[from].dropped_channel -= 1;
+                continue;
+            }
+            links[from].delivered -= 1;
+            links[from].delivered_bytes -= u64::from(length);
+            let next = &mut links[next.index()];
+            next.offered -= 1;
+            if let Fate::Refused(reason) = fate {
+                *next.dropped_for(reason) -= 1;
             }
         }
-        for (link, records) in links.iter_mut().zip(&self.records) {
-            if !records.is_empty() {
-                link.max_waiting = records.iter().rev().find(|record| record.0 < end).map_or(0, |record| record.1);
-            }
-        }
-        (count, last)
     }
+    for (link, Log { records, .. }) in links.iter_mut().zip(logs) {
+        if !records.is_empty() {
+            link.max_waiting = records.iter().rev().find(|record| record.0 < end).map_or(0, |record| record.1);
+        }
+    }
+    (count, last)
 }
 
 #[cfg(test)]

@@ -69,7 +69,8 @@ impl Age {
 /// no branch among them: 8 are two cache lines.
 #[derive(Clone, Debug)]
 pub struct Tournament<const FAN: usize = 8> {
-    /// The slots, then the winners of each group of slots, then theirs, up to one group.
+    slots: Vec<[Due; FAN]>,
+    /// The winners of each group of slots, then theirs, up to one group; none for a single group.
     rounds: Vec<Vec<[Due; FAN]>>,
     winner: Due,
 }
@@ -77,25 +78,44 @@ pub struct Tournament<const FAN: usize = 8> {
 impl<const FAN: usize> Tournament<FAN> {
     /// Empty slots.
     pub fn new(components: usize) -> Self {
+        let slots = vec![[Due::NEVER; FAN]; components.div_ceil(FAN).max(1)];
         let mut rounds = Vec::new();
-        let mut groups = components.max(1);
-        while rounds.is_empty() || groups > 1 {
+        let mut groups = slots.len();
+        while groups > 1 {
             groups = groups.div_ceil(FAN);
             rounds.push(vec![[Due::NEVER; FAN]; groups]);
         }
-        Tournament { rounds, winner: Due::NEVER }
+        Tournament { slots, rounds, winner: Due::NEVER }
     }
 
     /// When a component is due.
     #[inline(always)]
     pub fn due(&self, component: usize) -> Due {
-        self.rounds[0][component / FAN][component % FAN]
+        self.slots[component / FAN][component % FAN]
     }
 
     /// Makes a component due then, instead of what was before.
     #[inline(always)]
     pub fn set(&mut self, component: usize, due: Due) {
-        let (mut at, mut changed) = (component, due);
+        let group = &mut self.slots[component / FAN];
+        if self.rounds.is_empty() {
+            group[component % FAN] = due;
+            self.winner = least(group);
+            return;
+        }
+        let was = core::mem::replace(&mut group[component % FAN], due);
+        let winner = self.rounds[0][component / FAN / FAN][component / FAN % FAN];
+        if due <= winner {
+            self.change(component / FAN, due);
+        } else if was == winner {
+            let changed = least(group);
+            self.change(component / FAN, changed);
+        }
+    }
+
+    /// The winner of a group of slots has changed.
+    fn change(&mut self, group: usize, changed: Due) {
+        let (mut at, mut changed) = (group, changed);
         for round in 0..self.rounds.len() {
             let winner = match self.rounds.get(round + 1) {
                 Some(above) => above[at / FAN / FAN][at / FAN % FAN],

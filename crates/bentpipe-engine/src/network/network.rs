@@ -1,6 +1,6 @@
 //! The network: what packets pass, and what comes out of it next.
 
-use super::chain::{Books, Fate, Passages, Passing};
+use super::chain::{Books, Fate, Log, Passing, take_off_what_comes};
 use super::due::{Due, Tournament};
 use super::routes::Routes;
 use super::{Bound, EndId, Hop, LINK_BASE, LinkId, Passage, StationId, Watch};
@@ -65,6 +65,14 @@ impl<P: Bound> Station<P> {
     }
 }
 
+/// A link, and what the network keeps beside it.
+#[derive(Debug)]
+struct Node<P> {
+    link: Link<P>,
+    /// What passes to the next link of a chain.
+    log: Log,
+}
+
 /// What has come to its end: a packet, and where it goes next or why it is lost.
 pub type Taken<P> = (P, Result<Hop, DropReason>);
 
@@ -72,7 +80,7 @@ pub type Taken<P> = (P, Result<Hop, DropReason>);
 /// own components follow from [`Network::components`] on.
 #[derive(Debug)]
 pub struct Network<P> {
-    links: Vec<Link<P>>,
+    links: Vec<Node<P>>,
     stations: Vec<Station<P>>,
     routes: Routes,
     /// The virtual channel of the packets to each end.
@@ -80,7 +88,6 @@ pub struct Network<P> {
     /// By component, its slot in the agenda: links inside of chains need none.
     slots: Vec<u32>,
     agenda: Tournament<4>,
-    passages: Passages,
 }
 
 impl<P: Bound> Network<P> {
@@ -106,8 +113,7 @@ impl<P: Bound> Network<P> {
         Network {
             slots,
             agenda: Tournament::new(used as usize),
-            passages: Passages::new(links.len()),
-            links,
+            links: links.into_iter().map(|link| Node { link, log: Log::new() }).collect(),
             stations,
             routes,
             channels,
@@ -154,8 +160,9 @@ impl<P: Bound> Network<P> {
         watch.packet(now, link, Passage::Offered, &packet);
         let mut at = link.index();
         let mut cx = Context { now, who: Who(LINK_BASE + link.0), probe: &mut *watch };
-        let transit = self.links[at].transit(&mut cx, &packet, begun);
-        self.links[at].note_offered(transit.map(|transit| transit.waiting));
+        let entry = &mut self.links[at].link;
+        let transit = entry.transit(&mut cx, &packet, begun);
+        entry.note_offered(transit.map(|transit| transit.waiting));
         let mut transit = match transit {
             Ok(transit) => transit,
             Err(reason) => {
@@ -172,7 +179,7 @@ impl<P: Bound> Network<P> {
                 }
             }
         }
-        let link = &mut self.links[at];
+        let link = &mut self.links[at].link;
         let is_head = link.in_flight() == 0;
         link.carry(transit, packet);
         if is_head {
@@ -193,30 +200,29 @@ impl<P: Bound> Network<P> {
         now: Time,
     ) -> Option<Transit> {
         let Transit { arrives, begun, lost, .. } = transit;
-        let length = self.links[from].note_arrival(packet.wire_len(), lost);
-        let mut passing = Passing { arrives, begun, length, next, fate: Fate::Lost };
-        if lost {
-            self.passages.note(from, passing, now);
-            return None;
-        }
-        let link = &mut self.links[next.index()];
-        let mut cx = Context { now: arrives, who: Who(LINK_BASE + next.0), probe };
-        // As old as an event of the literal network would say.
-        let further = link.transit(&mut cx, packet, || Due::new(arrives, begun, from).age().begun(arrives));
-        passing.fate = match further {
-            Ok(Transit { waiting, .. }) => {
-                if link.note_offered(Ok(waiting)) {
-                    self.passages.note_record(next, Due::new(arrives, begun, from), waiting, now);
+        let (mut fate, mut further) = (Fate::Lost, None);
+        if !lost {
+            let node = &mut self.links[next.index()];
+            let mut cx = Context { now: arrives, who: Who(LINK_BASE + next.0), probe };
+            // As old as an event of the literal network would say.
+            let age = || Due::new(arrives, begun, from).age().begun(arrives);
+            match node.link.transit(&mut cx, packet, age) {
+                Ok(transit) => {
+                    if node.link.note_offered(Ok(transit.waiting)) {
+                        node.log.note_record(Due::new(arrives, begun, from), transit.waiting, now);
+                    }
+                    (fate, further) = (Fate::Admitted, Some(transit));
                 }
-                Fate::Admitted
+                Err(reason) => {
+                    node.link.note_offered(Err(reason));
+                    fate = Fate::Refused(reason);
+                }
             }
-            Err(reason) => {
-                link.note_offered(Err(reason));
-                Fate::Refused(reason)
-            }
-        };
-        self.passages.note(from, passing, now);
-        further.ok()
+        }
+        let Node { link, log } = &mut self.links[from];
+        let length = link.note_arrival(packet.wire_len(), lost);
+        log.note(Passing { arrives, begun, length, next, fate }, now);
+        further
     }
 
     /// A packet comes to a station.
@@ -237,7 +243,7 @@ impl<P: Bound> Network<P> {
         if component >= self.links.len() {
             return self.take_of_station(now, watch, StationId::from(component - self.links.len()));
         }
-        let link = &mut self.links[component];
+        let link = &mut self.links[component].link;
         let id = LinkId::from(component);
         let arrival = link.take(&mut Context { now, who: Who(LINK_BASE + id.0), probe: &mut *watch });
         let due = link.head().map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, component));
@@ -276,8 +282,8 @@ impl<P: Bound> Network<P> {
 
     /// What the links have counted, up to the event `end` and without it. It must not be before the latest event.
     pub fn books(&self, end: Due) -> Books {
-        let mut links: Vec<LinkCounters> = self.links.iter().map(Link::counters).collect();
-        let passages = self.passages.take_off_what_comes(&mut links, end);
+        let mut links: Vec<LinkCounters> = self.links.iter().map(|node| node.link.counters()).collect();
+        let passages = take_off_what_comes(self.links.iter().map(|node| &node.log), &mut links, end);
         let on_links: u64 = links.iter().map(|link| link.offered - link.delivered - link.dropped()).sum();
         let in_stations: usize = self.stations.iter().map(Station::in_flight).sum();
         for station in &self.stations {
@@ -291,6 +297,6 @@ impl<P: Bound> Network<P> {
     /// How long the line of a link is busy with what it holds; for one in cells this is not known.
     pub fn backlog(&self, link: LinkId, now: Time) -> Option<Duration> {
         let in_cells = self.stations.iter().any(|station| station.link() == Some(link));
-        (!in_cells).then(|| self.links[link.index()].backlog(now))
+        (!in_cells).then(|| self.links[link.index()].link.backlog(now))
     }
 }

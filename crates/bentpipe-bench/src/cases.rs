@@ -58,6 +58,16 @@ pub(crate) fn hundred_flows() -> Scenario {
     geo("geo-100flows", "155 Mbit/s", "6600 packets", 2740, flows, "60 s")
 }
 
+/// 2 GB over 155 Mbit/s by so many flows, which start within two minutes. For the cost per packet against the number of
+/// flows.
+pub(crate) fn many_flows(count: u32) -> Scenario {
+    let bytes = 2_000_000_000 / u64::from(count);
+    let flows = format!(
+        "[[flows]]\nname = \"data\"\nfrom = \"H1\"\nto = \"H2\"\ncount = {count}\nspread = \"120 s\"\nbytes = \"{bytes} B\"\n"
+    );
+    geo("geo-flows", "155 Mbit/s", "6600 packets", 2740, &flows, "1000 s")
+}
+
 /// One flow held at a window of `packets` by its clamp, over a line that is never the bottleneck: so many are in flight
 /// throughout. For the cost per packet against the window.
 pub(crate) fn window_of(packets: u32, segments: u64) -> Scenario {

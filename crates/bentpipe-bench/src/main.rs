@@ -48,6 +48,11 @@ enum Case {
     FatFlow,
     /// 100 flows over 155 Mbit/s of GEO for 60 s
     HundredFlows,
+    /// 2 GB over 155 Mbit/s of GEO by so many flows
+    Flows {
+        /// How many flows
+        count: u32,
+    },
     /// Three full lines of OC-3c into one, cell by cell, for 60 s
     Cells,
     /// So many packets in flight under S-LACP at 1 % loss, so many datagrams
@@ -77,6 +82,7 @@ fn scenario(case: Case) -> Scenario {
     match case {
         Case::FatFlow => cases::one_fat_flow(),
         Case::HundredFlows => cases::hundred_flows(),
+        Case::Flows { count } => cases::many_flows(count),
         Case::Cells => cases::three_lines_of_cells(),
         Case::Layer { packets, datagrams } => cases::layer_with(packets, datagrams),
         Case::Burst { packets, segments } => cases::burst_window_of(packets, segments),
@@ -130,6 +136,7 @@ fn everything(arguments: &Arguments) -> Result<()> {
     versus("geo-100flows-vs-ns2", ours(&["hundred-flows"]), ns2("155 6600 100 0 60 sack1 2740"), &mut entries)?;
     throughput(&mut entries)?;
     windows(&ours, arguments.pairs, &mut entries)?;
+    flows(&mut entries)?;
     cells(&mut entries)?;
     table_3(&mut entries)?;
     counts(&ours, &mut entries)?;
@@ -175,6 +182,34 @@ fn windows(ours: &impl Fn(&[&str]) -> Command, pairs: usize, entries: &mut Vec<E
         println!("{name:<24} {ours:.3} s with {max} packets in flight, {peer:.3} s with 100: {ratio:.2} x");
         entries.push(Entry { name: name.to_owned(), ours, peer: Some(peer), ratio: Some(ratio), unit: "s of CPU" });
     }
+    Ok(())
+}
+
+/// Cost per packet with 50 000 flows against 100, of all packets sent, those that open and close connections included:
+/// 1 is flat.
+fn flows(entries: &mut Vec<Entry>) -> Result<()> {
+    let per_packet = |count: u32| -> Result<f64> {
+        let scenario = scenario(Case::Flows { count });
+        let mut best = f64::INFINITY;
+        for _ in 0..5 {
+            let before = measure::cpu_seconds_of_self()?;
+            let result = run(&scenario, 1, &mut NoProbe)?;
+            let seconds = measure::cpu_seconds_of_self()? - before;
+            // What enters the network: at the first link of either direction.
+            best = best.min(seconds / (result.links[0].offered + result.links[5].offered) as f64 * 1e9);
+        }
+        Ok(best)
+    };
+    let (few, many) = (per_packet(100)?, per_packet(50_000)?);
+    let ratio = many / few;
+    println!("{:<24} {many:.0} ns a packet with 50 000 flows, {few:.0} with 100: {ratio:.2} x", "flows-50k-vs-100");
+    entries.push(Entry {
+        name: "flows-50k-vs-100".to_owned(),
+        ours: many,
+        peer: Some(few),
+        ratio: Some(few / many),
+        unit: "ns of CPU per packet",
+    });
     Ok(())
 }
 

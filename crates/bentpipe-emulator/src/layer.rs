@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use bentpipe_engine::network::{EndId, Hop, LinkId};
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::Time;
@@ -16,38 +17,28 @@ use bentpipe_study::scenario::{LayerSpec, LinkSpec};
 
 use super::Unsupported;
 
-/// Where a packet is on its way: the way, and how many of its stages are behind it.
-pub(super) type Place = (u32, u32);
-
 /// One end of a layer.
 #[derive(Debug)]
 pub(super) struct LayerEnd {
     port: LinkPort,
-    /// The stage of the other end.
-    pub(super) far: u32,
-    /// The way of its frames.
-    pub(super) frames: u32,
+    /// The link that it sends on, and how its frames come there.
+    pub(super) sends_on: LinkId,
+    pub(super) frames: Hop,
     /// Longest packet that it takes.
     mtu: usize,
     wakes: Option<Time>,
     /// Since when that is fixed.
     since: Time,
-    /// Where packets are that this end hands over: the first place of all, and by their addresses as soon as there is
-    /// another one.
-    first: Option<Place>,
-    others: BTreeMap<Vec<u8>, Place>,
+    /// What the packets are bound for that this end hands over: the first of all, and by their addresses as soon as there
+    /// is another one.
+    first: Option<EndId>,
+    others: BTreeMap<Vec<u8>, EndId>,
     buffer: Vec<u8>,
 }
 
 impl LayerEnd {
     /// The end that sends on the first link of the layer, or on the second.
-    pub(super) fn new(
-        layer: &LayerSpec,
-        links: &[LinkSpec],
-        side: usize,
-        far: u32,
-        frames: u32,
-    ) -> Result<Self, Unsupported> {
+    pub(super) fn new(layer: &LayerSpec, links: &[LinkSpec], side: usize, frames: Hop) -> Result<Self, Unsupported> {
         let refuse = |key: &str, what: &str| {
             Err(Unsupported { key: format!("layers.{}.{key}", layer.name), what: what.to_owned(), expected: "false" })
         };
@@ -70,7 +61,8 @@ impl LayerEnd {
         let mtu = links[layer.over[side]].config.mtu.map_or(usize::MAX, |mtu| mtu as usize);
         let buffer = vec![0; port.max_frame()];
         let (wakes, since) = (None, Time::ZERO);
-        Ok(LayerEnd { port, far, frames, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
+        let sends_on = LinkId::from(layer.over[side]);
+        Ok(LayerEnd { port, sends_on, frames, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
     }
 
     /// When it wants to be polled, and since when that is so.
@@ -116,16 +108,16 @@ impl LayerEnd {
         }
     }
 
-    /// This packet, when this end hands it over, will be there.
-    pub(super) fn remember(&mut self, packet: &[u8], place: Place) {
-        let first = *self.first.get_or_insert(place);
-        if place != first || !self.others.is_empty() {
-            self.others.insert(addresses(packet).to_vec(), place);
+    /// This packet, when this end hands it over, is bound for that.
+    pub(super) fn remember(&mut self, packet: &[u8], to: EndId) {
+        let first = *self.first.get_or_insert(to);
+        if to != first || !self.others.is_empty() {
+            self.others.insert(addresses(packet).to_vec(), to);
         }
     }
 
-    /// Where a packet is that this end hands over.
-    pub(super) fn place(&self, packet: &[u8]) -> Option<Place> {
+    /// What a packet is bound for that this end hands over.
+    pub(super) fn bound_for(&self, packet: &[u8]) -> Option<EndId> {
         self.others.get(addresses(packet)).copied().or(self.first)
     }
 

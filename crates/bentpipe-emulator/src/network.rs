@@ -6,25 +6,24 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_engine::link::{CellPort, Link, LinkConfig, LinkCounters, Outcome, QueueConfig, QueueLimit, Server, Wire};
-use bentpipe_engine::probe::Who;
+use bentpipe_engine::NoProbe;
+use bentpipe_engine::link::{LinkCounters, Wire};
+use bentpipe_engine::network::{self, Age, Books, Bound, Due, EndId, Hop, LinkId};
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_engine::{Context, NoProbe};
 use bentpipe_io::{Emitted, Packet};
 use bentpipe_study::scenario::Scenario;
 use bentpipe_study::topology::{self, Path};
+use bentpipe_study::wiring::Wiring;
 
 use super::Unsupported;
 use crate::layer::LayerEnd;
 
-/// A packet on its way.
+/// A packet on its way: to a host, by the number of the way, or as a frame to the end of a layer.
 #[derive(Debug)]
 struct Parcel {
     packet: Packet,
-    way: u32,
-    /// Stages that are behind it, the one that it is in included.
-    hop: u32,
+    to: EndId,
 }
 
 impl Wire for Parcel {
@@ -33,31 +32,18 @@ impl Wire for Parcel {
     }
 }
 
-/// What a packet passes. There are few, and most are links.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)]
-enum Stage {
-    Link(Link<Parcel>),
-    Cells(Box<CellPort<Parcel>>),
-    /// The processor of a host.
-    Host(Server<Parcel>),
-    /// What comes from above goes to the far end of a layer, in frames over a link.
-    Layer(Box<LayerEnd>),
+impl Bound for Parcel {
+    fn to(&self) -> EndId {
+        self.to
+    }
 }
 
-/// Where a way ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Goal {
-    Host(usize),
-    /// The stage of a layer's end, for frames.
-    Layer(u32),
-}
-
-/// A row of stages.
-#[derive(Debug)]
+/// A way of packets from one host to another, or to the first host that lies between.
+#[derive(Clone, Copy, Debug)]
 struct Way {
-    to: Goal,
-    stages: Vec<u32>,
+    first: Hop,
+    /// The host at its end.
+    to: usize,
 }
 
 /// What comes out of a network.
@@ -72,15 +58,13 @@ pub enum Exit {
 /// Links, and the ways of packets over them. Hosts are known by their place in the list that the network was made with.
 #[derive(Debug)]
 pub struct Network {
-    stages: Vec<Stage>,
-    /// The stage of each link of the scenario.
-    of_link: Vec<u32>,
-    /// The stages of both ends of each layer.
-    of_layer: Vec<[u32; 2]>,
+    network: network::Network<Parcel>,
     ways: Vec<Way>,
     /// By source and destination.
-    table: Vec<Option<u32>>,
+    table: Vec<Option<EndId>>,
     hosts: usize,
+    /// Two for each layer; as ends of packets, and in the order of events, they stand behind all others.
+    layers: Vec<LayerEnd>,
 }
 
 impl Network {
@@ -99,74 +83,35 @@ impl Network {
                 }
             }
         }
-        let seed = scenario.seed;
-        let (mut stages, mut of_link) = (Vec::new(), Vec::new());
-        for (n, spec) in scenario.links.iter().enumerate() {
-            let name = format!("link/{}", spec.name);
-            of_link.push(stages.len() as u32);
-            stages.push(match spec.config.cells {
-                // A channel for each way: those of layers' frames come first.
-                Some(_) => {
-                    let ways = 2 * scenario.layers.len() + paths.len();
-                    Stage::Cells(Box::new(CellPort::new(&spec.config, seed, &name, ways)))
-                }
-                None if scenario.layer_over(n).is_some() => Stage::Link(below_layer(&spec.config, seed, &name)),
-                None => Stage::Link(Link::new(&spec.config, seed, &name)),
-            });
-        }
-        let (mut of_layer, mut ways) = (Vec::new(), Vec::new());
-        for layer in &scenario.layers {
-            let first = stages.len() as u32;
+        let mut wiring = Wiring::new(scenario, paths.len());
+        let mut layers = Vec::new();
+        for (number, layer) in scenario.layers.iter().enumerate() {
+            let frames = wiring.lead_frames(number);
             for side in 0..2 {
-                let far = first + 1 - side as u32;
-                let end = LayerEnd::new(layer, &scenario.links, side, far, ways.len() as u32)?;
-                stages.push(Stage::Layer(Box::new(end)));
-                ways.push(Way { to: Goal::Layer(far), stages: vec![of_link[layer.over[side]]] });
-            }
-            of_layer.push([first, first + 1]);
-        }
-        let (mut processors, mut forwarders) = (BTreeMap::new(), BTreeMap::new());
-        for (node, name) in scenario.nodes.iter().enumerate() {
-            if let Some(time) = scenario.hosts.get(node).and_then(|host| host.processing) {
-                processors.insert(node, stages.len() as u32);
-                stages.push(Stage::Host(Server::new(time, seed, &format!("node/{name}"))));
-            }
-            if let Some(time) = scenario.hosts.get(node).and_then(|host| host.forwarding) {
-                forwarders.insert(node, stages.len() as u32);
-                stages.push(Stage::Host(Server::new(time, seed, &format!("node/{name}/forwarding"))));
+                layers.push(LayerEnd::new(layer, &scenario.links, side, frames[side])?);
             }
         }
-        let mut network = Network { stages, of_link, of_layer, ways, table: Vec::new(), hosts: hosts.len() };
-        network.table = vec![None; hosts.len() * hosts.len()];
-        for ((from, to), path) in paths {
-            let mut row: Vec<u32> = processors.get(&hosts[from]).copied().into_iter().collect();
-            let mut goal = to;
-            for (n, link) in path.into_iter().enumerate() {
-                if n > 0 {
-                    row.extend(forwarders.get(&scenario.links[link].from));
-                }
-                row.push(match scenario.layer_over(link) {
-                    Some((layer, side)) => network.of_layer[layer][side],
-                    None => network.of_link[link],
-                });
-                if let Some(host) = hosts.iter().position(|host| *host == scenario.links[link].to) {
-                    goal = host;
-                    break;
-                }
-            }
-            row.extend(processors.get(&hosts[goal]));
-            network.table[from * network.hosts + to] = Some(network.ways.len() as u32);
-            network.ways.push(Way { to: Goal::Host(goal), stages: row });
+        let (mut ways, mut table) = (Vec::new(), vec![None; hosts.len() * hosts.len()]);
+        for ((from, to), mut path) in paths {
+            let ends_at = |link: &usize| hosts.iter().position(|host| *host == scenario.links[*link].to);
+            let goal = path.iter().enumerate().find_map(|(n, link)| Some((n + 1, ends_at(link)?)));
+            let (length, goal) = goal.unwrap_or((path.len(), to));
+            path.truncate(length);
+            let way = EndId::from(ways.len());
+            let first = wiring.lead(way, &path, [hosts[from], hosts[goal]]);
+            ways.push(Way { first, to: goal });
+            table[from * hosts.len() + to] = Some(way);
         }
-        Ok(network)
+        // A channel for each way.
+        let channels = (0..(ways.len() + layers.len()) as u32).collect();
+        // Not in chains: counters are read while packets are on their way.
+        let network = wiring.network(scenario.seed, channels, false);
+        Ok(Network { network, ways, table, hosts: hosts.len(), layers })
     }
 
     /// The host that packets from `from` to `to` come to next, if a way leads there.
     pub fn next_host(&self, from: usize, to: usize) -> Option<usize> {
-        match self.ways[self.way(from, to)? as usize].to {
-            Goal::Host(host) => Some(host),
-            Goal::Layer(_) => None,
-        }
+        Some(self.ways[self.way(from, to)?.index()].to)
     }
 
     /// The only host to which packets from `from` come first, if there is just one.
@@ -178,7 +123,8 @@ impl Network {
 
     /// When something happens next.
     pub fn next(&self) -> Option<Time> {
-        self.first().map(|(at, ..)| at)
+        let first = self.first();
+        (first != Due::NEVER).then(|| first.at())
     }
 
     /// Puts a packet in at `now`, which no earlier call has passed, on its way from one host to another.
@@ -187,156 +133,118 @@ impl Network {
     /// The packet, where no way leads.
     pub fn offer(&mut self, now: Time, from: usize, to: usize, packet: Packet) -> Result<(), Packet> {
         let Some(way) = self.way(from, to) else { return Err(packet) };
-        self.enter(now, Parcel { packet, way, hop: 0 });
+        // What leaves a queue at this instant leaves first.
+        self.go(now, None, self.ways[way.index()].first, Parcel { packet, to: way }, &mut |_, _| {});
         Ok(())
     }
 
     /// Lets everything happen that does until `now`, in its order; `exit` hears what comes out, and when.
     pub fn advance(&mut self, now: Time, mut exit: impl FnMut(Time, Exit)) {
-        while let Some((at, _, stage)) = self.first() {
-            if at > now {
+        loop {
+            let due = self.first();
+            let (at, component) = (due.at(), due.component());
+            if due == Due::NEVER || at > now {
                 return;
             }
-            let cx = &mut Context { now: at, who: Who(0), probe: &mut NoProbe };
-            let out = match &mut self.stages[stage] {
-                Stage::Link(link) => link.take(cx).map(|arrival| (arrival.packet, arrival.outcome)),
-                Stage::Cells(port) => port
-                    .take(cx)
-                    .map(|(parcel, lost)| (parcel, if lost.is_ok() { Outcome::Delivered } else { Outcome::Lost })),
-                Stage::Host(server) => server.take(at).map(|parcel| (parcel, Outcome::Delivered)),
-                Stage::Layer(_) => {
-                    self.run_layer(at, stage, &mut exit);
-                    None
-                }
-            };
-            match out {
+            if let Some(end) = component.checked_sub(self.network.components()) {
+                self.run_layer(due, end, &mut exit);
+                continue;
+            }
+            match self.network.take(at, &mut NoProbe, component) {
                 None => {}
-                Some((parcel, Outcome::Lost)) => exit(at, Exit::Lost(parcel.packet)),
-                Some((parcel, Outcome::Delivered)) => self.go_on(at, parcel, &mut exit),
+                Some((parcel, Ok(hop))) => self.go(at, Some(due.age()), hop, parcel, &mut exit),
+                Some((parcel, Err(_))) => exit(at, Exit::Lost(parcel.packet)),
             }
         }
     }
 
-    /// Out of a stage: into the next one of its way, or out of the network.
-    fn go_on(&mut self, at: Time, parcel: Parcel, exit: &mut impl FnMut(Time, Exit)) {
-        let way = &self.ways[parcel.way as usize];
-        match way.to {
-            _ if (parcel.hop as usize) < way.stages.len() => self.enter(at, parcel),
-            Goal::Host(host) => exit(at, Exit::Arrived(host, parcel.packet)),
-            Goal::Layer(end) => self.layer(end as usize).receive(at, &parcel.packet.to_bytes()),
+    /// Brings a packet to where it goes next, by an event of this age, or from outside.
+    fn go(&mut self, at: Time, age: Option<Age>, hop: Hop, parcel: Parcel, exit: &mut impl FnMut(Time, Exit)) {
+        match hop {
+            Hop::Link(link) => {
+                let begun = || age.map_or(Time::NEVER, |age| age.begun(at));
+                // The link counts what it refuses.
+                let _ = self.network.offer(at, begun, &mut NoProbe, link, parcel);
+            }
+            Hop::Station(station) => self.network.enter(at, &mut NoProbe, station, parcel),
+            Hop::Layer { end, .. } => {
+                let end = self.layer(end);
+                let packet = parcel.packet.to_bytes();
+                if self.layers[end].send(at, &packet) {
+                    self.layers[end ^ 1].remember(&packet, parcel.to);
+                }
+            }
+            Hop::Arrived => match self.ways.get(parcel.to.index()) {
+                Some(way) => exit(at, Exit::Arrived(way.to, parcel.packet)),
+                None => {
+                    let end = self.layer(parcel.to);
+                    self.layers[end].receive(at, &parcel.packet.to_bytes());
+                }
+            },
         }
     }
 
-    fn layer(&mut self, stage: usize) -> &mut LayerEnd {
-        match &mut self.stages[stage] {
-            Stage::Layer(end) => end,
-            _ => unreachable!("the stage of a layer's end"),
-        }
+    /// Which of the ends of layers an end is.
+    fn layer(&self, end: EndId) -> usize {
+        end.index() - self.ways.len()
     }
 
     /// Polls an end of a layer until it waits.
-    fn run_layer(&mut self, at: Time, stage: usize, exit: &mut impl FnMut(Time, Exit)) {
+    fn run_layer(&mut self, due: Due, end: usize, exit: &mut impl FnMut(Time, Exit)) {
+        let (at, age) = (due.at(), Some(due.age()));
         loop {
-            let end = self.layer(stage);
-            let frames = end.frames;
-            let Some((emitted, bytes)) = end.poll(at) else { return };
+            let (frames, hears) = (self.layers[end].frames, self.layers[end ^ 1].sends_on);
+            let layer = &mut self.layers[end];
+            let Some((emitted, bytes)) = layer.poll(at) else { return };
             let packet = Packet::new(bytes);
-            match emitted {
-                Emitted::Frame(_) => self.enter(at, Parcel { packet, way: frames, hop: 0 }),
+            let (hop, to) = match emitted {
+                Emitted::Frame(_) => (frames, EndId::from(self.ways.len() + (end ^ 1))),
                 Emitted::Packet(_) => {
-                    let place = end.place(&packet.to_bytes());
-                    let (way, hop) = place.expect("what a layer hands over has entered it");
-                    self.go_on(at, Parcel { packet, way, hop }, exit);
+                    let to = layer.bound_for(&packet.to_bytes()).expect("what a layer hands over has entered it");
+                    (self.network.behind(hears, to), to)
                 }
-            }
+            };
+            self.go(at, age, hop, Parcel { packet, to }, exit);
         }
+    }
+
+    fn books(&self) -> Books {
+        self.network.books(Due::NEVER)
     }
 
     /// What the links have counted, in the scenario's order.
     pub fn counters(&self) -> Vec<LinkCounters> {
-        let of = |stage: &u32| match &self.stages[*stage as usize] {
-            Stage::Link(link) => link.counters(),
-            Stage::Cells(port) => port.counters(),
-            Stage::Host(_) | Stage::Layer(_) => LinkCounters::default(),
-        };
-        self.of_link.iter().map(of).collect()
+        self.books().links
     }
 
     /// What the ends of layers have counted, in the scenario's order.
     pub fn layer_stats(&self) -> Vec<[Stats; 2]> {
-        let of = |stage: u32| match &self.stages[stage as usize] {
-            Stage::Layer(end) => end.stats(),
-            _ => unreachable!("the stage of a layer's end"),
-        };
-        self.of_layer.iter().map(|ends| ends.map(of)).collect()
+        self.layers.chunks(2).map(|ends| [ends[0].stats(), ends[1].stats()]).collect()
     }
 
     /// How long the line of a link of the scenario is busy with what it holds; for one in cells this is not known.
     pub fn backlog(&self, link: usize, now: Time) -> Option<Duration> {
-        match &self.stages[self.of_link[link] as usize] {
-            Stage::Link(link) => Some(link.backlog(now)),
-            Stage::Cells(_) | Stage::Host(_) | Stage::Layer(_) => None,
-        }
+        self.network.backlog(LinkId::from(link), now)
     }
 
     /// Packets inside.
     pub fn in_flight(&self) -> usize {
-        let of = |stage: &Stage| match stage {
-            Stage::Link(link) => link.in_flight(),
-            Stage::Cells(port) => port.in_flight(),
-            Stage::Host(server) => server.in_flight(),
-            Stage::Layer(end) => end.in_flight(),
-        };
-        self.stages.iter().map(of).sum()
+        self.books().in_flight as usize + self.layers.iter().map(LayerEnd::in_flight).sum::<usize>()
     }
 
-    fn way(&self, from: usize, to: usize) -> Option<u32> {
+    fn way(&self, from: usize, to: usize) -> Option<EndId> {
         self.table[from * self.hosts + to]
     }
 
-    /// Into the next stage of its way.
-    fn enter(&mut self, now: Time, mut parcel: Parcel) {
-        let stage = self.ways[parcel.way as usize].stages[parcel.hop as usize];
-        parcel.hop += 1;
-        let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
-        match &mut self.stages[stage as usize] {
-            Stage::Link(link) => {
-                link.offer(cx, parcel);
-            }
-            Stage::Cells(port) => port.offer(cx, parcel.way, parcel),
-            Stage::Host(server) => server.offer(now, parcel),
-            Stage::Layer(end) => {
-                let packet = parcel.packet.to_bytes();
-                let far = end.far;
-                if end.send(now, &packet) {
-                    self.layer(far as usize).remember(&packet, (parcel.way, parcel.hop));
-                }
-            }
-        }
-    }
-
-    /// The next event: its instant, since when it is fixed, and its stage, in the simulator's order.
-    fn first(&self) -> Option<(Time, Time, usize)> {
-        let head = |(n, stage): (usize, &Stage)| {
-            let (at, begun) = match stage {
-                Stage::Link(link) => link.head(),
-                Stage::Cells(port) => port.head(),
-                Stage::Host(server) => server.head(),
-                Stage::Layer(end) => end.head(),
-            }?;
-            Some((at, begun, n))
+    /// What happens next, in the simulator's order.
+    fn first(&self) -> Due {
+        let head = |(n, end): (usize, &LayerEnd)| {
+            let (at, begun) = end.head()?;
+            Some(Due::new(at, begun, self.network.components() + n))
         };
-        self.stages.iter().enumerate().filter_map(head).min()
+        let layers = self.layers.iter().enumerate().filter_map(head);
+        layers.fold(self.network.first(), Due::min)
     }
-}
-
-/// Below a layer a link has no queue: the layer sends when the line is free.
-fn below_layer(config: &LinkConfig, seed: u64, name: &str) -> Link<Parcel> {
-    let mut config = config.clone();
-    config.queue = QueueConfig { limit: QueueLimit::Unlimited, ..config.queue };
-    // The layer looks at the length of packets; frames are longer.
-    config.mtu = None;
-    Link::new(&config, seed, name)
 }
 
 /// The path between two nodes: that of the connections between them, where there are any, else the shortest.

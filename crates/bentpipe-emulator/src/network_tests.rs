@@ -1,4 +1,4 @@
-use bentpipe_engine::probe::{Event, Probe};
+use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_sim::{Observer, Packet as Simulated, Passage, Timers, run_with};
 
 use super::*;

@@ -15,6 +15,7 @@ pub mod compression;
 pub mod link;
 mod machine;
 pub mod mux;
+pub mod network;
 pub mod probe;
 pub mod slacp;
 pub mod splice;

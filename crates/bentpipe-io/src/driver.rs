@@ -219,7 +219,8 @@ impl<P: Probe> Driver<P> {
             let Some(length) = self.tun.read(&mut self.buffer)? else { return Ok(false) };
             let mut packet = self.spare.pop().unwrap_or_default();
             packet.extend_from_slice(&self.buffer[..length]);
-            self.down.offer(&mut cx, Datagram(packet));
+            // The link counts what it refuses.
+            let _ = self.down.offer(&mut cx, Datagram(packet));
         }
         Ok(true)
     }
@@ -251,7 +252,7 @@ impl<P: Probe> Driver<P> {
                     let mut packet = self.spare.pop().unwrap_or_default();
                     packet.extend_from_slice(&self.buffer[..length]);
                     let mut cx = Context { now, who: UP, probe: &mut self.probe };
-                    self.up.offer(&mut cx, Datagram(packet));
+                    let _ = self.up.offer(&mut cx, Datagram(packet));
                 }
             }
         }

@@ -2,11 +2,10 @@
 //!
 //! A run is single-threaded and deterministic: the order of events is total, randomness comes from streams named by
 //! component, and nothing depends on the machine. Parallel are the replications. Reading order: [`run()`], `world`,
-//! `agenda`, `endpoint`, `gateway`; [`Observer`] watches, [`record`] writes down, [`Fingerprint`] proves that two runs
+//! `endpoint`, `gateway`; [`Observer`] watches, [`record`] writes down, [`Fingerprint`] proves that two runs
 //! were the same.
 #![forbid(unsafe_code)]
 
-mod agenda;
 mod delays;
 mod endpoint;
 mod fingerprint;
@@ -15,7 +14,6 @@ mod layer;
 mod observe;
 mod pacer;
 mod packet;
-mod port;
 pub mod recommend;
 pub mod record;
 mod run;

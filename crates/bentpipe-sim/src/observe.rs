@@ -1,20 +1,12 @@
 //! Who watches a run: the events of machines, and the packets at the links.
 
-use bentpipe_engine::probe::{DropReason, Event, NoProbe, Probe, Who};
+use bentpipe_engine::network::{LinkId, Watch};
+use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
 use bentpipe_engine::units::Time;
 
-use crate::packet::Packet;
+use crate::packet::{Packet, Parcel, Store};
 
-/// What a packet does at a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
-    /// It arrives at the queue.
-    Offered,
-    /// It is lost.
-    Dropped(DropReason),
-    /// It leaves at the far end.
-    Delivered,
-}
+pub use bentpipe_engine::network::{LINK_BASE, Passage};
 
 /// A watcher of a run. Links have the numbers of the scenario; `Who` of a machine is `2 * flow` for the end at
 /// `from`, `2 * flow + 1` for the one at `to`, and [`LINK_BASE`] plus its number for a link. The further legs of flows
@@ -23,9 +15,6 @@ pub trait Observer: Probe {
     /// Takes note of a packet at the link with that number.
     fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet);
 }
-
-/// Added to the number of a link to make its [`Who`].
-pub const LINK_BASE: u32 = 1 << 31;
 
 impl Observer for NoProbe {
     #[inline(always)]
@@ -48,5 +37,38 @@ impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
     fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
         self.0.packet(now, link, passage, packet);
         self.1.packet(now, link, passage, packet);
+    }
+}
+
+/// An observer as the network knows it: packets are looked up, and frames of link layers are none.
+pub(crate) struct Watching<'a, O> {
+    observer: &'a mut O,
+    packets: &'a Store,
+    /// What is bound for this end or one behind it is a frame.
+    first_layer_end: usize,
+}
+
+impl<'a, O: Observer> Watching<'a, O> {
+    #[inline(always)]
+    pub(crate) fn new(observer: &'a mut O, packets: &'a Store, first_layer_end: usize) -> Self {
+        Watching { observer, packets, first_layer_end }
+    }
+}
+
+impl<O: Observer> Probe for Watching<'_, O> {
+    const WATCHES: bool = O::WATCHES;
+
+    #[inline(always)]
+    fn event(&mut self, now: Time, who: Who, event: &Event) {
+        self.observer.event(now, who, event);
+    }
+}
+
+impl<O: Observer> Watch<Parcel> for Watching<'_, O> {
+    #[inline(always)]
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Parcel) {
+        if O::WATCHES && packet.to.index() < self.first_layer_end {
+            self.observer.packet(now, link.index(), passage, &self.packets.get(*packet));
+        }
     }
 }

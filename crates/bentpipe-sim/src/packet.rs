@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_engine::link::Wire;
+use bentpipe_engine::network::{Bound, EndId};
 use bentpipe_engine::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::ip::Ports;
@@ -52,19 +53,19 @@ pub struct Packet {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
     pub(crate) slot: u32,
-    pub(crate) to: u32,
+    pub(crate) to: EndId,
     wire_len: u32,
 }
 
 impl Parcel {
-    pub(crate) fn new(slot: u32, to: u32, wire_len: u32) -> Self {
+    pub(crate) fn new(slot: u32, to: EndId, wire_len: u32) -> Self {
         Parcel { slot, to, wire_len }
     }
 
     /// The end that it comes from: the other end of the connection.
     #[inline(always)]
     pub(crate) fn from(&self) -> usize {
-        (self.to ^ 1) as usize
+        (self.to.0 ^ 1) as usize
     }
 }
 
@@ -72,6 +73,13 @@ impl Wire for Parcel {
     #[inline(always)]
     fn wire_len(&self) -> u32 {
         self.wire_len
+    }
+}
+
+impl Bound for Parcel {
+    #[inline(always)]
+    fn to(&self) -> EndId {
+        self.to
     }
 }
 
@@ -154,7 +162,7 @@ impl Store {
                 self.heads.len() as u32 - 1
             }
         };
-        let to = 2 * head.flow + (head.marks & FORWARD) as u32;
+        let to = EndId(2 * head.flow + (head.marks & FORWARD) as u32);
         Parcel { slot, to, wire_len: head.wire_len }
     }
 
@@ -246,7 +254,7 @@ mod tests {
             });
             assert_eq!(parcels.map(|parcel| store.get(parcel)), packets);
             // Two ends per flow: first that of `from`, then that of `to`.
-            assert_eq!(parcels.map(|parcel| parcel.to), packets.map(|p| 2 * p.flow + p.forward as u32));
+            assert_eq!(parcels.map(|parcel| parcel.to.0), packets.map(|p| 2 * p.flow + p.forward as u32));
             // Given back in another order, the slots mix.
             for n in [3, 0, 4, 2, 1] {
                 store.release(parcels[n]);

@@ -73,7 +73,7 @@ pub fn run_with<O: Observer>(
     /// Events between two questions: some milliseconds of work.
     const EVENTS_PER_QUESTION: u32 = 1 << 17;
     let scenario = scenario.with_seed(seed);
-    let mut world = World::new(&scenario, seed, timers)?;
+    let mut world = World::new(&scenario, seed, timers, !O::WATCHES)?;
     let limit = Time::ZERO + scenario.time_limit;
     let mut until_question = EVENTS_PER_QUESTION;
     let mut exhausted = false;
@@ -90,16 +90,18 @@ pub fn run_with<O: Observer>(
             }
         }
     }
+    let mut books = world.close(exhausted.then_some(limit));
+    world.add_too_long(&mut books.links);
     // Something is left for later: the limit cut it off. Nothing is left: it ended by itself.
-    let end = if exhausted && world.has_more() { limit } else { world.now };
+    let end = if exhausted && (world.has_timers() || books.in_flight > 0) { limit } else { world.now };
     Ok(RunResult {
         seed,
         end,
         timed_out: exhausted && !world.is_over() && scenario.flows.iter().any(is_finite),
         flows: scenario.flows.iter().enumerate().map(|(n, flow)| world.flow_result(n, flow.start)).collect(),
-        links: world.link_counters(),
+        links: books.links,
         layers: world.layer_stats(),
-        in_flight: world.in_flight(),
+        in_flight: books.in_flight,
         events: world.events,
     })
 }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::spoof::{Input, Output, Spoofer};
 use bentpipe_engine::tcp::{TcpConfig, TcpStats};
 use bentpipe_engine::units::Time;
@@ -97,7 +98,7 @@ impl SpoofEnd {
                 Step::Do(Output::Forward(bytes)) => {
                     let parcel = packets.put_datagram(self.flow, bytes + HEADERS, self.sent_on, cx.now);
                     self.sent_on += 1;
-                    return Step::Do(Parcel::new(parcel.slot, self.sink, bytes + HEADERS));
+                    return Step::Do(Parcel::new(parcel.slot, EndId(self.sink), bytes + HEADERS));
                 }
                 // The spoofer counts them.
                 Step::Do(Output::Dropped(_)) => {}

@@ -12,3 +12,4 @@ pub mod scenario;
 pub mod stats;
 pub mod topology;
 pub mod trace;
+pub mod wiring;

@@ -14,7 +14,8 @@
 use std::collections::VecDeque;
 
 use super::config::{CellConfig, LinkConfig, Sharing};
-use super::link::{LinkCounters, Sky, Wire};
+use super::link::{LinkCounters, Wire};
+use super::sky::Sky;
 use crate::atm::{aal5, cell};
 use crate::machine::Context;
 use crate::probe::{DropReason, Event, Probe};
@@ -278,13 +279,7 @@ impl<P: Wire> CellPort<P> {
             self.counters.delivered_bytes += packet.wire_len() as u64;
             return Some((packet, Ok(())));
         };
-        match reason {
-            DropReason::QueueFull => self.counters.dropped_full += 1,
-            DropReason::Early => self.counters.dropped_early += 1,
-            DropReason::Channel => self.counters.dropped_channel += 1,
-            DropReason::Listed => self.counters.dropped_listed += 1,
-            DropReason::TooLong => self.counters.dropped_too_long += 1,
-        }
+        *self.counters.dropped_for(reason) += 1;
         cx.emit(|| Event::Dropped { reason });
         Some((packet, Err(reason)))
     }

@@ -6,9 +6,11 @@
 //! [`CellPort`] sends packets cell by cell, [`Server`] works on one after the other. Generic over the packet: all a
 //! link must know of one is its length on the line.
 
+mod admission;
 mod cells;
 mod channel;
 mod config;
+mod line;
 #[allow(clippy::module_inception)]
 mod link;
 pub mod modulation;
@@ -16,6 +18,7 @@ mod opportunities;
 mod queue;
 mod sequence;
 mod server;
+mod sky;
 mod slots;
 
 pub use cells::{CellCounters, CellPort};
@@ -24,7 +27,7 @@ pub use config::{
     CellConfig, ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, PacketBursts, QueueConfig,
     QueueLimit, RedConfig, Sharing, Ties,
 };
-pub use link::{Arrival, Link, LinkCounters, Outcome, Wire};
+pub use link::{Arrival, Link, LinkCounters, Outcome, Transit, Wire};
 pub use opportunities::{BadTrace, RateTrace};
 pub use queue::Red;
 pub use server::Server;

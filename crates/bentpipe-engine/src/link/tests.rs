@@ -1,7 +1,7 @@
-use super::super::config::{ChannelConfig, ExtraDelay, LinkConfig, QueueLimit, Ties};
+use super::super::config::{ChannelConfig, ExtraDelay, QueueLimit, Ties};
 use super::*;
 use crate::probe::{NoProbe, Who};
-use crate::units::{Rate, TransmitClock};
+use crate::units::{Probability, Rate, TransmitClock};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Packet(u32);
@@ -27,7 +27,7 @@ fn arrivals(config: &LinkConfig, offers: &[f64]) -> Vec<Option<f64>> {
     let mut lost_before = Vec::new();
     for &at in offers {
         let mut cx = Context { now: ms(at), who: Who(0), probe: &mut probe };
-        lost_before.push(!link.offer(&mut cx, Packet(1000)));
+        lost_before.push(link.offer(&mut cx, Packet(1000)).is_err());
     }
     let mut got = Vec::new();
     for lost in lost_before {
@@ -87,7 +87,7 @@ fn of_an_arrival_and_a_departure_of_one_instant_that_comes_first_which_was_begun
         let mut offer = |millis: f64, begun: f64| {
             // The engine's clock cannot say -1: all instants are 1 ms later.
             let mut cx = Context { now: at(millis + 1.0), who: Who(0), probe: &mut NoProbe };
-            link.offer_begun(&mut cx, Packet(1000), || at(begun + 1.0))
+            link.offer_begun(&mut cx, Packet(1000), || at(begun + 1.0)).is_ok()
         };
         assert!(offer(0.0, 0.0) && offer(0.0, 0.0));
         assert_eq!(offer(4.0, begun), admitted, "begun at {begun} ms");
@@ -102,7 +102,7 @@ fn what_ties_in_real_numbers_ties_here() {
     config.rate = Rate::from_bits_per_second(524_000);
     config.queue.limit = QueueLimit::Packets(1);
     let mut link = Link::new(&config, 1, "up");
-    let mut offer = |now| link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, Packet(1000));
+    let mut offer = |now| link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, Packet(1000)).is_ok();
     let time = config.rate.map(|rate| TransmitClock::new(rate).transmit(1000)).expect("a rate");
     let mut now = Time::ZERO + Duration::from_secs_f64_rounded(0.513_378_911_357);
     assert!(offer(now) && offer(now));
@@ -161,7 +161,7 @@ fn bit_errors_grow_with_the_length() {
         let mut link = Link::new(&config, 5, "up");
         for n in 0..10_000u64 {
             let now = Time::from_nanos(n * 1000);
-            link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, Packet(len));
+            link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, Packet(len)).expect("room");
         }
         while link.take(&mut Context { now: Time::NEVER, who: Who(0), probe: &mut NoProbe }).is_some() {}
         lost[i] = link.counters().dropped_channel;

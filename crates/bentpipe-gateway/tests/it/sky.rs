@@ -68,7 +68,7 @@ fn run(
                 more = true;
                 offered[side].fetch_add(length as u64, Ordering::Relaxed);
                 if !cut.load(Ordering::Relaxed) {
-                    links[side].offer(&mut cx, Datagram(buffer[..length].to_vec()));
+                    let _ = links[side].offer(&mut cx, Datagram(buffer[..length].to_vec()));
                 }
             }
             while let Some(arrival) = links[side].take(&mut cx) {

@@ -1,6 +1,7 @@
 //! Link layers: packets enter where a flow's way leads onto their link, and leave at its far end.
 
-use bentpipe_engine::link::{Link, LinkCounters, QueueConfig, QueueLimit};
+use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::network::{EndId, LinkId};
 use bentpipe_engine::probe::{DropReason, Who};
 use bentpipe_engine::slacp::classify::{Headers, classify};
 use bentpipe_engine::slacp::{End, Input, Output, Released, Stats};
@@ -9,42 +10,18 @@ use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 use bentpipe_study::topology;
 
-use super::{Hop, World};
+use super::World;
 use crate::endpoint::Endpoint;
 use crate::layer::{LayerEnd, Taken};
 use crate::observe::{Observer, Passage};
 use crate::packet::{self, Parcel};
 
-/// A link of the scenario. Below a layer it has no queue: the layer sends when the line is free.
-pub(super) fn link(scenario: &Scenario, n: usize, seed: u64) -> Link<Parcel> {
-    let spec = &scenario.links[n];
-    let name = format!("link/{}", spec.name);
-    if scenario.layer_over(n).is_none() {
-        return Link::new(&spec.config, seed, &name);
-    }
-    let mut config = spec.config.clone();
-    config.queue = QueueConfig { limit: QueueLimit::Unlimited, ..config.queue };
-    // The layer looks at the length of packets; frames are longer.
-    config.mtu = None;
-    Link::new(&config, seed, &name)
-}
-
 impl World {
     pub(super) fn add_layers(&mut self, scenario: &Scenario) {
-        let ends = self.first_hop.len();
         for layer in &scenario.layers {
             for side in 0..2 {
                 let (sends_on, hears) = (layer.over[side], layer.over[1 - side]);
                 let end = End::new(&layer.end(&scenario.links, side));
-                let this = self.ends.len();
-                self.first_hop[this] = match self.ports.of_link(sends_on) {
-                    Some(port) => Hop::Port(port),
-                    None => Hop::Link(sends_on as u32),
-                };
-                match self.ports.of_link(hears) {
-                    Some(port) => self.port_hop[port as usize * ends + this] = Hop::Arrived,
-                    None => self.next_hop[hears * ends + this] = Hop::Arrived,
-                }
                 let segments = layer.channels.iter().map(|channel| channel.config.segments).collect();
                 let mtu = scenario.links[sends_on].config.mtu.unwrap_or(u32::MAX);
                 let layer_end = LayerEnd::new(end, [sends_on, hears], mtu, layer.rules(), segments);
@@ -82,7 +59,7 @@ impl World {
     /// Whether it is a frame of a layer, not a packet of a flow.
     #[inline(always)]
     pub(super) fn is_frame(&self, parcel: Parcel) -> bool {
-        parcel.to as usize >= self.flow_ends
+        parcel.to.index() >= self.flow_ends
     }
 
     /// The other end of a layer.
@@ -103,7 +80,7 @@ impl World {
             self.packets.release(parcel);
             return;
         }
-        let to = parcel.to as usize;
+        let to = parcel.to.index();
         if let Some(number) = self.frames.take(parcel.slot).number() {
             self.bring(to, Input::Damaged { number }, observer);
             self.run_layer(to, observer);
@@ -122,7 +99,7 @@ impl World {
     /// A packet comes from above.
     pub(super) fn enter_layer<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
         let (bare_ack, acknowledges) = (self.packets.is_bare_ack(parcel), self.packets.acknowledges(parcel));
-        let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to as usize] };
+        let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to.index()] };
         let now = self.now;
         let len = bentpipe_engine::link::Wire::wire_len(&parcel);
         let layer = self.layer(end);
@@ -139,7 +116,7 @@ impl World {
         if O::WATCHES {
             observer.packet(now, sends_on, Passage::Offered, &self.packets.get(parcel));
         }
-        let flow = parcel.to as u64;
+        let flow = u64::from(parcel.to.0);
         self.bring(end, Input::Packet { channel, handle, len, flow, acknowledges }, observer);
         self.run_layer(end, observer);
     }
@@ -173,7 +150,7 @@ impl World {
                         layer.on_sent(&frame, handle);
                     }
                     let weight = layer.end.weight(&frame);
-                    let parcel = Parcel::new(self.frames.keep(frame), far as u32, weight);
+                    let parcel = Parcel::new(self.frames.keep(frame), EndId::from(far), weight);
                     let hop = self.first_hop[end];
                     self.go(hop, parcel, observer);
                 }
@@ -227,12 +204,12 @@ impl World {
         if O::WATCHES {
             observer.packet(self.now, link, Passage::Delivered, &self.packets.get(parcel));
         }
-        let hop = self.next_hop[link * self.first_hop.len() + parcel.to as usize];
+        let hop = self.network.behind(LinkId::from(link), parcel.to);
         self.go(hop, parcel, observer);
     }
 
     /// Adds the packets that a layer did not take, which never came to its link.
-    pub(super) fn add_too_long(&self, counters: &mut [LinkCounters]) {
+    pub(crate) fn add_too_long(&self, counters: &mut [LinkCounters]) {
         for end in &self.ends[self.flow_ends..] {
             if let Endpoint::Layer(layer) = end {
                 counters[layer.sends_on].offered += layer.too_long;

@@ -11,13 +11,11 @@ use bentpipe_engine::probe::Who;
 use bentpipe_engine::spoof::Input;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_study::scenario::{BufferSharing, Scenario, Spoof, TcpFlow, Workload};
-use bentpipe_study::topology;
 
 use super::World;
 use crate::endpoint::Endpoint;
 use crate::observe::Observer;
 use crate::packet::Parcel;
-use crate::run::RunError;
 use crate::spoofing::{Buffer, HEADERS, Sink, SpoofEnd};
 
 /// Flows that end at a gateway.
@@ -59,43 +57,10 @@ impl Sinks {
 }
 
 impl World {
-    /// Source and gateway reach each other, the gateway reaches the sink.
-    pub(super) fn wire_spoofer(
-        &mut self,
-        scenario: &Scenario,
-        (flow, n): (usize, usize),
-        leg: &topology::Leg<'_>,
-        spoof: &Spoof,
-        (there, back): (&[usize], &[usize]),
-    ) -> Result<(), RunError> {
-        let to_host = scenario.flows[flow].to;
-        // A given route leads through the gateway: the language sees to it.
-        let cut = |path: &[usize]| path.iter().position(|&link| scenario.links[link].from == spoof.at);
-        let (onto, from, to) = match (cut(there), cut(back)) {
-            (Some(there_at), Some(back_at)) => {
-                (there[..there_at].to_vec(), there[there_at..].to_vec(), back[back_at..].to_vec())
-            }
-            _ => (
-                topology::path(scenario, leg.from, spoof.at)?,
-                topology::path(scenario, spoof.at, to_host)?,
-                topology::path(scenario, spoof.at, leg.from)?,
-            ),
-        };
-        let (source, gateway) = (2 * n, 2 * n + 1);
-        // Connections come in another order than flows, and sinks stand in that of flows.
-        let which = scenario.flows[..flow].iter().filter(|flow| flow.kind.spoof().is_some()).count();
-        let sink = self.first_sink + which;
-        self.spoofers[which] = gateway;
-        self.wire(scenario, source, gateway, &onto, [leg.from, spoof.at]);
-        self.wire(scenario, gateway, source, &to, [spoof.at, leg.from]);
-        self.wire(scenario, sink, sink, &from, [spoof.at, to_host]);
-        Ok(())
-    }
-
     /// Whose first hop a packet takes: that of the end it comes from, or that of what goes on to a sink.
     #[inline(always)]
     pub(super) fn leaves_by(&self, parcel: Parcel) -> usize {
-        let to = parcel.to as usize;
+        let to = parcel.to.index();
         if to >= self.first_sink { to } else { parcel.from() }
     }
 
@@ -115,7 +80,7 @@ impl World {
 
     /// A layer no longer holds a packet: if a gateway sent it on, its buffer has room again, for all that share it.
     pub(super) fn note_released<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
-        let Some(which) = (parcel.to as usize).checked_sub(self.first_sink) else { return };
+        let Some(which) = (parcel.to.index()).checked_sub(self.first_sink) else { return };
         let Some(&end) = self.spoofers.get(which) else { return };
         self.bring_spoofer(end, Input::Released(u64::from(parcel.wire_len() - HEADERS)), observer);
         self.run_end(end, observer);

@@ -2,6 +2,7 @@
 
 mod analytic;
 mod cells;
+mod chains;
 mod cross;
 mod determinism;
 mod golden;

@@ -117,7 +117,7 @@ pub(in crate::slacp) fn run_all(senders: &[Sender], there: &LinkConfig, seconds:
                         Step::Do(Output::Transmit { frame, .. }) => {
                             counts[who].1 += u64::from(frame.wire_len()) * u64::from(side == 0);
                             sent |= side == 0;
-                            links[side].offer(&mut cx, Carried(who, frame));
+                            let _ = links[side].offer(&mut cx, Carried(who, frame));
                         }
                         Step::Do(_) => {}
                         Step::Wait(until) => {

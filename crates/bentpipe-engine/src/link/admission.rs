@@ -1,0 +1,115 @@
+//! Who is let into the queue of a link: its limit, RED, and what waits.
+
+use std::collections::VecDeque;
+
+use super::config::{Discipline, LinkConfig, QueueLimit, Ties};
+use super::queue::Red;
+use crate::machine::Context;
+use crate::probe::{DropReason, Event, Probe};
+use crate::stream::Stream;
+use crate::units::Time;
+
+/// The queue before the line. Packets leave it in the order in which they came, so of those that wait it keeps only when
+/// each is begun and how long it is.
+#[derive(Clone, Debug)]
+pub(super) struct Admission {
+    limit: QueueLimit,
+    red: Option<Box<Red>>,
+    ties: Ties,
+    /// Kept only where somebody asks: where the queue can refuse a packet, or a probe watches.
+    waiting: VecDeque<(Time, u32)>,
+    waiting_bytes: u64,
+    /// Start of the transmission that is on the line, or was there last.
+    on_line: Time,
+}
+
+impl Admission {
+    pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Self {
+        let red = match config.queue.discipline {
+            Discipline::DropTail => None,
+            Discipline::Red(red) => {
+                Some(Box::new(Red::new(red, config.rate, Stream::named(seed, &format!("{name}/red")))))
+            }
+        };
+        Admission {
+            limit: config.queue.limit,
+            red,
+            ties: config.ties,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            on_line: Time::ZERO,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn has_bounds(&self) -> bool {
+        self.red.is_some() || self.limit != QueueLimit::Unlimited
+    }
+
+    /// Whether a packet of `length` that comes at `cx.now` is let in, with the line busy until `busy_until`. `begun` is
+    /// when the event was begun that brings the packet; it is asked only where the packet meets a departure.
+    #[inline]
+    pub(super) fn admit<Pr: Probe>(
+        &mut self,
+        cx: &mut Context<'_, Pr>,
+        length: u32,
+        busy_until: Time,
+        begun: impl Fn() -> Time,
+    ) -> Result<(), DropReason> {
+        if !Pr::WATCHES && !self.has_bounds() {
+            return Ok(());
+        }
+        while let Some(&(next, bytes)) = self.waiting.front()
+            && next <= cx.now
+            && (next < cx.now || self.departs_before(&begun))
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+            self.on_line = next;
+        }
+        let (packets, bytes) = (self.waiting.len() as u32, self.waiting_bytes);
+        let is_idle = || busy_until < cx.now || busy_until == cx.now && self.departs_before(&begun);
+        let idle = is_idle();
+        let red_admits = match &mut self.red {
+            Some(red) => red.admits(cx.now, packets, idle.then_some(busy_until)),
+            None => true,
+        };
+        let average = self.red.as_deref().map(Red::average);
+        cx.emit(|| Event::Queue { packets, bytes, average });
+        let has_room = match self.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(limit) => packets < limit,
+            QueueLimit::Bytes(limit) => bytes + u64::from(length) <= limit.get(),
+        };
+        if !has_room && !idle {
+            if let Some(red) = &mut self.red {
+                red.forced_drop();
+            }
+            return Err(DropReason::QueueFull);
+        }
+        if red_admits { Ok(()) } else { Err(DropReason::Early) }
+    }
+
+    /// A packet that came at `now` is begun at `start`. How many wait then, itself included, if it waits and the queue
+    /// can refuse any; else 0.
+    #[inline]
+    pub(super) fn enter<Pr: Probe>(&mut self, now: Time, start: Time, length: u32) -> u32 {
+        if !Pr::WATCHES && !self.has_bounds() {
+            return 0;
+        }
+        if start <= now {
+            self.on_line = start;
+            return 0;
+        }
+        self.waiting.push_back((start, length));
+        self.waiting_bytes += u64::from(length);
+        // Whether somebody watches must not show.
+        if self.has_bounds() { self.waiting.len() as u32 } else { 0 }
+    }
+
+    /// Whether the departure of this instant comes before the arrival of a packet by an event begun at `begun`.
+    #[cold]
+    fn departs_before(&self, begun: impl Fn() -> Time) -> bool {
+        self.ties == Ties::Departure || self.on_line <= begun()
+    }
+}

@@ -1,0 +1,178 @@
+//! Links in a row. What becomes of a packet on a link is known when it is offered: its departure, since the queue is
+//! FIFO, and its loss, since the channel is a process in time. So where a link is fed by one other link and by nothing
+//! else, packets come to it in the order in which they came to that one, and all of their way through both is known when
+//! they enter the first. Such links form a chain: a packet costs one event, at the end of its chain.
+//!
+//! The links compute and count ahead of the clock. So the latest passages from one link of a chain to the next are kept,
+//! and those that are yet to come are taken off when somebody asks for the counters of an instant. The literal network,
+//! one event per link, is the twin in tests; it is what runs where somebody watches, who must be told things in order of
+//! time.
+
+use std::collections::VecDeque;
+
+use super::LinkId;
+use super::due::Due;
+use crate::link::LinkCounters;
+use crate::probe::DropReason;
+use crate::units::Time;
+
+/// What became of a packet at the far end of a link, where the next link of its chain begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The channel lost it.
+    Lost,
+    /// The next link took it.
+    Admitted,
+    /// The next link refused it.
+    Refused(DropReason),
+}
+
+/// A packet that passes from one link to the next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passing {
+    pub(super) arrives: Time,
+    pub(super) begun: Time,
+    /// Bytes on the line, the link's own header included.
+    pub(super) length: u32,
+    pub(super) next: LinkId,
+    pub(super) fate: Fate,
+}
+
+const NONE: Passing =
+    Passing { arrives: Time::ZERO, begun: Time::ZERO, length: 0, next: LinkId(0), fate: Fate::Admitted };
+
+/// The latest passages behind a link, in order of time: all that are yet to come, and some before.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    /// A power of two of places, of which the next one written is `count` modulo their number.
+    places: Box<[Passing]>,
+    count: u64,
+    /// How the most packets that waited at this link came to be, where it is fed by a chain: each new record, when and how
+    /// many.
+    records: VecDeque<(Due, u32)>,
+}
+
+impl Log {
+    pub(super) fn new() -> Self {
+        Log { places: Box::new([NONE; 16]), count: 0, records: VecDeque::new() }
+    }
+
+    /// Writes down a passage, at a time that has come to `now`.
+    #[inline(always)]
+    pub(super) fn note(&mut self, passing: Passing, now: Time) {
+        let mut place = self.count as usize & (self.places.len() - 1);
+        if self.places[place].arrives >= now {
+            place = self.make_room();
+        }
+        self.places[place] = passing;
+        self.count += 1;
+    }
+
+    /// Doubles the room if the oldest passage may be yet to come. Answers the place of the next one.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) -> usize {
+        let places = self.places.len();
+        if self.count < places as u64 {
+            return self.count as usize;
+        }
+        // In order from the oldest one on; the count goes on from there.
+        let mut all: Vec<Passing> = self.in_order().copied().collect();
+        let turns = self.count / (2 * places as u64) * 2 * places as u64;
+        let aligned = self.count - turns;
+        all.resize(2 * places, NONE);
+        // The newest one is to stand before the place of the next.
+        let next = aligned as usize;
+        all.rotate_right((next + places) % (2 * places));
+        self.places = all.into_boxed_slice();
+        next
+    }
+
+    /// More packets than ever wait at this link from `due` on.
+    #[cold]
+    pub(super) fn note_record(&mut self, due: Due, waiting: u32, now: Time) {
+        while self.records.get(1).is_some_and(|next| next.0.at() < now) {
+            self.records.pop_front();
+        }
+        self.records.push_back((due, waiting));
+    }
+
+    /// From the oldest one that is kept.
+    fn in_order(&self) -> impl DoubleEndedIterator<Item = &Passing> {
+        let places = self.places.len() as u64;
+        (self.count.saturating_sub(places)..self.count).map(move |n| &self.places[(n % places) as usize])
+    }
+}
+
+/// What a network has counted at an instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Books {
+    /// By link.
+    pub links: Vec<LinkCounters>,
+    /// Packets inside.
+    pub in_flight: u64,
+    /// How often a packet had come to the end of a link without an event, and when that was last.
+    pub passages: (u64, Time),
+}
+
+/// Takes off what has not happened before `end`. Answers how much has, and when the last of it.
+pub(super) fn take_off_what_comes<'a>(
+    logs: impl Iterator<Item = &'a Log> + Clone,
+    links: &mut [LinkCounters],
+    end: Due,
+) -> (u64, Time) {
+    let (mut count, mut last) = (0, Time::ZERO);
+    for (from, log) in logs.clone().enumerate() {
+        count += log.count;
+        for &Passing { arrives, begun, length, next, fate } in log.in_order().rev() {
+            if Due::new(arrives, begun, from) < end {
+                last = last.max(arrives);
+                break;
+            }
+            count -= 1;
+            if fate == Fate::Lost {
+                links[from].dropped_channel -= 1;
+                continue;
+            }
+            links[from].delivered -= 1;
+            links[from].delivered_bytes -= u64::from(length);
+            let next = &mut links[next.index()];
+            next.offered -= 1;
+            if let Fate::Refused(reason) = fate {
+                *next.dropped_for(reason) -= 1;
+            }
+        }
+    }
+    for (link, Log { records, .. }) in links.iter_mut().zip(logs) {
+        if !records.is_empty() {
+            link.max_waiting = records.iter().rev().find(|record| record.0 < end).map_or(0, |record| record.1);
+        }
+    }
+    (count, last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_keeps_all_that_is_yet_to_come() {
+        let mut log = Log::new();
+        let at = |tick: u64| Passing { arrives: Time::from_ticks(tick), ..NONE };
+        let (mut arrives, mut now) = (100, 0);
+        // As much is on its way as 100, then 1000 ticks hold, one passage each, and then as 10 do.
+        for (distance, steps) in [(100, 777), (1000, 3333), (10, 500)] {
+            for _ in 0..steps {
+                arrives += 1;
+                now = now.max(arrives - distance.min(arrives));
+                log.note(at(arrives), Time::from_ticks(now));
+                let kept = log.in_order().map(|passing| passing.arrives.as_ticks()).filter(|&arrives| arrives > 0);
+                let kept: Vec<u64> = kept.collect();
+                assert!(kept.windows(2).all(|pair| pair[0] + 1 == pair[1]), "in order, without a gap: {kept:?}");
+                assert_eq!(kept.last(), Some(&arrives));
+                assert!(kept[0] <= now.max(101), "{now} {kept:?}");
+            }
+        }
+        assert_eq!((log.count, log.places.len()), (777 + 3333 + 500, 1024));
+    }
+}

@@ -1,0 +1,302 @@
+//! The network: what packets pass, and what comes out of it next.
+
+use super::chain::{Books, Fate, Log, Passing, take_off_what_comes};
+use super::due::{Due, Tournament};
+use super::routes::Routes;
+use super::{Bound, EndId, Hop, LINK_BASE, LinkId, Passage, StationId, Watch};
+use crate::link::{CellPort, Link, LinkCounters, Outcome, Server, Transit};
+use crate::machine::Context;
+use crate::probe::{DropReason, Probe, Who};
+use crate::units::{Duration, Time};
+
+/// What packets pass that is no plain link.
+#[derive(Debug)]
+pub enum Station<P> {
+    /// The link with this number, in cells.
+    Cells {
+        /// The link, which carries nothing itself.
+        link: LinkId,
+        /// Its port.
+        port: Box<CellPort<P>>,
+    },
+    /// A processor of a host.
+    Host(Server<P>),
+}
+
+impl<P: Bound> Station<P> {
+    fn link(&self) -> Option<LinkId> {
+        match self {
+            Station::Cells { link, .. } => Some(*link),
+            Station::Host(_) => None,
+        }
+    }
+
+    fn who(&self) -> Who {
+        Who(LINK_BASE + self.link().map_or(0, |link| link.0))
+    }
+
+    /// What a port refuses it tells when the packet's turn comes.
+    fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, channel: u32, packet: P) {
+        match self {
+            Station::Cells { port, .. } => port.offer(cx, channel, packet),
+            Station::Host(server) => server.offer(cx.now, packet),
+        }
+    }
+
+    fn take<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>) -> Option<(P, Result<(), DropReason>)> {
+        match self {
+            Station::Cells { port, .. } => port.take(cx),
+            Station::Host(server) => server.take(cx.now).map(|packet| (packet, Ok(()))),
+        }
+    }
+
+    fn head(&self) -> Option<(Time, Time)> {
+        match self {
+            Station::Cells { port, .. } => port.head(),
+            Station::Host(server) => server.head(),
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        match self {
+            Station::Cells { port, .. } => port.in_flight(),
+            Station::Host(server) => server.in_flight(),
+        }
+    }
+}
+
+/// A link, and what the network keeps beside it.
+#[derive(Debug)]
+struct Node<P> {
+    link: Link<P>,
+    /// What passes to the next link of a chain.
+    log: Log,
+}
+
+/// What has come to its end: a packet, and where it goes next or why it is lost.
+pub type Taken<P> = (P, Result<Hop, DropReason>);
+
+/// Links and stations, and the ways over them. In the order of events they are numbered: links, then stations; a driver's
+/// own components follow from [`Network::components`] on.
+#[derive(Debug)]
+pub struct Network<P> {
+    links: Vec<Node<P>>,
+    stations: Vec<Station<P>>,
+    routes: Routes,
+    /// The virtual channel of the packets to each end.
+    channels: Vec<u32>,
+    /// By component, its slot in the agenda: links inside of chains need none.
+    slots: Vec<u32>,
+    agenda: Tournament<4>,
+}
+
+impl<P: Bound> Network<P> {
+    /// A network over which all ways are laid. Packets to an end have its virtual channel where they travel in cells.
+    /// With `chains` nobody must watch.
+    pub fn new(
+        links: Vec<Link<P>>,
+        stations: Vec<Station<P>>,
+        mut routes: Routes,
+        channels: Vec<u32>,
+        chains: bool,
+    ) -> Self {
+        if chains {
+            routes.chain(|link| !links[link.index()].may_take_no_time());
+        }
+        let mut used = 0;
+        let slots = (0..links.len() + stations.len()).map(|component| {
+            let slot = used;
+            used += u32::from(routes.is_exit(component));
+            slot
+        });
+        let slots = slots.collect();
+        Network {
+            slots,
+            agenda: Tournament::new(used as usize),
+            links: links.into_iter().map(|link| Node { link, log: Log::new() }).collect(),
+            stations,
+            routes,
+            channels,
+        }
+    }
+
+    /// How many components it has.
+    pub fn components(&self) -> usize {
+        self.links.len() + self.stations.len()
+    }
+
+    /// Whether a component is a link; else it is a station.
+    #[inline(always)]
+    pub fn is_link(&self, component: usize) -> bool {
+        component < self.links.len()
+    }
+
+    /// What happens next, or [`Due::NEVER`].
+    #[inline(always)]
+    pub fn first(&self) -> Due {
+        self.agenda.first()
+    }
+
+    /// Where packets bound for `to` go behind a link.
+    #[inline(always)]
+    pub fn behind(&self, link: LinkId, to: EndId) -> Hop {
+        self.routes.behind(self.routes.row_of(to), link.index())
+    }
+
+    /// Offers a packet to a link, at `now` by an event begun at `begun`, which is asked only where that decides.
+    ///
+    /// # Errors
+    /// The packet, if it is lost and will not be taken out: here, or on the way to the end of its chain.
+    #[inline]
+    pub fn offer<W: Watch<P>>(
+        &mut self,
+        now: Time,
+        begun: impl Fn() -> Time,
+        watch: &mut W,
+        link: LinkId,
+        packet: P,
+    ) -> Result<(), P> {
+        debug_assert!(!W::WATCHES || !self.routes.has_chains(), "chains tell of the future");
+        watch.packet(now, link, Passage::Offered, &packet);
+        let mut at = link.index();
+        let mut cx = Context { now, who: Who(LINK_BASE + link.0), probe: &mut *watch };
+        let entry = &mut self.links[at].link;
+        let transit = entry.transit(&mut cx, &packet, begun);
+        entry.note_offered(transit.map(|transit| transit.waiting));
+        let mut transit = match transit {
+            Ok(transit) => transit,
+            Err(reason) => {
+                watch.packet(now, link, Passage::Dropped(reason), &packet);
+                return Err(packet);
+            }
+        };
+        if !W::WATCHES {
+            let row = self.routes.row_of(packet.to());
+            while let Some(next) = self.routes.onward(row, at) {
+                match self.pass_on(at, next, transit, &packet, watch, now) {
+                    Some(further) => (at, transit) = (next.index(), further),
+                    None => return Err(packet),
+                }
+            }
+        }
+        let link = &mut self.links[at].link;
+        let is_head = link.in_flight() == 0;
+        link.carry(transit, packet);
+        if is_head {
+            self.agenda.set(self.slots[at] as usize, Due::new(transit.arrives, transit.begun, at));
+        }
+        Ok(())
+    }
+
+    /// From a link to the next one of its chain; `None` where the packet is lost in between.
+    #[inline(always)]
+    fn pass_on<W: Watch<P>>(
+        &mut self,
+        from: usize,
+        next: LinkId,
+        transit: Transit,
+        packet: &P,
+        probe: &mut W,
+        now: Time,
+    ) -> Option<Transit> {
+        let Transit { arrives, begun, lost, .. } = transit;
+        let (mut fate, mut further) = (Fate::Lost, None);
+        if !lost {
+            let node = &mut self.links[next.index()];
+            let mut cx = Context { now: arrives, who: Who(LINK_BASE + next.0), probe };
+            // As old as an event of the literal network would say.
+            let age = || Due::new(arrives, begun, from).age().begun(arrives);
+            match node.link.transit(&mut cx, packet, age) {
+                Ok(transit) => {
+                    if node.link.note_offered(Ok(transit.waiting)) {
+                        node.log.note_record(Due::new(arrives, begun, from), transit.waiting, now);
+                    }
+                    (fate, further) = (Fate::Admitted, Some(transit));
+                }
+                Err(reason) => {
+                    node.link.note_offered(Err(reason));
+                    fate = Fate::Refused(reason);
+                }
+            }
+        }
+        let Node { link, log } = &mut self.links[from];
+        let length = link.note_arrival(packet.wire_len(), lost);
+        log.note(Passing { arrives, begun, length, next, fate }, now);
+        further
+    }
+
+    /// A packet comes to a station.
+    pub fn enter<W: Watch<P>>(&mut self, now: Time, watch: &mut W, station: StationId, packet: P) {
+        let channel = self.channels[packet.to().index()];
+        let at = &mut self.stations[station.index()];
+        if let Some(link) = at.link() {
+            watch.packet(now, link, Passage::Offered, &packet);
+        }
+        at.offer(&mut Context { now, who: at.who(), probe: watch }, channel, packet);
+        self.plan(station);
+    }
+
+    /// Takes out of a component what has come to its end there. A link that is due gives one packet; a station is to be
+    /// asked until it gives none.
+    #[inline(always)]
+    pub fn take<W: Watch<P>>(&mut self, now: Time, watch: &mut W, component: usize) -> Option<Taken<P>> {
+        if component >= self.links.len() {
+            return self.take_of_station(now, watch, StationId::from(component - self.links.len()));
+        }
+        let link = &mut self.links[component].link;
+        let id = LinkId::from(component);
+        let arrival = link.take(&mut Context { now, who: Who(LINK_BASE + id.0), probe: &mut *watch });
+        let due = link.head().map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, component));
+        self.agenda.set(self.slots[component] as usize, due);
+        let arrival = arrival?;
+        if arrival.outcome == Outcome::Lost {
+            watch.packet(now, id, Passage::Dropped(DropReason::Channel), &arrival.packet);
+            return Some((arrival.packet, Err(DropReason::Channel)));
+        }
+        watch.packet(now, id, Passage::Delivered, &arrival.packet);
+        let hop = self.behind(id, arrival.packet.to());
+        Some((arrival.packet, Ok(hop)))
+    }
+
+    #[inline(never)]
+    fn take_of_station<W: Watch<P>>(&mut self, now: Time, watch: &mut W, station: StationId) -> Option<Taken<P>> {
+        let at = &mut self.stations[station.index()];
+        let Some((packet, fate)) = at.take(&mut Context { now, who: at.who(), probe: &mut *watch }) else {
+            self.plan(station);
+            return None;
+        };
+        if let Some(link) = at.link() {
+            watch.packet(now, link, fate.map_or_else(Passage::Dropped, |()| Passage::Delivered), &packet);
+        }
+        let row = self.routes.row_of(packet.to());
+        let hop = self.routes.behind(row, self.links.len() + station.index());
+        Some((packet, fate.map(|()| hop)))
+    }
+
+    fn plan(&mut self, station: StationId) {
+        let component = self.links.len() + station.index();
+        let head = self.stations[station.index()].head();
+        self.agenda
+            .set(self.slots[component] as usize, head.map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, component)));
+    }
+
+    /// What the links have counted, up to the event `end` and without it. It must not be before the latest event.
+    pub fn books(&self, end: Due) -> Books {
+        let mut links: Vec<LinkCounters> = self.links.iter().map(|node| node.link.counters()).collect();
+        let passages = take_off_what_comes(self.links.iter().map(|node| &node.log), &mut links, end);
+        let on_links: u64 = links.iter().map(|link| link.offered - link.delivered - link.dropped()).sum();
+        let in_stations: usize = self.stations.iter().map(Station::in_flight).sum();
+        for station in &self.stations {
+            if let Station::Cells { link, port } = station {
+                links[link.index()] = port.counters();
+            }
+        }
+        Books { links, in_flight: on_links + in_stations as u64, passages }
+    }
+
+    /// How long the line of a link is busy with what it holds; for one in cells this is not known.
+    pub fn backlog(&self, link: LinkId, now: Time) -> Option<Duration> {
+        let in_cells = self.stations.iter().any(|station| station.link() == Some(link));
+        (!in_cells).then(|| self.links[link.index()].link.backlog(now))
+    }
+}

@@ -1,0 +1,160 @@
+//! A world from its scenario.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use bentpipe_engine::network::{Age, Due, Tournament};
+use bentpipe_engine::splice::{EndConfig, Leg};
+use bentpipe_engine::stp::StpConfig;
+use bentpipe_engine::tcp::{Role, TcbCache, TcpConfig};
+use bentpipe_engine::units::Time;
+use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
+use bentpipe_study::topology;
+
+use super::wiring::{Counts, Ways};
+use super::{Timers, World, spoofing};
+use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
+use crate::gateway::Gateway;
+use crate::layer::Frames;
+use crate::packet::Store;
+use crate::run::RunError;
+
+/// What the connections from one host to another share.
+type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
+
+impl World {
+    /// The world of a scenario. With `chains` nobody must watch it.
+    pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers, chains: bool) -> Result<World, RunError> {
+        let connections = topology::connections(scenario);
+        let counts = Counts::of(scenario);
+        let (ends, first_sink) = (counts.all(), counts.connections);
+        let Ways { network, first_hop, spoofers } = Ways::new(scenario, seed, counts, chains)?;
+        let mut world = World {
+            network,
+            packets: Store::default(),
+            first_hop,
+            ends: Vec::with_capacity(ends),
+            flow_ends: counts.of_flows(),
+            spoofers,
+            first_sink,
+            frames: Frames::default(),
+            headers: Vec::new(),
+            gateways: Vec::new(),
+            goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
+            waits: vec![Due::NEVER; ends],
+            agenda: Tournament::new(ends),
+            timers,
+            busy: 0,
+            has_finite: false,
+            done: vec![false; ends],
+            now: Time::ZERO,
+            age: Age::default(),
+            last: Due::new(Time::ZERO, Time::ZERO, 0),
+            events: 0,
+        };
+        let mut hosts = Hosts::new();
+        let mut sinks = spoofing::Sinks::default();
+        for (n, flow) in scenario.flows.iter().enumerate() {
+            let start = Time::ZERO + flow.start;
+            let shared = |from: usize, to: usize, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
+            match &flow.kind {
+                FlowKind::Tcp(tcp) => {
+                    let there = shared(flow.from, flow.to, &mut hosts);
+                    let back = shared(flow.to, flow.from, &mut hosts);
+                    let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
+                    let end = |config, stp: Option<StpConfig>, role, shared| {
+                        let end = match stp {
+                            Some(stp) => TcpEnd::stp(stp, role, tcp.workload, n as u32, start),
+                            None => TcpEnd::new(config, role, tcp.workload, n as u32, start, shared),
+                        };
+                        Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
+                    };
+                    let last = tcp.splits.last().map_or(tcp.stp, |last| last.stp);
+                    world.ends.push(end(tcp.sender, tcp.stp, Role::Active, &there));
+                    let receiver = match tcp.spoof {
+                        Some(spoof) => sinks.spoofer(first_sink, n, tcp, spoof),
+                        None => end(receiver, last, Role::Passive, &back),
+                    };
+                    world.ends.push(receiver);
+                }
+                FlowKind::Stp(stp) => {
+                    let end = |role| {
+                        let end = TcpEnd::stp(stp.config, role, stp.workload, n as u32, start);
+                        Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
+                    };
+                    world.ends.extend([end(Role::Active), end(Role::Passive)]);
+                }
+                FlowKind::Udp(udp) => {
+                    world.ends.push(Endpoint::UdpSource(UdpSource::new(udp, n as u32, start, seed, &flow.name)));
+                    world.ends.push(Endpoint::UdpSink(Box::default()));
+                }
+            }
+        }
+        for (n, &(flow, leg, _)) in connections.iter().enumerate() {
+            if let (FlowKind::Tcp(tcp), 1..) = (&scenario.flows[flow].kind, leg) {
+                world.split(flow, n, leg, tcp);
+            }
+        }
+        world.ends.extend(sinks.into_ends());
+        world.add_layers(scenario);
+        world.plan_first_actions();
+        Ok(world)
+    }
+
+    /// Puts a gateway between the last leg of a flow so far and connection `n`, its next leg. The end that was the
+    /// flow's last one moves to the end of the new leg.
+    fn split(&mut self, flow: usize, n: usize, leg: usize, tcp: &TcpFlow) {
+        let near = self.goals[flow] as usize;
+        let (far, goal) = (2 * n as u32, 2 * n as u32 + 1);
+        let gateway = self.gateways.len() as u32;
+        let config = |stp: Option<StpConfig>, tcp: TcpConfig| stp.map_or(EndConfig::Tcp(tcp), EndConfig::Stp);
+        let near_config = match leg.checked_sub(2) {
+            None => config(tcp.stp, tcp.receiver),
+            Some(before) => config(tcp.splits[before].stp, tcp.splits[before].receiver),
+        };
+        let far_config = config(tcp.splits[leg - 1].stp, tcp.splits[leg - 1].sender);
+        self.gateways.push(Gateway::new([near_config, far_config], [near as u32, far]));
+        let mut last = core::mem::replace(&mut self.ends[near], Endpoint::Port { gateway, leg: Leg::Near });
+        match &mut last {
+            Endpoint::Tcp(end) => end.joins(n as u32),
+            Endpoint::Spoofer(end) => end.joins(n as u32),
+            _ => {}
+        }
+        self.ends.extend([Endpoint::Port { gateway, leg: Leg::Far }, last]);
+        self.goals[flow] = goal;
+    }
+
+    fn plan_first_actions(&mut self) {
+        for (n, end) in self.ends.iter().enumerate() {
+            let first = match end {
+                Endpoint::Tcp(tcp) => {
+                    let counts = tcp.is_finite() && !tcp.is_done();
+                    self.busy += counts as usize;
+                    self.has_finite |= counts;
+                    self.done[n] = !counts;
+                    tcp.first_action()
+                }
+                Endpoint::UdpSource(source) => source.first_action(),
+                // Listens from the beginning; the far port is polled with the near one.
+                Endpoint::Port { leg: Leg::Near, .. } => Time::ZERO,
+                Endpoint::Port { leg: Leg::Far, .. } | Endpoint::UdpSink(_) | Endpoint::Layer(_) => Time::NEVER,
+                Endpoint::Spoofer(spoofer) => spoofer.first_action(),
+                Endpoint::Sink(sink) => {
+                    let counts = sink.is_finite();
+                    self.busy += counts as usize;
+                    self.has_finite |= counts;
+                    self.done[n] = !counts;
+                    Time::NEVER
+                }
+            };
+            if !matches!(end, Endpoint::Tcp(_) | Endpoint::Sink(_)) {
+                self.done[n] = true;
+            }
+            if first != Time::NEVER {
+                self.waits[n] = self.due_of_end(n, first, Time::ZERO);
+                self.agenda.set(n, self.waits[n]);
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What a run has come to: by flow, link and layer.
+
+use bentpipe_engine::splice::Leg;
+use bentpipe_engine::tcp::{Abort, TcpStats};
+use bentpipe_engine::units::{Duration, Time};
+
+use super::World;
+use crate::delays::Delays;
+use crate::endpoint::Endpoint;
+
+/// What one flow achieved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowResult {
+    /// When it started.
+    pub start: Time,
+    /// When the opening was done at the sender, from which moment on it sends data.
+    pub connected_at: Option<Time>,
+    /// When the ACK of the last byte arrived at the sender.
+    pub acked_at: Option<Time>,
+    /// When the last missing byte arrived at the receiver.
+    pub received_at: Option<Time>,
+    /// Bytes that arrived in order at the flow's far end; for UDP all that arrived, headers included.
+    pub delivered: u64,
+    /// What the sender counted; for UDP only `data_segments`, the datagrams sent.
+    pub stats: TcpStats,
+    /// What the receiver counted.
+    pub receiver_stats: TcpStats,
+    /// What both ends of each leg counted, of a flow that is split; empty for others.
+    pub legs: Vec<[TcpStats; 2]>,
+    /// Why it was given up, if it was.
+    pub aborted: Option<Abort>,
+    /// Segments that the node on the way in which the flow's TCP ends had no room for.
+    pub refused: u64,
+    /// How long its datagrams were on their way; `None` where it has none.
+    pub delays: Option<Delays>,
+}
+
+impl World {
+    /// Both ends of each leg, from one gateway to the next.
+    fn leg_stats(&self, flow: usize, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
+        let mut legs = Vec::new();
+        let (mut sender, mut end) = (first, 2 * flow + 1);
+        while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end] {
+            let gateway = &self.gateways[gateway as usize];
+            legs.push([sender, gateway.splice.leg(Leg::Near).stats()]);
+            sender = gateway.splice.leg(Leg::Far).stats();
+            end = gateway.far_end() + 1;
+        }
+        if !legs.is_empty() {
+            legs.push([sender, last]);
+        }
+        legs
+    }
+
+    pub(crate) fn flow_result(&self, n: usize, start: Duration) -> FlowResult {
+        let start = Time::ZERO + start;
+        match (&self.ends[2 * n], &self.ends[self.goals[n] as usize]) {
+            (Endpoint::Tcp(from), Endpoint::Tcp(to)) => FlowResult {
+                start,
+                connected_at: from.connected_at,
+                acked_at: from.acked_at,
+                // With requests and responses the client's last byte ends the flow.
+                received_at: from.received_at.or(to.received_at),
+                delivered: to.connection.received(),
+                stats: from.connection.stats(),
+                receiver_stats: to.connection.stats(),
+                legs: self.leg_stats(n, from.connection.stats(), to.connection.stats()),
+                aborted: from.aborted.or(to.aborted),
+                refused: 0,
+                delays: None,
+            },
+            (Endpoint::Tcp(from), Endpoint::Spoofer(spoofer)) => {
+                let sink = self.sink_of(self.goals[n] as usize);
+                FlowResult {
+                    start,
+                    connected_at: from.connected_at,
+                    acked_at: from.acked_at,
+                    received_at: sink.received_at,
+                    delivered: sink.received,
+                    stats: from.connection.stats(),
+                    receiver_stats: spoofer.stats(),
+                    legs: self.leg_stats(n, from.connection.stats(), spoofer.stats()),
+                    aborted: from.aborted,
+                    refused: spoofer.drops(),
+                    delays: None,
+                }
+            }
+            (Endpoint::UdpSource(from), Endpoint::UdpSink(sink)) => FlowResult {
+                start,
+                connected_at: None,
+                acked_at: None,
+                received_at: None,
+                delivered: sink.bytes,
+                stats: TcpStats { data_segments: from.sent, ..TcpStats::default() },
+                receiver_stats: TcpStats { data_segments: sink.delays.count(), ..TcpStats::default() },
+                legs: Vec::new(),
+                aborted: None,
+                refused: 0,
+                delays: Some(sink.delays.clone()),
+            },
+            _ => unreachable!("both ends of a flow have its transport"),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The ways between the ends of a scenario, and the network that they lead over.
+
+use std::collections::BTreeMap;
+
+use bentpipe_engine::network::{EndId, Hop, Network};
+use bentpipe_study::scenario::{FlowKind, Scenario, Spoof};
+use bentpipe_study::topology::{self, Leg, Path};
+use bentpipe_study::wiring::Wiring;
+
+use super::spoofing;
+use crate::packet::Parcel;
+use crate::run::RunError;
+
+/// How many ends there are of each kind; they stand in this order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counts {
+    /// Two for each connection.
+    pub(super) connections: usize,
+    /// One for each flow whose TCP ends on the way: where it arrives.
+    pub(super) sinks: usize,
+    /// Two for each link layer.
+    pub(super) layers: usize,
+}
+
+impl Counts {
+    pub(super) fn of(scenario: &Scenario) -> Self {
+        Counts {
+            connections: 2 * topology::connections(scenario).len(),
+            sinks: spoofing::count(scenario),
+            layers: 2 * scenario.layers.len(),
+        }
+    }
+
+    /// Ends that belong to flows.
+    pub(super) fn of_flows(&self) -> usize {
+        self.connections + self.sinks
+    }
+
+    pub(super) fn all(&self) -> usize {
+        self.of_flows() + self.layers
+    }
+}
+
+/// The network, and how packets of each end enter it.
+pub(super) struct Ways {
+    pub(super) network: Network<Parcel>,
+    /// The first hop of each end's packets.
+    pub(super) first_hop: Vec<Hop>,
+    /// By flow whose TCP ends on the way: its end there.
+    pub(super) spoofers: Vec<usize>,
+}
+
+impl Ways {
+    pub(super) fn new(scenario: &Scenario, seed: u64, counts: Counts, chains: bool) -> Result<Ways, RunError> {
+        let mut laying = Laying {
+            scenario,
+            wiring: Wiring::new(scenario, counts.of_flows()),
+            first_hop: vec![Hop::Arrived; counts.all()],
+            first_sink: counts.connections,
+            spoofers: vec![0; counts.sinks],
+        };
+        for (n, (flow, leg_number, leg)) in topology::connections(scenario).into_iter().enumerate() {
+            let kind = &scenario.flows[flow].kind;
+            let there = leg.forward_path(scenario)?;
+            // Nobody answers datagrams.
+            let back = match kind {
+                FlowKind::Udp(_) => leg.return_path(scenario).unwrap_or_default(),
+                _ => leg.return_path(scenario)?,
+            };
+            let goes_on = topology::legs(&scenario.flows[flow]).len() > leg_number + 1;
+            if let (Some(spoof), false) = (kind.spoof(), goes_on) {
+                laying.lay_spoofed((flow, n), &leg, spoof, (there, back))?;
+                continue;
+            }
+            laying.lay(2 * n, 2 * n + 1, &there, [leg.from, leg.to]);
+            laying.lay(2 * n + 1, 2 * n, &back, [leg.to, leg.from]);
+        }
+        for layer in 0..scenario.layers.len() {
+            let first = counts.of_flows() + 2 * layer;
+            laying.first_hop[first..first + 2].copy_from_slice(&laying.wiring.lead_frames(layer));
+        }
+        let network = laying.wiring.network(seed, channels(scenario), chains);
+        Ok(Ways { network, first_hop: laying.first_hop, spoofers: laying.spoofers })
+    }
+}
+
+struct Laying<'s> {
+    scenario: &'s Scenario,
+    wiring: Wiring<'s>,
+    first_hop: Vec<Hop>,
+    first_sink: usize,
+    spoofers: Vec<usize>,
+}
+
+impl Laying<'_> {
+    /// The way of packets from one end to another.
+    fn lay(&mut self, from: usize, to: usize, path: &[usize], nodes: [usize; 2]) {
+        self.first_hop[from] = self.wiring.lead(EndId::from(to), path, nodes);
+    }
+
+    /// Source and gateway reach each other, the gateway reaches the sink.
+    fn lay_spoofed(
+        &mut self,
+        (flow, n): (usize, usize),
+        leg: &Leg<'_>,
+        spoof: &Spoof,
+        (there, back): (Path, Path),
+    ) -> Result<(), RunError> {
+        let scenario = self.scenario;
+        let to_host = scenario.flows[flow].to;
+        // A given route leads through the gateway: the language sees to it.
+        let cut = |path: &[usize]| path.iter().position(|&link| scenario.links[link].from == spoof.at);
+        let (onto, from, to) = match (cut(&there), cut(&back)) {
+            (Some(there_at), Some(back_at)) => {
+                (there[..there_at].to_vec(), there[there_at..].to_vec(), back[back_at..].to_vec())
+            }
+            _ => (
+                topology::path(scenario, leg.from, spoof.at)?,
+                topology::path(scenario, spoof.at, to_host)?,
+                topology::path(scenario, spoof.at, leg.from)?,
+            ),
+        };
+        let (source, gateway) = (2 * n, 2 * n + 1);
+        // Connections come in another order than flows, and sinks stand in that of flows.
+        let which = scenario.flows[..flow].iter().filter(|flow| flow.kind.spoof().is_some()).count();
+        let sink = self.first_sink + which;
+        self.spoofers[which] = gateway;
+        self.lay(source, gateway, &onto, [leg.from, spoof.at]);
+        self.lay(gateway, source, &to, [spoof.at, leg.from]);
+        self.lay(sink, sink, &from, [spoof.at, to_host]);
+        Ok(())
+    }
+}
+
+/// The virtual channel of the packets to each end: one from each host to each other, as Classical IP over ATM has it.
+fn channels(scenario: &Scenario) -> Vec<u32> {
+    let mut known = BTreeMap::new();
+    let mut channels = Vec::new();
+    let connections = topology::connections(scenario);
+    let pairs = connections.iter().flat_map(|(.., leg)| [(leg.to, leg.from), (leg.from, leg.to)]);
+    // What goes on behind a gateway that spoofs has an end of its own, behind those of the connections.
+    let spoofed = scenario.flows.iter().filter_map(|flow| Some((flow.kind.spoof()?.at, flow.to)));
+    for pair in pairs.chain(spoofed) {
+        let next = known.len() as u32;
+        channels.push(*known.entry(pair).or_insert(next));
+    }
+    // Frames of a layer have a channel of their own each way.
+    let first = known.len() as u32;
+    channels.extend(first..first + 2 * scenario.layers.len() as u32);
+    channels
+}

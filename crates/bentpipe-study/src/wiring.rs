@@ -1,0 +1,113 @@
+//! The network of a scenario: its links, cell ports and processors, and the ways of packets over them.
+//!
+//! A driver says who is at the ends: [`Wiring::lead`] lays the way to each, [`Wiring::network`] makes the rest of it.
+
+use bentpipe_engine::link::{CellPort, Link, QueueConfig, QueueLimit, Server};
+use bentpipe_engine::network::{Bound, EndId, Hop, LinkId, Network, Routes, Station, StationId};
+
+use crate::scenario::Scenario;
+
+/// The ways of packets over the links of a scenario, as they are laid.
+#[derive(Debug)]
+pub struct Wiring<'s> {
+    scenario: &'s Scenario,
+    routes: Routes,
+    /// The ends of link layers stand behind all others, two for each.
+    first_layer_end: usize,
+    /// By link: the station that it is where it is in cells.
+    of_link: Vec<Option<StationId>>,
+    /// By node: the processor that what it sends and receives passes, and the one for what it passes on.
+    processing: Vec<Option<StationId>>,
+    forwarding: Vec<Option<StationId>>,
+}
+
+impl<'s> Wiring<'s> {
+    /// No ways yet. The ends of link layers follow behind `ends` others.
+    pub fn new(scenario: &'s Scenario, ends: usize) -> Self {
+        let mut stations = 0..;
+        let mut number = |exists: bool| exists.then(|| StationId::from(stations.next().unwrap_or_default()));
+        let of_link = scenario.links.iter().map(|link| number(link.config.cells.is_some())).collect();
+        let (mut processing, mut forwarding) = (Vec::new(), Vec::new());
+        for node in 0..scenario.nodes.len() {
+            let host = scenario.hosts.get(node);
+            processing.push(number(host.is_some_and(|host| host.processing.is_some())));
+            forwarding.push(number(host.is_some_and(|host| host.forwarding.is_some())));
+        }
+        let stations = number(true).map_or(0, StationId::index);
+        Wiring {
+            scenario,
+            routes: Routes::new(scenario.links.len(), stations, ends + 2 * scenario.layers.len()),
+            first_layer_end: ends,
+            of_link,
+            processing,
+            forwarding,
+        }
+    }
+
+    /// An end of a link layer: the one that sends on its first link, or on its second.
+    pub fn layer_end(&self, layer: usize, side: usize) -> EndId {
+        EndId::from(self.first_layer_end + 2 * layer + side)
+    }
+
+    /// A link itself, whatever layer lies over it.
+    fn bare(&self, link: usize) -> Hop {
+        self.of_link[link].map_or(Hop::Link(LinkId::from(link)), Hop::Station)
+    }
+
+    /// Lays the way of packets to an end along the links of `path`: over the layers above them, and through the processors
+    /// of the hosts `here` and `there` and of the nodes between, where they take time. Answers where the way begins.
+    pub fn lead(&mut self, to: EndId, path: &[usize], [here, there]: [usize; 2]) -> Hop {
+        let mut way: Vec<Hop> = self.processing[here].map(Hop::Station).into_iter().collect();
+        for (n, &link) in path.iter().enumerate() {
+            if n > 0 {
+                way.extend(self.forwarding[self.scenario.links[link].from].map(Hop::Station));
+            }
+            way.push(match self.scenario.layer_over(link) {
+                Some((layer, side)) => Hop::Layer { end: self.layer_end(layer, side), link: LinkId::from(link) },
+                None => self.bare(link),
+            });
+        }
+        way.extend(self.processing[there].map(Hop::Station));
+        self.routes.lead(to, &way)
+    }
+
+    /// Lays the ways of the frames of a layer; answers where those of its two ends begin.
+    pub fn lead_frames(&mut self, layer: usize) -> [Hop; 2] {
+        let over = self.scenario.layers[layer].over;
+        [0, 1].map(|side| self.routes.lead(self.layer_end(layer, 1 - side), &[self.bare(over[side])]))
+    }
+
+    /// The network, its random streams named under `seed`. Packets to an end have its virtual channel. With `chains` links in
+    /// a row share their events, and nobody must watch.
+    pub fn network<P: Bound>(self, seed: u64, channels: Vec<u32>, chains: bool) -> Network<P> {
+        let scenario = self.scenario;
+        let count = channels.iter().max().map_or(0, |&most| most as usize + 1);
+        let links = (0..scenario.links.len()).map(|link| plain_link(scenario, link, seed)).collect();
+        let mut stations = Vec::new();
+        for (link, spec) in scenario.links.iter().enumerate().filter(|(_, spec)| spec.config.cells.is_some()) {
+            let port = CellPort::new(&spec.config, seed, &format!("link/{}", spec.name), count);
+            stations.push(Station::Cells { link: LinkId::from(link), port: Box::new(port) });
+        }
+        for (node, name) in scenario.nodes.iter().enumerate() {
+            let Some(host) = scenario.hosts.get(node) else { continue };
+            let processing = host.processing.map(|time| Server::new(time, seed, &format!("node/{name}")));
+            let forwarding = host.forwarding.map(|time| Server::new(time, seed, &format!("node/{name}/forwarding")));
+            stations.extend(processing.into_iter().chain(forwarding).map(Station::Host));
+        }
+        Network::new(links, stations, self.routes, channels, chains)
+    }
+}
+
+/// A link of the scenario. Below a layer it has no queue: the layer sends when the line is free.
+fn plain_link<P: Bound>(scenario: &Scenario, link: usize, seed: u64) -> Link<P> {
+    let spec = &scenario.links[link];
+    let name = format!("link/{}", spec.name);
+    if scenario.layer_over(link).is_none() {
+        return Link::new(&spec.config, seed, &name);
+    }
+    let mut config = spec.config.clone();
+    config.queue = QueueConfig { limit: QueueLimit::Unlimited, ..config.queue };
+    // The layer looks at the length of packets; frames are longer.
+    config.mtu = None;
+    Link::new(&config, seed, &name)
+}

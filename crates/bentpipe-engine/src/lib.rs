@@ -16,6 +16,7 @@ pub mod link;
 mod machine;
 pub mod mux;
 pub mod probe;
+mod rtt;
 pub mod slacp;
 pub mod splice;
 pub mod spoof;

@@ -1,7 +1,7 @@
 //! The settings of one end of a connection.
 
-use super::rtt::RtoConfig;
 use super::variant::{AckPolicy, Variant};
+use crate::rtt::RtoConfig;
 use crate::units::Duration;
 
 /// In what windows are counted.

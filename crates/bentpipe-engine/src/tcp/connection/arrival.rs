@@ -248,7 +248,7 @@ impl<S: SendingHalf> Duplex<S> {
             TimestampCheck::Pass => {}
             //= RFC 7323 §5.3: "Send an acknowledgment in reply [...] and drop the segment."
             TimestampCheck::Old => {
-                self.refuse_aloud(cx.now, segment);
+                self.reject_with_ack(cx.now, segment);
                 return false;
             }
             TimestampCheck::Missing => return false,
@@ -273,14 +273,14 @@ impl<S: SendingHalf> Duplex<S> {
             // A repetition: the receiver notes it for the D-SACK and says when to answer, which is at once.
             self.receiver.on_data(cx.now, segment.seq, segment.seq + segment.len as u64);
         } else {
-            self.refuse_aloud(cx.now, segment);
+            self.reject_with_ack(cx.now, segment);
         }
         false
     }
 
     /// What is not acceptable is answered. If it is itself an ACK and nothing else, the answer may be one that the peer
     /// answers in turn: on a path that overtakes and doubles, ACKs of ACKs would be more and more. Those are counted.
-    fn refuse_aloud(&mut self, now: Time, segment: &Segment) {
+    fn reject_with_ack(&mut self, now: Time, segment: &Segment) {
         if segment.sequence_len() == 0 { self.challenge(now) } else { self.receiver.acknowledge_now() }
     }
 
@@ -293,7 +293,7 @@ impl<S: SendingHalf> Duplex<S> {
         //= RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of ((SND.UNA - MAX.SND.WND) <=
         //= SEG.ACK <= SND.NXT)."
         let wire_true = self.config.shortcuts.handshake == Handshake::ThreeWay;
-        ack <= self.sender.snd_max() && (!wire_true || ack >= self.sender.oldest_acceptable_ack())
+        ack <= self.sender.snd_max() && (!wire_true || ack >= self.sender.sequence().oldest_acceptable_ack())
     }
 
     /// Fifth check: the ACK. Whether to go on.
@@ -324,7 +324,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.on_ack(cx, segment, window_changed, sample);
         if ack > before {
             self.pending.set(Pending::ACKNOWLEDGED);
-            if self.sender.fin_acknowledged() {
+            if self.sender.sequence().fin_acknowledged() {
                 self.on_fin_acknowledged(cx);
             }
         }

@@ -7,11 +7,13 @@ mod arrival;
 mod output;
 
 use self::arrival::TimestampCheck;
+use super::abort::Abort;
 use super::config::{Handshake, TcpConfig};
 use super::receiver::{Fresh, Receiver};
 use super::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment, Timestamps};
 use super::sender::{Sender, TcbCache};
-use super::sending::{Protocol, SendingHalf, Span};
+use super::sending::{Protocol, SendingHalf};
+use super::span::Span;
 use super::variant::Daass;
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{Event, Probe};
@@ -51,19 +53,6 @@ pub enum Role {
     Active,
     /// Waits for a SYN.
     Passive,
-}
-
-/// Why a connection ended other than by two FINs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Abort {
-    /// The peer refused the SYN.
-    Refused,
-    /// The peer sent a reset.
-    Reset,
-    /// A segment was retransmitted as often as allowed (RFC 9293 §3.8.3).
-    RetriesExhausted,
-    /// The user aborted, or closed before there was anybody to take what was written.
-    Local,
 }
 
 /// What the driver brings to a connection.
@@ -302,12 +291,12 @@ impl<S: SendingHalf> Duplex<S> {
 
     /// Bytes written and acknowledged, from the start.
     pub fn acknowledged(&self) -> u64 {
-        self.sender.acknowledged()
+        self.sender.sequence().acknowledged()
     }
 
     /// Bytes written, from the start.
     pub fn written(&self) -> u64 {
-        self.sender.written()
+        self.sender.sequence().written()
     }
 
     /// Bytes received in order, from the start.
@@ -498,7 +487,7 @@ impl<S: SendingHalf> Duplex<S> {
         match self.state {
             State::Closed | State::Listen => self.finish(cx, Ok(())),
             //= RFC 9293 §3.10.4: in SYN-SENT "return 'error: closing' responses to any queued SENDs"
-            State::SynSent if self.sender.written() > 0 => self.finish(cx, Err(Abort::Local)),
+            State::SynSent if self.sender.sequence().written() > 0 => self.finish(cx, Err(Abort::Local)),
             State::SynSent => self.finish(cx, Ok(())),
             //= RFC 9293 §3.10.4: in SYN-RECEIVED "queue for processing after entering ESTABLISHED state"
             State::SynReceived => self.sender.close(),

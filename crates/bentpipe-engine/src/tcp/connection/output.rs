@@ -71,9 +71,9 @@ impl<S: SendingHalf> Duplex<S> {
     /// A segment without data.
     #[inline(always)]
     pub(in crate::tcp) fn bare(&mut self, now: Time) -> Segment {
-        let seq = self.sender.seq_of_bare_ack();
+        let seq = self.sender.sequence().seq_of_bare_ack();
         self.pure_acks += 1;
-        self.segment(now, Span { seq, len: 0, syn: false, fin: false, push: false, retransmission: false })
+        self.segment(now, Span::empty(seq))
     }
 
     pub(in crate::tcp) fn notification(&mut self) -> Option<Output> {
@@ -84,7 +84,7 @@ impl<S: SendingHalf> Duplex<S> {
             return Some(Output::Readable(self.received()));
         }
         if self.pending.take(Pending::ACKNOWLEDGED) {
-            return Some(Output::Acknowledged(self.sender.acknowledged()));
+            return Some(Output::Acknowledged(self.sender.sequence().acknowledged()));
         }
         if self.pending.take(Pending::PEER_CLOSED) {
             return Some(Output::PeerClosed);

@@ -9,11 +9,11 @@ impl Sender {
     /// Window update (RFC 9293 §3.10.7.4). Whether the window offered changed.
     #[inline(always)]
     pub(in crate::tcp) fn take_window(&mut self, segment: &Segment) -> bool {
-        let Some(changed) = self.peer.update(self.snd_una, segment) else { return false };
-        if self.peer.now > 0 && self.persist_at.take().is_some() {
+        let Some(changed) = self.seq.peer.update(self.seq.snd_una, segment) else { return false };
+        if self.seq.peer.now > 0 && self.persist_at.take().is_some() {
             self.persist_backoff = 0;
             // The probe's byte is sent again as part of a full segment.
-            self.snd_nxt = self.snd_una;
+            self.seq.snd_nxt = self.seq.snd_una;
         }
         changed
     }
@@ -31,16 +31,16 @@ impl Sender {
         self.new_event();
         let ack = segment.ack;
         let news = !segment.sack.is_empty() && self.take_sack(segment);
-        if ack > self.snd_una {
+        if ack > self.seq.snd_una {
             self.on_new_ack(cx, ack, sample);
             //= RFC 6675 §2: an ACK with new SACK data is a duplicate "even if it [...] moves the cumulative
             //= acknowledgment point"
             if news && self.phase == Phase::Open && self.variant.recovery == Recovery::Pipe(PipeForm::Rfc6675) {
                 self.on_same_ack(cx, false, window_changed, news);
             }
-        } else if ack == self.snd_una {
+        } else if ack == self.seq.snd_una {
             // The answers to probes of a closed window are no duplicates: nothing was lost.
-            let plain = segment.sequence_len() == 0 && self.flight() > 0 && self.peer.now > 0;
+            let plain = segment.sequence_len() == 0 && self.seq.flight() > 0 && self.seq.peer.now > 0;
             if plain || news || self.phase == Phase::Recovery {
                 self.on_same_ack(cx, plain, window_changed, news);
             }
@@ -48,23 +48,23 @@ impl Sender {
         cx.emit(|| Event::Window {
             cwnd: self.window.cwnd() + self.window.inflation(),
             ssthresh: self.window.ssthresh(),
-            flight: self.flight(),
+            flight: self.seq.flight(),
         });
     }
 
     /// Feeds the scoreboard. Whether it learnt anything.
     pub(in crate::tcp) fn take_sack(&mut self, segment: &Segment) -> bool {
         // ns-2 clears its scoreboard with each new ACK outside recovery.
-        if self.ns2 && self.phase != Phase::Recovery && (segment.ack > self.snd_una || self.ns2_deaf) {
+        if self.ns2 && self.phase != Phase::Recovery && (segment.ack > self.seq.snd_una || self.ns2_deaf) {
             return false;
         }
         let mut news = false;
-        let floor = self.snd_una.max(segment.ack);
+        let floor = self.seq.snd_una.max(segment.ack);
         // No honest receiver of full segments has more gaps than every second of them.
-        let max = MIN_SACKED_RANGES.max((self.flight() / self.mss as u64) as usize);
+        let max = MIN_SACKED_RANGES.max((self.seq.flight() / self.mss as u64) as usize);
         for (start, end) in segment.sack.iter(segment.ack) {
             // Below the ACK it is a D-SACK (RFC 2883); beyond what was sent it is nonsense.
-            if start >= floor && start < end && end <= self.snd_max && self.scoreboard.has_room(start, end, max) {
+            if start >= floor && start < end && end <= self.seq.snd_max && self.scoreboard.has_room(start, end, max) {
                 news |= self.scoreboard.sack(start, end);
             }
         }
@@ -90,7 +90,7 @@ impl Sender {
         self.retries = 0;
         self.ns2_deaf = false;
         if self.phase == Phase::Open {
-            let was = self.snd_una;
+            let was = self.seq.snd_una;
             self.advance(cx, ack, sample);
             if self.ns2 && !self.scoreboard.is_empty() {
                 self.scoreboard.clear();
@@ -107,10 +107,10 @@ impl Sender {
         ack: u64,
         sample: Option<Duration>,
     ) {
-        let acked = ack - self.snd_una;
+        let acked = ack - self.seq.snd_una;
         let full = self.recover.is_none_or(|recover| ack >= recover);
         if self.phase == Phase::Loss {
-            let more = self.snd_max < self.end().min(ack + self.peer.now.min(self.window.limit()));
+            let more = self.seq.snd_max < self.seq.end().min(ack + self.seq.peer.now.min(self.window.limit()));
             let verdict = self.frto.on_new_ack(ack, self.recover, more);
             self.advance(cx, ack, sample);
             if self.ns2 {
@@ -128,8 +128,8 @@ impl Sender {
                     self.window.undo(flight, ssthresh);
                     self.counters.spurious_timeouts += 1;
                     self.phase = Phase::Open;
-                    self.recover = Some(self.snd_una);
-                    self.snd_nxt = self.snd_max;
+                    self.recover = Some(self.seq.snd_una);
+                    self.seq.snd_nxt = self.seq.snd_max;
                     self.scoreboard.clear();
                     cx.emit(|| Event::SpuriousTimeout);
                     return;
@@ -188,14 +188,14 @@ impl Sender {
         sample: Option<Duration>,
         exit: Exit,
     ) {
-        let acked = ack - self.snd_una;
+        let acked = ack - self.seq.snd_una;
         self.phase = Phase::Open;
         //= RFC 5681 §3.2 step 6: "set cwnd to ssthresh", which takes the inflation away
         self.advance(cx, ack, sample);
         if self.ns2 {
             self.window.open(acked);
         } else if exit == Exit::Recover {
-            self.window.leave_recovery(self.flight());
+            self.window.leave_recovery(self.seq.flight());
         }
         cx.emit(|| Event::RecoveryLeft);
     }
@@ -208,7 +208,7 @@ impl Sender {
         deflate: bool,
         timer: PartialAckTimer,
     ) {
-        let acked = ack - self.snd_una;
+        let acked = ack - self.seq.snd_una;
         if deflate {
             self.window.deflate_partially(acked);
         } else {
@@ -223,7 +223,7 @@ impl Sender {
             self.restart_timer(cx.now);
         }
         self.first_partial = true;
-        self.retransmit_now = Some(self.snd_una);
+        self.retransmit_now = Some(self.seq.snd_una);
         if self.ns2 {
             self.burst = self.burst.min(2);
         }
@@ -259,8 +259,8 @@ impl Sender {
 
     #[inline(always)]
     pub(in crate::tcp) fn advance_to(&mut self, ack: u64) {
-        self.snd_una = ack;
-        self.snd_nxt = self.snd_nxt.max(ack);
+        self.seq.snd_una = ack;
+        self.seq.snd_nxt = self.seq.snd_nxt.max(ack);
         self.limited_sent = 0;
         self.limited_allowed = false;
         self.retransmit_now = None;
@@ -274,7 +274,7 @@ impl Sender {
     #[inline(always)]
     pub(in crate::tcp) fn grow(&mut self, acked: u64) {
         // A window that is not used says nothing about the path (RFC 7661 §4.3): no growth then.
-        let before = self.flight() + acked;
+        let before = self.seq.flight() + acked;
         let used = if self.window.in_slow_start() {
             2 * before > self.window.cwnd()
         } else {

@@ -96,7 +96,7 @@ impl Sender {
     /// Duplicate ACKs mean a loss.
     pub(super) fn begin_phase(&mut self, flight: u64) {
         self.phase = Phase::Recovery;
-        let (snd_una, recover, dupacks) = (self.snd_una, self.snd_max, self.dupacks);
+        let (snd_una, recover, dupacks) = (self.seq.snd_una, self.seq.snd_max, self.dupacks);
         let Some(run) = &mut self.run else { return };
         run.forget();
         (run.flight, run.outstanding) = (flight, run.boundaries.count());
@@ -106,7 +106,7 @@ impl Sender {
 
     /// Whether a duplicate ACK outside a phase is the echo of a retransmission.
     pub(super) fn is_echo(&mut self) -> bool {
-        let after_phase = self.recover == Some(self.snd_una);
+        let after_phase = self.recover == Some(self.seq.snd_una);
         let Some(run) = &mut self.run else { return false };
         match self.phase {
             // Everything is being sent again: what was there already comes back as duplicates (RFC 6582 §3.2 step 2).
@@ -125,7 +125,7 @@ impl Sender {
     /// minei §5.3: "a dupACK is received for every packet the receiver receives" until the first partial ACK; "if a
     /// *duplicate* partial ACK arrives, the sender can deduce that there is another 'hole'".
     pub(super) fn on_duplicate_in_phase(&mut self, now: Time) {
-        let (snd_una, recover) = (self.snd_una, self.recover.unwrap_or(self.snd_max));
+        let (snd_una, recover) = (self.seq.snd_una, self.recover.unwrap_or(self.seq.snd_max));
         let Some(run) = &mut self.run else { return };
         let Some(length) = run.length else {
             run.arrived += 1;
@@ -162,7 +162,7 @@ impl Sender {
         if full {
             return self.end_phase(cx, ack, sample);
         }
-        let recover = self.recover.unwrap_or(self.snd_max);
+        let recover = self.recover.unwrap_or(self.seq.snd_max);
         self.advance_to(ack);
         self.restart_timer(cx.now);
         let Some(run) = &mut self.run else { return };
@@ -183,7 +183,7 @@ impl Sender {
             run.unanswered -= 1;
             run.keep_credit();
             run.pending = (0, 0);
-            self.window.on_fast_retransmit(run.flight, self.peer.now);
+            self.window.on_fast_retransmit(run.flight, self.seq.peer.now);
         }
         self.phase = Phase::Open;
         self.advance(cx, ack, sample);
@@ -193,7 +193,7 @@ impl Sender {
     /// The rest of the burst.
     pub(super) fn choose_from_run(&mut self) -> Option<Span> {
         let (next, end) = self.run.as_ref()?.pending;
-        let next = next.max(self.snd_una);
+        let next = next.max(self.seq.snd_una);
         if next >= end {
             return None;
         }

@@ -2,49 +2,20 @@
 
 use super::*;
 
+impl Sequenced for Sender {
+    #[inline(always)]
+    fn sequence(&self) -> &SequenceSpace {
+        &self.seq
+    }
+
+    #[inline(always)]
+    fn sequence_mut(&mut self) -> &mut SequenceSpace {
+        &mut self.seq
+    }
+}
+
 impl SendingHalf for Sender {
     const PROTOCOL: Protocol = Protocol::Tcp;
-
-    #[inline(always)]
-    fn snd_una(&self) -> u64 {
-        self.snd_una
-    }
-
-    #[inline(always)]
-    fn snd_nxt(&self) -> u64 {
-        self.snd_nxt
-    }
-
-    #[inline(always)]
-    fn snd_max(&self) -> u64 {
-        self.snd_max
-    }
-
-    /// SND.NXT, but what the peer expects while its window is shut, since a probe lies beyond that window, and no segment
-    /// that starts there is acceptable (RFC 9293 §3.10.7.4).
-    fn seq_of_bare_ack(&self) -> u64 {
-        if self.peer.now == 0 { self.snd_una.max(FIRST_BYTE) } else { self.snd_max }
-    }
-
-    fn oldest_acceptable_ack(&self) -> u64 {
-        self.snd_una.saturating_sub(self.peer.max)
-    }
-
-    fn written(&self) -> u64 {
-        self.data_end - FIRST_BYTE
-    }
-
-    fn acknowledged(&self) -> u64 {
-        self.snd_una.clamp(FIRST_BYTE, self.data_end) - FIRST_BYTE
-    }
-
-    fn is_closed(&self) -> bool {
-        self.fin
-    }
-
-    fn fin_acknowledged(&self) -> bool {
-        self.fin && self.snd_una > self.data_end
-    }
 
     fn mss(&self) -> u16 {
         self.mss
@@ -67,12 +38,12 @@ impl SendingHalf for Sender {
     }
 
     fn write(&mut self, bytes: u64) {
-        self.data_end += bytes;
+        self.seq.data_end += bytes;
         self.new_event();
     }
 
     fn close(&mut self) {
-        self.fin = true;
+        self.seq.fin = true;
         self.new_event();
     }
 
@@ -103,18 +74,13 @@ impl SendingHalf for Sender {
         self.window.set_mss(mss);
     }
 
-    fn skip_syn(&mut self) {
-        (self.snd_una, self.snd_nxt, self.snd_max) = (FIRST_BYTE, FIRST_BYTE, FIRST_BYTE);
-    }
-
     fn resend_syn(&mut self) {
-        self.snd_nxt = 0;
+        self.seq.snd_nxt = 0;
     }
 
     fn relisten(&mut self) {
-        (self.snd_una, self.snd_nxt, self.snd_max) = (0, 0, 0);
+        self.seq.forget_peer();
         (self.rto_at, self.timed, self.retries) = (None, None, 0);
-        self.peer = PeerWindow::open(0);
     }
 
     #[inline(always)]
@@ -160,7 +126,6 @@ impl SendingHalf for Sender {
 
     fn check(&self) {
         debug_assert!(self.window.is_sound());
-        debug_assert!(self.snd_una <= self.snd_nxt && self.snd_nxt <= self.snd_max.max(self.snd_nxt));
-        debug_assert!(self.snd_max <= self.end().max(FIRST_BYTE));
+        self.seq.check();
     }
 }

@@ -41,7 +41,7 @@ impl Sender {
         if self.phase == Phase::Loss && self.frto.on_duplicate_ack() {
             //= RFC 5682 §2.1 step 3a: "set the congestion window to no more than 3 * MSS [...] and continue with the
             //= slow-start algorithm retransmitting unacknowledged segments"
-            self.snd_nxt = self.snd_una;
+            self.seq.snd_nxt = self.seq.snd_una;
             self.window.set_segments(2);
             self.dupacks = 0;
         }
@@ -52,7 +52,7 @@ impl Sender {
         let thresh = self.dup_thresh();
         let lost = match pipe_form {
             //= RFC 6675 §5: "(2) If DupAcks < DupThresh but IsLost (HighACK + 1) returns true"
-            Some(PipeForm::Rfc6675) => self.dupacks >= thresh || self.scoreboard.is_lost(self.snd_una),
+            Some(PipeForm::Rfc6675) => self.dupacks >= thresh || self.scoreboard.is_lost(self.seq.snd_una),
             _ => self.dupacks == thresh,
         };
         if lost && self.may_recover() {
@@ -99,13 +99,13 @@ impl Sender {
     //= RFC 6582 §3.2 step 2: "If the Cumulative Acknowledgment field covers more than 'recover'"
     /// One fast retransmit per window.
     pub(in crate::tcp) fn may_recover(&self) -> bool {
-        if self.ns2_needs_first_ack && self.snd_una == FIRST_BYTE {
+        if self.ns2_needs_first_ack && self.seq.snd_una == FIRST_BYTE {
             return false;
         }
         match (self.recover, self.variant.recovery) {
             (None, _) => true,
             //= RFC 6675 §5: not until HighACK reaches RecoveryPoint
-            (Some(recover), Recovery::Pipe(PipeForm::Rfc6675 | PipeForm::Rfc3517)) => self.snd_una >= recover,
+            (Some(recover), Recovery::Pipe(PipeForm::Rfc6675 | PipeForm::Rfc3517)) => self.seq.snd_una >= recover,
             (Some(_), Recovery::BurstEstimate(cells)) if cells.guard != ReentryGuard::Recover => {
                 self.phase == Phase::Open
             }
@@ -114,42 +114,42 @@ impl Sender {
             {
                 self.phase == Phase::Open || !self.variant.guard_after_timeout
             }
-            (Some(recover), _) => self.snd_una > recover,
+            (Some(recover), _) => self.seq.snd_una > recover,
         }
     }
 
     pub(in crate::tcp) fn enter_recovery<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.counters.fast_retransmits += 1;
-        let flight = self.flight() - self.limited_sent;
+        let flight = self.seq.flight() - self.limited_sent;
         let thresh = self.dup_thresh();
-        self.recover = Some(self.snd_max);
+        self.recover = Some(self.seq.snd_max);
         self.rescue = None;
         self.timed = None;
         self.first_partial = false;
         self.limited_allowed = false;
-        cx.emit(|| Event::RecoveryEntered { snd_una: self.snd_una, recover: self.snd_max });
+        cx.emit(|| Event::RecoveryEntered { snd_una: self.seq.snd_una, recover: self.seq.snd_max });
         match self.variant.recovery {
             Recovery::Restart => {
-                self.window.on_restart(flight, self.peer.now);
+                self.window.on_restart(flight, self.seq.peer.now);
                 self.phase = Phase::Loss;
-                self.snd_nxt = self.snd_una;
+                self.seq.snd_nxt = self.seq.snd_una;
             }
             Recovery::Inflate { exit, .. } => {
-                self.window.on_fast_retransmit(flight, self.peer.now);
+                self.window.on_fast_retransmit(flight, self.seq.peer.now);
                 self.window.set_inflation(thresh);
                 self.phase = Phase::Recovery;
-                self.retransmit_now = Some(self.snd_una);
+                self.retransmit_now = Some(self.seq.snd_una);
                 if self.ns2 && exit == Exit::Recover {
                     self.burst = self.burst.min(2);
                 }
             }
             Recovery::Pipe(form) => {
-                self.scoreboard.begin_recovery(self.snd_una);
-                let segments = (self.flight() / self.mss as u64) as i64;
+                self.scoreboard.begin_recovery(self.seq.snd_una);
+                let segments = (self.seq.flight() / self.mss as u64) as i64;
                 self.ns2_pipe = segments - thresh as i64;
-                self.window.on_fast_retransmit(flight, self.peer.now);
+                self.window.on_fast_retransmit(flight, self.seq.peer.now);
                 self.phase = Phase::Recovery;
-                self.retransmit_now = Some(self.snd_una);
+                self.retransmit_now = Some(self.seq.snd_una);
                 if form == PipeForm::Ns2 {
                     self.burst = 0;
                 }
@@ -162,7 +162,7 @@ impl Sender {
     //= RFC 6298 §5.2, §5.3: off when all is acknowledged, restarted by an ACK of new data
     #[inline(always)]
     pub(in crate::tcp) fn restart_timer(&mut self, now: Time) {
-        self.rto_at = (self.snd_una < self.snd_max).then(|| self.rtt.deadline(now));
+        self.rto_at = (self.seq.snd_una < self.seq.snd_max).then(|| self.rtt.deadline(now));
     }
 
     /// Lets timers that are due act.
@@ -186,15 +186,15 @@ impl Sender {
     pub(in crate::tcp) fn on_timeout<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
         //= RFC 9293 §3.8.6: "SHOULD NOT time out the connection if data beyond the right window edge is not
         //= acknowledged", and "If the window shrinks to zero, the TCP implementation MUST probe it"
-        let shut = self.open && self.peer.now == 0;
+        let shut = self.open && self.seq.peer.now == 0;
         self.probe_now |= shut;
         if self.retries >= self.max_retries && !shut {
             return Err(Abort::RetriesExhausted);
         }
         self.new_event();
         self.counters.timeouts += 1;
-        let flight = self.flight();
-        cx.emit(|| Event::Timeout { snd_una: self.snd_una, backoffs: self.retries });
+        let flight = self.seq.flight();
+        cx.emit(|| Event::Timeout { snd_una: self.seq.snd_una, backoffs: self.retries });
         self.frto.on_timeout(
             self.phase != Phase::Open,
             self.window.cwnd(),
@@ -205,12 +205,12 @@ impl Sender {
         //= RFC 5681 §3.1: for a segment resent before by the timer "the value of ssthresh is held constant"
         // A SYN says nothing about the window that data may have.
         let again = self.ns2 || self.open && (self.retries == 0 || self.window.halves_each_time());
-        self.window.on_timeout(flight, self.peer.now, again);
+        self.window.on_timeout(flight, self.seq.peer.now, again);
         self.retries = self.retries.saturating_add(1);
         self.ns2_deaf = true;
         self.phase = Phase::Loss;
         let oldest_alone = self.variant.timeout_repair == TimeoutRepair::Oldest;
-        self.recover = Some(if oldest_alone { self.snd_una } else { self.snd_max });
+        self.recover = Some(if oldest_alone { self.seq.snd_una } else { self.seq.snd_max });
         if let Some(run) = &mut self.run {
             run.forget();
         }
@@ -226,19 +226,19 @@ impl Sender {
         self.rescue = None;
         match self.variant.recovery {
             Recovery::Pipe(PipeForm::Rfc6675 | PipeForm::Rfc3517) if self.open => {
-                if self.scoreboard.reneged(self.snd_una) {
+                if self.scoreboard.reneged(self.seq.snd_una) {
                     self.scoreboard.clear();
                 }
-                self.scoreboard.begin_recovery(self.snd_una);
-                self.scoreboard.raise_lost_edge(self.snd_max);
+                self.scoreboard.begin_recovery(self.seq.snd_una);
+                self.scoreboard.raise_lost_edge(self.seq.snd_max);
             }
             _ if oldest_alone && self.open => {
                 self.scoreboard.clear();
-                self.retransmit_now = Some(self.snd_una);
+                self.retransmit_now = Some(self.seq.snd_una);
             }
             _ => {
                 self.scoreboard.clear();
-                self.snd_nxt = self.snd_una;
+                self.seq.snd_nxt = self.seq.snd_una;
             }
         }
         self.rtt.back_off();

@@ -10,18 +10,20 @@ mod half;
 mod loss;
 mod transmit;
 
+use super::abort::Abort;
 use super::config::{Handshake, TcbSharing, TcpConfig, WindowUnit};
-use super::connection::Abort;
 use super::frto::{Frto, FrtoVerdict};
-use super::peer_window::PeerWindow;
-use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::segment::{FIRST_BYTE, Segment};
-use super::sending::{Protocol, SenderCounters, SendingHalf, Span};
+use super::sending::sealed::Sequenced;
+use super::sending::{Protocol, SenderCounters, SendingHalf};
+use super::sequence::SequenceSpace;
+use super::span::Span;
 use super::variant::{BurstEstimate, Exit, PartialAckTimer, PipeForm, Recovery, ReentryGuard, TimeoutRepair, Variant};
 use super::window::CongestionWindow;
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
+use crate::rtt::RttEstimator;
 use crate::units::{Duration, Time};
 use burst::Burst;
 
@@ -61,15 +63,7 @@ pub struct Sender {
     restart_after_idle: bool,
     max_retries: u32,
 
-    snd_una: u64,
-    /// Next to send; goes back to `snd_una` at a timeout.
-    snd_nxt: u64,
-    /// One past the highest ever sent.
-    snd_max: u64,
-    peer: PeerWindow,
-    /// One past the last byte that the user has written.
-    data_end: u64,
-    fin: bool,
+    seq: SequenceSpace,
     /// Data may go out: the handshake is done.
     open: bool,
 
@@ -134,12 +128,7 @@ impl Sender {
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
             max_retries: config.rto.max_retries,
-            snd_una: start,
-            snd_nxt: start,
-            snd_max: start,
-            peer: PeerWindow::open(if handshake_free { u64::MAX >> 1 } else { 0 }),
-            data_end: FIRST_BYTE,
-            fin: false,
+            seq: SequenceSpace::new(start, if handshake_free { u64::MAX >> 1 } else { 0 }),
             open: handshake_free,
             window,
             scoreboard: Scoreboard::default(),
@@ -174,21 +163,6 @@ impl Sender {
     #[inline(always)]
     fn full(&self) -> u16 {
         self.mss - self.reserved
-    }
-
-    fn flight(&self) -> u64 {
-        self.snd_max - self.snd_una
-    }
-
-    /// One past everything there is to send, a FIN included.
-    fn end(&self) -> u64 {
-        self.data_end + self.fin as u64
-    }
-
-    /// What the windows of both sides allow, as a right edge.
-    #[inline(always)]
-    fn right_edge(&self, allowed: u64) -> u64 {
-        self.snd_una + allowed.min(self.peer.now)
     }
 
     pub(in crate::tcp) fn set_nagle(&mut self, on: bool) {

@@ -7,19 +7,27 @@
 
 mod abort;
 mod config;
+mod congestion;
 mod connection;
-mod frto;
+mod departures;
+mod loss;
+#[cfg(feature = "ns2")]
+mod ns2;
+mod pacing;
 mod peer_window;
+mod persist;
 pub(crate) mod ranges;
 mod receiver;
-mod scoreboard;
+mod recovery;
 mod segment;
 mod sender;
 pub(crate) mod sending;
 pub(crate) mod sequence;
+mod sharing;
 mod span;
+mod startup;
+mod timer;
 pub mod variant;
-mod window;
 
 pub use crate::rtt::{RtoConfig, RttClock, RttEstimator};
 pub use abort::Abort;
@@ -27,7 +35,8 @@ pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, Wind
 pub use connection::{Connection, Duplex, Input, Output, Role, State, TcpStats, Verdict};
 pub use receiver::Fresh;
 pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
-pub use sender::{Sender, TcbCache};
+pub use sender::Sender;
 pub use sending::{Protocol, SenderCounters, SendingHalf};
+pub use sharing::TcbCache;
 pub use span::Span;
 pub use variant::{AckPolicy, Daass, Variant};

@@ -52,8 +52,7 @@ impl<S: SendingHalf> Duplex<S> {
         if self.config.shortcuts.handshake == Handshake::OneWay {
             self.synchronize_without_options();
             self.sender.skip_syn();
-            let quick = self.config.ack.daass != Daass::Off;
-            self.receiver.on_bare_syn(cx.now, self.config.shortcuts.ns2_delayed_syn_ack && !quick);
+            self.receiver.on_bare_syn(cx.now);
             self.establish(cx, self.config.mss);
             return Verdict::Synchronized(Fresh::None);
         }

@@ -1,6 +1,17 @@
 //! TCP's sender as the sending half of a connection.
 
-use super::*;
+use super::Sender;
+use crate::machine::Context;
+use crate::probe::Probe;
+use crate::tcp::abort::Abort;
+use crate::tcp::departures::{Departs, RepairKind};
+use crate::tcp::segment::Segment;
+use crate::tcp::sending::sealed::Sequenced;
+use crate::tcp::sending::{Protocol, SenderCounters, SendingHalf};
+use crate::tcp::sequence::SequenceSpace;
+use crate::tcp::span::Span;
+use crate::tcp::startup;
+use crate::units::{Duration, Time};
 
 impl Sequenced for Sender {
     #[inline(always)]
@@ -22,15 +33,15 @@ impl SendingHalf for Sender {
     }
 
     fn cwnd(&self) -> u64 {
-        self.window.cwnd()
+        self.congestion.window.cwnd()
     }
 
     fn ssthresh(&self) -> u64 {
-        self.window.ssthresh()
+        self.congestion.window.ssthresh()
     }
 
     fn srtt(&self) -> Option<Duration> {
-        self.rtt.srtt()
+        self.timer.rtt.srtt()
     }
 
     fn counters(&self) -> &SenderCounters {
@@ -47,31 +58,28 @@ impl SendingHalf for Sender {
         self.new_event();
     }
 
-    /// A lost SYN starts with one segment (RFC 5681 §3.1). Without SACK from the peer a row that repairs by it falls back
-    /// to NewReno.
+    /// Without SACK from the peer a row that repairs by it falls back to NewReno.
     fn established(&mut self, mss: u16, initial_window: u32, sack: bool) {
-        if !sack && matches!(self.variant.recovery, Recovery::Pipe(_)) {
-            self.variant.recovery =
-                Recovery::Inflate { exit: Exit::Recover, deflate: true, timer: PartialAckTimer::Impatient };
+        if !sack && self.recovery.kind() == RepairKind::Sack {
+            self.recovery.without_sack();
+            self.loss.without_sack();
         }
         if mss != self.mss {
-            self.mss = mss;
-            self.window.set_mss(mss);
+            self.set_peer_mss(mss);
         }
         let syn_lost = self.counters.timeouts > 0;
-        self.window.set_segments(if syn_lost { 1 } else { initial_window });
-        if syn_lost && !self.ns2 {
-            self.rtt.after_lost_syn();
+        self.congestion.restart(startup::initial_window(initial_window, syn_lost));
+        if syn_lost && !self.departures.keeps_rto_of_syn() {
+            self.timer.rtt.after_lost_syn();
         }
-        self.open = true;
-        self.phase = Phase::Open;
-        self.recover = None;
+        self.is_open = true;
+        self.recovery.open();
         self.new_event();
     }
 
     fn set_peer_mss(&mut self, mss: u16) {
         self.mss = mss;
-        self.window.set_mss(mss);
+        self.congestion.window.set_mss(mss);
     }
 
     fn resend_syn(&mut self) {
@@ -80,12 +88,17 @@ impl SendingHalf for Sender {
 
     fn relisten(&mut self) {
         self.seq.forget_peer();
-        (self.rto_at, self.timed, self.retries) = (None, None, 0);
+        self.timer.reset();
     }
 
     #[inline(always)]
     fn update_window(&mut self, segment: &Segment) -> bool {
-        self.take_window(segment)
+        let Some(changed) = self.seq.peer.update(self.seq.snd_una, segment) else { return false };
+        if self.seq.peer.now > 0 && self.persist.stop() {
+            // The probe's byte is sent again as part of a full segment.
+            self.seq.snd_nxt = self.seq.snd_una;
+        }
+        changed
     }
 
     #[inline(always)]
@@ -101,31 +114,47 @@ impl SendingHalf for Sender {
 
     #[inline(always)]
     fn deadline(&self) -> Option<Time> {
-        Time::earliest(self.rto_at, self.persist_at)
+        let timers = Time::earliest(self.timer.deadline(), self.persist.deadline());
+        if self.congestion.pacing_rate().is_some() { Time::earliest(timers, self.pacer.deadline()) } else { timers }
     }
 
     fn on_time<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
-        self.run_timers(cx)
+        if self.pacer.deadline().is_some_and(|at| at <= cx.now) {
+            self.new_event();
+        }
+        self.persist.on_time(cx.now, self.timer.rtt.rto());
+        if self.timer.deadline().is_some_and(|at| at <= cx.now) {
+            self.on_timeout(cx)?;
+        }
+        Ok(())
     }
 
     #[inline(always)]
     fn next(&mut self, now: Time, reserved: u16) -> Option<Span> {
         self.reserved = reserved;
+        let rate = self.congestion.pacing_rate();
+        if rate.is_some() && !self.pacer.may_send(now) {
+            return None;
+        }
         let span = self.choose(now)?;
-        Some(self.sent(now, span))
+        let span = self.sent(now, span);
+        if let Some(rate) = rate {
+            self.pacer.sent(now, span.len, rate);
+        }
+        Some(span)
     }
 
     #[inline(always)]
     fn window_probe(&mut self) -> Option<Span> {
-        if core::mem::take(&mut self.probe_now) { self.due_probe() } else { None }
+        if self.persist.take_due() { self.due_probe() } else { None }
     }
 
     fn memory(&self) -> usize {
-        self.scoreboard.memory()
+        self.loss.scoreboard.memory()
     }
 
     fn check(&self) {
-        debug_assert!(self.window.is_sound());
+        debug_assert!(self.congestion.window.is_sound());
         self.seq.check();
     }
 }

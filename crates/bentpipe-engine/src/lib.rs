@@ -17,6 +17,7 @@ mod machine;
 pub mod mux;
 pub mod network;
 pub mod probe;
+mod rtt;
 pub mod slacp;
 pub mod splice;
 pub mod spoof;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::history::Report;
-use crate::tcp::{RtoConfig, RttClock, RttEstimator};
+use crate::rtt::{RtoConfig, RttClock, RttEstimator};
 use crate::units::{Duration, Time};
 
 /// What became of a transmission.

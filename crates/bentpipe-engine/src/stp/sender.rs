@@ -11,9 +11,10 @@ use super::line::Line;
 use super::polls::Polls;
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
-use crate::tcp::peer_window::PeerWindow;
 use crate::tcp::ranges::Ranges;
-use crate::tcp::{Abort, FIRST_BYTE, Protocol, Segment, SenderCounters, SendingHalf, Span};
+use crate::tcp::sending::sealed::Sequenced;
+use crate::tcp::sequence::SequenceSpace;
+use crate::tcp::{Abort, Protocol, Segment, SenderCounters, SendingHalf, Span};
 use crate::units::{Duration, Time};
 use crate::wire::stp::HEADER;
 
@@ -36,12 +37,8 @@ pub struct Sender {
     mss: u16,
     /// The constant window in bytes, before the peer's is looked at.
     window: u64,
-    peer: PeerWindow,
-    snd_una: u64,
-    snd_nxt: u64,
-    /// One past the last byte that the user has written.
-    data_end: u64,
-    fin: bool,
+    /// Nothing is ever taken back: `snd_nxt` is `snd_max`.
+    seq: SequenceSpace,
     /// Data may go out: the handshake is done.
     open: bool,
 
@@ -77,11 +74,7 @@ impl Sender {
         Sender {
             mss: config.mss,
             window,
-            peer: PeerWindow::open(0),
-            snd_una: 0,
-            snd_nxt: 0,
-            data_end: FIRST_BYTE,
-            fin: false,
+            seq: SequenceSpace::new(0, 0),
             open: false,
             outstanding: VecDeque::new(),
             sacked: Ranges::new(),
@@ -99,11 +92,6 @@ impl Sender {
             counters: SenderCounters { max_cwnd: window, ..SenderCounters::default() },
             config,
         }
-    }
-
-    /// One past everything there is to send, a FIN included.
-    fn end(&self) -> u64 {
-        self.data_end + self.fin as u64
     }
 
     /// The first outstanding segment that ends after `seq`.
@@ -125,9 +113,9 @@ impl Sender {
     fn send(&mut self, span: Span) -> Span {
         self.order += 1;
         self.outstanding.push_back(Outstanding { span, transmissions: 1, order: self.order, due: None });
-        self.snd_nxt = span.end();
+        (self.seq.snd_nxt, self.seq.snd_max) = (span.end(), span.end());
         self.persist_at = None;
-        self.counters.max_flight = self.counters.max_flight.max(self.snd_nxt - self.snd_una);
+        self.counters.max_flight = self.counters.max_flight.max(self.seq.flight());
         self.count(span)
     }
 
@@ -154,7 +142,7 @@ impl Sender {
     /// that was sent again waits for its timer, which was restarted then (`stp` paper §II).
     fn next_hole(&mut self) -> Option<usize> {
         while self.examined < self.sacked.end() {
-            let (start, _) = self.sacked.gap_from(self.examined.max(self.snd_una))?;
+            let (start, _) = self.sacked.gap_from(self.examined.max(self.seq.snd_una))?;
             let index = self.index_after(start);
             let segment = self.outstanding.get(index)?;
             self.examined = segment.span.end();
@@ -188,15 +176,15 @@ impl Sender {
 
     /// New data, as much as the window allows (`stp` paper, equation 2).
     fn next_new(&mut self, now: Time) -> Option<Span> {
-        if self.snd_nxt >= self.end() {
+        if self.seq.snd_nxt >= self.seq.end() {
             return None;
         }
-        let edge = self.snd_una + self.window.min(self.peer.now);
-        if self.snd_nxt < edge {
-            let span = Span::at(self.snd_nxt, edge, self.mss, self.data_end, self.fin);
-            let whole = span.len == self.mss || span.seq + span.len as u64 == self.data_end;
+        let edge = self.seq.snd_una + self.window.min(self.seq.peer.now);
+        if self.seq.snd_nxt < edge {
+            let span = self.seq.span(self.seq.snd_nxt, edge, self.mss);
+            let whole = span.len == self.mss || span.seq + span.len as u64 == self.seq.data_end;
             // A peer whose window never takes a full segment gets what fills half of it (RFC 9293 §3.8.6.2.1).
-            if whole || self.outstanding.is_empty() && 2 * span.len as u64 >= self.peer.max {
+            if whole || self.outstanding.is_empty() && 2 * span.len as u64 >= self.seq.peer.max {
                 return Some(self.send(span));
             }
         }
@@ -240,7 +228,7 @@ impl Sender {
 
     /// A timer has run out.
     fn expire<P: Probe>(&mut self, cx: &mut Context<'_, P>, index: usize) -> Result<(), Abort> {
-        let beyond = self.open && self.outstanding[index].span.end() > self.snd_una + self.peer.now;
+        let beyond = self.open && self.outstanding[index].span.end() > self.seq.snd_una + self.seq.peer.now;
         let segment = &mut self.outstanding[index];
         if segment.transmissions > self.config.max_retransmissions as u16 {
             //= RFC 9293 §3.8.6: "SHOULD NOT time out the connection if data beyond the right window edge is not
@@ -254,13 +242,13 @@ impl Sender {
         let (end, backoffs) = (segment.span.end(), segment.transmissions as u32);
         self.resend = Some(end);
         self.counters.timeouts += 1;
-        cx.emit(|| Event::Timeout { snd_una: self.snd_una, backoffs });
+        cx.emit(|| Event::Timeout { snd_una: self.seq.snd_una, backoffs });
         Ok(())
     }
 
     /// The cumulative acknowledgement moves to `ack`.
     fn advance(&mut self, ack: u64) {
-        self.snd_una = ack;
+        self.seq.advance(ack);
         while self.outstanding.front().is_some_and(|front| front.span.end() <= ack) {
             self.outstanding.pop_front();
         }
@@ -276,7 +264,7 @@ impl Sender {
 
     /// What the peer says it lacks it has not got, whatever it said before: nothing is waited for without a timer.
     fn keep_front_alive(&mut self, now: Time) {
-        if self.sacked.first().is_some_and(|range| range.0 <= self.snd_una) {
+        if self.sacked.first().is_some_and(|range| range.0 <= self.seq.snd_una) {
             self.sacked.clear();
         }
         if let Some(front) = self.outstanding.front()
@@ -290,48 +278,20 @@ impl Sender {
     }
 }
 
+impl Sequenced for Sender {
+    #[inline]
+    fn sequence(&self) -> &SequenceSpace {
+        &self.seq
+    }
+
+    #[inline]
+    fn sequence_mut(&mut self) -> &mut SequenceSpace {
+        &mut self.seq
+    }
+}
+
 impl SendingHalf for Sender {
     const PROTOCOL: Protocol = Protocol::Stp;
-
-    #[inline]
-    fn snd_una(&self) -> u64 {
-        self.snd_una
-    }
-
-    #[inline]
-    fn snd_nxt(&self) -> u64 {
-        self.snd_nxt
-    }
-
-    #[inline]
-    fn snd_max(&self) -> u64 {
-        self.snd_nxt
-    }
-
-    /// SND.NXT, but what the peer expects where something was sent beyond its window (RFC 9293 §3.10.7.4).
-    fn seq_of_bare_ack(&self) -> u64 {
-        if self.peer.now == 0 { self.snd_una.max(FIRST_BYTE) } else { self.snd_nxt }
-    }
-
-    fn oldest_acceptable_ack(&self) -> u64 {
-        self.snd_una.saturating_sub(self.peer.max)
-    }
-
-    fn written(&self) -> u64 {
-        self.data_end - FIRST_BYTE
-    }
-
-    fn acknowledged(&self) -> u64 {
-        self.snd_una.clamp(FIRST_BYTE, self.data_end) - FIRST_BYTE
-    }
-
-    fn is_closed(&self) -> bool {
-        self.fin
-    }
-
-    fn fin_acknowledged(&self) -> bool {
-        self.fin && self.snd_una > self.data_end
-    }
 
     fn mss(&self) -> u16 {
         self.mss
@@ -356,12 +316,12 @@ impl SendingHalf for Sender {
     }
 
     fn write(&mut self, bytes: u64) {
-        self.data_end += bytes;
+        self.seq.data_end += bytes;
         self.burst = 0;
     }
 
     fn close(&mut self) {
-        self.fin = true;
+        self.seq.fin = true;
         self.burst = 0;
     }
 
@@ -377,38 +337,34 @@ impl SendingHalf for Sender {
         self.counters.max_cwnd = self.window;
     }
 
-    fn skip_syn(&mut self) {
-        (self.snd_una, self.snd_nxt) = (FIRST_BYTE, FIRST_BYTE);
-    }
-
     fn resend_syn(&mut self) {
         self.resend = self.outstanding.front().map(|syn| syn.span.end());
     }
 
     fn relisten(&mut self) {
-        (self.snd_una, self.snd_nxt, self.examined) = (0, 0, 0);
+        self.seq.forget_peer();
+        self.examined = 0;
         self.outstanding.clear();
         self.timers.clear();
         (self.resend, self.leaving) = (None, None);
-        self.peer = PeerWindow::open(0);
     }
 
     fn update_window(&mut self, segment: &Segment) -> bool {
-        self.peer.update(self.snd_una, segment).unwrap_or(false)
+        self.seq.peer.update(self.seq.snd_una, segment).unwrap_or(false)
     }
 
     fn on_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, changed: bool, _: Option<Duration>) {
         self.counters.acks += 1;
         self.burst = 0;
         self.heard = true;
-        let (ack, flight) = (segment.ack, self.snd_nxt - self.snd_una);
+        let (ack, flight) = (segment.ack, self.seq.flight());
         // Blocks below the ACK, or at it, contradict it; blocks beyond what was sent are nobody's.
         for (start, end) in segment.sack.iter(ack).filter(|block| block.0 > ack && block.0 < block.1) {
-            if end <= self.snd_nxt {
+            if end <= self.seq.snd_nxt {
                 self.sacked.insert(start, end, |_, _| ());
             }
         }
-        if ack > self.snd_una {
+        if ack > self.seq.snd_una {
             self.advance(ack);
         } else if segment.sequence_len() == 0 && flight > 0 && !changed {
             self.counters.duplicate_acks += 1;
@@ -419,7 +375,7 @@ impl SendingHalf for Sender {
         if let Some(polls) = &mut self.polls {
             polls.on_ack(cx.now, segment.timestamps.map(|marks| marks.echo), is_idle);
         }
-        cx.emit(|| Event::Window { cwnd: self.window, ssthresh: u64::MAX, flight: self.snd_nxt - self.snd_una });
+        cx.emit(|| Event::Window { cwnd: self.window, ssthresh: u64::MAX, flight: self.seq.flight() });
     }
 
     #[inline]
@@ -463,14 +419,15 @@ impl SendingHalf for Sender {
         }
         if !self.open {
             // Only the SYN.
-            return (self.snd_nxt == 0).then(|| self.send(Span::at(0, 1, self.mss, self.data_end, false)));
+            return (self.seq.snd_nxt == 0).then(|| self.send(self.seq.span(0, 1, self.mss)));
         }
         if let Some(polls) = &mut self.polls
             && core::mem::take(&mut polls.due)
         {
             polls.send(self.order);
             // Within any window, so that it is accepted.
-            let seq = self.snd_nxt.min(self.snd_una + self.peer.now.saturating_sub(1)).max(self.snd_una);
+            let seq =
+                self.seq.snd_nxt.min(self.seq.snd_una + self.seq.peer.now.saturating_sub(1)).max(self.seq.snd_una);
             return Some(Span { seq, len: 0, syn: false, fin: false, push: true, retransmission: false });
         }
         if let Some(index) = self.next_missing().or_else(|| self.next_hole()) {
@@ -483,12 +440,12 @@ impl SendingHalf for Sender {
     /// What the window takes if it is only too small, a byte beyond it if it is shut; from then on it is a segment like
     /// others, and its timer repeats it.
     fn window_probe(&mut self) -> Option<Span> {
-        if !core::mem::take(&mut self.probe_now) || !self.outstanding.is_empty() || self.snd_nxt >= self.end() {
+        if !core::mem::take(&mut self.probe_now) || !self.outstanding.is_empty() || self.seq.snd_nxt >= self.seq.end() {
             return None;
         }
         self.heard = false;
-        let edge = self.snd_nxt + self.peer.now.max(1);
-        Some(self.send(Span::at(self.snd_nxt, edge, self.mss, self.data_end, self.fin)))
+        let edge = self.seq.snd_nxt + self.seq.peer.now.max(1);
+        Some(self.send(self.seq.span(self.seq.snd_nxt, edge, self.mss)))
     }
 
     fn on_transmit(&mut self, now: Time, segment: &Segment) {
@@ -514,9 +471,10 @@ impl SendingHalf for Sender {
     }
 
     fn check(&self) {
-        debug_assert!(self.snd_una <= self.snd_nxt && self.snd_nxt <= self.end().max(FIRST_BYTE));
-        debug_assert_eq!(self.outstanding.is_empty(), self.snd_una == self.snd_nxt);
-        debug_assert!(self.outstanding.front().is_none_or(|front| front.span.seq == self.snd_una));
+        self.seq.check();
+        debug_assert_eq!(self.seq.snd_nxt, self.seq.snd_max);
+        debug_assert_eq!(self.outstanding.is_empty(), self.seq.snd_una == self.seq.snd_nxt);
+        debug_assert!(self.outstanding.front().is_none_or(|front| front.span.seq == self.seq.snd_una));
         let is_watched = self.polls.as_ref().is_some_and(|polls| polls.deadline().is_some());
         debug_assert!(self.outstanding.is_empty() || is_watched || !self.timers.is_empty() || self.resend.is_some());
     }

@@ -1,7 +1,7 @@
 //! The settings of one end of a connection.
 
-use super::rtt::RtoConfig;
 use super::variant::{AckPolicy, Variant};
+use crate::rtt::RtoConfig;
 use crate::units::Duration;
 
 /// In what windows are counted.
@@ -32,6 +32,7 @@ pub enum SsthreshBase {
     /// The sender's window, inflation included, as in ns-2.
     Window,
     /// The sender's window, rounded down to a whole segment: ns-2 before 2006.
+    #[cfg(feature = "ns2")]
     WholeWindow,
     /// 4.3BSD: the window in force, which is the lesser of the sender's (inflation included) and the peer's. The half is
     /// rounded down to whole segments, and a repeated timeout of one segment halves again (Stevens, TCP/IP Illustrated,
@@ -54,15 +55,20 @@ pub struct Shortcuts {
     /// ns-2: what the sender does at the edges of recovery, where it departs from RFC 5681, 6582 and 6675 (see
     /// `docs/specs/ns2.md`): the window grows by the ACK that ends a recovery, at most two new segments per ACK within
     /// NewReno's, no more than the first loss before the first ACK, no fresh scoreboard after a timeout.
+    #[cfg(feature = "ns2")]
     pub ns2_recovery: bool,
     /// ns-2 before July 2003 (`exitFastRetrans_ 0`): the third duplicate ACK inflates the window also where no fast
     /// retransmit is allowed.
+    #[cfg(feature = "ns2")]
     pub ns2_inflate_always: bool,
     /// Segment lengths as ns-2 counts them: a SACK block costs 8 bytes with no padding, the options of a SYN nothing.
+    #[cfg(feature = "ns2")]
     pub ns2_lengths: bool,
     /// ns-2 before 2010 (`SYN_immediate_ack_ 0`): a one-way SYN is acknowledged as late as a segment of data.
+    #[cfg(feature = "ns2")]
     pub ns2_delayed_syn_ack: bool,
     /// ns-2 counts the very first segment of a transfer without SYN at its payload length alone.
+    #[cfg(feature = "ns2")]
     pub ns2_bare_first_segment: bool,
 }
 
@@ -73,14 +79,20 @@ impl Shortcuts {
         handshake: Handshake::ThreeWay,
         ssthresh_base: SsthreshBase::FlightSize,
         bsd_additive_constant: false,
+        #[cfg(feature = "ns2")]
         ns2_recovery: false,
+        #[cfg(feature = "ns2")]
         ns2_inflate_always: false,
+        #[cfg(feature = "ns2")]
         ns2_lengths: false,
+        #[cfg(feature = "ns2")]
         ns2_delayed_syn_ack: false,
+        #[cfg(feature = "ns2")]
         ns2_bare_first_segment: false,
     };
 
     /// What ns-2 2.35 does.
+    #[cfg(feature = "ns2")]
     pub const NS2: Shortcuts = Shortcuts {
         window_unit: WindowUnit::Segments,
         handshake: Handshake::OneWay,

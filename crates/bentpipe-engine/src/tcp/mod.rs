@@ -5,25 +5,38 @@
 //! [`Connection`] joins one sender and one receiver under the states of RFC 9293; [`SendingHalf`] is what it asks of the
 //! sender, for STP has another.
 
+mod abort;
 mod config;
+mod congestion;
 mod connection;
-mod frto;
-pub(crate) mod peer_window;
+mod departures;
+mod loss;
+#[cfg(feature = "ns2")]
+mod ns2;
+mod pacing;
+mod peer_window;
+mod persist;
 pub(crate) mod ranges;
 mod receiver;
-mod rtt;
-mod scoreboard;
+mod recovery;
 mod segment;
 mod sender;
-mod sending;
+pub(crate) mod sending;
+pub(crate) mod sequence;
+mod sharing;
+mod span;
+mod startup;
+mod timer;
 pub mod variant;
-mod window;
 
+pub use crate::rtt::{RtoConfig, RttClock, RttEstimator};
+pub use abort::Abort;
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
-pub use connection::{Abort, Connection, Duplex, Input, Output, Role, State, TcpStats, Verdict};
+pub use connection::{Connection, Duplex, Input, Output, Role, State, TcpStats, Verdict};
 pub use receiver::Fresh;
-pub use rtt::{RtoConfig, RttClock, RttEstimator};
 pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
-pub use sender::{Sender, TcbCache};
-pub use sending::{Protocol, SenderCounters, SendingHalf, Span};
+pub use sender::Sender;
+pub use sending::{Protocol, SenderCounters, SendingHalf};
+pub use sharing::TcbCache;
+pub use span::Span;
 pub use variant::{AckPolicy, Daass, Variant};

@@ -7,24 +7,23 @@ use super::segment::Segment;
 pub(crate) struct PeerWindow {
     /// SND.WND in bytes, counted from SND.UNA.
     pub(crate) now: u64,
-    /// MAX.SND.WND: the greatest ever offered.
+    /// MAX.SND.WND: the greatest window ever offered.
     pub(crate) max: u64,
-    /// SND.WL1 and SND.WL2: `seq` and `ack` of the segment that last updated it.
+    /// SND.WL1 and SND.WL2: `seq` and `ack` of the segment that updated it last.
     wl1: u64,
     wl2: u64,
 }
 
 impl PeerWindow {
-    /// So much is open before the peer has said anything.
+    /// A window of `bytes` before the peer has offered one.
     pub(crate) const fn open(bytes: u64) -> Self {
         PeerWindow { now: bytes, max: 0, wl1: 0, wl2: 0 }
     }
 
-    /// Takes what a segment offers. Whether it changed; `None` where the segment is older than what is known.
+    /// Takes the window of a segment. Returns whether it changed, or `None` if the segment is older than the last update.
     #[inline(always)]
     pub(crate) fn update(&mut self, snd_una: u64, segment: &Segment) -> Option<bool> {
-        // Also whatever advances: a repetition of old data has an old number but the newest ACK, and the window counts
-        // from that.
+        // Also if the ACK advances: retransmitted data has an old number but the newest ACK, and the window counts from that.
         let fresh =
             snd_una < segment.ack || self.wl1 < segment.seq || (self.wl1 == segment.seq && self.wl2 <= segment.ack);
         if !fresh {
@@ -32,8 +31,7 @@ impl PeerWindow {
         }
         (self.wl1, self.wl2) = (segment.seq, segment.ack);
         let window = segment.window as u64;
-        // What is offered for the first time changes nothing that the peer has said: without a handshake, a duplicate ACK can
-        // be the first segment that comes.
+        // The first window offered is no change: without a handshake a duplicate ACK can be the first segment to arrive.
         let changed = window != self.now && self.max > 0;
         self.now = window;
         self.max = self.max.max(window);

@@ -58,6 +58,7 @@ pub enum PipeForm {
     Rfc6675,
     /// RFC 3517, the conservative form of the `transat` paper: enters on duplicate ACKs alone, DupThresh * SMSS.
     Rfc3517,
+    #[cfg(feature = "ns2")]
     /// ns-2's `sack1` (Fall and Floyd 1996): a counter, one down per ACK, one up per transmission.
     Ns2,
 }
@@ -205,6 +206,7 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
         "SACK-based recovery as the transat paper cites it (RFC 3517)",
         Variant { recovery: Recovery::Pipe(PipeForm::Rfc3517), sack: true, ..BASE },
     ),
+    #[cfg(feature = "ns2")]
     (
         "sack-ns2",
         "SACK with ns-2's pipe counter (Fall and Floyd 1996)",

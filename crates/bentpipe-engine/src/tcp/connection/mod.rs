@@ -4,149 +4,28 @@
 //! [`SendingHalf`] of its own.
 
 mod arrival;
+mod check;
+mod closing;
+mod events;
+mod opening;
 mod output;
+mod rejection;
+mod state;
 
-use self::arrival::TimestampCheck;
-use super::config::{Handshake, TcpConfig};
+pub use self::events::{Input, Output, TcpStats, Verdict};
+pub use self::state::{Role, State};
+
+use self::rejection::Challenges;
+use super::abort::Abort;
+use super::config::TcpConfig;
 use super::receiver::{Fresh, Receiver};
-use super::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment, Timestamps};
-use super::sender::{Sender, TcbCache};
-use super::sending::{Protocol, SendingHalf, Span};
-use super::variant::Daass;
+use super::segment::Segment;
+use super::sender::Sender;
+use super::sending::SendingHalf;
+use super::sharing::TcbCache;
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{Event, Probe};
 use crate::units::{Duration, Time};
-
-/// Connection states (RFC 9293 §3.3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// No connection.
-    Closed,
-    /// Waits for a SYN.
-    Listen,
-    /// Has sent a SYN.
-    SynSent,
-    /// Has received and sent a SYN.
-    SynReceived,
-    /// Data flows.
-    Established,
-    /// Has sent a FIN.
-    FinWait1,
-    /// Its FIN is acknowledged; the other direction is open.
-    FinWait2,
-    /// Has received a FIN; its own direction is open.
-    CloseWait,
-    /// Both have sent FINs, its own is not acknowledged yet.
-    Closing,
-    /// Has received a FIN, then sent its own.
-    LastAck,
-    /// Waits for stray segments to die.
-    TimeWait,
-}
-
-/// Which side opens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Sends the SYN when it is opened.
-    Active,
-    /// Waits for a SYN.
-    Passive,
-}
-
-/// Why a connection ended other than by two FINs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Abort {
-    /// The peer refused the SYN.
-    Refused,
-    /// The peer sent a reset.
-    Reset,
-    /// A segment was retransmitted as often as allowed (RFC 9293 §3.8.3).
-    RetriesExhausted,
-    /// The user aborted, or closed before there was anybody to take what was written.
-    Local,
-}
-
-/// What the driver brings to a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// Open: an active connection sends its SYN, a passive one listens.
-    Open,
-    /// The user has this many more bytes to send.
-    Write(u64),
-    /// The user has taken this many bytes out of the receive buffer.
-    Read(u64),
-    /// The receive buffer has this many bytes from now on; a window once offered is not taken back.
-    Buffer(u64),
-    /// The user sends no more: a FIN follows the data.
-    Close,
-    /// Drop everything, send a reset.
-    Abort,
-    /// A segment has come. A driver that keeps bytes stores those of its payload that the verdict names.
-    Segment(Segment),
-}
-
-/// What a connection did with an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It was accepted. Of a segment's payload, these bytes are new.
-    Accepted(Fresh),
-    /// The peer's SYN was accepted: its initial sequence number and its options hold from now on. Of its payload, these
-    /// bytes are new.
-    Synchronized(Fresh),
-    /// A segment that is not acceptable, so that nothing in it may be acted on; or bytes written after CLOSE, which are not
-    /// sent (RFC 9293 §3.10.2: "connection closing").
-    Refused,
-}
-
-/// What a connection asks of the driver, or tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Send this segment; its payload is `seq..seq + len` of the bytes written, the first byte being `FIRST_BYTE`.
-    Transmit(Segment),
-    /// The handshake is done.
-    Connected,
-    /// So many bytes, in order, can be read from the start on: read and unread ones together.
-    Readable(u64),
-    /// So many bytes of those written have been acknowledged from the start on: the driver may let go of them.
-    Acknowledged(u64),
-    /// The peer sends no more.
-    PeerClosed,
-    /// The end: after both FINs, or by an abort.
-    Closed(Result<(), Abort>),
-}
-
-/// What one end counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpStats {
-    /// Segments sent that take sequence space: data, SYN, FIN; first transmissions and repetitions.
-    pub data_segments: u64,
-    /// Those of them whose first number had been sent before.
-    pub retransmits: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Losses found by duplicate ACKs or SACK: fast retransmits.
-    pub fast_retransmits: u64,
-    /// Timeouts found spurious by F-RTO.
-    pub spurious_timeouts: u64,
-    /// Acceptable ACKs received.
-    pub acks_received: u64,
-    /// Duplicate ACKs among them.
-    pub duplicate_acks: u64,
-    /// D-SACK blocks received: retransmissions that were not needed (RFC 2883).
-    pub dsacks: u64,
-    /// Segments sent without data.
-    pub pure_acks: u64,
-    /// Segments received that brought nothing new.
-    pub duplicates_received: u64,
-    /// Segments received beyond a gap.
-    pub out_of_order_received: u64,
-    /// Most bytes outstanding.
-    pub max_flight: u64,
-    /// Greatest congestion window, bytes.
-    pub max_cwnd: u64,
-    /// Most segments sent in answer to one event.
-    pub max_burst: u32,
-}
 
 /// Window scale of an end that did not offer one.
 const NO_SCALE: u8 = 0;
@@ -210,11 +89,10 @@ pub struct Duplex<S> {
     /// How it ended, until the driver has been told.
     closed: Option<Result<(), Abort>>,
     /// A reset that is to go out.
-    reset: Option<Segment>,
+    reset: Option<Box<Segment>>,
     pure_acks: u64,
     dsacks: u64,
-    challenge_acks: u32,
-    challenge_second: u64,
+    challenges: Challenges,
     /// The poll of an STP peer that was heard last.
     poll_heard: u32,
 }
@@ -223,21 +101,6 @@ pub struct Duplex<S> {
 fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
-
-/// Bytes of a SACK option with its padding, and how many blocks fit beside a payload.
-const fn sack_option_len(blocks: usize) -> u16 {
-    if blocks == 0 { 0 } else { 4 + 8 * blocks as u16 }
-}
-
-const fn blocks_in(room: u16) -> usize {
-    (room.saturating_sub(4) / 8) as usize
-}
-
-/// The least MSS that a peer can mean: every host takes datagrams of 68 bytes (RFC 791 §3.2), 40 of them headers.
-const LEAST_MSS: u16 = 28;
-
-/// Challenge ACKs per second (RFC 5961 §7).
-const CHALLENGE_LIMIT: u32 = 100;
 
 impl Connection {
     /// A connection that is not open yet.
@@ -283,8 +146,7 @@ impl<S: SendingHalf> Duplex<S> {
             reset: None,
             pure_acks: 0,
             dsacks: 0,
-            challenge_acks: 0,
-            challenge_second: 0,
+            challenges: Challenges::default(),
             poll_heard: 0,
             config,
         }
@@ -302,12 +164,12 @@ impl<S: SendingHalf> Duplex<S> {
 
     /// Bytes written and acknowledged, from the start.
     pub fn acknowledged(&self) -> u64 {
-        self.sender.acknowledged()
+        self.sender.sequence().acknowledged()
     }
 
     /// Bytes written, from the start.
     pub fn written(&self) -> u64 {
-        self.sender.written()
+        self.sender.sequence().written()
     }
 
     /// Bytes received in order, from the start.
@@ -356,27 +218,6 @@ impl<S: SendingHalf> Duplex<S> {
         self.receiver.fresh_spans()
     }
 
-    /// Whether a segment would be accepted and its payload, if any, taken as data: a driver that must first find memory for it
-    /// asks before it does. Changes nothing.
-    pub fn would_accept(&self, now: Time, segment: &Segment) -> bool {
-        let flags = segment.flags;
-        match self.state {
-            State::Closed => false,
-            State::Listen => flags.has(Flags::SYN) && !flags.has(Flags::RST) && !flags.has(Flags::ACK),
-            State::SynSent => {
-                flags.has(Flags::SYN) && !flags.has(Flags::RST) && (!flags.has(Flags::ACK) || segment.ack == 1)
-            }
-            _ => {
-                flags.has(Flags::ACK)
-                    && !flags.has(Flags::RST)
-                    && !flags.has(Flags::SYN)
-                    && self.timestamp_check(now, segment) == TimestampCheck::Pass
-                    && self.receiver.acceptable(segment.seq, segment.sequence_len())
-                    && self.ack_is_acceptable(segment.ack)
-            }
-        }
-    }
-
     /// Bytes of memory for ranges received beyond gaps and for those that the peer has reported.
     pub fn memory(&self) -> usize {
         self.receiver.memory() + self.sender.memory()
@@ -417,125 +258,6 @@ impl<S: SendingHalf> Duplex<S> {
         if from != to {
             cx.emit(|| Event::State { from, to });
         }
-    }
-
-    fn on_open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        if self.state != State::Closed {
-            return;
-        }
-        if self.config.shortcuts.handshake == Handshake::None {
-            self.synchronize_without_options();
-            self.establish(cx, self.config.mss);
-            return;
-        }
-        self.enter(cx, if self.role == Role::Active { State::SynSent } else { State::Listen });
-    }
-
-    /// An opening that carries no options: both ends are taken to be configured alike, windows in full.
-    fn synchronize_without_options(&mut self) {
-        self.receiver.synchronize();
-        self.sack = self.config.variant.sack;
-        self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, u64::MAX);
-    }
-
-    fn sack_blocks(&self, agreed: bool) -> usize {
-        // The timestamps take 12 of the 40 bytes of options (RFC 2018 §3).
-        let room = if self.timestamps { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
-        if agreed { room.min(self.config.sack_blocks as usize) } else { 0 }
-    }
-
-    /// Takes the peer's SYN: its options, its sequence number.
-    fn take_syn(&mut self, now: Time, segment: &Segment) {
-        self.receiver.synchronize();
-        let ours = &self.config;
-        self.sack = ours.variant.sack && (segment.syn.sack_permitted || S::PROTOCOL == Protocol::Stp);
-        self.timestamps = ours.timestamps && segment.timestamps.is_some();
-        self.scaled = ours.window_scaling && segment.syn.window_scale.is_some();
-        self.rcv_scale = if self.scaled { self.offered_scale() } else { NO_SCALE };
-        let limit = if self.scaled { u64::MAX } else { S::PROTOCOL.window_limit() };
-        self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, limit);
-        if let Some(timestamps) = segment.timestamps {
-            (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
-        }
-    }
-
-    /// The least shift that can say the whole buffer (RFC 7323 §2.2).
-    fn offered_scale(&self) -> u8 {
-        let buffer = self.config.receive_buffer;
-        (0..14).find(|shift| buffer >> shift <= u16::MAX as u32).unwrap_or(14)
-    }
-
-    /// The most bytes of payload beside the options that every segment carries. The MSS option does not count options
-    /// (RFC 6691 §2), so what we send shrinks by those that it has; SACK blocks come and go, and are subtracted where a
-    /// segment is chosen.
-    fn effective_mss(&self, peer: Option<u16>) -> u16 {
-        let mss = self.config.mss.min(peer.unwrap_or(self.config.assumed_mss).max(LEAST_MSS));
-        mss.saturating_sub(if self.timestamps { 12 } else { 0 }).max(1)
-    }
-
-    /// Bytes of a data segment to keep free for the SACK blocks that are due, at most half of it.
-    #[inline(always)]
-    fn reserved_for_sack(&self) -> u16 {
-        match self.receiver.sack_blocks_due() {
-            0 => 0,
-            due => sack_option_len(due.min(blocks_in(self.sender.mss() / 2))),
-        }
-    }
-
-    fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
-        self.sender.established(mss, self.config.variant.initial_window, self.sack);
-        self.enter(cx, State::Established);
-        if self.sender.is_closed() {
-            self.enter(cx, State::FinWait1);
-        }
-        self.pending.set(Pending::CONNECTED);
-        if self.receiver.open(cx.now) {
-            self.pending.set(Pending::READABLE);
-        }
-    }
-
-    fn on_close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        match self.state {
-            State::Closed | State::Listen => self.finish(cx, Ok(())),
-            //= RFC 9293 §3.10.4: in SYN-SENT "return 'error: closing' responses to any queued SENDs"
-            State::SynSent if self.sender.written() > 0 => self.finish(cx, Err(Abort::Local)),
-            State::SynSent => self.finish(cx, Ok(())),
-            //= RFC 9293 §3.10.4: in SYN-RECEIVED "queue for processing after entering ESTABLISHED state"
-            State::SynReceived => self.sender.close(),
-            State::Established => {
-                self.sender.close();
-                self.enter(cx, State::FinWait1);
-            }
-            State::CloseWait => {
-                self.sender.close();
-                self.enter(cx, State::LastAck);
-            }
-            _ => {}
-        }
-    }
-
-    fn on_abort<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        if self.state == State::Closed {
-            return;
-        }
-        if !matches!(self.state, State::Listen | State::SynSent | State::TimeWait) {
-            self.reset_peer(cx.now);
-        }
-        self.finish(cx, Err(Abort::Local));
-    }
-
-    /// A reset that the peer accepts.
-    fn reset_peer(&mut self, now: Time) {
-        let mut reset = Segment::new(Flags::RST | Flags::ACK);
-        (reset.seq, reset.ack) = (self.sender.snd_nxt(), self.receiver.rcv_nxt());
-        reset.timestamps = self.timestamps_now(now);
-        self.reset = Some(reset);
-    }
-
-    /// The timestamps of a segment that goes out now, once both ends have agreed on them.
-    #[inline(always)]
-    fn timestamps_now(&self, now: Time) -> Option<Timestamps> {
-        self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent })
     }
 
     fn on_write(&mut self, bytes: u64) -> Verdict {

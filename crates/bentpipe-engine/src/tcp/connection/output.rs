@@ -1,11 +1,28 @@
 //! Segments that go out, and what the driver is told.
 
-use super::*;
+use super::{Duplex, Output, Pending, State, timestamp};
+use crate::machine::{Context, Step};
+use crate::probe::{Event, Probe};
+use crate::tcp::config::Handshake;
+use crate::tcp::segment::{Flags, MAX_SACK_BLOCKS, Segment, Timestamps};
+use crate::tcp::sending::{Protocol, SendingHalf};
+use crate::tcp::span::Span;
+use crate::units::Time;
+
+/// Bytes of a SACK option with its padding.
+const fn sack_option_len(blocks: usize) -> u16 {
+    if blocks == 0 { 0 } else { 4 + 8 * blocks as u16 }
+}
+
+/// SACK blocks that fit `room` bytes.
+const fn blocks_in(room: u16) -> usize {
+    (room.saturating_sub(4) / 8) as usize
+}
 
 impl<S: SendingHalf> Duplex<S> {
     /// Turns a span into a segment: everything that both directions share.
     #[inline(always)]
-    pub(in crate::tcp) fn segment(&mut self, now: Time, span: Span) -> Segment {
+    pub(super) fn segment(&mut self, now: Time, span: Span) -> Segment {
         let synchronized = self.receiver.rcv_nxt() > 0;
         let mut flags = if synchronized { Flags::ACK } else { Flags::NONE };
         if span.fin {
@@ -49,7 +66,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    pub(in crate::tcp) fn dress_syn(&mut self, segment: &mut Segment, answer: bool) {
+    fn dress_syn(&mut self, segment: &mut Segment, answer: bool) {
         segment.flags = segment.flags | Flags::SYN;
         // The window of a SYN is never scaled (RFC 7323 §2.2).
         segment.window = self.receiver.offer_syn_window(S::PROTOCOL.window_limit());
@@ -70,13 +87,13 @@ impl<S: SendingHalf> Duplex<S> {
 
     /// A segment without data.
     #[inline(always)]
-    pub(in crate::tcp) fn bare(&mut self, now: Time) -> Segment {
-        let seq = self.sender.seq_of_bare_ack();
+    pub(super) fn bare(&mut self, now: Time) -> Segment {
+        let seq = self.sender.sequence().seq_of_bare_ack();
         self.pure_acks += 1;
-        self.segment(now, Span { seq, len: 0, syn: false, fin: false, push: false, retransmission: false })
+        self.segment(now, Span::empty(seq))
     }
 
-    pub(in crate::tcp) fn notification(&mut self) -> Option<Output> {
+    pub(super) fn notification(&mut self) -> Option<Output> {
         if self.pending.take(Pending::CONNECTED) {
             return Some(Output::Connected);
         }
@@ -84,7 +101,7 @@ impl<S: SendingHalf> Duplex<S> {
             return Some(Output::Readable(self.received()));
         }
         if self.pending.take(Pending::ACKNOWLEDGED) {
-            return Some(Output::Acknowledged(self.sender.acknowledged()));
+            return Some(Output::Acknowledged(self.sender.sequence().acknowledged()));
         }
         if self.pending.take(Pending::PEER_CLOSED) {
             return Some(Output::PeerClosed);
@@ -92,13 +109,13 @@ impl<S: SendingHalf> Duplex<S> {
         None
     }
 
-    pub(in crate::tcp) fn can_send(&self) -> bool {
+    pub(super) fn can_send(&self) -> bool {
         !matches!(self.state, State::Closed | State::Listen | State::TimeWait | State::FinWait2)
     }
 
-    pub(in crate::tcp) fn end_of_life<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+    pub(super) fn end_of_life<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
         if let Some(reset) = self.reset.take() {
-            return self.transmit(cx, reset, false);
+            return self.transmit(cx, *reset, false);
         }
         match self.closed.take() {
             Some(result) => Step::Do(Output::Closed(result)),
@@ -107,7 +124,7 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     #[inline(always)]
-    pub(in crate::tcp) fn transmit<P: Probe>(
+    pub(super) fn transmit<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
         segment: Segment,
@@ -116,5 +133,20 @@ impl<S: SendingHalf> Duplex<S> {
         cx.emit(|| Event::Sent { segment, retransmission });
         self.sender.on_transmit(cx.now, &segment);
         Step::Do(Output::Transmit(segment))
+    }
+
+    /// The timestamps of a segment that goes out now, once both ends have agreed on them.
+    #[inline(always)]
+    pub(super) fn timestamps_now(&self, now: Time) -> Option<Timestamps> {
+        self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent })
+    }
+
+    /// Bytes of a data segment to keep free for the SACK blocks that are due, at most half of it.
+    #[inline(always)]
+    pub(super) fn reserved_for_sack(&self) -> u16 {
+        match self.receiver.sack_blocks_due() {
+            0 => 0,
+            due => sack_option_len(due.min(blocks_in(self.sender.mss() / 2))),
+        }
     }
 }

@@ -1,194 +1,120 @@
-//! The sending half: what an ACK means, and what to send next.
+//! TCP's sender: joins loss detection, recovery, congestion control and the timers.
 //!
-//! `on_ack` is a one-way pipeline: scoreboard, new or duplicate ACK, round trip, recovery, window. `next` is pulled by
-//! the connection until it has nothing more. All sequence numbers, SYN and FIN included, are one space from 0 on.
+//! An ACK passes through the parts in one direction: `loss` says what it tells of losses, `recovery` what is repaired, and
+//! `congestion` what the window is. The connection then pulls segments out of [`SendingHalf::next`](super::SendingHalf::next)
+//! until there are no more. `ack.rs` is the way of an ACK, `loss.rs` of a loss or a timeout, `transmit.rs` of a segment.
 
 mod ack;
-mod boundaries;
-mod burst;
 mod half;
 mod loss;
 mod transmit;
 
-use super::config::{Handshake, TcbSharing, TcpConfig, WindowUnit};
-use super::connection::Abort;
-use super::frto::{Frto, FrtoVerdict};
-use super::peer_window::PeerWindow;
-use super::rtt::RttEstimator;
-use super::scoreboard::Scoreboard;
-use super::segment::{FIRST_BYTE, Segment};
-use super::sending::{Protocol, SenderCounters, SendingHalf, Span};
-use super::variant::{BurstEstimate, Exit, PartialAckTimer, PipeForm, Recovery, ReentryGuard, TimeoutRepair, Variant};
-use super::window::CongestionWindow;
-use crate::machine::Context;
-use crate::probe::{Event, Probe};
-use crate::units::{Duration, Time};
-use burst::Burst;
-
-/// Where the sender stands with its losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// No loss known.
-    Open,
-    /// Fast recovery.
-    Recovery,
-    /// After a timeout, or Tahoe's restart, until `recover` is acknowledged.
-    Loss,
-}
-
-/// What connections to one host can tell the next one (RFC 9040).
-#[derive(Clone, Debug, Default)]
-pub struct TcbCache {
-    ssthresh: Option<u64>,
-    rtt: Option<RttEstimator>,
-}
+use super::config::{Handshake, TcbSharing, TcpConfig};
+use super::congestion::Congestion;
+use super::departures::{Departs, Departures};
+use super::loss::Detector;
+use super::loss::frto::Frto;
+use super::pacing::Pacer;
+use super::persist::Persist;
+use super::recovery::{LossRecovery, Parts};
+use super::segment::FIRST_BYTE;
+use super::sending::SenderCounters;
+use super::sequence::SequenceSpace;
+use super::sharing::TcbCache;
+use super::timer::RetransmissionTimer;
+use crate::units::Time;
 
 /// The sender of a TCP connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    variant: Variant,
-    ns2: bool,
-    ns2_inflate_always: bool,
-    /// ns-2 makes no fast retransmit of the very first segment.
-    ns2_needs_first_ack: bool,
-    /// ns-2's SACK sender hears no duplicates between a timeout and the next new ACK.
-    ns2_deaf: bool,
-    unit: WindowUnit,
+    seq: SequenceSpace,
     mss: u16,
     /// Bytes of a full segment that options other than timestamps take now.
     reserved: u16,
     nagle: bool,
     restart_after_idle: bool,
-    max_retries: u32,
-
-    snd_una: u64,
-    /// Next to send; goes back to `snd_una` at a timeout.
-    snd_nxt: u64,
-    /// One past the highest ever sent.
-    snd_max: u64,
-    peer: PeerWindow,
-    /// One past the last byte that the user has written.
-    data_end: u64,
-    fin: bool,
     /// Data may go out: the handshake is done.
-    open: bool,
+    is_open: bool,
 
-    window: CongestionWindow,
-    scoreboard: Scoreboard,
-    rtt: RttEstimator,
+    congestion: Congestion,
+    timer: RetransmissionTimer,
+    persist: Persist,
+    pacer: Pacer,
+    loss: Detector,
+    recovery: LossRecovery,
     frto: Frto,
-    phase: Phase,
-    dupacks: u32,
-    /// Highest sequence number sent when the last loss was found; `None` before the first.
-    recover: Option<u64>,
-    /// ns-2's pipe in segments, and whether the first partial ACK has been.
-    ns2_pipe: i64,
-    first_partial: bool,
-    /// Bytes sent by limited transmit since `snd_una` moved.
-    limited_sent: u64,
-    /// RFC 6675's rescue retransmission has been made up to here.
-    rescue: Option<u64>,
-    /// The segment chosen last is the rescue.
-    rescuing: bool,
-    /// What the burst-loss sender keeps, where the row has it.
-    run: Option<Box<Burst>>,
+    departures: Departures,
 
-    /// To be retransmitted next, whatever the window says.
-    retransmit_now: Option<u64>,
-    limited_allowed: bool,
-    /// New segments that F-RTO sends to see whether the timeout was spurious, whatever the congestion window says.
-    frto_new: u8,
-    /// Segments that may still go out in answer to the present event.
+    /// Initial window in segments.
+    initial_window: u32,
+    max_burst: u32,
+    /// Segments that may still go out in answer to the present event, and those that have.
     burst: u32,
     burst_sent: u32,
-
-    /// When a segment went out last, probes of a closed window apart.
+    /// When the last segment was sent, probes of a closed window apart.
     last_sent: Time,
-    /// The segment being timed: its end, and when it was sent (Karn: never one that was sent twice).
-    timed: Option<(u64, Time)>,
-    rto_at: Option<Time>,
-    retries: u32,
-    persist_at: Option<Time>,
-    persist_backoff: u32,
-    probe_now: bool,
     counters: SenderCounters,
 }
 
 impl Sender {
     pub(in crate::tcp) fn new(config: &TcpConfig) -> Self {
+        let variant = &config.variant;
         let handshake_free = config.shortcuts.handshake == Handshake::None;
-        let start = if handshake_free { FIRST_BYTE } else { 0 };
-        let mut window = CongestionWindow::new(config);
-        if config.shortcuts.handshake == Handshake::OneWay && config.shortcuts.ns2_recovery {
-            window.set_segments(1);
+        let (start, peer) = if handshake_free { (FIRST_BYTE, u64::MAX >> 1) } else { (0, 0) };
+        let departures = Departures::of(config);
+        let mut congestion = Congestion::new(config, departures.grows_unused());
+        if let Some(segments) = departures.window_before_handshake() {
+            congestion.restart(segments);
         }
         Sender {
-            variant: config.variant,
-            ns2: config.shortcuts.ns2_recovery,
-            ns2_inflate_always: config.shortcuts.ns2_inflate_always,
-            ns2_needs_first_ack: config.shortcuts.ns2_recovery && handshake_free,
-            ns2_deaf: false,
-            unit: config.shortcuts.window_unit,
+            seq: SequenceSpace::new(start, peer),
             mss: config.mss,
             reserved: 0,
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
-            max_retries: config.rto.max_retries,
-            snd_una: start,
-            snd_nxt: start,
-            snd_max: start,
-            peer: PeerWindow::open(if handshake_free { u64::MAX >> 1 } else { 0 }),
-            data_end: FIRST_BYTE,
-            fin: false,
-            open: handshake_free,
-            window,
-            scoreboard: Scoreboard::default(),
-            rtt: RttEstimator::new(config.rto),
-            frto: Frto::new(config.variant.frto),
-            phase: Phase::Open,
-            dupacks: 0,
-            recover: None,
-            ns2_pipe: 0,
-            first_partial: false,
-            limited_sent: 0,
-            rescue: None,
-            rescuing: false,
-            run: Burst::of(config.variant.recovery),
-            retransmit_now: None,
-            limited_allowed: false,
-            frto_new: 0,
+            is_open: handshake_free,
+            congestion,
+            timer: RetransmissionTimer::new(config.rto),
+            persist: Persist::default(),
+            pacer: Pacer::default(),
+            loss: Detector::new(variant.recovery, variant.dup_thresh),
+            recovery: LossRecovery::new(variant),
+            frto: Frto::new(variant.frto),
+            departures,
+            initial_window: variant.initial_window,
+            max_burst: variant.max_burst.unwrap_or(u32::MAX),
             burst: u32::MAX,
             burst_sent: 0,
             last_sent: Time::ZERO,
-            timed: None,
-            rto_at: None,
-            retries: 0,
-            persist_at: None,
-            persist_backoff: 0,
-            probe_now: false,
             counters: SenderCounters::default(),
         }
     }
 
-    /// Bytes of payload in a full segment with the options that it would carry now.
+    /// The recovery, and the parts that it works on.
+    #[inline(always)]
+    fn parts(&mut self) -> (&mut LossRecovery, Parts<'_>) {
+        let parts = Parts {
+            seq: &mut self.seq,
+            congestion: &mut self.congestion,
+            scoreboard: &mut self.loss.scoreboard,
+            timer: &mut self.timer,
+            departures: &self.departures,
+            burst: &mut self.burst,
+        };
+        (&mut self.recovery, parts)
+    }
+
+    /// Bytes of payload in a full segment beside the options that it would carry now.
     #[inline(always)]
     fn full(&self) -> u16 {
         self.mss - self.reserved
     }
 
-    fn flight(&self) -> u64 {
-        self.snd_max - self.snd_una
-    }
-
-    /// One past everything there is to send, a FIN included.
-    fn end(&self) -> u64 {
-        self.data_end + self.fin as u64
-    }
-
-    /// What the windows of both sides allow, as a right edge.
+    /// Something happened: its burst begins.
     #[inline(always)]
-    fn right_edge(&self, allowed: u64) -> u64 {
-        self.snd_una + allowed.min(self.peer.now)
+    fn new_event(&mut self) {
+        self.burst = self.max_burst;
+        self.burst_sent = 0;
     }
 
     pub(in crate::tcp) fn set_nagle(&mut self, on: bool) {
@@ -197,29 +123,10 @@ impl Sender {
     }
 
     pub(in crate::tcp) fn inherit(&mut self, cache: &TcbCache, sharing: TcbSharing) {
-        if sharing == TcbSharing::Off {
-            return;
-        }
-        if let Some(ssthresh) = cache.ssthresh {
-            self.window.set_ssthresh(ssthresh);
-        }
-        if let (TcbSharing::SsthreshAndRtt, Some(rtt)) = (sharing, &cache.rtt) {
-            self.rtt.inherit(rtt);
-        }
+        cache.inherit(sharing, &mut self.congestion.window, &mut self.timer.rtt);
     }
 
-    /// Leaves what the next connection to the same host may use (RFC 9040 §4). A threshold is known after a loss only.
     pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache) {
-        if self.window.ssthresh() != u64::MAX {
-            cache.ssthresh = Some(self.window.ssthresh());
-        }
-        cache.rtt = Some(self.rtt.clone());
-    }
-
-    /// A new event: its burst begins.
-    #[inline(always)]
-    fn new_event(&mut self) {
-        self.burst = self.variant.max_burst.unwrap_or(u32::MAX);
-        self.burst_sent = 0;
+        cache.keep(&self.congestion.window, &self.timer.rtt);
     }
 }

@@ -1,40 +1,41 @@
-//! What to send next: repairs, new data under the window or the pipe, probes of a closed window.
+//! The way of a segment out of the sender: repairs, new data under the window or the pipe, probes of a closed window.
 
-use super::*;
+use super::Sender;
+use crate::tcp::config::WindowUnit;
+use crate::tcp::departures::Departs;
+use crate::tcp::recovery::{Chooser, Phase};
+use crate::tcp::span::Span;
+use crate::tcp::startup;
+use crate::units::Time;
 
 impl Sender {
+    /// The segment to send next, if any.
     #[inline(always)]
-    pub(in crate::tcp) fn choose(&mut self, now: Time) -> Option<Span> {
-        if self.snd_nxt >= self.end() && self.phase == Phase::Open && self.open {
+    pub(super) fn choose(&mut self, now: Time) -> Option<Span> {
+        if self.seq.snd_nxt >= self.seq.end() && self.recovery.phase() == Phase::Open && self.is_open {
             return None;
         }
-        if let Some(seq) = self.retransmit_now.take() {
+        if let Some(seq) = self.recovery.take_retransmission() {
             // What follows the lost bytes may go with them, as far as the peer's window reaches.
-            return Some(self.span(seq, self.right_edge(u64::MAX).max(self.snd_max)));
+            return Some(self.span(seq, self.seq.right_edge(u64::MAX).max(self.seq.snd_max)));
         }
-        if !self.open {
+        if !self.is_open {
             // Only the SYN.
-            return (self.snd_nxt == 0).then(|| self.span(0, 1));
+            return (self.seq.snd_nxt == 0).then(|| self.span(0, 1));
         }
-        if self.limited_allowed {
-            self.limited_allowed = false;
+        if self.recovery.limited.take_allowance() {
             return self.limited_transmit();
         }
-        if self.frto_new > 0 {
-            self.frto_new -= 1;
-            return self.try_with_new();
+        if self.frto.take_probe() {
+            return self.new_data_for_frto();
         }
         if self.burst == 0 {
             return None;
         }
-        let span = match self.variant.recovery {
-            Recovery::Pipe(form)
-                if self.phase != Phase::Open && !(form == PipeForm::Ns2 && self.phase == Phase::Loss) =>
-            {
-                self.choose_by_pipe(now, form)
-            }
-            Recovery::BurstEstimate(_) if self.phase == Phase::Recovery => self.choose_from_run(),
-            _ => self.choose_by_window(now),
+        let span = match self.recovery.chooser() {
+            Chooser::Window => self.choose_by_window(now),
+            Chooser::Pipe => self.choose_by_pipe(now),
+            Chooser::Run => self.recovery.choose_from_run(&self.seq, self.mss - self.reserved),
         }?;
         self.burst -= 1;
         Some(span)
@@ -42,179 +43,144 @@ impl Sender {
 
     /// New data under the window, or everything again after `snd_nxt` went back.
     #[inline(always)]
-    pub(in crate::tcp) fn choose_by_window(&mut self, now: Time) -> Option<Span> {
-        let edge = self.right_edge(self.window.usable());
-        if self.snd_nxt >= self.end() {
+    fn choose_by_window(&mut self, now: Time) -> Option<Span> {
+        let edge = self.seq.right_edge(self.congestion.window.usable());
+        if self.seq.snd_nxt >= self.seq.end() {
             return None;
         }
-        if self.snd_nxt >= edge {
+        if self.seq.snd_nxt >= edge {
             self.maybe_persist(now);
             return None;
         }
-        let span = self.span(self.snd_nxt, edge);
+        let span = self.span(self.seq.snd_nxt, edge);
         self.worth_sending(now, &span).then_some(span)
     }
 
-    /// Whether a segment is not too small (RFC 9293 §3.8.6.2.1) and Nagle lets it go (§3.7.4).
+    /// True if a segment is not too small (RFC 9293 §3.8.6.2.1) and Nagle lets it go (§3.7.4).
     #[inline(always)]
-    pub(in crate::tcp) fn worth_sending(&mut self, now: Time, span: &Span) -> bool {
+    fn worth_sending(&mut self, now: Time, span: &Span) -> bool {
         //= RFC 9293 §3.8.6: "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND",
         //= however little of it a window that has shrunk, or an old one that came late, lets out
-        let again = span.seq < self.snd_max && self.persist_at.is_none();
+        let again = span.seq < self.seq.snd_max && !self.persist.is_running();
         if span.len == self.full() || span.syn || again {
             return true;
         }
-        let all = span.seq + span.len as u64 == self.data_end;
-        let idle = self.snd_nxt == self.snd_una;
+        let all = span.seq + span.len as u64 == self.seq.data_end;
+        let idle = self.seq.snd_nxt == self.seq.snd_una;
         if all {
             return !self.nagle || idle || span.fin;
         }
-        if self.unit == WindowUnit::Bytes && idle && 2 * span.len as u64 >= self.peer.max {
+        let in_bytes = self.congestion.window.unit() == WindowUnit::Bytes;
+        if in_bytes && idle && 2 * span.len as u64 >= self.seq.peer.max {
             return true;
         }
         self.maybe_persist(now);
         false
     }
 
-    //= RFC 6675 §5 step C: "If cwnd - pipe >= 1 SMSS, the sender SHOULD transmit one or more segments"
-    pub(in crate::tcp) fn choose_by_pipe(&mut self, now: Time, form: PipeForm) -> Option<Span> {
-        let mss = self.mss as u64;
-        let room = match form {
-            PipeForm::Ns2 => self.ns2_pipe < (self.window.pipe_target().min(self.window.limit()) / mss) as i64,
-            _ => {
-                self.window.pipe_target().min(self.window.limit())
-                    >= self.scoreboard.pipe(self.snd_una, self.snd_max) + mss
-            }
-        };
-        if !room {
+    fn choose_by_pipe(&mut self, now: Time) -> Option<Span> {
+        if !self.recovery.pipe_has_room(&self.seq, &self.congestion, &self.loss.scoreboard) {
             return None;
         }
-        self.ns2_pipe += 1;
-        let span = self.next_seg(now, form);
-        self.ns2_pipe -= span.is_none() as i64;
-        span
+        let span = self.next_seg(now)?;
+        self.recovery.sent_into_pipe();
+        Some(span)
     }
 
-    /// NextSeg (RFC 6675 §4): (1) what is lost, (2) what is new, (3) any gap, (4) the rescue. ns-2 takes any gap first.
-    pub(in crate::tcp) fn next_seg(&mut self, now: Time, form: PipeForm) -> Option<Span> {
-        if let Some((start, end)) = self.scoreboard.next_gap(self.snd_una, form != PipeForm::Ns2) {
+    /// NextSeg (RFC 6675 §4): (1) lost segments, (2) new data, (3) any gap, (4) the rescue.
+    fn next_seg(&mut self, now: Time) -> Option<Span> {
+        let lost_only = self.recovery.repairs_lost_only();
+        if let Some((start, end)) = self.loss.scoreboard.next_gap(self.seq.snd_una, lost_only) {
             return Some(self.span(start, end));
         }
-        let new = self.snd_max;
-        let edge = self.right_edge(self.window.limit());
-        if new < self.end() && new < edge {
-            self.snd_nxt = new;
+        let new = self.seq.snd_max;
+        let edge = self.seq.right_edge(self.congestion.window.clamp());
+        if new < self.seq.end() && new < edge {
+            self.seq.snd_nxt = new;
             let span = self.span(new, edge);
             if self.worth_sending(now, &span) {
                 return Some(span);
             }
         }
-        if form == PipeForm::Ns2 || self.phase == Phase::Loss {
+        if !self.recovery.is_thorough() {
             return None;
         }
-        if let Some((start, end)) = self.scoreboard.next_gap(self.snd_una, false) {
+        if let Some((start, end)) = self.loss.scoreboard.next_gap(self.seq.snd_una, false) {
             return Some(self.span(start, end));
         }
-        if form == PipeForm::Rfc6675 { self.rescue_retransmission() } else { None }
-    }
-
-    //= RFC 6675 §4 NextSeg rule 4: "one segment of up to SMSS octets that MUST include the highest outstanding
-    //= unSACKed sequence number SHOULD be returned"
-    pub(in crate::tcp) fn rescue_retransmission(&mut self) -> Option<Span> {
-        if self.rescue.is_some_and(|upto| self.snd_una <= upto) || self.scoreboard.end() >= self.snd_max {
-            return None;
-        }
-        self.rescue = self.recover;
-        self.rescuing = true;
-        let from = self.scoreboard.end().max(self.snd_una).max(self.snd_max.saturating_sub(self.full() as u64));
-        Some(self.span(from, self.snd_max))
+        self.recovery.rescue(&self.seq, &self.loss.scoreboard, self.mss - self.reserved)
     }
 
     //= RFC 5682 §2.1 step 2b: "transmit up to two new (previously unsent) segments"
-    fn try_with_new(&mut self) -> Option<Span> {
-        let (new, edge) = (self.snd_max, self.right_edge(self.window.limit()));
-        if new >= self.end() || new >= edge {
-            self.frto_new = 0;
+    fn new_data_for_frto(&mut self) -> Option<Span> {
+        let (new, edge) = (self.seq.snd_max, self.seq.right_edge(self.congestion.window.clamp()));
+        if new >= self.seq.end() || new >= edge {
+            self.frto.cancel_probes();
             return None;
         }
         let span = self.span(new, edge);
-        self.snd_nxt = new;
+        self.seq.snd_nxt = new;
         Some(span)
     }
 
-    //= RFC 3042 §2: "The amount of outstanding data would remain less than or equal to the congestion window plus 2
-    //= segments"
-    pub(in crate::tcp) fn limited_transmit(&mut self) -> Option<Span> {
-        let allowance = self.dupacks as u64 * self.mss as u64;
-        let cwnd = match self.unit {
-            WindowUnit::Bytes => self.window.cwnd(),
-            WindowUnit::Segments => self.window.pipe_target(),
-        };
-        let edge = self.right_edge((cwnd + allowance).min(self.window.limit()));
-        // ns-2 sends what it would send next, which after a timeout is not new.
-        let new = if self.ns2 { self.snd_nxt } else { self.snd_max };
-        if new >= self.data_end || new + (self.mss as u64).min(self.data_end - new) > edge {
-            return None;
-        }
-        self.snd_nxt = new;
-        let span = self.span(new, edge);
-        self.limited_sent += span.len as u64;
-        Some(span)
+    fn limited_transmit(&mut self) -> Option<Span> {
+        let anything = self.departures.limited_transmit_after_loss();
+        let from = if anything { self.seq.snd_nxt } else { self.seq.snd_max };
+        let (duplicates, full) = (self.loss.duplicates(), self.full());
+        self.recovery.limited.choose(&mut self.seq, &self.congestion.window, from, duplicates, full)
     }
 
-    /// A zero window with data to send and nothing outstanding: probe (RFC 9293 §3.8.6.1).
-    pub(in crate::tcp) fn maybe_persist(&mut self, now: Time) {
-        if self.persist_at.is_none() && self.rto_at.is_none() && self.snd_una == self.snd_nxt {
-            self.persist_backoff = 0;
-            self.persist_at = Some(now + self.persist_interval());
+    /// Starts probing a closed window, or one too small, if data waits and nothing is outstanding (RFC 9293 §3.8.6.1).
+    fn maybe_persist(&mut self, now: Time) {
+        let nothing_out = self.seq.snd_una == self.seq.snd_nxt;
+        if !self.persist.is_running() && !self.timer.is_running() && nothing_out {
+            self.persist.start(now, self.timer.rtt.rto());
         }
     }
 
-    /// The probe that is due: one byte beyond a window that is shut, else what a window too small for a segment lets out
-    /// (RFC 9293 §3.8.6.2.1, "if the override timeout occurs").
-    pub(in crate::tcp) fn due_probe(&mut self) -> Option<Span> {
-        if self.snd_una >= self.end() {
+    /// The probe that is due: one byte beyond a closed window, else as much as a window takes that is only too small for a
+    /// segment (RFC 9293 §3.8.6.1, §3.8.6.2.1).
+    pub(super) fn due_probe(&mut self) -> Option<Span> {
+        if self.seq.snd_una >= self.seq.end() {
             return None;
         }
-        // As much as the window takes if it is only too small; a byte beyond it if it is closed (RFC 9293 §3.8.6.1,
-        // §3.8.6.2.1).
-        let span = self.span(self.snd_una, self.snd_una + self.peer.now.max(1));
+        let span = self.span(self.seq.snd_una, self.seq.snd_una + self.seq.peer.now.max(1));
         Some(self.count(span))
     }
 
     /// The segment that starts at `seq` and ends before `edge`.
     #[inline(always)]
-    pub(in crate::tcp) fn span(&self, seq: u64, edge: u64) -> Span {
-        Span::at(seq, edge, self.full(), self.data_end, self.fin)
+    fn span(&self, seq: u64, edge: u64) -> Span {
+        self.seq.span(seq, edge, self.full())
     }
 
-    /// Keeps the books of a segment that goes out now.
+    /// Notes that a segment goes out now.
     #[inline(always)]
-    pub(in crate::tcp) fn sent(&mut self, now: Time, span: Span) -> Span {
-        let nothing_out = self.snd_una == self.snd_max;
-        let fresh = span.seq >= self.snd_max;
+    pub(super) fn sent(&mut self, now: Time, span: Span) -> Span {
+        let nothing_out = self.seq.snd_una == self.seq.snd_max;
+        let fresh = span.seq >= self.seq.snd_max;
         let end = span.end();
+        let times_all = self.departures.times_retransmissions();
         if fresh {
-            if self.timed.is_none() && (self.ns2 || self.phase == Phase::Open) {
-                self.timed = Some((end, now));
+            if times_all || self.recovery.phase() == Phase::Open {
+                self.timer.time(end, now);
             }
         } else {
-            //= RFC 6298 §3: "RTT samples MUST NOT be made using segments that were retransmitted"
-            if !self.ns2 && self.timed.is_some_and(|(timed_end, _)| span.seq < timed_end) {
-                self.timed = None;
+            if !times_all {
+                self.timer.retransmitted(span.seq);
             }
             // The rescue leaves HighRxt where it is: what it shows to be lost below it is still to be sent again.
-            if !core::mem::take(&mut self.rescuing) {
-                self.scoreboard.retransmitted(end);
+            if !self.recovery.take_rescue() {
+                self.loss.scoreboard.retransmitted(end);
             }
         }
-        if span.seq == self.snd_nxt || fresh {
-            self.snd_nxt = self.snd_nxt.max(end);
+        if span.seq == self.seq.snd_nxt || fresh {
+            self.seq.snd_nxt = self.seq.snd_nxt.max(end);
         }
         let span = self.count(span);
-        if self.rto_at.is_none() || nothing_out {
+        if !self.timer.is_running() || nothing_out {
             self.restart_if_idle(now);
-            self.rto_at = Some(self.rtt.deadline(now));
+            self.timer.start(now);
         }
         self.last_sent = now;
         self.burst_sent += 1;
@@ -222,26 +188,22 @@ impl Sender {
         span
     }
 
-    //= RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data
-    //= in an interval exceeding the retransmission timeout", with "RW = min(IW,cwnd)"
     /// At the first segment of a flight: it fits any window, so the window counts from the second on.
     fn restart_if_idle(&mut self, now: Time) {
-        if self.restart_after_idle && now.saturating_since(self.last_sent) > self.rtt.rto() {
-            self.window.shrink_to(self.variant.initial_window);
+        if self.restart_after_idle && startup::restarts_after_idle(now, self.last_sent, self.timer.rtt.rto()) {
+            self.congestion.restart_after_idle(self.initial_window);
         }
     }
 
     #[inline(always)]
-    pub(in crate::tcp) fn count(&mut self, mut span: Span) -> Span {
+    fn count(&mut self, mut span: Span) -> Span {
         let end = span.end();
-        span.retransmission = span.seq < self.snd_max;
+        span.retransmission = span.seq < self.seq.snd_max;
         self.counters.segments += 1;
         self.counters.retransmits += span.retransmission as u64;
-        if let Some(run) = &mut self.run {
-            run.sent(self.snd_max, end, span.retransmission);
-        }
-        self.snd_max = self.snd_max.max(end);
-        self.counters.max_flight = self.counters.max_flight.max(self.snd_max - self.snd_una);
+        self.recovery.sent(self.seq.snd_max, end, span.retransmission);
+        self.seq.snd_max = self.seq.snd_max.max(end);
+        self.counters.max_flight = self.counters.max_flight.max(self.seq.flight());
         span
     }
 }

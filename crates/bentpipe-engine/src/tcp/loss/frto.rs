@@ -5,7 +5,7 @@
 
 /// What an ACK after the timeout means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FrtoVerdict {
+pub(in crate::tcp) enum FrtoVerdict {
     /// Not in doubt, or decided: recover as usual.
     Conventional,
     /// Send up to two new segments, no retransmission.
@@ -29,21 +29,28 @@ enum Stage {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Frto {
+pub(in crate::tcp) struct Frto {
     enabled: bool,
     stage: Stage,
     ssthresh: u64,
     flight: u64,
+    /// New segments that may still go out, whatever the congestion window says, to see whether they are acknowledged before
+    /// the retransmissions.
+    probes: u8,
 }
 
+/// New segments after the first ACK.
+const PROBES: u8 = 2;
+
 impl Frto {
-    pub(super) fn new(enabled: bool) -> Self {
-        Frto { enabled, stage: Stage::Off, ssthresh: 0, flight: 0 }
+    pub(in crate::tcp) fn new(enabled: bool) -> Self {
+        Frto { enabled, stage: Stage::Off, ssthresh: 0, flight: 0, probes: 0 }
     }
 
     /// The timer ran out. Not used on top of a recovery, nor on a repeated timeout (RFC 5682 §2.1 step 1).
-    pub(super) fn on_timeout(&mut self, recovering: bool, cwnd: u64, ssthresh: u64, flight: u64, retries: u32) {
+    pub(in crate::tcp) fn on_timeout(&mut self, recovering: bool, cwnd: u64, ssthresh: u64, flight: u64, retries: u32) {
         self.stage = Stage::Off;
+        self.probes = 0;
         if self.enabled && !recovering && retries == 0 {
             self.stage = Stage::First;
             // The greater of window and threshold, so that the old operating point can be found again (RFC 4015 §3).
@@ -53,7 +60,7 @@ impl Frto {
     }
 
     /// An ACK that advances to `ack`; `more` says whether there is data that was never sent.
-    pub(super) fn on_new_ack(&mut self, ack: u64, recover: Option<u64>, more: bool) -> FrtoVerdict {
+    pub(in crate::tcp) fn on_new_ack(&mut self, ack: u64, recover: Option<u64>, more: bool) -> FrtoVerdict {
         match self.stage {
             Stage::Off => FrtoVerdict::Conventional,
             // The retransmission filled the whole window, or there is nothing new to try with.
@@ -63,6 +70,7 @@ impl Frto {
             }
             Stage::First => {
                 self.stage = Stage::Second;
+                self.probes = PROBES;
                 FrtoVerdict::SendNew
             }
             Stage::Second => {
@@ -74,7 +82,20 @@ impl Frto {
 
     /// A duplicate ACK ends the doubt: the timeout was real. Whether new segments were out, so that the retransmissions
     /// must be taken up again; with only the first one out they go on by themselves.
-    pub(super) fn on_duplicate_ack(&mut self) -> bool {
+    pub(in crate::tcp) fn on_duplicate_ack(&mut self) -> bool {
         core::mem::replace(&mut self.stage, Stage::Off) == Stage::Second
+    }
+
+    /// Whether a new segment may go out now; counts it.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_probe(&mut self) -> bool {
+        let may = self.probes > 0;
+        self.probes -= may as u8;
+        may
+    }
+
+    /// There is nothing new to send.
+    pub(in crate::tcp) fn cancel_probes(&mut self) {
+        self.probes = 0;
     }
 }

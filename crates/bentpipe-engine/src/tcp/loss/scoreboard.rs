@@ -5,11 +5,11 @@
 //! with the sequence number, and what was lost once stays so), everything not SACKed below `high_rxt` has been
 //! retransmitted in this recovery. The literal walk lives in the tests as the oracle.
 
-use super::ranges::Ranges;
+use crate::tcp::ranges::Ranges;
 
 /// What the peer has told by SACK, and what follows from it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scoreboard {
+pub(in crate::tcp) struct Scoreboard {
     sacked: Ranges,
     /// SACKed bytes: all, those below `lost_edge`, those below `high_rxt`.
     total: u64,
@@ -26,17 +26,17 @@ fn overlap_below(start: u64, end: u64, edge: u64) -> u64 {
 impl Scoreboard {
     /// Whether nothing is SACKed.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::tcp) fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
 
     /// Bytes of memory.
-    pub(super) fn memory(&self) -> usize {
+    pub(in crate::tcp) fn memory(&self) -> usize {
         self.sacked.memory()
     }
 
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::tcp) fn clear(&mut self) {
         self.sacked.clear();
         (self.total, self.below_lost, self.below_rxt) = (0, 0, 0);
         (self.lost_edge, self.high_rxt) = (0, 0);
@@ -44,12 +44,12 @@ impl Scoreboard {
 
     /// Whether `start..end` leaves at most `max` ranges.
     #[inline]
-    pub(super) fn has_room(&self, start: u64, end: u64, max: usize) -> bool {
+    pub(in crate::tcp) fn has_room(&self, start: u64, end: u64, max: usize) -> bool {
         self.sacked.len() < max || self.sacked.touches(start, end)
     }
 
     /// The peer holds `start..end`. Whether that was news.
-    pub(super) fn sack(&mut self, start: u64, end: u64) -> bool {
+    pub(in crate::tcp) fn sack(&mut self, start: u64, end: u64) -> bool {
         let (lost_edge, high_rxt) = (self.lost_edge, self.high_rxt);
         let (total, below_lost, below_rxt) = (&mut self.total, &mut self.below_lost, &mut self.below_rxt);
         self.sacked.insert(start, end, |s, e| {
@@ -61,7 +61,7 @@ impl Scoreboard {
 
     /// The cumulative acknowledgement has moved to `una`.
     #[inline]
-    pub(super) fn advance(&mut self, una: u64) {
+    pub(in crate::tcp) fn advance(&mut self, una: u64) {
         if self.sacked.is_empty() {
             return;
         }
@@ -75,12 +75,12 @@ impl Scoreboard {
     }
 
     /// Whether the first byte not acknowledged is SACKed: the peer has thrown away what it had reported.
-    pub(super) fn reneged(&self, una: u64) -> bool {
+    pub(in crate::tcp) fn reneged(&self, una: u64) -> bool {
         self.sacked.first().is_some_and(|r| r.0 <= una)
     }
 
     /// Starts a recovery: nothing is retransmitted yet.
-    pub(super) fn begin_recovery(&mut self, una: u64) {
+    pub(in crate::tcp) fn begin_recovery(&mut self, una: u64) {
         self.high_rxt = una;
         self.below_rxt = 0;
     }
@@ -88,7 +88,7 @@ impl Scoreboard {
     //= RFC 6675 §4: "The routine returns true when either DupThresh discontiguous SACKed sequences have arrived above
     //= 'SeqNum' or more than (DupThresh - 1) * SMSS bytes [...] have been SACKed"
     /// Moves `lost_edge` up after news: `dup_thresh` ranges above, or more than `bytes` bytes.
-    pub(super) fn find_losses(&mut self, dup_thresh: u32, bytes: u64) {
+    pub(in crate::tcp) fn find_losses(&mut self, dup_thresh: u32, bytes: u64) {
         let (mut ranges, mut sum) = (0, 0);
         let edge = self.sacked.descending().take(dup_thresh as usize).find_map(|(start, end)| {
             ranges += 1;
@@ -101,7 +101,7 @@ impl Scoreboard {
     }
 
     /// Everything not SACKed below `edge` is lost: after a timeout, all that was sent.
-    pub(super) fn raise_lost_edge(&mut self, edge: u64) {
+    pub(in crate::tcp) fn raise_lost_edge(&mut self, edge: u64) {
         if edge > self.lost_edge {
             self.below_lost += self.sacked.count_in(self.lost_edge, edge);
             self.lost_edge = edge;
@@ -109,12 +109,12 @@ impl Scoreboard {
     }
 
     /// Whether the byte at `seq`, not SACKed, is lost.
-    pub(super) fn is_lost(&self, seq: u64) -> bool {
+    pub(in crate::tcp) fn is_lost(&self, seq: u64) -> bool {
         seq < self.lost_edge
     }
 
     /// SetPipe (RFC 6675 §4): bytes in `una..high_data` taken to be in the network.
-    pub(super) fn pipe(&self, una: u64, high_data: u64) -> u64 {
+    pub(in crate::tcp) fn pipe(&self, una: u64, high_data: u64) -> u64 {
         let lost_edge = self.lost_edge.clamp(una, high_data);
         let not_lost = (high_data - lost_edge) - (self.total - self.below_lost);
         let resent = self.high_rxt.saturating_sub(una).saturating_sub(self.below_rxt);
@@ -123,7 +123,7 @@ impl Scoreboard {
 
     /// NextSeg rules 1 and 3 (RFC 6675 §4): the first gap not yet retransmitted that lies below a SACKed range, or
     /// below the lost edge; `(start, end)`.
-    pub(super) fn next_gap(&self, una: u64, only_lost: bool) -> Option<(u64, u64)> {
+    pub(in crate::tcp) fn next_gap(&self, una: u64, only_lost: bool) -> Option<(u64, u64)> {
         let from = self.high_rxt.max(una);
         let limit = if only_lost { self.lost_edge } else { self.sacked.end().max(self.lost_edge) };
         if from >= limit {
@@ -138,7 +138,7 @@ impl Scoreboard {
     }
 
     /// `..end` has been retransmitted now.
-    pub(super) fn retransmitted(&mut self, end: u64) {
+    pub(in crate::tcp) fn retransmitted(&mut self, end: u64) {
         if end > self.high_rxt {
             self.below_rxt += self.sacked.count_in(self.high_rxt, end);
             self.high_rxt = end;
@@ -146,7 +146,7 @@ impl Scoreboard {
     }
 
     /// One past the highest SACKed byte, or 0.
-    pub(super) fn end(&self) -> u64 {
+    pub(in crate::tcp) fn end(&self) -> u64 {
         self.sacked.end()
     }
 }

@@ -1,0 +1,21 @@
+//! A window that no ACK and no loss moves: for a path without congestion.
+
+use super::{AckSample, CongestionControl, Window};
+use crate::tcp::loss::LossReport;
+
+/// A fixed window. It has no state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fixed;
+
+impl CongestionControl for Fixed {
+    #[inline(always)]
+    fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
+
+    fn on_loss(&mut self, _: &mut Window, _: &LossReport) {}
+
+    fn restart(&mut self, _: &mut Window, _: u32) {}
+
+    fn on_recovered(&mut self, _: &mut Window, _: u64) {}
+
+    fn on_spurious_timeout(&mut self, _: &mut Window, _: u64, _: u64) {}
+}

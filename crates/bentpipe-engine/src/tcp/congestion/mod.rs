@@ -1,0 +1,173 @@
+//! Congestion control: ACK samples and loss reports in, a window and a pacing rate out.
+//!
+//! [`Window`] holds the numbers that every control sets and the sender reads. A control is a file of its own with an
+//! implementation of [`CongestionControl`], and a row of `controls!` below; `docs/howto/add-a-congestion-control.md` walks
+//! through it.
+
+mod fixed;
+#[cfg(feature = "ns2")]
+mod ns2;
+mod reno;
+mod window;
+
+pub(in crate::tcp) use self::window::Window;
+
+use super::config::TcpConfig;
+use super::loss::{FoundBy, LossReport};
+use super::variant::Startup;
+use crate::units::Rate;
+
+/// An ACK of new data.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct AckSample {
+    /// Bytes that it acknowledges.
+    pub(in crate::tcp) acked: u64,
+    /// Bytes outstanding before it.
+    pub(in crate::tcp) flight: u64,
+    /// The sender still repairs what a timeout took for lost.
+    pub(in crate::tcp) after_timeout: bool,
+}
+
+/// The rules of one congestion control.
+///
+/// The methods change the window's `cwnd` and `ssthresh`. Inflation belongs to fast recovery; a control only reads it.
+pub(in crate::tcp) trait CongestionControl {
+    /// New data has been acknowledged, and the window was in use.
+    fn on_ack(&mut self, window: &mut Window, ack: &AckSample);
+
+    /// A loss was found. After one found by duplicate ACKs recovery begins with this window; after a timeout
+    /// retransmission starts with it.
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport);
+
+    /// The window begins with `segments`: after the handshake, a pause or Tahoe's loss.
+    fn restart(&mut self, window: &mut Window, segments: u32) {
+        window.set_segments(segments);
+    }
+
+    /// NewReno's recovery is over, with `flight` bytes outstanding.
+    fn on_recovered(&mut self, window: &mut Window, flight: u64) {
+        window.limit_to_flight(flight);
+    }
+
+    /// The last timeout was spurious: the window may be `cwnd` and the threshold `ssthresh` again (RFC 5682 §3).
+    fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
+        window.restore(cwnd, ssthresh);
+    }
+
+    /// The rate at which segments leave; `None` if ACKs alone clock them.
+    #[inline(always)]
+    fn pacing_rate(&self, _window: &Window) -> Option<Rate> {
+        None
+    }
+}
+
+/// Makes the enum of all controls, which calls the one that is in it.
+macro_rules! controls {
+    ($($(#[$doc:meta])* $name:ident($control:ty)),+ $(,)?) => {
+        #[derive(Clone, Debug)]
+        enum Control {
+            $($(#[$doc])* $name($control)),+
+        }
+
+        impl CongestionControl for Control {
+            #[inline(always)]
+            fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+                match self { $(Control::$name(control) => control.on_ack(window, ack)),+ }
+            }
+            fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+                match self { $(Control::$name(control) => control.on_loss(window, loss)),+ }
+            }
+            fn restart(&mut self, window: &mut Window, segments: u32) {
+                match self { $(Control::$name(control) => control.restart(window, segments)),+ }
+            }
+            fn on_recovered(&mut self, window: &mut Window, flight: u64) {
+                match self { $(Control::$name(control) => control.on_recovered(window, flight)),+ }
+            }
+            fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
+                match self { $(Control::$name(control) => control.on_spurious_timeout(window, cwnd, ssthresh)),+ }
+            }
+            #[inline(always)]
+            fn pacing_rate(&self, window: &Window) -> Option<Rate> {
+                match self { $(Control::$name(control) => control.pacing_rate(window)),+ }
+            }
+        }
+    };
+}
+
+controls! {
+    /// Slow start, congestion avoidance, halving (RFC 5681 §3.1).
+    Reno(reno::Reno),
+    /// A window that no ACK and no loss moves.
+    Fixed(fixed::Fixed),
+}
+
+/// The window of a connection and the control that sets it.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Congestion {
+    pub(in crate::tcp) window: Window,
+    control: Control,
+    /// The control hears of ACKs also while the window is not in use.
+    grows_unused: bool,
+}
+
+impl Congestion {
+    pub(in crate::tcp) fn new(config: &TcpConfig, grows_unused: bool) -> Self {
+        let (control, segments) = match config.variant.startup {
+            Startup::SlowStart => (Control::Reno(reno::Reno::new(config)), config.variant.initial_window),
+            Startup::FixedWindow(segments) => (Control::Fixed(fixed::Fixed), segments),
+        };
+        Congestion { window: Window::new(config, segments), control, grows_unused }
+    }
+
+    /// Takes an ACK of new data. Returns whether the window was in use: one that is not says nothing about the path, so it
+    /// does not grow (RFC 7661 §4.3).
+    #[inline(always)]
+    pub(in crate::tcp) fn on_ack(&mut self, ack: &AckSample) -> bool {
+        let heard = self.grows_unused || self.window.is_used(ack.flight);
+        if heard {
+            self.control.on_ack(&mut self.window, ack);
+        }
+        heard
+    }
+
+    /// Opens the window by an ACK of `acked` bytes, whether it was in use or not.
+    pub(in crate::tcp) fn grow(&mut self, acked: u64) {
+        self.control.on_ack(&mut self.window, &AckSample { acked, flight: acked, after_timeout: false });
+    }
+
+    /// Takes a loss.
+    pub(in crate::tcp) fn on_loss(&mut self, loss: &LossReport) {
+        self.control.on_loss(&mut self.window, loss);
+        if let FoundBy::Timeout { .. } = loss.found_by {
+            self.window.deflate_all();
+        }
+    }
+
+    /// Begins with a window of `segments`.
+    pub(in crate::tcp) fn restart(&mut self, segments: u32) {
+        self.control.restart(&mut self.window, segments);
+    }
+
+    /// Begins with a window of `segments` unless it is smaller already.
+    pub(in crate::tcp) fn restart_after_idle(&mut self, segments: u32) {
+        if self.window.exceeds(segments) {
+            self.restart(segments);
+        }
+    }
+
+    /// Ends NewReno's recovery with `flight` bytes outstanding.
+    pub(in crate::tcp) fn on_recovered(&mut self, flight: u64) {
+        self.control.on_recovered(&mut self.window, flight);
+    }
+
+    /// Undoes a spurious timeout.
+    pub(in crate::tcp) fn on_spurious_timeout(&mut self, cwnd: u64, ssthresh: u64) {
+        self.control.on_spurious_timeout(&mut self.window, cwnd, ssthresh);
+    }
+
+    /// The rate at which segments leave; `None` if ACKs alone clock them.
+    #[inline(always)]
+    pub(in crate::tcp) fn pacing_rate(&self) -> Option<Rate> {
+        self.control.pacing_rate(&self.window)
+    }
+}

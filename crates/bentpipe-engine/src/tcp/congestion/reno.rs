@@ -1,0 +1,104 @@
+//! Slow start, congestion avoidance and halving (RFC 5681 §3.1), with byte counting (RFC 3465) or without.
+
+use super::{AckSample, CongestionControl, Window};
+use crate::tcp::config::{SsthreshBase, TcpConfig};
+use crate::tcp::loss::{FoundBy, LossReport};
+use crate::tcp::startup;
+use crate::tcp::variant::Growth;
+
+/// The state of Reno's congestion control.
+#[derive(Clone, Debug)]
+pub(super) struct Reno {
+    growth: Growth,
+    base: SsthreshBase,
+    /// Segments that congestion avoidance adds per ACK besides: 4.3BSD's eighth, or none.
+    constant: f64,
+    /// Bytes acknowledged towards the next segment of congestion avoidance.
+    counted: u64,
+}
+
+impl Reno {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Reno {
+            growth: config.variant.growth,
+            base: config.shortcuts.ssthresh_base,
+            constant: if config.shortcuts.bsd_additive_constant { 0.125 } else { 0.0 },
+            counted: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn avoid_congestion(&mut self, window: &mut Window, acked: u64) {
+        let (cwnd, mss) = (window.exact(), window.exact_mss());
+        match self.growth {
+            //= RFC 5681 §3.1, equation 3: "cwnd += SMSS*SMSS/cwnd"
+            Growth::PerAck => window.set(cwnd + mss * mss / cwnd + self.constant * mss),
+            //= RFC 5681 §3.1: "when the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up
+            //= to SMSS bytes"
+            Growth::Bytes(_) => {
+                self.counted += acked;
+                if self.counted as f64 >= cwnd {
+                    self.counted -= cwnd as u64;
+                    window.set(cwnd + mss);
+                }
+            }
+        }
+    }
+
+    /// Halves the threshold. Returns the half before rounding.
+    fn halve(&mut self, window: &mut Window, loss: &LossReport) -> f64 {
+        self.counted = 0;
+        let mss = window.exact_mss();
+        let half = match self.base {
+            SsthreshBase::FlightSize => loss.flight as f64 / 2.0,
+            SsthreshBase::Window => window.inflated() / 2.0,
+            #[cfg(feature = "ns2")]
+            SsthreshBase::WholeWindow => super::ns2::half_of_whole_window(window),
+            SsthreshBase::InForce => (window.inflated().min(loss.peer_window as f64) / mss / 2.0).floor() * mss,
+        };
+        //= RFC 5681 §3.1, equation 4: "ssthresh = max (FlightSize / 2, 2*SMSS)"
+        window.set_ssthresh((window.whole_units(half) as f64).max(2.0 * mss));
+        half
+    }
+}
+
+impl CongestionControl for Reno {
+    #[inline(always)]
+    fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+        if window.in_slow_start() {
+            let mss = window.exact_mss();
+            window.set(window.exact() + startup::slow_start(self.growth, ack.acked, ack.after_timeout, mss));
+        } else {
+            self.avoid_congestion(window, ack.acked);
+        }
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        match loss.found_by {
+            FoundBy::DuplicateAcks => {
+                let half = self.halve(window, loss);
+                window.set(match self.base {
+                    SsthreshBase::FlightSize | SsthreshBase::InForce => window.exact_ssthresh(),
+                    _ => half.max(window.exact_mss()),
+                });
+            }
+            FoundBy::Timeout { repeated } => {
+                // 4.3BSD inflates `snd_cwnd` itself, halves what it finds there, and does so at each timeout.
+                let in_force = self.base == SsthreshBase::InForce;
+                if !in_force {
+                    window.deflate_all();
+                }
+                //= RFC 5681 §3.1: for a segment resent before by the timer "the value of ssthresh is held constant"
+                if !repeated || in_force {
+                    self.halve(window, loss);
+                }
+                window.set_segments(1);
+            }
+        }
+    }
+
+    fn restart(&mut self, window: &mut Window, segments: u32) {
+        self.counted = 0;
+        window.set_segments(segments);
+    }
+}

@@ -1,0 +1,132 @@
+//! Whether a segment is acceptable in the present state (RFC 9293 §3.10.7). Nothing here changes the connection.
+
+use super::{Duplex, State};
+use crate::tcp::config::Handshake;
+use crate::tcp::segment::{FIRST_BYTE, Flags, Segment};
+use crate::tcp::sending::SendingHalf;
+use crate::units::{Duration, Time};
+
+/// What to do with a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Check {
+    /// Accept it.
+    Accept,
+    /// Drop it silently.
+    Drop,
+    /// Answer with a reset, and drop it.
+    Refuse,
+    /// It is a reset. The state decides whether it counts.
+    Reset,
+    /// It is a SYN that comes when the peer's sequence numbers are known.
+    Syn,
+    /// Its timestamp is older than what has been received.
+    Old,
+    /// It lies outside of the window.
+    OutsideWindow,
+    /// Its ACK is not acceptable.
+    BadAck,
+}
+
+/// How long a TS.Recent holds on an idle connection (RFC 7323 §5.5).
+const TS_RECENT_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
+
+impl<S: SendingHalf> Duplex<S> {
+    /// True if a segment would be accepted and its payload, if any, taken as data. A driver that must first find memory for
+    /// the payload asks before it does.
+    pub fn would_accept(&self, now: Time, segment: &Segment) -> bool {
+        self.check(now, segment) == Check::Accept
+    }
+
+    /// What to do with a segment.
+    #[inline(always)]
+    pub(super) fn check(&self, now: Time, segment: &Segment) -> Check {
+        match self.state {
+            State::Closed => self.check_closed(segment),
+            State::Listen => check_listen(segment),
+            State::SynSent => self.check_syn_sent(segment),
+            _ => self.check_synchronized(now, segment),
+        }
+    }
+
+    //= RFC 9293 §3.10.7.1: "An incoming segment not containing a RST causes a RST to be sent in response"
+    fn check_closed(&self, segment: &Segment) -> Check {
+        let answers = self.config.shortcuts.handshake == Handshake::ThreeWay;
+        if answers && !segment.flags.has(Flags::RST) { Check::Refuse } else { Check::Drop }
+    }
+
+    /// RFC 9293 §3.10.7.3.
+    fn check_syn_sent(&self, segment: &Segment) -> Check {
+        let flags = segment.flags;
+        let acks_syn = flags.has(Flags::ACK) && segment.ack == FIRST_BYTE;
+        if flags.has(Flags::ACK) && !acks_syn {
+            return if flags.has(Flags::RST) { Check::Drop } else { Check::Refuse };
+        }
+        if flags.has(Flags::RST) {
+            return if acks_syn { Check::Reset } else { Check::Drop };
+        }
+        let is_bare_ack_enough = self.config.shortcuts.handshake == Handshake::OneWay && acks_syn;
+        if flags.has(Flags::SYN) || is_bare_ack_enough { Check::Accept } else { Check::Drop }
+    }
+
+    /// RFC 9293 §3.10.7.4. Nothing in a segment is acted on before these checks: a forged one changes neither the bytes
+    /// received nor TS.Recent.
+    #[inline(always)]
+    fn check_synchronized(&self, now: Time, segment: &Segment) -> Check {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            return Check::Reset;
+        }
+        if flags.has(Flags::SYN) {
+            return Check::Syn;
+        }
+        // RFC 9293 §3.10.7.4 drops a segment without ACK after the window check, and so answers one outside of the window. No
+        // TCP sends it, so it gets no answer anywhere.
+        if !flags.has(Flags::ACK) {
+            return Check::Drop;
+        }
+        if self.timestamps {
+            //= RFC 7323 §3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the segment."
+            let Some(timestamps) = segment.timestamps else { return Check::Drop };
+            //= RFC 7323 §5.3: "Send an acknowledgment in reply [...] and drop the segment."
+            if self.is_old(now, timestamps.value) {
+                return Check::Old;
+            }
+        }
+        if !self.receiver.acceptable(segment.seq, segment.sequence_len()) {
+            return Check::OutsideWindow;
+        }
+        if self.ack_is_acceptable(segment.ack) { Check::Accept } else { Check::BadAck }
+    }
+
+    /// PAWS (RFC 7323 §5.3): true if a TSval is older than TS.Recent.
+    #[inline(always)]
+    fn is_old(&self, now: Time, value: u32) -> bool {
+        // RFC 7323 §5.5: after 24 days without a segment the clock of the peer may have wrapped.
+        (value.wrapping_sub(self.ts_recent) as i32) < 0 && now.saturating_since(self.ts_recent_at) <= TS_RECENT_LIFETIME
+    }
+
+    /// True if an ACK is acceptable in the present state.
+    #[inline(always)]
+    pub(super) fn ack_is_acceptable(&self, ack: u64) -> bool {
+        if self.state == State::SynReceived {
+            return ack >= FIRST_BYTE && ack <= self.sender.snd_max();
+        }
+        //= RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of ((SND.UNA - MAX.SND.WND) <=
+        //= SEG.ACK <= SND.NXT)."
+        let wire_true = self.config.shortcuts.handshake == Handshake::ThreeWay;
+        ack <= self.sender.snd_max() && (!wire_true || ack >= self.sender.sequence().oldest_acceptable_ack())
+    }
+}
+
+/// RFC 9293 §3.10.7.2.
+fn check_listen(segment: &Segment) -> Check {
+    if segment.flags.has(Flags::RST) {
+        Check::Drop
+    } else if segment.flags.has(Flags::ACK) {
+        Check::Refuse
+    } else if segment.flags.has(Flags::SYN) {
+        Check::Accept
+    } else {
+        Check::Drop
+    }
+}

@@ -1,0 +1,87 @@
+//! What the driver brings to a connection, and what it is told.
+
+use crate::tcp::abort::Abort;
+use crate::tcp::receiver::Fresh;
+use crate::tcp::segment::Segment;
+
+/// What the driver brings to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Open: an active connection sends its SYN, a passive one listens.
+    Open,
+    /// The user has this many more bytes to send.
+    Write(u64),
+    /// The user has taken this many bytes out of the receive buffer.
+    Read(u64),
+    /// The receive buffer has this many bytes from now on; a window once offered is not taken back.
+    Buffer(u64),
+    /// The user sends no more: a FIN follows the data.
+    Close,
+    /// Drop everything, send a reset.
+    Abort,
+    /// A segment has come. A driver that keeps bytes stores those of its payload that the verdict names.
+    Segment(Segment),
+}
+
+/// What a connection did with an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was accepted. Of a segment's payload, these bytes are new.
+    Accepted(Fresh),
+    /// The peer's SYN was accepted: its initial sequence number and its options hold from now on. Of its payload, these
+    /// bytes are new.
+    Synchronized(Fresh),
+    /// A segment that is not acceptable, so that nothing in it may be acted on; or bytes written after CLOSE, which are not
+    /// sent (RFC 9293 §3.10.2: "connection closing").
+    Refused,
+}
+
+/// What a connection asks of the driver, or tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send this segment; its payload is `seq..seq + len` of the bytes written, the first byte being `FIRST_BYTE`.
+    Transmit(Segment),
+    /// The handshake is done.
+    Connected,
+    /// So many bytes, in order, can be read from the start on: read and unread ones together.
+    Readable(u64),
+    /// So many bytes of those written have been acknowledged from the start on: the driver may let go of them.
+    Acknowledged(u64),
+    /// The peer sends no more.
+    PeerClosed,
+    /// The end: after both FINs, or by an abort.
+    Closed(Result<(), Abort>),
+}
+
+/// What one end counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpStats {
+    /// Segments sent that take sequence space: data, SYN, FIN; first transmissions and repetitions.
+    pub data_segments: u64,
+    /// Those of them whose first number had been sent before.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Losses found by duplicate ACKs or SACK: fast retransmits.
+    pub fast_retransmits: u64,
+    /// Timeouts found spurious by F-RTO.
+    pub spurious_timeouts: u64,
+    /// Acceptable ACKs received.
+    pub acks_received: u64,
+    /// Duplicate ACKs among them.
+    pub duplicate_acks: u64,
+    /// D-SACK blocks received: retransmissions that were not needed (RFC 2883).
+    pub dsacks: u64,
+    /// Segments sent without data.
+    pub pure_acks: u64,
+    /// Segments received that brought nothing new.
+    pub duplicates_received: u64,
+    /// Segments received beyond a gap.
+    pub out_of_order_received: u64,
+    /// Most bytes outstanding.
+    pub max_flight: u64,
+    /// Greatest congestion window, bytes.
+    pub max_cwnd: u64,
+    /// Most segments sent in answer to one event.
+    pub max_burst: u32,
+}

@@ -1,0 +1,147 @@
+//! How a connection opens (RFC 9293 §3.5), and what both ends agree on.
+
+use super::{Duplex, NO_SCALE, Pending, Role, State, Verdict};
+use crate::machine::Context;
+use crate::probe::Probe;
+use crate::tcp::config::Handshake;
+use crate::tcp::receiver::{Fresh, Receiver};
+use crate::tcp::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment};
+use crate::tcp::sending::{Protocol, SendingHalf};
+use crate::units::Time;
+
+/// The least MSS that a peer can mean: every host takes datagrams of 68 bytes (RFC 791 §3.2), 40 of them headers.
+const MIN_MSS: u16 = 28;
+
+impl<S: SendingHalf> Duplex<S> {
+    pub(super) fn on_open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if self.state != State::Closed {
+            return;
+        }
+        if self.config.shortcuts.handshake == Handshake::None {
+            self.synchronize_without_options();
+            self.establish(cx, self.config.mss);
+            return;
+        }
+        self.enter(cx, if self.role == Role::Active { State::SynSent } else { State::Listen });
+    }
+
+    /// A SYN in LISTEN (RFC 9293 §3.10.7.2).
+    pub(super) fn on_first_syn<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
+        if self.config.shortcuts.handshake == Handshake::OneWay {
+            self.synchronize_without_options();
+            self.sender.skip_syn();
+            self.receiver.on_bare_syn(cx.now);
+            self.establish(cx, self.config.mss);
+            return Verdict::Synchronized(Fresh::None);
+        }
+        self.take_syn(cx.now, segment);
+        let mss = self.effective_mss(segment.syn.mss);
+        self.sender.set_peer_mss(mss);
+        self.sender.update_window(segment);
+        let fresh = self.keep_text_of_syn(segment);
+        self.enter(cx, State::SynReceived);
+        Verdict::Synchronized(fresh)
+    }
+
+    /// The peer's SYN, its ACK or both in SYN-SENT (RFC 9293 §3.10.7.3).
+    pub(super) fn on_answer_to_syn<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
+        let acks_syn = segment.flags.has(Flags::ACK);
+        if self.config.shortcuts.handshake == Handshake::OneWay && acks_syn {
+            self.synchronize_without_options();
+            self.sender.update_window(segment);
+            self.sender.on_ack(cx, segment, true, None);
+            self.establish(cx, self.config.mss);
+            return Verdict::Synchronized(Fresh::None);
+        }
+        self.take_syn(cx.now, segment);
+        let mss = self.effective_mss(segment.syn.mss);
+        self.sender.update_window(segment);
+        let fresh = self.keep_text_of_syn(segment);
+        if acks_syn {
+            let sample = self.sample(cx.now, segment);
+            self.sender.on_ack(cx, segment, true, sample);
+            self.receiver.acknowledge_now();
+            self.establish(cx, mss);
+            self.on_end_of_stream(cx);
+        } else {
+            // Both SYNs cross: ours goes out again, with an ACK.
+            self.sender.set_peer_mss(mss);
+            self.sender.resend_syn();
+            self.enter(cx, State::SynReceived);
+        }
+        Verdict::Synchronized(fresh)
+    }
+
+    /// RFC 9293 §3.10.7.2: other controls and text of a SYN are "queued for processing later", when the handshake is done.
+    fn keep_text_of_syn(&mut self, segment: &Segment) -> Fresh {
+        let end = FIRST_BYTE + segment.len as u64;
+        let fresh = if segment.len > 0 { self.receiver.keep_until_open(end) } else { Fresh::None };
+        if segment.flags.has(Flags::FIN) && end <= self.receiver.limit() {
+            self.peer_fin = Some(end);
+        }
+        fresh
+    }
+
+    /// Takes the peer's SYN: its options, its sequence number.
+    fn take_syn(&mut self, now: Time, segment: &Segment) {
+        self.receiver.synchronize();
+        let ours = &self.config;
+        self.sack = ours.variant.sack && (segment.syn.sack_permitted || S::PROTOCOL == Protocol::Stp);
+        self.timestamps = ours.timestamps && segment.timestamps.is_some();
+        self.scaled = ours.window_scaling && segment.syn.window_scale.is_some();
+        self.rcv_scale = if self.scaled { self.offered_scale() } else { NO_SCALE };
+        let limit = if self.scaled { u64::MAX } else { S::PROTOCOL.window_limit() };
+        self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, limit);
+        if let Some(timestamps) = segment.timestamps {
+            (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
+        }
+    }
+
+    /// An opening that carries no options: both ends are taken to be configured alike, windows in full.
+    fn synchronize_without_options(&mut self) {
+        self.receiver.synchronize();
+        self.sack = self.config.variant.sack;
+        self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, u64::MAX);
+    }
+
+    fn sack_blocks(&self, agreed: bool) -> usize {
+        // The timestamps take 12 of the 40 bytes of options (RFC 2018 §3).
+        let room = if self.timestamps { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
+        if agreed { room.min(self.config.sack_blocks as usize) } else { 0 }
+    }
+
+    /// The least shift that can say the whole buffer (RFC 7323 §2.2).
+    pub(super) fn offered_scale(&self) -> u8 {
+        let buffer = self.config.receive_buffer;
+        (0..14).find(|shift| buffer >> shift <= u16::MAX as u32).unwrap_or(14)
+    }
+
+    /// The most bytes of payload beside the options that every segment carries. The MSS option does not count options
+    /// (RFC 6691 §2), so what we send shrinks by those that it has; SACK blocks come and go, and are subtracted where a
+    /// segment is chosen.
+    fn effective_mss(&self, peer: Option<u16>) -> u16 {
+        let mss = self.config.mss.min(peer.unwrap_or(self.config.assumed_mss).max(MIN_MSS));
+        mss.saturating_sub(if self.timestamps { 12 } else { 0 }).max(1)
+    }
+
+    pub(super) fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
+        self.sender.established(mss, self.config.variant.initial_window, self.sack);
+        self.enter(cx, State::Established);
+        if self.sender.is_closed() {
+            self.enter(cx, State::FinWait1);
+        }
+        self.pending.set(Pending::CONNECTED);
+        if self.receiver.open(cx.now) {
+            self.pending.set(Pending::READABLE);
+        }
+    }
+
+    /// Back to LISTEN: the peer is forgotten, what the user has written stays.
+    pub(super) fn relisten<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.sender.relisten();
+        self.receiver = Receiver::new(&self.config);
+        (self.sack, self.timestamps, self.scaled, self.rcv_scale) = (false, false, false, NO_SCALE);
+        (self.ts_recent, self.last_ack_sent, self.peer_fin) = (0, 0, None);
+        self.enter(cx, State::Listen);
+    }
+}

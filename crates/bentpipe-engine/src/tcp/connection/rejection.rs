@@ -1,0 +1,135 @@
+//! Segments that are not acceptable, and resets (RFC 9293 §3.10.7, RFC 5961).
+
+use super::{Duplex, Role, State};
+use crate::machine::Context;
+use crate::probe::Probe;
+use crate::tcp::abort::Abort;
+use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::sending::SendingHalf;
+use crate::units::Time;
+
+/// Challenge ACKs per second (RFC 5961 §7).
+const CHALLENGE_LIMIT: u32 = 100;
+
+/// The challenge ACKs of the present second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Challenges {
+    second: u64,
+    count: u32,
+}
+
+impl Challenges {
+    /// Whether there is one left; counts it.
+    fn take(&mut self, now: Time) -> bool {
+        let second = now.as_nanos() / 1_000_000_000;
+        if second != self.second {
+            *self = Challenges { second, count: 0 };
+        }
+        let may = self.count < CHALLENGE_LIMIT;
+        self.count += may as u32;
+        may
+    }
+}
+
+impl<S: SendingHalf> Duplex<S> {
+    /// RFC 9293 §3.10.7.4, second check, as RFC 5961 has it.
+    pub(super) fn on_reset<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
+        //= RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence number
+        //= (RCV.NXT), then TCP MUST reset the connection."
+        if segment.seq == self.receiver.rcv_nxt() {
+            match self.state {
+                State::SynReceived if self.role == Role::Active => self.finish(cx, Err(Abort::Refused)),
+                //= RFC 9293 §3.10.7.4: "If this connection was initiated with a passive OPEN (i.e., came from the LISTEN
+                //= state), then return this connection to LISTEN state and return."
+                State::SynReceived if !self.sender.is_closed() => self.relisten(cx),
+                //= RFC 1337 §3: "Ignore RST segments in TIME-WAIT state."
+                State::TimeWait => {}
+                _ => self.finish(cx, Err(Abort::Reset)),
+            }
+        } else if self.receiver.in_window(segment.seq) {
+            self.challenge(cx.now);
+        }
+    }
+
+    /// A SYN that comes when the connection knows the peer's sequence numbers.
+    pub(super) fn on_syn_again(&mut self, now: Time, segment: &Segment) {
+        if self.state == State::SynReceived && segment.seq == 0 && !segment.flags.has(Flags::ACK) {
+            // The peer has not got our SYN: it goes out again, as often as challenge ACKs may.
+            if self.may_challenge(now) {
+                self.sender.resend_syn();
+            }
+            return;
+        }
+        //= RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK (also referred
+        //= to as challenge ACK) to the remote peer"
+        self.challenge(now);
+    }
+
+    /// A segment outside of the window is answered.
+    pub(super) fn on_segment_outside_window<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
+        // The FIN again: its ACK was lost (RFC 9293 §3.10.7.4, eighth).
+        if self.state == State::TimeWait && segment.flags.has(Flags::FIN) && segment.end() == self.receiver.rcv_nxt() {
+            self.time_wait = Some(cx.now + self.config.time_wait);
+        }
+        // The ACK and the window of a probe beyond a closed window count nevertheless, and those of the segment received last,
+        // which a peer repeats in a simultaneous close.
+        let rcv_nxt = self.receiver.rcv_nxt();
+        if segment.flags.has(Flags::ACK) && (segment.seq == rcv_nxt || segment.end() == rcv_nxt) {
+            if self.ack_is_acceptable(segment.ack) {
+                self.on_acceptable_ack(cx, segment);
+            } else {
+                self.on_bad_ack(cx.now, segment);
+            }
+        }
+        if segment.len > 0 && segment.end() <= self.receiver.rcv_nxt() {
+            // A repetition: the receiver notes it for the D-SACK and says when to answer, which is at once.
+            self.receiver.on_data(cx.now, segment.seq, segment.seq + segment.len as u64);
+        } else {
+            self.reject_with_ack(cx.now, segment);
+        }
+    }
+
+    /// An ACK that is not acceptable.
+    pub(super) fn on_bad_ack(&mut self, now: Time, segment: &Segment) {
+        if self.state == State::SynReceived { self.refuse(now, segment) } else { self.challenge(now) }
+    }
+
+    /// Answers a segment that is not acceptable. If it is a bare ACK, the peer may answer the answer in turn: on a path that
+    /// reorders and duplicates, ACKs of ACKs would multiply. So answers to bare ACKs are counted as challenges.
+    pub(super) fn reject_with_ack(&mut self, now: Time, segment: &Segment) {
+        if segment.sequence_len() == 0 { self.challenge(now) } else { self.receiver.acknowledge_now() }
+    }
+
+    /// A segment that belongs to no connection here: RST (RFC 9293 §3.10.7.1).
+    pub(super) fn refuse(&mut self, now: Time, segment: &Segment) {
+        let mut reset = Segment::new(Flags::RST);
+        if segment.flags.has(Flags::ACK) {
+            reset.seq = segment.ack;
+        } else {
+            reset.flags = Flags::RST | Flags::ACK;
+            reset.ack = segment.end();
+        }
+        reset.timestamps = self.timestamps_now(now);
+        self.reset = Some(Box::new(reset));
+    }
+
+    /// A reset that the peer accepts.
+    pub(super) fn reset_peer(&mut self, now: Time) {
+        let mut reset = Segment::new(Flags::RST | Flags::ACK);
+        (reset.seq, reset.ack) = (self.sender.snd_nxt(), self.receiver.rcv_nxt());
+        reset.timestamps = self.timestamps_now(now);
+        self.reset = Some(Box::new(reset));
+    }
+
+    /// An ACK that is not for data, not too many per second.
+    pub(super) fn challenge(&mut self, now: Time) {
+        if self.may_challenge(now) {
+            self.receiver.acknowledge_now();
+        }
+    }
+
+    /// True if this second has challenge ACKs left (RFC 5961 §7). Counts one.
+    fn may_challenge(&mut self, now: Time) -> bool {
+        self.challenges.take(now)
+    }
+}

@@ -1,0 +1,172 @@
+//! Loss detection: ACKs and SACK blocks in, suspicion or certainty of a loss out.
+//!
+//! A method of its own (RACK, RFC 8985) would be a [`Method`] with its rule for [`Detector::on_duplicate`]; what is lost
+//! stands in the scoreboard's `lost_edge`, from which recovery reads it.
+
+pub(in crate::tcp) mod frto;
+pub(in crate::tcp) mod scoreboard;
+
+use self::scoreboard::Scoreboard;
+use super::segment::Segment;
+use super::sequence::SequenceSpace;
+#[cfg(feature = "ns2")]
+use super::variant::PipeForm;
+use super::variant::{DupThresh, Recovery};
+
+/// SACKed ranges that are kept whatever the flight: small segments make more of them than full ones.
+const MIN_SACKED_RANGES: usize = 1024;
+
+/// How a loss was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum FoundBy {
+    /// By duplicate ACKs or SACK blocks.
+    DuplicateAcks,
+    /// By the retransmission timer; `repeated`: for a segment that it has sent again before.
+    Timeout { repeated: bool },
+}
+
+/// A loss, as congestion control hears of it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct LossReport {
+    pub(in crate::tcp) found_by: FoundBy,
+    /// Bytes outstanding when it was found, without those that limited transmit sent.
+    pub(in crate::tcp) flight: u64,
+    /// The window that the peer offers, bytes.
+    pub(in crate::tcp) peer_window: u64,
+}
+
+/// The rule by which ACKs tell of a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    /// Duplicate ACKs are counted (RFC 5681 §3.2).
+    DuplicateAcks,
+    /// SACK blocks mark losses too, by ranges or by more than (DupThresh - 1) * SMSS bytes above (RFC 6675 §4).
+    Rfc6675,
+    /// ACKs with new SACK blocks are counted; DupThresh * SMSS bytes above mark a loss (RFC 3517 §4).
+    Rfc3517,
+    /// ACKs with new SACK blocks are counted, and nothing is marked.
+    #[cfg(feature = "ns2")]
+    CountedSack,
+}
+
+impl Method {
+    fn of(recovery: Recovery) -> Method {
+        use super::variant::PipeForm::{Rfc3517, Rfc6675};
+        match recovery {
+            Recovery::Pipe(Rfc6675) => Method::Rfc6675,
+            Recovery::Pipe(Rfc3517) => Method::Rfc3517,
+            #[cfg(feature = "ns2")]
+            Recovery::Pipe(PipeForm::Ns2) => Method::CountedSack,
+            _ => Method::DuplicateAcks,
+        }
+    }
+}
+
+/// The duplicate ACKs in a row, after one more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) struct Duplicates {
+    pub(in crate::tcp) count: u32,
+    /// From this count on they mean a loss.
+    pub(in crate::tcp) threshold: u32,
+    /// The segment at `snd_una` is lost.
+    pub(in crate::tcp) lost: bool,
+}
+
+/// Finds losses from ACKs.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Detector {
+    method: Method,
+    thresh: DupThresh,
+    /// Duplicate ACKs since `snd_una` moved.
+    count: u32,
+    pub(in crate::tcp) scoreboard: Scoreboard,
+}
+
+impl Detector {
+    pub(in crate::tcp) fn new(recovery: Recovery, thresh: DupThresh) -> Self {
+        Detector { method: Method::of(recovery), thresh, count: 0, scoreboard: Scoreboard::default() }
+    }
+
+    /// The peer sends no SACK blocks.
+    pub(in crate::tcp) fn without_sack(&mut self) {
+        self.method = Method::DuplicateAcks;
+    }
+
+    fn uses_sack(&self) -> bool {
+        self.method != Method::DuplicateAcks
+    }
+
+    /// True if an ACK of new data counts as a duplicate ACK too when it brings new SACK blocks.
+    #[inline(always)]
+    pub(in crate::tcp) fn counts_advancing_acks(&self) -> bool {
+        //= RFC 6675 §2: an ACK with new SACK data is a duplicate "even if it [...] moves the cumulative
+        //= acknowledgment point"
+        self.method == Method::Rfc6675
+    }
+
+    /// Takes the SACK blocks of an acceptable ACK. Returns whether they brought news.
+    pub(in crate::tcp) fn take_sack(&mut self, segment: &Segment, seq: &SequenceSpace, mss: u64) -> bool {
+        let mut news = false;
+        let floor = seq.snd_una.max(segment.ack);
+        // A receiver of full segments has a gap after every second one at most.
+        let max = MIN_SACKED_RANGES.max((seq.flight() / mss) as usize);
+        for (start, end) in segment.sack.iter(segment.ack) {
+            // A block below the ACK is a D-SACK (RFC 2883). One beyond what was sent is nonsense.
+            if start >= floor && start < end && end <= seq.snd_max && self.scoreboard.has_room(start, end, max) {
+                news |= self.scoreboard.sack(start, end);
+            }
+        }
+        if news {
+            self.mark_losses(mss);
+        }
+        news
+    }
+
+    fn mark_losses(&mut self, mss: u64) {
+        let thresh = self.thresh.count;
+        let bytes = match self.method {
+            Method::Rfc6675 => (thresh as u64).saturating_sub(1) * mss,
+            //= RFC 3517 §4: "(DupThresh * SMSS) bytes with sequence numbers greater than 'SeqNum' have been SACKed"
+            Method::Rfc3517 => thresh as u64 * mss - 1,
+            _ => return,
+        };
+        self.scoreboard.find_losses(thresh, bytes);
+    }
+
+    /// True if an ACK that does not move `snd_una` is a duplicate. `plain`: it carries neither data nor another window;
+    /// `news`: its SACK blocks are new. With SACK the news decides (RFC 6675 §2), without it RFC 5681 §2.
+    pub(in crate::tcp) fn is_duplicate(&self, plain: bool, news: bool) -> bool {
+        if self.uses_sack() { news } else { plain }
+    }
+
+    /// The duplicate ACKs that mean a loss, with a window of so many segments.
+    pub(in crate::tcp) fn threshold(&self, window_segments: u32) -> u32 {
+        match self.thresh.window_fraction {
+            Some(fraction) if self.uses_sack() => self.thresh.count.max(window_segments / fraction),
+            _ => self.thresh.count,
+        }
+    }
+
+    /// Duplicate ACKs since `snd_una` moved.
+    pub(in crate::tcp) fn duplicates(&self) -> u32 {
+        self.count
+    }
+
+    /// Counts a duplicate ACK.
+    pub(in crate::tcp) fn on_duplicate(&mut self, snd_una: u64, window_segments: u32) -> Duplicates {
+        self.count += 1;
+        let threshold = self.threshold(window_segments);
+        let lost = match self.method {
+            //= RFC 6675 §5: "(2) If DupAcks < DupThresh but IsLost (HighACK + 1) returns true"
+            Method::Rfc6675 => self.count >= threshold || self.scoreboard.is_lost(snd_una),
+            _ => self.count == threshold,
+        };
+        Duplicates { count: self.count, threshold, lost }
+    }
+
+    /// Starts counting anew.
+    #[inline(always)]
+    pub(in crate::tcp) fn forget_duplicates(&mut self) {
+        self.count = 0;
+    }
+}

@@ -1,0 +1,87 @@
+//! The persist timer: probes of a window that is closed or too small (RFC 9293 §3.8.6.1).
+
+use crate::units::{Duration, Time};
+
+/// The longest interval between two probes.
+const MAX_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The interval doubles this often.
+const MAX_DOUBLINGS: u32 = 6;
+
+/// When the next probe is due.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tcp) struct Persist {
+    at: Option<Time>,
+    probes: u32,
+    /// A probe goes out now.
+    due: bool,
+}
+
+impl Persist {
+    #[inline(always)]
+    pub(in crate::tcp) fn deadline(&self) -> Option<Time> {
+        self.at
+    }
+
+    #[inline(always)]
+    pub(in crate::tcp) fn is_running(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// Starts the timer. The first probe is due after `rto`.
+    pub(in crate::tcp) fn start(&mut self, now: Time, rto: Duration) {
+        self.probes = 0;
+        self.at = Some(now + self.interval(rto));
+    }
+
+    /// The window is open. Returns whether the timer was running.
+    #[inline(always)]
+    pub(in crate::tcp) fn stop(&mut self) -> bool {
+        self.at.take().is_some()
+    }
+
+    /// Makes a probe due if the timer has expired.
+    pub(in crate::tcp) fn on_time(&mut self, now: Time, rto: Duration) {
+        if self.at.is_some_and(|at| at <= now) {
+            self.probes += 1;
+            self.due = true;
+            self.at = Some(now + self.interval(rto));
+        }
+    }
+
+    /// Makes a probe due now.
+    pub(in crate::tcp) fn probe_now(&mut self) {
+        self.due = true;
+    }
+
+    /// Whether a probe is due; it no longer is.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_due(&mut self) -> bool {
+        core::mem::take(&mut self.due)
+    }
+
+    fn interval(&self, rto: Duration) -> Duration {
+        rto.saturating_mul(1 << self.probes.min(MAX_DOUBLINGS)).min(MAX_INTERVAL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_doubles_up_to_a_minute() {
+        let rto = Duration::from_secs(1);
+        let mut persist = Persist::default();
+        persist.start(Time::ZERO, rto);
+        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+            let (before, at) = (persist.deadline(), persist.deadline().expect("it runs"));
+            persist.on_time(at.saturating_sub(Duration::from_nanos(1)), rto);
+            assert_eq!((persist.deadline(), persist.take_due()), (before, false));
+            persist.on_time(at, rto);
+            assert!(persist.take_due());
+            let next = persist.deadline().expect("it runs");
+            assert_eq!(next - at, Duration::from_secs((2 * seconds).min(60)));
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The receiving half: reassembly. `window.rs` says what is offered, `acks.rs` when to acknowledge, `sack.rs` what is
+//! reported beyond gaps.
+
+mod acks;
+mod sack;
+mod window;
+
+use self::acks::AckSchedule;
+use self::sack::SackReport;
+use self::window::OfferedWindow;
+use super::config::TcpConfig;
+use super::departures::{Departs, Departures};
+use super::ranges::Ranges;
+use super::segment::{FIRST_BYTE, SackBlocks};
+use crate::units::Time;
+
+/// Which bytes of a segment's payload are new, in sequence numbers. A driver that keeps bytes stores these and no others, so
+/// that what has been received once, and perhaps reported by SACK, is never overwritten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fresh {
+    /// None.
+    #[default]
+    None,
+    /// From the first number to before the second.
+    Span(u64, u64),
+    /// The spans that [`Duplex::fresh_spans`](super::Duplex::fresh_spans) lists until the next segment: received ranges lie
+    /// between them.
+    Spans,
+}
+
+/// The fewest and the most ranges beyond gaps that a receiver keeps. In between, one for each full segment of the buffer.
+const RANGES: core::ops::RangeInclusive<u64> = 64..=65_536;
+
+/// The receiver of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// Next sequence number expected.
+    rcv_nxt: u64,
+    mss: u16,
+    departures: Departures,
+    window: OfferedWindow,
+    acks: AckSchedule,
+    sack: SackReport,
+    /// What has come beyond a gap.
+    beyond: Ranges,
+    /// The new parts of the segment that came last, if received ranges lie between them.
+    fresh: Vec<(u64, u64)>,
+    /// Segments that brought nothing new.
+    pub(super) duplicates: u64,
+    /// Segments that came beyond a gap.
+    pub(super) out_of_order: u64,
+}
+
+impl Receiver {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Receiver {
+            rcv_nxt: 0,
+            mss: config.mss,
+            departures: Departures::of(config),
+            window: OfferedWindow::new(config.receive_buffer as u64, config.mss),
+            acks: AckSchedule::new(config.ack),
+            sack: SackReport::new(),
+            beyond: Ranges::new(),
+            fresh: Vec::new(),
+            duplicates: 0,
+            out_of_order: 0,
+        }
+    }
+
+    /// The handshake is known: what both ends agreed on.
+    pub(super) fn negotiated(&mut self, sack_blocks: usize, dsack: bool, max_window: u64) {
+        self.sack.negotiated(sack_blocks, dsack);
+        self.window.set_max(max_window);
+    }
+
+    /// The peer's SYN has come (or it sends none): data starts here.
+    pub(super) fn synchronize(&mut self) {
+        self.rcv_nxt = FIRST_BYTE;
+    }
+
+    /// Next sequence number expected.
+    #[inline(always)]
+    pub(super) fn rcv_nxt(&self) -> u64 {
+        self.rcv_nxt
+    }
+
+    /// Bytes that the user can have from the start on, a FIN not counted.
+    #[inline(always)]
+    pub(super) fn readable(&self) -> u64 {
+        self.rcv_nxt - FIRST_BYTE
+    }
+
+    /// The FIN has been reached: it takes a sequence number.
+    pub(super) fn pass_fin(&mut self) {
+        self.rcv_nxt += 1;
+        self.window.pass_fin();
+    }
+
+    /// The user has taken `bytes`. Returns whether the peer should hear of the window now.
+    pub(super) fn read(&mut self, bytes: u64) -> bool {
+        self.window.read(self.rcv_nxt, bytes)
+    }
+
+    /// The buffer has another size. Returns whether the peer should hear of the window now.
+    pub(super) fn resize(&mut self, buffer: u64) -> bool {
+        self.window.resize(self.rcv_nxt, buffer)
+    }
+
+    /// The window to offer, rounded down to a multiple that a shift of `scale` can express.
+    #[inline(always)]
+    pub(super) fn offer_window(&mut self, scale: u8) -> u32 {
+        self.window.offer(self.rcv_nxt, scale)
+    }
+
+    /// The window of a SYN, at most `limit`.
+    pub(super) fn offer_syn_window(&mut self, limit: u64) -> u32 {
+        self.window.offer_in_syn(limit)
+    }
+
+    /// RFC 9293 §3.10.7.4, first check: whether a segment lies in the window.
+    #[inline(always)]
+    pub(super) fn acceptable(&self, seq: u64, sequence_len: u64) -> bool {
+        self.window.accepts(self.rcv_nxt, seq, sequence_len)
+    }
+
+    /// True if `seq` lies in the receive window, or is the number expected next.
+    pub(super) fn in_window(&self, seq: u64) -> bool {
+        seq == self.rcv_nxt || (seq > self.rcv_nxt && seq < self.limit())
+    }
+
+    /// One past the last byte that the buffer or the window offered takes.
+    #[inline(always)]
+    pub(super) fn limit(&self) -> u64 {
+        self.window.limit()
+    }
+
+    /// The new parts of the segment that came last: see [`Fresh::Spans`].
+    pub(super) fn fresh_spans(&self) -> &[(u64, u64)] {
+        &self.fresh
+    }
+
+    /// Bytes of heap memory beside the user's data.
+    pub(super) fn memory(&self) -> usize {
+        self.beyond.memory() + self.fresh.capacity() * size_of::<(u64, u64)>()
+    }
+
+    /// Bytes beyond gaps.
+    pub(super) fn beyond_gaps(&self) -> u64 {
+        self.beyond.count_in(self.rcv_nxt, u64::MAX)
+    }
+
+    /// One past the highest byte received, in order or not.
+    pub(super) fn highest(&self) -> u64 {
+        self.beyond.end().max(self.rcv_nxt)
+    }
+
+    /// True if nothing waits beyond a gap.
+    pub(super) fn is_contiguous(&self) -> bool {
+        self.beyond.is_empty()
+    }
+
+    /// Takes the payload `seq..end`. Returns which of it is new. If `rcv_nxt` moved, the new bytes begin there.
+    #[inline(always)]
+    pub(super) fn on_data(&mut self, now: Time, seq: u64, end: u64) -> Fresh {
+        self.acks.on_data();
+        // Beyond what the buffer takes there is nowhere to put it.
+        let end = end.min(self.limit());
+        if end <= self.rcv_nxt {
+            self.on_old_data(now, seq, end);
+            return Fresh::None;
+        }
+        if seq > self.rcv_nxt || !self.beyond.is_empty() {
+            return self.on_data_and_gaps(seq, end);
+        }
+        let from = core::mem::replace(&mut self.rcv_nxt, end);
+        if seq < from && self.sack.reports_duplicates() {
+            self.report_duplicate(seq, from);
+        } else {
+            self.acks.on_in_order(now, end - seq > self.mss as u64);
+        }
+        Fresh::Span(from, end)
+    }
+
+    fn on_old_data(&mut self, now: Time, seq: u64, end: u64) {
+        self.duplicates += 1;
+        let is_last = end == self.rcv_nxt && self.beyond.is_empty();
+        if is_last && self.departures.takes_repetition_in_order() {
+            self.acks.on_in_order(now, false);
+        } else {
+            self.report_duplicate(seq, end);
+        }
+    }
+
+    /// Data beyond a gap, or data that comes while there are gaps.
+    fn on_data_and_gaps(&mut self, seq: u64, end: u64) -> Fresh {
+        //= RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or
+        //= part of a gap in the sequence space."
+        self.acks.acknowledge_now();
+        let from = seq.max(self.rcv_nxt);
+        if from >= end {
+            // All of it lies behind the window or the FIN.
+            return Fresh::None;
+        }
+        //= RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of data"; of several duplicate
+        //= parts only the first is reported.
+        let duplicate = if seq < from { Some((seq, from)) } else { self.beyond.first_overlap(from, end) };
+        if seq > self.rcv_nxt {
+            self.acks.on_gap();
+            self.out_of_order += 1;
+            let max = (self.window.buffer() / self.mss as u64).clamp(*RANGES.start(), *RANGES.end());
+            if self.beyond.len() as u64 >= max && !self.beyond.touches(from, end) {
+                return Fresh::None;
+            }
+        }
+        if let Some((start, end)) = duplicate {
+            self.report_duplicate(start, end);
+        }
+        self.fresh.clear();
+        let fresh = &mut self.fresh;
+        self.beyond.insert(from, end, |start, end| fresh.push((start, end)));
+        let fresh = match self.fresh[..] {
+            [] => Fresh::None,
+            [(start, end)] => Fresh::Span(start, end),
+            _ => Fresh::Spans,
+        };
+        if from > self.rcv_nxt {
+            self.duplicates += (fresh == Fresh::None) as u64;
+            if let Some(block) = self.beyond.holding(seq) {
+                self.sack.remember(block);
+            }
+        } else {
+            self.advance();
+        }
+        fresh
+    }
+
+    /// Moves `rcv_nxt` over the range that begins there. Returns whether there is one.
+    fn advance(&mut self) -> bool {
+        let Some((_, to)) = self.beyond.holding(self.rcv_nxt) else { return false };
+        self.rcv_nxt = to;
+        self.beyond.remove_below(to, |_, _| ());
+        self.beyond.shrink_if_empty();
+        self.sack.advance(to);
+        true
+    }
+
+    /// Keeps the payload of a SYN, `FIRST_BYTE..end`, until the handshake is done (RFC 9293 §3.10.7.2).
+    pub(super) fn keep_until_open(&mut self, end: u64) -> Fresh {
+        let end = end.min(self.limit());
+        if end <= self.rcv_nxt || !self.beyond.is_empty() {
+            return Fresh::None;
+        }
+        self.beyond.insert(self.rcv_nxt, end, |_, _| ());
+        Fresh::Span(self.rcv_nxt, end)
+    }
+
+    /// The handshake is done: what came with the SYN counts as data in order. Returns whether there was any.
+    pub(super) fn open(&mut self, now: Time) -> bool {
+        let any = !self.beyond.is_empty() && self.advance();
+        if any {
+            self.acks.on_in_order(now, false);
+        }
+        any
+    }
+
+    /// The peer's stream ends at `rcv_nxt`: forgets what was received beyond.
+    pub(super) fn drop_beyond(&mut self) {
+        self.beyond.clear();
+        self.beyond.shrink_if_empty();
+        self.sack.clear();
+    }
+
+    /// Reports a duplicate in the very next ACK, which goes out now.
+    fn report_duplicate(&mut self, start: u64, end: u64) {
+        self.sack.set_duplicate(start, end);
+        self.acks.acknowledge_now();
+    }
+
+    /// Acknowledges the SYN of a one-way opening.
+    pub(super) fn on_bare_syn(&mut self, now: Time) {
+        if self.departures.delays_ack_of_syn() {
+            self.acks.on_in_order(now, false)
+        } else {
+            self.acks.acknowledge_now()
+        }
+    }
+
+    /// An ACK must go out now, whatever else.
+    #[inline(always)]
+    pub(super) fn acknowledge_now(&mut self) {
+        self.acks.acknowledge_now();
+    }
+
+    /// True if an ACK must go out.
+    #[inline(always)]
+    pub(super) fn ack_is_due(&self, now: Time) -> bool {
+        self.acks.is_due(now)
+    }
+
+    /// When the delayed ACK must go out.
+    #[inline(always)]
+    pub(super) fn ack_deadline(&self) -> Option<Time> {
+        self.acks.deadline()
+    }
+
+    /// An ACK goes out.
+    #[inline(always)]
+    pub(super) fn acknowledged(&mut self) {
+        self.acks.acknowledged();
+    }
+
+    /// The number of SACK blocks that the next segment carries if it has room for all.
+    #[inline(always)]
+    pub(super) fn sack_blocks_due(&self) -> usize {
+        self.sack.due()
+    }
+
+    /// SACK blocks for a segment that goes out, at most `max`.
+    #[inline(always)]
+    pub(super) fn sack_blocks(&mut self, max: usize) -> SackBlocks {
+        self.sack.take_blocks(self.rcv_nxt, max)
+    }
+}

@@ -1,0 +1,119 @@
+//! The SACK blocks that the receiver reports (RFC 2018 §4), and its duplicates (RFC 2883).
+
+use crate::tcp::segment::{MAX_SACK_BLOCKS, SackBlocks};
+
+/// What the next segments report.
+#[derive(Clone, Debug)]
+pub(super) struct SackReport {
+    /// The blocks changed last, newest first.
+    recent: [(u64, u64); MAX_SACK_BLOCKS],
+    recent_len: u8,
+    /// The most blocks of a segment; 0 without SACK.
+    max_blocks: u8,
+    reports_duplicates: bool,
+    /// A duplicate to report once.
+    duplicate: Option<(u64, u64)>,
+}
+
+impl SackReport {
+    pub(super) const fn new() -> Self {
+        SackReport {
+            recent: [(0, 0); MAX_SACK_BLOCKS],
+            recent_len: 0,
+            max_blocks: 0,
+            reports_duplicates: false,
+            duplicate: None,
+        }
+    }
+
+    /// The handshake has agreed on segments with at most `max_blocks` blocks; `dsack`: duplicates are reported.
+    pub(super) fn negotiated(&mut self, max_blocks: usize, dsack: bool) {
+        self.max_blocks = max_blocks.min(MAX_SACK_BLOCKS) as u8;
+        self.reports_duplicates = dsack && max_blocks > 1;
+    }
+
+    #[inline(always)]
+    pub(super) fn reports_duplicates(&self) -> bool {
+        self.reports_duplicates
+    }
+
+    /// Reports `start..end` as a duplicate in the next segment.
+    pub(super) fn set_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicate = Some((start, end));
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.recent_len == 0 && self.duplicate.is_none()
+    }
+
+    /// The number of blocks that the next segment carries if it has room for all.
+    #[inline(always)]
+    pub(super) fn due(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        let duplicates = self.reports_duplicates && self.duplicate.is_some();
+        (self.recent_len + duplicates as u8).min(self.max_blocks) as usize
+    }
+
+    /// The blocks of a segment that acknowledges `rcv_nxt`, at most `max`: a D-SACK first, then the newest.
+    #[inline(always)]
+    pub(super) fn take_blocks(&mut self, rcv_nxt: u64, max: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::NONE;
+        if self.is_empty() {
+            return blocks;
+        }
+        let duplicate = self.duplicate.take();
+        let max = max.min(self.max_blocks as usize);
+        if max == 0 {
+            return blocks;
+        }
+        if let Some((start, end)) = duplicate.filter(|_| self.reports_duplicates) {
+            blocks.push(rcv_nxt, start, end);
+        }
+        let room = max - blocks.len();
+        for &(start, end) in self.recent[..self.recent_len as usize].iter().take(room) {
+            blocks.push(rcv_nxt, start, end);
+        }
+        blocks
+    }
+
+    //= RFC 2018 §4: "The first SACK block [...] MUST specify the contiguous block of data containing the segment which
+    //= triggered this ACK" and the others come "by repeating the most recently reported SACK blocks"
+    /// `block` has grown by the segment that came last.
+    pub(super) fn remember(&mut self, block: (u64, u64)) {
+        if self.max_blocks == 0 {
+            return;
+        }
+        let mut kept = 0;
+        let mut recent = [(0, 0); MAX_SACK_BLOCKS];
+        recent[0] = block;
+        for &old in &self.recent[..self.recent_len as usize] {
+            let covered = old.0 >= block.0 && old.1 <= block.1;
+            if !covered && kept + 1 < self.max_blocks as usize {
+                kept += 1;
+                recent[kept] = old;
+            }
+        }
+        self.recent = recent;
+        self.recent_len = kept as u8 + 1;
+    }
+
+    /// Forgets the blocks below `rcv_nxt`.
+    pub(super) fn advance(&mut self, rcv_nxt: u64) {
+        let mut kept = 0;
+        for i in 0..self.recent_len as usize {
+            if self.recent[i].0 > rcv_nxt {
+                self.recent[kept] = self.recent[i];
+                kept += 1;
+            }
+        }
+        self.recent_len = kept as u8;
+    }
+
+    /// Forgets all blocks.
+    pub(super) fn clear(&mut self) {
+        self.recent_len = 0;
+    }
+}

@@ -1,0 +1,105 @@
+//! The window that the receiver offers (RFC 9293 §3.8.6).
+
+use crate::tcp::segment::FIRST_BYTE;
+
+/// The receive buffer, and what of it the peer has been offered. `rcv_nxt` comes with each call.
+#[derive(Clone, Debug)]
+pub(super) struct OfferedWindow {
+    /// The user has taken the data up to here.
+    read: u64,
+    buffer: u64,
+    /// The greatest window that the header can carry.
+    max: u64,
+    /// Right edge of the window last offered. It never moves back (RFC 9293 §3.8.6).
+    edge: u64,
+    /// The right edge that the peer has been told: `edge`, rounded down by the shift `scale`.
+    told: u64,
+    scale: u8,
+    mss: u16,
+}
+
+impl OfferedWindow {
+    pub(super) fn new(buffer: u64, mss: u16) -> Self {
+        OfferedWindow { read: FIRST_BYTE, buffer, max: u64::MAX, edge: 0, told: 0, scale: 0, mss }
+    }
+
+    /// The handshake has agreed on windows of at most `max` bytes.
+    pub(super) fn set_max(&mut self, max: u64) {
+        self.max = max;
+    }
+
+    pub(super) fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// The FIN has taken a sequence number: it needs no reading.
+    pub(super) fn pass_fin(&mut self) {
+        self.read += 1;
+    }
+
+    /// The user has taken `bytes`. Returns whether the peer should hear of the window now: it was smaller than a segment and
+    /// opens by one (RFC 9293 §3.8.6.2.2), or this read alone has freed two segments and a quarter of the buffer.
+    pub(super) fn read(&mut self, rcv_nxt: u64, bytes: u64) -> bool {
+        self.read = (self.read + bytes).min(rcv_nxt);
+        let mss = self.mss as u64;
+        let frees_much = bytes >= (2 * mss).max(self.buffer / 4);
+        if self.told.saturating_sub(rcv_nxt) >= mss && !frees_much {
+            return false;
+        }
+        let wanted = self.limit();
+        let window = wanted.saturating_sub(rcv_nxt).min(self.max);
+        let tell = rcv_nxt + ((window >> self.scale) << self.scale) >= self.told + mss.min(self.buffer / 2);
+        if tell {
+            self.edge = wanted;
+        }
+        tell
+    }
+
+    /// The buffer has another size. Returns whether the peer should hear of it, as in [`Self::read`].
+    pub(super) fn resize(&mut self, rcv_nxt: u64, buffer: u64) -> bool {
+        self.buffer = buffer;
+        // Before the peer's SYN nobody can be told.
+        rcv_nxt > 0 && self.read(rcv_nxt, 0)
+    }
+
+    /// The window to offer, rounded down to a multiple that a shift of `scale` can express.
+    #[inline(always)]
+    pub(super) fn offer(&mut self, rcv_nxt: u64, scale: u8) -> u32 {
+        let wanted = self.read + self.buffer;
+        // Small openings are held back; an edge once offered stands.
+        if wanted >= self.edge + (self.mss as u64).min(self.buffer / 2) {
+            self.edge = wanted;
+        }
+        let window = (self.edge.saturating_sub(rcv_nxt).min(self.max) >> scale) << scale;
+        (self.told, self.scale) = (rcv_nxt + window, scale);
+        window as u32
+    }
+
+    /// The window of a SYN, at most `limit`, since it is not scaled (RFC 7323 §2.2). The next segment offers the rest.
+    pub(super) fn offer_in_syn(&mut self, limit: u64) -> u32 {
+        let window = self.buffer.min(limit);
+        self.edge = FIRST_BYTE + window;
+        self.told = self.edge;
+        window as u32
+    }
+
+    /// One past the last byte that the buffer or the window offered takes.
+    #[inline(always)]
+    pub(super) fn limit(&self) -> u64 {
+        (self.read + self.buffer).max(self.edge)
+    }
+
+    /// RFC 9293 §3.10.7.4, first check: whether a segment lies in the window.
+    #[inline(always)]
+    pub(super) fn accepts(&self, rcv_nxt: u64, seq: u64, sequence_len: u64) -> bool {
+        let window = self.limit().saturating_sub(rcv_nxt);
+        match (sequence_len, window) {
+            (0, 0) => seq == rcv_nxt,
+            // Linux probes one byte below: it wants an answer, and gets it because the segment is not acceptable.
+            (0, w) => seq >= rcv_nxt && seq < rcv_nxt + w,
+            // A zero-window probe: nothing fits, but its ACK counts and it wants an answer.
+            (_, 0) => false,
+            (len, w) => seq < rcv_nxt + w && seq + len > rcv_nxt,
+        }
+    }
+}

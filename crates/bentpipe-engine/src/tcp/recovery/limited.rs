@@ -1,0 +1,76 @@
+//! Limited transmit: a new segment on each of the first duplicate ACKs (RFC 3042).
+
+use crate::tcp::config::WindowUnit;
+use crate::tcp::congestion::Window;
+use crate::tcp::sequence::SequenceSpace;
+use crate::tcp::span::Span;
+
+/// The state of limited transmit.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Limited {
+    is_enabled: bool,
+    /// The last duplicate ACK allows a segment.
+    is_allowed: bool,
+    /// Bytes sent by limited transmit since `snd_una` moved.
+    sent: u64,
+}
+
+impl Limited {
+    pub(super) fn new(is_enabled: bool) -> Self {
+        Limited { is_enabled, is_allowed: false, sent: 0 }
+    }
+
+    pub(in crate::tcp) fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
+    /// Bytes sent since `snd_una` moved: they do not count as outstanding when the window is halved.
+    pub(in crate::tcp) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// A duplicate ACK allows one segment.
+    pub(in crate::tcp) fn allow(&mut self) {
+        self.is_allowed = true;
+    }
+
+    /// Whether a segment is allowed; it no longer is.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_allowance(&mut self) -> bool {
+        core::mem::take(&mut self.is_allowed)
+    }
+
+    pub(super) fn forbid(&mut self) {
+        self.is_allowed = false;
+    }
+
+    #[inline(always)]
+    pub(super) fn advance(&mut self) {
+        (self.is_allowed, self.sent) = (false, 0);
+    }
+
+    //= RFC 3042 §2: "The amount of outstanding data would remain less than or equal to the congestion window plus 2
+    //= segments"
+    /// A full segment from `from` on, after so many duplicate ACKs; `full`: its payload.
+    pub(in crate::tcp) fn choose(
+        &mut self,
+        seq: &mut SequenceSpace,
+        window: &Window,
+        from: u64,
+        duplicates: u32,
+        full: u16,
+    ) -> Option<Span> {
+        let cwnd = match window.unit() {
+            WindowUnit::Bytes => window.cwnd(),
+            WindowUnit::Segments => window.whole(),
+        };
+        let edge = seq.right_edge((cwnd + duplicates as u64 * window.mss()).min(window.clamp()));
+        if from >= seq.data_end || from + window.mss().min(seq.data_end - from) > edge {
+            return None;
+        }
+        seq.snd_nxt = from;
+        let span = seq.span(from, edge, full);
+        self.sent += span.len as u64;
+        Some(span)
+    }
+}

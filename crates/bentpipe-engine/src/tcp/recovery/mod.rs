@@ -1,0 +1,415 @@
+//! Loss recovery: what is sent again, and when the sender is done with a loss.
+//!
+//! A way to repair losses is a file of its own and a value of [`Repair`]. The sender calls it when a loss is found
+//! ([`LossRecovery::enter`]), for each ACK until the loss is repaired, and at a timeout; it works on [`Parts`] of the sender.
+
+mod boundaries;
+mod burst;
+mod inflate;
+mod limited;
+#[cfg(feature = "ns2")]
+mod ns2;
+mod pipe;
+mod restart;
+
+use self::burst::Burst;
+use self::inflate::Inflate;
+use self::limited::Limited;
+use self::pipe::Pipe;
+use super::congestion::Congestion;
+use super::departures::{Departures, RepairKind};
+use super::loss::scoreboard::Scoreboard;
+use super::loss::{Duplicates, LossReport};
+use super::sequence::SequenceSpace;
+use super::span::Span;
+use super::timer::RetransmissionTimer;
+#[cfg(feature = "ns2")]
+use super::variant::PipeForm;
+use super::variant::{Exit, Recovery, ReentryGuard, TimeoutRepair, Variant};
+
+/// Where the sender stands with its losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum Phase {
+    /// No loss is known.
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout or Tahoe's restart, until `recover` is acknowledged.
+    Loss,
+}
+
+/// The parts of the sender that a recovery works on.
+#[derive(Debug)]
+pub(in crate::tcp) struct Parts<'a> {
+    pub(in crate::tcp) seq: &'a mut SequenceSpace,
+    pub(in crate::tcp) congestion: &'a mut Congestion,
+    pub(in crate::tcp) scoreboard: &'a mut Scoreboard,
+    pub(in crate::tcp) timer: &'a mut RetransmissionTimer,
+    pub(in crate::tcp) departures: &'a Departures,
+    /// Segments that may still go out in answer to the present event.
+    pub(in crate::tcp) burst: &'a mut u32,
+}
+
+/// What chooses the next segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum Chooser {
+    /// The window.
+    Window,
+    /// The pipe.
+    Pipe,
+    /// The run of the burst estimate.
+    Run,
+}
+
+/// A way to repair losses, with its state.
+#[derive(Clone, Debug)]
+enum Repair {
+    Restart,
+    Inflate(Inflate),
+    Pipe(Pipe),
+    Burst(Box<Burst>),
+    #[cfg(feature = "ns2")]
+    Ns2Pipe(ns2::CountedPipe),
+}
+
+impl Repair {
+    fn of(recovery: Recovery) -> Repair {
+        match recovery {
+            Recovery::Restart => Repair::Restart,
+            Recovery::Inflate { exit, deflate, timer } => Repair::Inflate(Inflate::new(exit, deflate, timer)),
+            #[cfg(feature = "ns2")]
+            Recovery::Pipe(PipeForm::Ns2) => Repair::Ns2Pipe(ns2::CountedPipe::default()),
+            Recovery::Pipe(form) => Repair::Pipe(Pipe::new(form)),
+            Recovery::BurstEstimate(cells) => Repair::Burst(Box::new(Burst::new(cells))),
+        }
+    }
+
+    fn kind(&self) -> RepairKind {
+        match self {
+            Repair::Restart => RepairKind::Restart,
+            Repair::Inflate(inflate) if inflate.exit() == Exit::Recover => RepairKind::NewReno,
+            Repair::Inflate(_) | Repair::Burst(_) => RepairKind::Other,
+            Repair::Pipe(_) => RepairKind::Sack,
+            #[cfg(feature = "ns2")]
+            Repair::Ns2Pipe(_) => RepairKind::Sack,
+        }
+    }
+}
+
+/// A sender's recovery from losses.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct LossRecovery {
+    phase: Phase,
+    repair: Repair,
+    /// Highest sequence number sent when the last loss was found; `None` before the first.
+    recover: Option<u64>,
+    /// Is retransmitted next, whatever the window.
+    retransmit_now: Option<u64>,
+    pub(in crate::tcp) limited: Limited,
+    once_per_window: bool,
+    guard_after_timeout: bool,
+    timeout_repair: TimeoutRepair,
+}
+
+impl LossRecovery {
+    pub(in crate::tcp) fn new(variant: &Variant) -> Self {
+        LossRecovery {
+            phase: Phase::Open,
+            repair: Repair::of(variant.recovery),
+            recover: None,
+            retransmit_now: None,
+            limited: Limited::new(variant.limited_transmit),
+            once_per_window: variant.once_per_window,
+            guard_after_timeout: variant.guard_after_timeout,
+            timeout_repair: variant.timeout_repair,
+        }
+    }
+
+    #[inline(always)]
+    pub(in crate::tcp) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// How losses are repaired.
+    #[inline(always)]
+    pub(in crate::tcp) fn kind(&self) -> RepairKind {
+        self.repair.kind()
+    }
+
+    /// Highest sequence number sent when the last loss was found; `None` before the first.
+    pub(in crate::tcp) fn recover(&self) -> Option<u64> {
+        self.recover
+    }
+
+    /// True if an ACK of `ack` ends the repair of the last loss.
+    pub(in crate::tcp) fn covers(&self, ack: u64) -> bool {
+        self.recover.is_none_or(|recover| ack >= recover)
+    }
+
+    /// The peer does not send SACK blocks: a row that repairs by them falls back to NewReno.
+    pub(in crate::tcp) fn without_sack(&mut self) {
+        if self.kind() == RepairKind::Sack {
+            self.repair = Repair::Inflate(Inflate::newreno());
+        }
+    }
+
+    /// The handshake is done: losses of the SYN are history.
+    pub(in crate::tcp) fn open(&mut self) {
+        (self.phase, self.recover) = (Phase::Open, None);
+    }
+
+    /// What chooses the next segment.
+    #[inline(always)]
+    pub(in crate::tcp) fn chooser(&self) -> Chooser {
+        match (&self.repair, self.phase) {
+            (_, Phase::Open) => Chooser::Window,
+            (Repair::Pipe(_), _) => Chooser::Pipe,
+            #[cfg(feature = "ns2")]
+            (Repair::Ns2Pipe(_), Phase::Recovery) => Chooser::Pipe,
+            (Repair::Burst(_), Phase::Recovery) => Chooser::Run,
+            _ => Chooser::Window,
+        }
+    }
+
+    /// The sequence number to retransmit next, whatever the window. It is no longer due.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_retransmission(&mut self) -> Option<u64> {
+        self.retransmit_now.take()
+    }
+
+    /// A segment up to `end` goes out; `snd_max` as it was before.
+    #[inline(always)]
+    pub(in crate::tcp) fn sent(&mut self, snd_max: u64, end: u64, retransmission: bool) {
+        if let Repair::Burst(burst) = &mut self.repair {
+            burst.sent(snd_max, end, retransmission);
+        }
+    }
+
+    /// Everything before `ack` is acknowledged.
+    #[inline(always)]
+    pub(in crate::tcp) fn advance(&mut self, ack: u64) {
+        self.limited.advance();
+        self.retransmit_now = None;
+        if let Repair::Burst(burst) = &mut self.repair {
+            burst.boundaries.advance(ack);
+        }
+    }
+
+    //= RFC 6582 §3.2 step 2: "If the Cumulative Acknowledgment field covers more than 'recover'"
+    /// True if duplicate ACKs may start a fast retransmit: one per window of data.
+    pub(in crate::tcp) fn may_enter(&self, snd_una: u64) -> bool {
+        let Some(recover) = self.recover else { return true };
+        match &self.repair {
+            //= RFC 6675 §5: not until HighACK reaches RecoveryPoint
+            Repair::Pipe(_) => snd_una >= recover,
+            Repair::Burst(burst) if burst.guard() != ReentryGuard::Recover => self.phase == Phase::Open,
+            Repair::Restart if !self.once_per_window => self.may_enter_again(),
+            Repair::Inflate(inflate) if !self.once_per_window && inflate.exit() == Exit::FirstNewAck => {
+                self.may_enter_again()
+            }
+            _ => snd_una > recover,
+        }
+    }
+
+    /// The rule where each loss of a window may start a fast retransmit.
+    fn may_enter_again(&self) -> bool {
+        self.phase == Phase::Open || !self.guard_after_timeout
+    }
+
+    /// Duplicate ACKs mean the loss that `loss` reports.
+    pub(in crate::tcp) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport, duplicates: Duplicates) {
+        let snd_una = parts.seq.snd_una;
+        self.recover = Some(parts.seq.snd_max);
+        self.limited.forbid();
+        self.phase = Phase::Recovery;
+        match &mut self.repair {
+            Repair::Restart => {
+                restart::enter(parts, loss);
+                self.phase = Phase::Loss;
+                return;
+            }
+            Repair::Inflate(inflate) => inflate.enter(parts, loss, duplicates.threshold),
+            Repair::Pipe(pipe) => pipe.enter(parts, loss),
+            #[cfg(feature = "ns2")]
+            Repair::Ns2Pipe(pipe) => pipe.enter(parts, loss, duplicates.threshold),
+            Repair::Burst(burst) => return burst.enter(parts.seq, loss, duplicates.count),
+        }
+        self.retransmit_now = Some(snd_una);
+    }
+
+    /// An ACK that does not move `snd_una` comes during recovery; `is_duplicate`: it counts as a duplicate. Returns whether
+    /// the retransmission timer starts anew.
+    pub(in crate::tcp) fn on_duplicate(&mut self, parts: Parts<'_>, is_duplicate: bool) -> bool {
+        match &mut self.repair {
+            #[cfg(feature = "ns2")]
+            Repair::Ns2Pipe(pipe) => pipe.on_duplicate(),
+            Repair::Inflate(inflate) if is_duplicate => inflate.on_duplicate(parts),
+            Repair::Burst(burst) if is_duplicate => {
+                let (snd_una, snd_max) = (parts.seq.snd_una, parts.seq.snd_max);
+                return burst.on_duplicate(snd_una, self.recover.unwrap_or(snd_max));
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// True if ACKs that do not move `snd_una` count as duplicates during recovery.
+    pub(in crate::tcp) fn counts_duplicates(&self) -> bool {
+        self.kind() != RepairKind::Sack
+    }
+
+    /// Whether a duplicate ACK outside of recovery is the echo of a retransmission, and says nothing of a loss.
+    pub(in crate::tcp) fn is_echo(&mut self, snd_una: u64) -> bool {
+        let Repair::Burst(burst) = &mut self.repair else { return false };
+        match self.phase {
+            // Everything is being sent again: what was there already comes back as duplicates (RFC 6582 §3.2 step 2).
+            Phase::Loss => {
+                burst.on_echo_after_timeout();
+                self.timeout_repair == TimeoutRepair::GoBack
+            }
+            _ => self.recover == Some(snd_una) && burst.take_credit(),
+        }
+    }
+
+    /// True if an ACK of `ack` ends the recovery.
+    pub(in crate::tcp) fn ends_at(&self, ack: u64) -> bool {
+        let at_once = match &self.repair {
+            Repair::Restart => true,
+            Repair::Inflate(inflate) => inflate.exit() == Exit::FirstNewAck,
+            _ => false,
+        };
+        at_once || self.covers(ack)
+    }
+
+    /// Recovery ends; `snd_una` has not moved yet.
+    pub(in crate::tcp) fn leave(&mut self, parts: Parts<'_>) {
+        self.phase = Phase::Open;
+        match &mut self.repair {
+            Repair::Burst(burst) => burst.leave(parts),
+            #[cfg(feature = "ns2")]
+            Repair::Ns2Pipe(pipe) => {
+                pipe.leave(parts);
+                self.recover = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// True if the window is cut to what is outstanding when this recovery is over, lest a burst follow.
+    pub(in crate::tcp) fn limits_to_flight(&self) -> bool {
+        self.kind() == RepairKind::NewReno
+    }
+
+    /// True if the recovery inflated the window.
+    pub(in crate::tcp) fn inflates(&self) -> bool {
+        matches!(self.repair, Repair::Inflate(_))
+    }
+
+    /// An ACK of `acked` new bytes has moved `snd_una`, and the recovery goes on. Returns whether the retransmission timer
+    /// starts anew.
+    pub(in crate::tcp) fn on_partial_ack(&mut self, parts: Parts<'_>, acked: u64) -> bool {
+        let (snd_una, snd_max) = (parts.seq.snd_una, parts.seq.snd_max);
+        match &mut self.repair {
+            Repair::Inflate(inflate) => {
+                self.retransmit_now = Some(snd_una);
+                inflate.on_partial_ack(parts, acked)
+            }
+            #[cfg(feature = "ns2")]
+            Repair::Ns2Pipe(pipe) => pipe.on_partial_ack(parts),
+            Repair::Burst(burst) => burst.on_partial_ack(snd_una, self.recover.unwrap_or(snd_max)),
+            Repair::Restart | Repair::Pipe(_) => true,
+        }
+    }
+
+    /// An ACK of new data after a timeout.
+    pub(in crate::tcp) fn on_ack_after_timeout(&mut self, is_full: bool) {
+        if is_full {
+            self.phase = Phase::Open;
+        }
+        if let Repair::Burst(burst) = &mut self.repair {
+            burst.on_ack_after_timeout(is_full);
+        }
+    }
+
+    /// The timeout was spurious, and `snd_una` as given: nothing was lost.
+    pub(in crate::tcp) fn on_spurious_timeout(&mut self, snd_una: u64) {
+        (self.phase, self.recover) = (Phase::Open, Some(snd_una));
+    }
+
+    /// The retransmission timer has expired; `is_open`: the handshake is done.
+    pub(in crate::tcp) fn on_timeout(&mut self, seq: &mut SequenceSpace, scoreboard: &mut Scoreboard, is_open: bool) {
+        let oldest_alone = self.timeout_repair == TimeoutRepair::Oldest;
+        self.phase = Phase::Loss;
+        self.recover = Some(if oldest_alone { seq.snd_una } else { seq.snd_max });
+        self.limited.forbid();
+        self.retransmit_now = None;
+        match &mut self.repair {
+            Repair::Pipe(pipe) if is_open => return pipe.on_timeout(seq, scoreboard),
+            Repair::Burst(burst) => burst.forget(),
+            _ => {}
+        }
+        scoreboard.clear();
+        if oldest_alone && is_open {
+            self.retransmit_now = Some(seq.snd_una);
+        } else {
+            seq.snd_nxt = seq.snd_una;
+        }
+    }
+
+    /// The rest of the run that the burst estimate sends again.
+    pub(in crate::tcp) fn choose_from_run(&mut self, seq: &SequenceSpace, full: u16) -> Option<Span> {
+        match &mut self.repair {
+            Repair::Burst(burst) => burst.choose(seq, full),
+            _ => None,
+        }
+    }
+
+    /// True if the pipe has room for a segment.
+    pub(in crate::tcp) fn pipe_has_room(
+        &self,
+        seq: &SequenceSpace,
+        congestion: &Congestion,
+        scoreboard: &Scoreboard,
+    ) -> bool {
+        match &self.repair {
+            Repair::Pipe(_) => pipe::has_room(seq, &congestion.window, scoreboard),
+            #[cfg(feature = "ns2")]
+            Repair::Ns2Pipe(pipe) => pipe.has_room(&congestion.window),
+            _ => false,
+        }
+    }
+
+    /// A segment that the pipe had room for goes out.
+    pub(in crate::tcp) fn sent_into_pipe(&mut self) {
+        #[cfg(feature = "ns2")]
+        if let Repair::Ns2Pipe(pipe) = &mut self.repair {
+            pipe.sent();
+        }
+    }
+
+    /// True if rules 3 and 4 of NextSeg apply: gaps that are not known to be lost, and the rescue.
+    pub(in crate::tcp) fn is_thorough(&self) -> bool {
+        matches!(self.repair, Repair::Pipe(_)) && self.phase != Phase::Loss
+    }
+
+    /// True if NextSeg prefers what is known to be lost.
+    pub(in crate::tcp) fn repairs_lost_only(&self) -> bool {
+        matches!(self.repair, Repair::Pipe(_))
+    }
+
+    /// The rescue retransmission (RFC 6675 §4 NextSeg rule 4).
+    pub(in crate::tcp) fn rescue(&mut self, seq: &SequenceSpace, scoreboard: &Scoreboard, full: u16) -> Option<Span> {
+        match &mut self.repair {
+            Repair::Pipe(pipe) => pipe.rescue(seq, scoreboard, full, self.recover),
+            _ => None,
+        }
+    }
+
+    /// Whether the segment that goes out now is the rescue.
+    pub(in crate::tcp) fn take_rescue(&mut self) -> bool {
+        match &mut self.repair {
+            Repair::Pipe(pipe) => pipe.take_rescue(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! SACK-based recovery: as much is sent as the pipe has room for, lost segments first (RFC 6675 §5, RFC 3517).
+
+use super::Parts;
+use crate::tcp::congestion::Window;
+use crate::tcp::loss::LossReport;
+use crate::tcp::loss::scoreboard::Scoreboard;
+use crate::tcp::sequence::SequenceSpace;
+use crate::tcp::span::Span;
+use crate::tcp::variant::PipeForm;
+
+/// The state of a recovery by the pipe.
+#[derive(Clone, Debug)]
+pub(super) struct Pipe {
+    form: PipeForm,
+    /// The rescue retransmission has been made for what was sent up to here.
+    rescue: Option<u64>,
+    /// The segment chosen last is the rescue.
+    is_rescuing: bool,
+}
+
+impl Pipe {
+    pub(super) fn new(form: PipeForm) -> Self {
+        Pipe { form, rescue: None, is_rescuing: false }
+    }
+
+    pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport) {
+        self.rescue = None;
+        parts.scoreboard.begin_recovery(parts.seq.snd_una);
+        parts.congestion.on_loss(loss);
+    }
+
+    /// Everything that was sent and is not SACKed is lost.
+    pub(super) fn on_timeout(&mut self, seq: &SequenceSpace, scoreboard: &mut Scoreboard) {
+        self.rescue = None;
+        if scoreboard.reneged(seq.snd_una) {
+            scoreboard.clear();
+        }
+        scoreboard.begin_recovery(seq.snd_una);
+        scoreboard.raise_lost_edge(seq.snd_max);
+    }
+
+    //= RFC 6675 §4 NextSeg rule 4: "one segment of up to SMSS octets that MUST include the highest outstanding
+    //= unSACKed sequence number SHOULD be returned"
+    pub(super) fn rescue(
+        &mut self,
+        seq: &SequenceSpace,
+        scoreboard: &Scoreboard,
+        full: u16,
+        recover: Option<u64>,
+    ) -> Option<Span> {
+        let has_been = self.rescue.is_some_and(|upto| seq.snd_una <= upto);
+        if self.form != PipeForm::Rfc6675 || has_been || scoreboard.end() >= seq.snd_max {
+            return None;
+        }
+        self.rescue = recover;
+        self.is_rescuing = true;
+        let from = scoreboard.end().max(seq.snd_una).max(seq.snd_max.saturating_sub(full as u64));
+        Some(seq.span(from, seq.snd_max, full))
+    }
+
+    /// Whether the segment chosen last is the rescue.
+    pub(super) fn take_rescue(&mut self) -> bool {
+        core::mem::take(&mut self.is_rescuing)
+    }
+}
+
+//= RFC 6675 §5 step C: "If cwnd - pipe >= 1 SMSS, the sender SHOULD transmit one or more segments"
+pub(super) fn has_room(seq: &SequenceSpace, window: &Window, scoreboard: &Scoreboard) -> bool {
+    window.whole().min(window.clamp()) >= scoreboard.pipe(seq.snd_una, seq.snd_max) + window.mss()
+}

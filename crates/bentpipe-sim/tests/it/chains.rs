@@ -148,7 +148,7 @@ proptest! {
 
     /// A limit at every hundredth of a run, so that the cut falls while packets are inside of chains.
     #[test]
-    fn a_run_that_is_cut_short_has_counted_what_was_until_then(text in worlds::world(), limit in 1..6000u32) {
+    fn a_run_that_is_cut_short_has_counted_what_was_until_then(text in crate::worlds::world(), limit in 1..6000u32) {
         let text = text.replace("time_limit = \"60 s\"", &format!("time_limit = \"{limit} ms\""));
         let [literal, chained] = both(&parse(&text), 1, Timers::Lazy);
         prop_assert_eq!(literal, chained, "{}", text);

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::history::Report;
 use crate::tcp::{RtoConfig, RttClock, RttEstimator};
 use crate::units::{Duration, Time};
+use crate::wire::slacp::Report;
 
 /// What became of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,44 +1,17 @@
 //! What the receiver remembers of the transmissions that reached it, and reports.
 
 use crate::units::{Duration, Time};
+use crate::wire::slacp::Report;
 
-/// Numbers that a record goes back; also the most bits of a report.
-const SPAN: u64 = 2048;
-const WORDS: usize = (SPAN / 64) as usize;
+/// Words and bits of the record: as many as a report can have.
+const WORDS: usize = Report::MAX_WORDS;
+const SPAN: u64 = 64 * WORDS as u64;
 /// A transmission stands in so many reports in a row: as many may be lost less one.
 const REPEATS: usize = 3;
 /// A report is due at the latest after so many new transmissions: `REPEATS` of them fit into `SPAN`.
 const MAX_UNREPORTED: u64 = SPAN / (REPEATS as u64 + 1);
 /// Of so many reports one goes back as far as the record: an outage may take more than `REPEATS` in a row.
 const WHOLE_EVERY: u32 = 8;
-
-/// Which transmissions have arrived: the newest, and for some numbers below it whether they did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The highest number that was heard of.
-    pub newest: u64,
-    /// Since when it had been there as the report went out.
-    pub delay: Duration,
-    /// Bit `i` of word `w`: whether number `newest - 64 w - i` arrived. What lies below counts as not arrived.
-    pub bits: Vec<u64>,
-}
-
-impl Report {
-    /// Most words of a bitmap: as far as a record goes back.
-    pub const MAX_WORDS: usize = WORDS;
-
-    /// The lowest number that it tells of.
-    pub fn first(&self) -> u64 {
-        (self.newest + 1).saturating_sub(64 * self.bits.len() as u64)
-    }
-
-    /// Whether the transmission of that number arrived, as far as the report goes.
-    #[inline]
-    pub fn arrived(&self, number: u64) -> bool {
-        let Some(below) = self.newest.checked_sub(number) else { return false };
-        self.bits.get((below / 64) as usize).is_some_and(|word| word >> (below % 64) & 1 == 1)
-    }
-}
 
 /// The record.
 #[derive(Clone, Debug)]

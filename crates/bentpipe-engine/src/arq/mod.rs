@@ -11,6 +11,7 @@ mod flight;
 mod history;
 mod resequencer;
 
+pub use crate::wire::slacp::Report;
 pub use flight::{Flight, Verdict};
-pub use history::{History, Report};
+pub use history::History;
 pub use resequencer::{Resequencer, Skip, Taken};

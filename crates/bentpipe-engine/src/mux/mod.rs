@@ -17,11 +17,12 @@
 //! Reading order: [`Message`], [`MuxConfig`], `stream` one of them, `turns` who is next, [`Mux`] the machine.
 
 mod config;
+mod exchange;
 mod machine;
-mod message;
 mod stream;
 mod turns;
 
+pub use crate::wire::mux::{Message, Reason, Route, StreamId};
 pub use config::{MuxConfig, Side};
-pub use machine::{Input, Mux, MuxStats, Output};
-pub use message::{Message, Reason, Route, StreamId};
+pub use exchange::{Input, MuxStats, Output};
+pub use machine::Mux;

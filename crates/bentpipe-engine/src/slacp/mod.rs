@@ -26,17 +26,20 @@ mod end;
 mod exchange;
 mod fair;
 mod fec;
-mod frame;
 mod incoming;
 mod outgoing;
 mod rate_control;
 mod releasing;
+mod shortcuts;
 mod stats;
+mod transmission;
 
+use crate::wire::slacp as frame;
+pub use crate::wire::slacp::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};
 pub use config::{
     Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
 pub use end::End;
 pub use exchange::{Input, Output, Released, Verdict};
-pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};
+pub use shortcuts::Shortcuts;
 pub use stats::{ChannelStats, Stats};

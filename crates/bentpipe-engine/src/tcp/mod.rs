@@ -13,17 +13,18 @@ pub(crate) mod ranges;
 mod receiver;
 mod rtt;
 mod scoreboard;
-mod segment;
 mod sender;
 mod sending;
 pub mod variant;
 mod window;
 
+use crate::wire::tcp::segment;
+
+pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
 pub use connection::{Abort, Connection, Duplex, Input, Output, Role, State, TcpStats, Verdict};
 pub use receiver::Fresh;
 pub use rtt::{RtoConfig, RttClock, RttEstimator};
-pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use sender::{Sender, TcbCache};
 pub use sending::{Protocol, SenderCounters, SendingHalf, Span};
 pub use variant::{AckPolicy, Daass, Variant};

@@ -16,7 +16,10 @@ use core::net::{IpAddr, SocketAddr};
 use core::ops::Range;
 
 use super::{EmitError, WireError, append, bytes, varint};
-use crate::mux::{Message, Reason, Route, StreamId};
+
+mod message;
+
+pub use message::{Message, Reason, Route, StreamId};
 
 /// The version that this file reads and writes.
 pub const VERSION: u64 = 1;

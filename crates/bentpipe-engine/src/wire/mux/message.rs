@@ -1,4 +1,4 @@
-//! What travels between the two ends.
+//! A message as a value.
 
 use core::fmt;
 use core::net::SocketAddr;

@@ -5,6 +5,7 @@
 //! [`Connection`] joins one sender and one receiver under the states of RFC 9293; [`SendingHalf`] is what it asks of the
 //! sender, for STP has another.
 
+mod abort;
 mod config;
 mod connection;
 mod frto;

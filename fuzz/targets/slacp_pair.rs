@@ -7,11 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_engine::arq::Report;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Queueing, RateControl, Release, Repairs, Shortcuts,
+    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Queueing, RateControl, Release, Repairs, Report, Shortcuts,
     SlacpConfig,
 };
 use bentpipe_engine::units::{Duration, Rate, Time};

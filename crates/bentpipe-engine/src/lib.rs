@@ -70,11 +70,11 @@
 //! - [`units`]: time, rates, probabilities. [`stream`]: named random streams. [`probe`]: observers.
 //! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`] for links in cells.
 //! - [`tcp`], [`stp`]: connections. [`splice`] joins two back to back; [`spoof`] ends one in the destination's name.
-//! - [`slacp`] over [`arq`]: the link layer below IP. [`mux`]: many streams over one link. [`compression`]: of headers.
+//! - [`slacp`]: the link layer below IP, with retransmission and repair frames. [`mux`]: many streams over one link. [`compression`]: of headers.
 //! - [`wire`]: bytes to values and back.
 #![forbid(unsafe_code)]
 
-pub mod arq;
+mod arq;
 pub mod atm;
 pub mod compression;
 pub mod link;

@@ -15,7 +15,7 @@ const WHOLE_EVERY: u32 = 8;
 
 /// The record.
 #[derive(Clone, Debug)]
-pub struct History {
+pub(crate) struct History {
     /// Bit `number % SPAN`, for the numbers from `newest - SPAN + 1` to `newest`.
     bits: [u64; WORDS],
     newest: Option<u64>,
@@ -31,7 +31,7 @@ pub struct History {
 
 impl History {
     /// An empty one that reports at most `interval` after an arrival; zero reports each.
-    pub fn new(interval: Duration) -> Self {
+    pub(crate) fn new(interval: Duration) -> Self {
         History {
             bits: [0; WORDS],
             newest: None,
@@ -45,12 +45,12 @@ impl History {
     }
 
     /// The same, and each eighth report goes back as far as the record: an outage may take all that told of a number.
-    pub fn with_whole_reports(self) -> Self {
+    pub(crate) fn with_whole_reports(self) -> Self {
         History { has_whole: true, ..self }
     }
 
     /// Whether the transmission of that number has been noted; false for what lies too far back.
-    pub fn has(&self, number: u64) -> bool {
+    pub(crate) fn has(&self, number: u64) -> bool {
         self.covers(number) && self.bits[(number % SPAN / 64) as usize] >> (number % 64) & 1 == 1
     }
 
@@ -59,7 +59,7 @@ impl History {
     }
 
     /// A transmission has arrived.
-    pub fn on_frame(&mut self, now: Time, number: u64) {
+    pub(crate) fn on_frame(&mut self, now: Time, number: u64) {
         self.hear_of(now, number);
         if self.covers(number) {
             self.bits[(number % SPAN / 64) as usize] |= 1 << (number % 64);
@@ -67,7 +67,7 @@ impl History {
     }
 
     /// A transmission has arrived damaged, its number legible: the peer learns of the loss at once.
-    pub fn on_damaged(&mut self, now: Time, number: u64) {
+    pub(crate) fn on_damaged(&mut self, now: Time, number: u64) {
         self.hear_of(now, number);
     }
 
@@ -86,17 +86,17 @@ impl History {
     }
 
     /// The highest number that was heard of.
-    pub fn newest(&self) -> Option<u64> {
+    pub(crate) fn newest(&self) -> Option<u64> {
         self.newest
     }
 
     /// When a report is due.
-    pub fn due(&self) -> Option<Time> {
+    pub(crate) fn due(&self) -> Option<Time> {
         self.due
     }
 
     /// The report that is due by `now`.
-    pub fn report(&mut self, now: Time) -> Option<Report> {
+    pub(crate) fn report(&mut self, now: Time) -> Option<Report> {
         if self.due.is_none_or(|due| due > now) {
             return None;
         }

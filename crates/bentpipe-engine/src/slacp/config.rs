@@ -230,12 +230,11 @@ pub struct SlacpConfig {
     pub window: u32,
     /// What each frame takes on the line besides its own bytes.
     pub overhead: Overhead,
-    /// What the line could have sent in so much time before a late poll is made up for. In virtual time no poll is late;
-    /// in real time each is, by some 50 µs, and without this a line that sends a frame per millisecond loses a twentieth.
+    /// A late poll makes up for what the line could have sent in at most this time before it. In virtual time no poll is
+    /// late. In real time each is, by about 50 µs: without this a line that sends a frame per millisecond loses a twentieth.
     pub catch_up: Duration,
-    /// While frames go out, nothing need be heard for so much longer than a round trip before what went out counts as
-    /// lost: the reports may have met an outage, and the next one tells. With it, some reports reach back further (both
-    /// ends have the same). Zero: as [`crate::arq`] has it otherwise.
+    /// How much longer than a round trip the peer may be silent before frames without a report count as lost: an outage may
+    /// have taken the reports only. Unless it is zero, some reports cover more frames. Both ends have the same value.
     pub patience: Duration,
     /// What papers' link layers do and none on a wire can.
     pub shortcuts: Shortcuts,

@@ -169,23 +169,18 @@ impl End {
         self.line.as_ref().map(TransmitClock::rate)
     }
 
-    /// The number of the next packet of a channel.
-    pub fn next_outgoing(&self, channel: u8) -> Option<u64> {
-        self.outgoing.get(channel as usize).map(Outgoing::next_seq)
-    }
-
     /// The first packet of a channel that is not done at the receiver.
-    pub fn next_incoming(&self, channel: u8) -> Option<u64> {
+    fn next_incoming(&self, channel: u8) -> Option<u64> {
         self.incoming.get(channel as usize).map(|incoming| incoming.order.next())
     }
 
     /// Number of the next transmission.
-    pub fn next_number(&self) -> u64 {
+    fn next_number(&self) -> u64 {
         self.flight.next_number()
     }
 
     /// The newest transmission of the peer that was received.
-    pub fn newest_heard(&self) -> Option<u64> {
+    fn newest_heard(&self) -> Option<u64> {
         self.history.newest()
     }
 }

@@ -5,7 +5,7 @@
 //! above, frames go below, and both ends are one machine. It deals in numbers: the driver holds the bytes, knows the
 //! packet behind each handle, and does the arithmetic of the erasure code.
 //!
-//! - Every frame has a number of its own, repetitions too; reports are bitmaps over these numbers ([`crate::arq`]).
+//! - Every frame has a number of its own, repetitions too; reports are bitmaps over these numbers (`arq`).
 //! - A data frame names its predecessor of the same flow: one flow's loss does not hold up another.
 //! - Repair frames take what data leaves of the line, or go out with their block ([`Repairs`]). How many there are
 //!   follows the losses that were seen: none where nothing is lost, or where only outages are.
@@ -35,7 +35,7 @@ mod stats;
 mod transmission;
 
 use crate::wire::slacp as frame;
-pub use crate::wire::slacp::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};
+pub use crate::wire::slacp::{DATA_HEADER, Frame, PROTECTED_HEADER, Report};
 pub use config::{
     Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };

@@ -1,7 +1,7 @@
 //! Bytes to values and back: the headers as they stand on the wire.
 //!
 //! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ip`] and under it [`ipv4`] and
-//! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`varint`] and [`mux`] between gateways; [`llc_snap`] where ATM carries
+//! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`mux`] between gateways, in the numbers of `varint`; [`llc_snap`] where ATM carries
 //! them.
 //!
 //! Nothing here allocates but the bitmap of a report of S-LACP, and parsing is total: each byte string gives a value or a [`WireError`]. What is not
@@ -20,7 +20,7 @@ pub mod slacp;
 pub mod stp;
 pub mod tcp;
 pub mod udp;
-pub mod varint;
+pub(crate) mod varint;
 
 /// Why bytes are not the packet that they were taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,9 @@
 //! and an end that is told anything at all holds no more than its budget and does not panic.
 
 use bentpipe_engine::mux::{Input, Mux, MuxConfig, Output, Side};
-use bentpipe_engine::probe::Who;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::mux::{emit, parse};
-use bentpipe_engine::{Context, Machine, NoProbe, Step};
+use bentpipe_engine::{Context, Machine, Step};
 
 pub(crate) fn run(data: &[u8]) {
     let config = MuxConfig { side: Side::Responder, window: 4096, max_payload: 100, max_streams: 8, budget: 8192 };
@@ -15,7 +14,7 @@ pub(crate) fn run(data: &[u8]) {
     while let [length, more @ ..] = rest {
         let (form, next) = more.split_at(usize::from(*length).min(more.len()));
         rest = next;
-        let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(Time::ZERO);
         if let Ok((message, body)) = parse(form) {
             let mut out = [0; 512];
             let length = emit(&message, &[&form[body]], &mut out).expect("what was read can be written");

@@ -7,18 +7,16 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_engine::arq::Report;
 use bentpipe_engine::link::QueueLimit;
-use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Overhead, Queueing, RateControl, Release, Repairs,
+    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Queueing, RateControl, Release, Repairs, Report, Shortcuts,
     SlacpConfig,
 };
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity};
 use bentpipe_engine::wire::{ipv4, ipv6};
-use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
 /// The input, byte by byte; zeros when it is used up.
@@ -91,21 +89,18 @@ fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
     let rate = |n: u8| Rate::from_bits_per_second(100_000 << (n & 7));
     let release = |n: u8| rate(n).filter(|_| n < 0x80).map_or(Release::Grouped, Release::Paced);
     let window = if switches & 1 == 0 { 2 + u32::from(bytes.next()) } else { SlacpConfig::MAX_WINDOW };
+    let line = if switches & 2 == 0 { rate(switches >> 5) } else { None };
+    let initial_rtt = Duration::from_millis(1 + u64::from(bytes.next()) * 4);
+    let channels = (0..CHANNELS).map(|_| channel(bytes)).collect();
     let layer = SlacpConfig {
-        rate: if switches & 2 == 0 { rate(switches >> 5) } else { None },
         rate_control: [RateControl::Provisioned, RateControl::Fixed, RateControl::Shared, RateControl::Fixed]
             [usize::from(tolerance & 1 | switches >> 3 & 2)],
-        initial_rtt: Duration::from_millis(1 + u64::from(bytes.next()) * 4),
-        channels: (0..CHANNELS).map(|_| channel(bytes)).collect(),
         report_interval: Duration::from_millis(u64::from(tolerance >> 4) * 2),
         reordering: u64::from(tolerance & 0x0f),
         release: if switches & 4 == 0 { Release::AtOnce } else { release(bytes.next()) },
         window,
-        weightless: false,
-        hears_damage: switches & 8 != 0,
-        overhead: Overhead::Bytes(0),
-        catch_up: Duration::ZERO,
-        patience: Duration::ZERO,
+        shortcuts: Shortcuts { hears_damage: switches & 8 != 0, ..Shortcuts::NONE },
+        ..SlacpConfig::new(line, initial_rtt, channels)
     };
     let rules = (0..CHANNELS).map(|n| (Rule { dscp: Some(n), ..Rule::default() }, n)).collect();
     let compresses = tolerance & 2 != 0 && layer.channels[0].arq.is_some();
@@ -168,7 +163,7 @@ impl World<'_> {
         let mut out = [0; 512];
         // An end that never waits would never end here.
         for _ in 0..200_000 {
-            let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
+            let mut cx = Context::silent(self.now);
             match self.ports[side].poll(&mut cx, &mut out).expect("room for any frame") {
                 Step::Wait(until) => {
                     self.max_held = self.max_held.max(self.ports[side].held());
@@ -286,7 +281,7 @@ impl World<'_> {
             let Some(next) = next else { return true };
             assert!(waits.into_iter().flatten().all(|wait| wait > self.now), "an instant that is past");
             self.now = next.max(self.now);
-            let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
+            let mut cx = Context::silent(self.now);
             while let Some(entry) = self.flying.first_entry()
                 && entry.key().0 <= self.now
             {

@@ -2,26 +2,6 @@
 
 use bentpipe_engine::wire::slacp::{Integrity, Near, emit, parse};
 
-/// An end with these numbers, and as many channels as the input says.
-struct Expects {
-    numbers: [u64; 3],
-    channels: u8,
-}
-
-impl Near for Expects {
-    fn heard(&self) -> u64 {
-        self.numbers[0]
-    }
-
-    fn sent(&self) -> u64 {
-        self.numbers[1]
-    }
-
-    fn packet(&self, channel: u8) -> Option<u64> {
-        (channel <= self.channels).then_some(self.numbers[2])
-    }
-}
-
 /// The CRC of the last four bytes made right, bit by bit: the way there that shares nothing with the code under test.
 fn mend(frame: &mut [u8]) {
     let Some((text, sum)) = frame.split_last_chunk_mut::<4>() else { return };
@@ -43,7 +23,9 @@ pub(crate) fn run(data: &[u8]) {
         let low = u32::from_be_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]]);
         u64::from(low) << (setting >> 1 & 0x1f)
     };
-    let near = Expects { numbers: [number(0), number(4), number(8)], channels };
+    let packet = number(8);
+    let packet = |channel| (channel <= channels).then_some(packet);
+    let near = Near { received: number(0), next: number(4), packet };
     let mut frame = frame.to_vec();
     let integrity = if setting & 0x40 == 0 { Integrity::Crc } else { Integrity::Below };
     if setting & 1 == 0 && integrity == Integrity::Crc {

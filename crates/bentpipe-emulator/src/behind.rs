@@ -80,7 +80,7 @@ impl Behind {
     /// Starts a program there.
     ///
     /// # Errors
-    /// The system's, where it is not there or may not be run.
+    /// Fails if the program is missing or may not be run, or if its namespaces cannot be entered.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         self.namespace.inside(|| {
             Signals::release_thread();

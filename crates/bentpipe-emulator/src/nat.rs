@@ -31,7 +31,7 @@ pub struct Outside {
 /// namespace, in the machine's own name. All of it is noted in `session`.
 ///
 /// # Errors
-/// The system's, where it refuses what root may do.
+/// Fails if the device, its routes or the rules of nftables cannot be made, though root may make them.
 pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, has_v6: bool) -> io::Result<Outside> {
     let mut outside = Outside { v4: has_default(&[])?, v6: has_v6 && has_default(&["-6"])?, ..Outside::default() };
     if !outside.v4 && !outside.v6 {

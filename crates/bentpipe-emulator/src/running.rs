@@ -55,7 +55,7 @@ impl Tap {
     /// Begins the capture `path` with one interface per host.
     ///
     /// # Errors
-    /// The system's, with the path.
+    /// Fails with the path if the file cannot be created or written.
     pub fn create(path: &Path, hosts: &[&str], comment: &str) -> io::Result<Self> {
         Ok(Tap { writer: PcapWriter::create(path, hosts, comment)?, error: None })
     }
@@ -71,7 +71,7 @@ impl Tap {
     /// Gives the capture its name.
     ///
     /// # Errors
-    /// The system's: of this or of an earlier write.
+    /// Fails if this or an earlier packet could not be written: a full disk.
     pub fn finish(self) -> io::Result<()> {
         match self.error {
             Some(error) => Err(error),
@@ -106,7 +106,7 @@ impl Emulator {
     /// An emulator whose time begins now. `devices` are the hosts', in the network's order.
     ///
     /// # Errors
-    /// The system's, where descriptors run out.
+    /// Fails if epoll or its timer cannot be opened: no descriptors are left.
     pub fn new(network: Network, addressing: Addressing, devices: Vec<TrainTun>) -> io::Result<Self> {
         let clock = Clock::start();
         let waiter = Waiter::new(clock)?;
@@ -140,7 +140,7 @@ impl Emulator {
     /// Wakes [`Emulator::turn`] whenever there is something to read at `descriptor`; `mark` is for the caller.
     ///
     /// # Errors
-    /// The system's, for what cannot be watched.
+    /// Fails if epoll cannot watch the descriptor: a regular file, or one that is watched already.
     pub fn watch(&self, descriptor: impl AsFd, mark: u32) -> io::Result<()> {
         self.waiter.watch(descriptor, self.devices.len() as u64 + u64::from(mark))
     }
@@ -202,7 +202,7 @@ impl Emulator {
     /// read. At `until` it returns in any case.
     ///
     /// # Errors
-    /// The system's: a device is gone.
+    /// Fails if a TUN device cannot be read or written (it was removed), or if epoll fails.
     pub fn turn(&mut self, until: Option<Time>) -> io::Result<Vec<u32>> {
         let arrived = self.traffic.arrived;
         let deadline = if self.unread { Some(Time::ZERO) } else { Time::earliest(self.network.next(), until) };

@@ -55,7 +55,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// or `go_on` says no. How each went, in the order of `bulks`.
 ///
 /// # Errors
-/// The system's.
+/// Fails if sockets cannot be opened in the lab's namespaces, or if the lab's links fail (a device was removed).
 pub fn run(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],

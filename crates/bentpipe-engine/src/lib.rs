@@ -1,15 +1,80 @@
-//! bentpipe's engine: the rules of protocols and links, and nothing else.
+//! Protocols and links as state machines, without clock, sockets or randomness of their own.
 //!
-//! It has no clock, no socket and no entropy. A driver brings time and packets; `bentpipe-sim` brings virtual time,
-//! `bentpipe-io` real time. The protocol that was simulated is the one that moves real bytes.
+//! The engine implements TCP in many variants, ESA's STP, the link layer S-LACP, split connections, header compression, a
+//! stream multiplexer, and links with queues, fading channels and ATM cells. A *driver* supplies time and packets. The same
+//! machines run in `bentpipe-sim`'s virtual time and in `bentpipe-io`'s real time, so the protocol that was simulated is the
+//! one that moves real bytes.
 //!
-//! Reading order: [`units`], [`Machine`] and [`Context`], [`probe`], [`link`], [`tcp`], [`stp`]; [`splice`] two
-//! connections back to back, [`spoof`] one that ends; [`arq`] and [`slacp`] below IP, [`mux`] many streams over one link,
-//! [`compression`] of headers;
-//! [`atm`] where packets travel in cells.
+//! # The run loop
+//!
+//! Every protocol is a [`Machine`]:
+//!
+//! 1. [`Machine::handle`] takes one input, such as a segment that arrived, and returns what was done with it.
+//! 2. [`Machine::poll`] returns [`Step::Do`] for each output, such as a segment to send, until there is none left.
+//! 3. It then returns [`Step::Wait`] with the instant of the next timer. Poll again at that instant, or after the next input.
+//!
+//! Polling too early does no harm. The instant in `Wait` replaces the one before, so a driver needs one timer per machine.
+//! Machines deal in numbers of bytes: the driver keeps the bytes themselves.
+//!
+//! # Example
+//!
+//! Two TCP connections, 300 ms apart, in virtual time. `examples/two_peers.rs` adds links that lose packets, and
+//! `bentpipe-io`'s `examples/tun_hello.rs` is a server behind a TUN device.
+//!
+//! ```
+//! use std::collections::VecDeque;
+//!
+//! use bentpipe_engine::tcp::{Connection, Input, Output, Role, TcpConfig};
+//! use bentpipe_engine::units::{Duration, Time};
+//! use bentpipe_engine::{Context, Machine, Step};
+//!
+//! let delay = Duration::from_millis(300);
+//! let mut ends = [Role::Active, Role::Passive].map(|role| Connection::new(TcpConfig::default(), role));
+//! let mut now = Time::ZERO;
+//! ends[1].handle(&mut Context::silent(now), Input::Open);
+//! ends[0].handle(&mut Context::silent(now), Input::Open);
+//! ends[0].handle(&mut Context::silent(now), Input::Write(100_000));
+//!
+//! let mut line = VecDeque::new();
+//! let mut timers = [None; 2];
+//! let mut received = 0;
+//! while received < 100_000 {
+//!     for n in [0, 1] {
+//!         let mut cx = Context::silent(now);
+//!         timers[n] = loop {
+//!             match ends[n].poll(&mut cx) {
+//!                 Step::Do(Output::Transmit(segment)) => line.push_back((now + delay, 1 - n, segment)),
+//!                 Step::Do(Output::Readable(total)) => {
+//!                     ends[n].handle(&mut cx, Input::Read(total - received));
+//!                     received = total;
+//!                 }
+//!                 Step::Do(_) => {}
+//!                 Step::Wait(until) => break until,
+//!             }
+//!         };
+//!     }
+//!     // The next event: an arrival or a timer.
+//!     let arrival = line.front().map(|&(at, ..)| at);
+//!     now = [arrival, timers[0], timers[1]].into_iter().flatten().min().expect("something is under way");
+//!     while line.front().is_some_and(|&(at, ..)| at <= now) {
+//!         let (_, to, segment) = line.pop_front().expect("there is one");
+//!         ends[to].handle(&mut Context::silent(now), Input::Segment(segment));
+//!     }
+//! }
+//! // SYN, SYN-ACK and the first data took one delay each, slow start the rest.
+//! assert!(now > Time::ZERO + delay.saturating_mul(3));
+//! ```
+//!
+//! # Modules
+//!
+//! - [`units`]: time, rates, probabilities. [`stream`]: named random streams. [`probe`]: observers.
+//! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`] for links in cells.
+//! - [`tcp`], [`stp`]: connections. [`splice`] joins two back to back; [`spoof`] ends one in the destination's name.
+//! - [`slacp`]: the link layer below IP, with retransmission and repair frames. [`mux`]: many streams over one link. [`compression`]: of headers.
+//! - [`wire`]: bytes to values and back.
 #![forbid(unsafe_code)]
 
-pub mod arq;
+mod arq;
 pub mod atm;
 pub mod compression;
 pub mod link;

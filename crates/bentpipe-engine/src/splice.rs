@@ -53,6 +53,18 @@ pub struct Broken {
     pub abort: Abort,
 }
 
+impl core::fmt::Display for Broken {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} leg: {}", if self.leg == Leg::Near { "near" } else { "far" }, self.abort)
+    }
+}
+
+impl core::error::Error for Broken {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.abort)
+    }
+}
+
 /// What the driver brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpliceInput {

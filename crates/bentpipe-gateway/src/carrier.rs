@@ -7,12 +7,11 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::{ChannelStats, Stats};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::EmitError;
 use bentpipe_engine::wire::slacp::Integrity;
-use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
 use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
@@ -84,10 +83,6 @@ pub struct Carrier {
     past: CarrierStats,
 }
 
-fn cx(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
-    Context { now, who: Who(0), probe }
-}
-
 impl Carrier {
     /// An end that has heard nothing.
     pub fn new(tunnel: TunnelConfig, link: LinkPortConfig, now: Time) -> Self {
@@ -148,7 +143,7 @@ impl Carrier {
     /// [`EmitError::TooLong`].
     pub fn send(&mut self, now: Time, packet: &[u8]) -> Result<(), EmitError> {
         match &mut self.port {
-            Some(port) => port.send(&mut cx(now, &mut NoProbe), packet),
+            Some(port) => port.send(&mut Context::silent(now), packet),
             None => {
                 self.past.no_link += 1;
                 Ok(())
@@ -162,7 +157,7 @@ impl Carrier {
     /// [`EmitError::TooLong`].
     pub fn send_on(&mut self, now: Time, channel: u8, flow: u64, packet: &[u8]) -> Result<(), EmitError> {
         match &mut self.port {
-            Some(port) => port.send_on(&mut cx(now, &mut NoProbe), channel, flow, packet),
+            Some(port) => port.send_on(&mut Context::silent(now), channel, flow, packet),
             None => {
                 self.past.no_link += 1;
                 Ok(())
@@ -178,7 +173,7 @@ impl Carrier {
         }
         if let (Some(payload), Some(port)) = (payload, &mut self.port) {
             // What is wrong with it the port counts; it is as good as lost.
-            let _ = port.receive(&mut cx(now, &mut NoProbe), &datagram[payload]);
+            let _ = port.receive(&mut Context::silent(now), &datagram[payload]);
         }
     }
 
@@ -208,8 +203,7 @@ impl Carrier {
         };
         while let Some(port) = &mut self.port {
             // Where the tunnel seals it.
-            match port.poll(&mut cx(now, &mut NoProbe), &mut out[DATA_HEADER..]).expect("the buffer takes every frame")
-            {
+            match port.poll(&mut Context::silent(now), &mut out[DATA_HEADER..]).expect("the buffer takes every frame") {
                 Step::Wait(until) => return Step::Wait(Time::earliest(tunnel, until)),
                 Step::Do(Emitted::Packet(length)) => {
                     self.past.received_bytes += length as u64;
@@ -230,25 +224,7 @@ impl Carrier {
 fn add(sum: &mut CarrierStats, port: &LinkPort) {
     let stats: Stats = port.layer_stats();
     for (layer, channel) in sum.channels.iter_mut().zip(&stats.channels) {
-        for (sum, more) in [
-            (&mut layer.packets, channel.packets),
-            (&mut layer.dropped_full, channel.dropped_full),
-            (&mut layer.dropped_early, channel.dropped_early),
-            (&mut layer.superseded, channel.superseded),
-            (&mut layer.sent, channel.sent),
-            (&mut layer.sent_bytes, channel.sent_bytes),
-            (&mut layer.lost, channel.lost),
-            (&mut layer.resent, channel.resent),
-            (&mut layer.copies, channel.copies),
-            (&mut layer.repairs, channel.repairs),
-            (&mut layer.repaired, channel.repaired),
-            (&mut layer.abandoned, channel.abandoned),
-            (&mut layer.delivered, channel.delivered),
-            (&mut layer.recovered, channel.recovered),
-            (&mut layer.skipped, channel.skipped),
-        ] {
-            *sum += more;
-        }
+        *layer += *channel;
     }
     sum.frames += stats.frames;
     sum.frame_bytes += stats.bytes;

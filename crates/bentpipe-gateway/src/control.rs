@@ -18,7 +18,8 @@ impl Control {
     /// there is replaced; one that answers is not.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::AddrInUse`] where another gateway answers there.
+    /// Fails if the socket cannot be created at `path`; with [`io::ErrorKind::AddrInUse`] if another gateway answers
+    /// there.
     pub fn serve(path: &Path, say: impl Fn() -> String + Send + 'static) -> io::Result<Control> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -58,7 +59,7 @@ impl Drop for Control {
 /// Asks the gateway at `path`.
 ///
 /// # Errors
-/// The system's: nobody answers there.
+/// Fails if nobody answers at the socket, or the answer breaks off.
 pub fn ask(path: &Path) -> io::Result<String> {
     io::read_to_string(UnixStream::connect(path)?)
 }

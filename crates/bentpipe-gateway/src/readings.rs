@@ -149,7 +149,7 @@ impl Readings {
     /// Adds what the kernel knows of this process.
     ///
     /// # Errors
-    /// The system's, where there is no `/proc`.
+    /// Fails if `/proc/self` cannot be read.
     pub fn add_process(&mut self) -> std::io::Result<()> {
         use Value::{Level, Spent};
         use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};

@@ -67,25 +67,25 @@ pub trait Work {
     /// Something that was registered is ready.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if a socket or device that all connections need fails.
     fn ready(&mut self, now: Time, registry: &Registry, token: Token, ready: &Ready) -> io::Result<()>;
 
     /// Does what there is to do at this instant; whether there is more, and when else there will be.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if a socket or device that all connections need fails.
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)>;
 
     /// Takes no more work; answers whether all that there was is done.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if a socket or device that all connections need fails.
     fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool>;
 
     /// The loop ends: whoever has to hear of it is told.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the last messages cannot be sent.
     fn end(&mut self, now: Time) -> io::Result<()>;
 
     /// Packets for which the kernel had no room.
@@ -174,7 +174,8 @@ impl<W: Work> Loop<W> {
     /// once a second.
     ///
     /// # Errors
-    /// The system's, where it is not about one connection only.
+    /// Fails if a socket or device that all connections need fails, or if epoll does. Errors of one connection end only
+    /// it.
     pub fn run(&mut self, mut user: impl FnMut(&mut Self)) -> io::Result<()> {
         let mut events = Events::with_capacity(1024);
         let mut look_at = Time::ZERO;

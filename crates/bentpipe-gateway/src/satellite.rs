@@ -3,7 +3,7 @@
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, RateControl, Release, Repairs, SlacpConfig,
 };
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_io::LinkPortConfig;
@@ -38,20 +38,7 @@ const FEC: Fec = Fec { block: 60, interval: Duration::from_millis(100), max_over
 /// Persistence towards packets whose ends would repeat them in the end: at a loss of 10 % one in 10^8 is abandoned.
 const TRANSMISSIONS: u32 = 8;
 
-const CHANNEL: ChannelConfig = ChannelConfig {
-    arq: Some(Arq { transmissions: None }),
-    copies: None,
-    fec: Some(FEC),
-    order: Order::Flow,
-    priority: 0,
-    weight: 1,
-    limit: QueueLimit::Unlimited,
-    limit_counts_copies: false,
-    codel: None,
-    filters_acks: false,
-    queueing: Queueing::Fifo,
-    segments: 1,
-};
+const CHANNEL: ChannelConfig = ChannelConfig { fec: Some(FEC), ..ChannelConfig::reliable() };
 
 impl Satellite {
     /// The longest packet that the layer carries.
@@ -68,19 +55,13 @@ impl Satellite {
 
     fn layer(&self, channels: Vec<ChannelConfig>) -> SlacpConfig {
         SlacpConfig {
-            rate: Some(self.rate),
             rate_control: if self.shared { RateControl::Shared } else { RateControl::Provisioned },
-            initial_rtt: self.round_trip + REPORT_INTERVAL,
-            channels,
             report_interval: REPORT_INTERVAL,
             reordering: self.reordering,
-            release: Release::AtOnce,
-            window: SlacpConfig::MAX_WINDOW,
-            weightless: false,
-            hears_damage: false,
             overhead: Overhead::Bytes(line_overhead(self.over_ipv6)),
             catch_up: CATCH_UP,
             patience: PATIENCE,
+            ..SlacpConfig::new(Some(self.rate), self.round_trip + REPORT_INTERVAL, channels)
         }
     }
 

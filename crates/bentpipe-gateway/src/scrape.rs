@@ -28,7 +28,7 @@ impl Scrape {
     /// Listens at `at`.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the address cannot be bound: it is taken, or not this machine's.
     pub fn bind(at: SocketAddr) -> io::Result<Scrape> {
         Ok(Scrape { listener: TcpListener::bind(at)? })
     }
@@ -36,7 +36,7 @@ impl Scrape {
     /// Where it listens.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the kernel does not tell the socket's address.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -44,7 +44,7 @@ impl Scrape {
     /// Answers with `page`, for as long as the process lives.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if no thread can be started.
     pub fn serve(self, page: impl Fn() -> String + Send + Sync + 'static) -> io::Result<()> {
         let (page, busy) = (Arc::new(page), Arc::new(AtomicUsize::new(0)));
         std::thread::Builder::new().name("metrics".into()).spawn(move || {

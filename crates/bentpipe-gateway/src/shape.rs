@@ -32,31 +32,31 @@ pub trait Shape {
     /// Registers what is there from the start.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if a listener or device cannot be registered with epoll.
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()>;
 
     /// Something that the shape has registered is ready.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if a listener or device fails; errors of one connection end only it.
     fn ready(&mut self, turn: &mut Turn<'_>, token: Token, ready: &Ready) -> io::Result<()>;
 
     /// The link came or went.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if a listener or device cannot be opened or closed.
     fn on_event(&mut self, turn: &mut Turn<'_>, event: Event) -> io::Result<()>;
 
     /// A packet has come from the other box.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if a listener or device fails; errors of one connection end only it.
     fn on_packet(&mut self, turn: &mut Turn<'_>, packet: &[u8]) -> io::Result<()>;
 
     /// No more packets come at this instant.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the device cannot be written: it was removed.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -64,12 +64,12 @@ pub trait Shape {
     /// Gives the carrier what it has room for; whether the shape could do more at once.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the device cannot be read: it was removed.
     fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool>;
 
     /// Takes no more work; answers whether all that there was is done.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if a listener or device fails.
     fn drain(&mut self, turn: &mut Turn<'_>) -> io::Result<bool>;
 }

@@ -16,10 +16,9 @@ use std::io;
 use std::net::SocketAddr;
 
 use bentpipe_engine::mux::{Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
-use bentpipe_engine::probe::Who;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::mux as wire;
-use bentpipe_engine::{Context, Machine, NoProbe, Step};
+use bentpipe_engine::{Context, Machine, Step};
 use mio::Token;
 use mio::event::Event as Ready;
 use mio::net::TcpStream;
@@ -139,7 +138,7 @@ impl SplitShape {
     pub fn stats(&self) -> SplitStats {
         let mut mux = self.past;
         if let Some(now) = &self.mux {
-            add(&mut mux, now.stats());
+            mux += now.stats();
         }
         SplitStats { open: self.conns.len(), mux, ..self.stats }
     }
@@ -158,13 +157,13 @@ impl SplitShape {
 
     fn give(&mut self, turn: &Turn<'_>, input: Input) {
         if let Some(mux) = &mut self.mux {
-            mux.handle(&mut Context { now: turn.now, who: Who(0), probe: &mut NoProbe }, input);
+            mux.handle(&mut Context::silent(turn.now), input);
         }
     }
 
     fn poll_mux(&mut self, turn: &Turn<'_>) -> Option<Output> {
         let mux = self.mux.as_mut()?;
-        match mux.poll(&mut Context { now: turn.now, who: Who(0), probe: &mut NoProbe }) {
+        match mux.poll(&mut Context::silent(turn.now)) {
             Step::Do(output) => Some(output),
             Step::Wait(_) => None,
         }
@@ -311,7 +310,7 @@ impl SplitShape {
         }
         self.unsent = 0;
         if let Some(mux) = self.mux.take() {
-            add(&mut self.past, mux.stats());
+            self.past += mux.stats();
         }
     }
 }
@@ -422,21 +421,5 @@ impl Shape for SplitShape {
         let round_trip = turn.carrier.stats().srtt.unwrap_or_default();
         let patience = LAST_WORDS + round_trip.saturating_mul(4);
         Ok(turn.carrier.unconfirmed() == 0 || turn.now.saturating_since(done_at) > patience)
-    }
-}
-
-fn add(sum: &mut MuxStats, more: MuxStats) {
-    for (sum, more) in [
-        (&mut sum.opened, more.opened),
-        (&mut sum.accepted, more.accepted),
-        (&mut sum.closed, more.closed),
-        (&mut sum.reset_by_peer, more.reset_by_peer),
-        (&mut sum.reset_here, more.reset_here),
-        (&mut sum.out_of_memory, more.out_of_memory),
-        (&mut sum.stray, more.stray),
-        (&mut sum.bytes_sent, more.bytes_sent),
-        (&mut sum.bytes_received, more.bytes_received),
-    ] {
-        *sum += more;
     }
 }

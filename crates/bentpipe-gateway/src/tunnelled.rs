@@ -30,7 +30,7 @@ impl<S: Shape> Gateway<S> {
     /// A box whose tunnel speaks from `local`; `carrier` is told the time that its clocks begin at.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the UDP address cannot be bound, or if epoll or a listener of the shape cannot be opened.
     pub fn new(local: SocketAddr, carrier: impl FnOnce(Time) -> Carrier, shape: S) -> io::Result<Self> {
         Loop::begin(|now, registry| {
             let udp = Udp::bind(local)?;
@@ -45,7 +45,7 @@ impl<S: Shape> Gateway<S> {
     /// Where the tunnel listens.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the kernel does not tell the socket's address.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.work().udp.local()
     }

@@ -11,7 +11,7 @@ use crate::signals::Signals;
 /// its own does it: the caller's stay blocked.
 ///
 /// # Errors
-/// The system's.
+/// Fails if the program is missing or may not be run, or if no process or thread can be started.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {

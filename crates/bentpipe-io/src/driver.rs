@@ -135,7 +135,7 @@ impl<P: Probe> Driver<P> {
     /// endpoint, the link up and the link down go to `probe` under the numbers 0, 1 and 2.
     ///
     /// # Errors
-    /// The system's, where descriptors run out.
+    /// Fails if epoll or its timer cannot be opened: no descriptors are left.
     pub fn new(
         tun: Tun,
         path: &Path,
@@ -164,7 +164,7 @@ impl<P: Probe> Driver<P> {
     /// Runs until `user` is done. It is asked after every change, so it should do what it can and return.
     ///
     /// # Errors
-    /// The system's, from the device or the wait.
+    /// Fails if the TUN device cannot be read or written (it was removed), or if epoll fails.
     pub fn run(&mut self, mut user: impl FnMut(&mut User<'_, '_, P>) -> Turn) -> io::Result<()> {
         loop {
             let now = self.clock.now();

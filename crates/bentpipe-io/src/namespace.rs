@@ -19,7 +19,7 @@ impl Namespace {
     /// The one of this name, as `ip netns` knows it.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if `/run/netns/NAME` cannot be opened: there is no such namespace.
     pub fn named(name: &str) -> io::Result<Self> {
         Ok(Namespace { file: File::open(Path::new("/run/netns").join(name))? })
     }
@@ -27,7 +27,7 @@ impl Namespace {
     /// A new one without a name: nothing is left of it when its last user is gone.
     ///
     /// # Errors
-    /// The system's, without CAP_SYS_ADMIN.
+    /// Fails without CAP_SYS_ADMIN.
     pub fn fresh() -> io::Result<Self> {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -41,7 +41,7 @@ impl Namespace {
     /// Does `work` in a thread inside of it: what the thread opens and makes lies there.
     ///
     /// # Errors
-    /// The system's, where it may not be entered; and the work's.
+    /// Fails if the namespace cannot be entered (without CAP_SYS_ADMIN), or if `work` fails.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -56,7 +56,7 @@ impl Namespace {
 /// The addresses of all devices in the network namespace of the calling thread.
 ///
 /// # Errors
-/// The system's.
+/// Fails if the kernel does not list the interfaces (getifaddrs).
 pub fn addresses() -> io::Result<Vec<IpAddr>> {
     let address = |interface: nix::ifaddrs::InterfaceAddress| {
         let address = interface.address?;
@@ -69,7 +69,7 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
 /// Runs iproute2's `ip`, in the network namespace of the calling thread.
 ///
 /// # Errors
-/// The system's, where it is not there; what it says, where it fails.
+/// Fails if `ip` is not installed; with its message if it fails.
 pub fn ip(arguments: &[&str]) -> io::Result<()> {
     run("ip", arguments)
 }

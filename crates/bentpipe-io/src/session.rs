@@ -91,7 +91,7 @@ impl Session {
     /// Begins a record, and removes what dead runs left in this network namespace.
     ///
     /// # Errors
-    /// The system's, with the path: without rights on `/run`.
+    /// Fails with the path if the record cannot be written below `/run`.
     pub fn begin() -> io::Result<Self> {
         Self::begin_in(&folder())
     }
@@ -112,7 +112,7 @@ impl Session {
     /// Keeps other runs from making anything until the answer is dropped.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the lock's file cannot be opened or locked.
     pub fn turn() -> io::Result<Flock<File>> {
         turn(&folder())
     }
@@ -120,7 +120,7 @@ impl Session {
     /// Writes down what is about to be made.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the record cannot be written: a full disk.
     pub fn note(&mut self, made: Made) -> io::Result<()> {
         self.file.write_all(made.line().as_bytes())?;
         self.made.push(made);
@@ -130,7 +130,7 @@ impl Session {
     /// Sets a setting of the kernel until no run needs it any more; `path` as under `/proc/sys`.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the setting cannot be read or written, or the record cannot be.
     pub fn set(&mut self, path: &str, value: &str) -> io::Result<()> {
         let _turn = turn(&self.folder)?;
         let place = Path::new("/proc/sys").join(path);

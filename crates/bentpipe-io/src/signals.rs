@@ -30,7 +30,7 @@ impl Signals {
     /// From now on they come here. Threads that are there already would still be interrupted: this comes first.
     ///
     /// # Errors
-    /// The system's, where descriptors run out.
+    /// Fails if the signals cannot be blocked, or no descriptor is left for them (signalfd).
     pub fn catch() -> io::Result<Self> {
         let set: SigSet = CAUGHT.into_iter().collect();
         set.thread_block()?;
@@ -41,7 +41,7 @@ impl Signals {
     /// The next one, if any has come.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the descriptor of the signals cannot be read.
     pub fn next(&self) -> io::Result<Option<Caught>> {
         let Some(info) = self.descriptor.read_signal()? else { return Ok(None) };
         Ok(Some(match Signal::try_from(info.ssi_signo as i32) {

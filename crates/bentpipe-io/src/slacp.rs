@@ -100,7 +100,7 @@ impl LinkPort {
     /// [`LinkPort::MAX_PACKET`], or headers are to be compressed and the default channel does not repeat.
     pub fn new(config: &LinkPortConfig) -> Self {
         let LinkPortConfig { layer, rules, default_channel, max_packet, compresses, integrity } = config;
-        assert!(!layer.weightless, "frames of bytes have a weight");
+        assert!(!layer.shortcuts.weightless, "frames of bytes have a weight");
         assert!(!layer.channels.is_empty(), "a packet needs a channel");
         assert!(*max_packet <= Self::MAX_PACKET, "packets of {max_packet} bytes have no place in a symbol");
         let repeats = layer.channels.get(usize::from(*default_channel)).is_some_and(|channel| channel.arq.is_some());
@@ -219,7 +219,7 @@ impl LinkPort {
     /// # Errors
     /// What is wrong with it; it is then as good as lost.
     pub fn receive<P: Probe>(&mut self, cx: &mut Context<'_, P>, bytes: &[u8]) -> Result<(), SlacpError> {
-        let parsed = slacp::parse(bytes, &self.end, self.integrity).and_then(|parsed| self.judge(parsed));
+        let parsed = slacp::parse(bytes, &self.end.near(), self.integrity).and_then(|parsed| self.judge(parsed));
         let slacp::Parsed { frame, time, body } = parsed.inspect_err(|_| self.stats.refused += 1)?;
         let verdict = match frame {
             Frame::Data { channel, seq, behind, .. } => {

@@ -9,7 +9,7 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 /// Whether devices can be asked for.
 ///
 /// # Errors
-/// The system's, and what helps.
+/// Fails if `/dev/net/tun` cannot be opened; the text says what helps.
 pub fn can_be_made() -> Result<(), (io::Error, &'static str)> {
     let opened = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
     opened.map(drop).map_err(|error| {
@@ -73,7 +73,7 @@ impl Tun {
     /// addresses of that network.
     ///
     /// # Errors
-    /// The system's: without CAP_NET_ADMIN or `/dev/net/tun`, or where the name is taken.
+    /// Fails if the device cannot be created: CAP_NET_ADMIN and `/dev/net/tun` are needed, and a free name.
     pub fn create(name: &str, address: Ipv4Addr, prefix: u8, mtu: u16) -> io::Result<Self> {
         let v4 = Some((address, prefix));
         let config = TunConfig { name: name.to_owned(), v4, v6: None, mtu };
@@ -91,7 +91,7 @@ impl Tun {
     /// The next packet from the host, if there is one; its length.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the device cannot be read: it was removed.
     pub fn read(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
         match self.device.recv(packet) {
             Ok(length) => Ok(Some(length)),
@@ -104,7 +104,7 @@ impl Tun {
     /// Hands a packet to the host; false where the host's queue has no room, as a full queue on a line.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the device cannot be written: it was removed, or the packet is not IP.
     pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
         match self.device.send(packet) {
             Ok(_) => Ok(true),

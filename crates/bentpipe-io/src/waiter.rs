@@ -33,7 +33,7 @@ impl Waiter {
     /// A waiter that watches nothing yet.
     ///
     /// # Errors
-    /// The system's, where descriptors run out.
+    /// Fails if epoll or its timer cannot be opened: no descriptors are left.
     pub fn new(clock: Clock) -> io::Result<Self> {
         // Timers of ordinary threads may run out 50 µs late (PR_SET_TIMERSLACK); a link's timing deserves better.
         // Where the system refuses, timers are that late: nothing breaks.
@@ -47,7 +47,7 @@ impl Waiter {
     /// Wakes whenever there is something to read at `descriptor`, under the name `mark`.
     ///
     /// # Errors
-    /// The system's, for what cannot be watched.
+    /// Fails if epoll cannot watch the descriptor: a regular file, or one that is watched already.
     ///
     /// # Panics
     /// For the greatest `mark`, which is the timer's.
@@ -60,7 +60,7 @@ impl Waiter {
     /// `ready`. `None` waits for a descriptor alone. It may wake for nothing.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the timer cannot be set, or epoll fails.
     pub fn wait(&mut self, until: Option<Time>, ready: &mut Vec<u64>) -> io::Result<()> {
         ready.clear();
         let now = self.clock.now();

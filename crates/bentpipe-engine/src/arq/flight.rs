@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::history::Report;
 use crate::rtt::{RtoConfig, RttClock, RttEstimator};
 use crate::units::{Duration, Time};
+use crate::wire::slacp::Report;
 
 /// What became of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// The peer has it.
     Arrived,
     /// A later one arrived and this one did not, or nothing was heard for too long.
@@ -34,7 +34,7 @@ struct Transmission<T> {
 /// A verdict costs constant time: each transmission is looked at when the report that covers it comes, and those
 /// within the reordering tolerance once more.
 #[derive(Clone, Debug)]
-pub struct Flight<T> {
+pub(crate) struct Flight<T> {
     /// Number of the first in the ring.
     first: u64,
     ring: VecDeque<Transmission<T>>,
@@ -59,7 +59,7 @@ pub struct Flight<T> {
 impl<T: Copy> Flight<T> {
     /// An empty one. `initial_rtt` serves until a round trip has been measured; `report_interval` is how long the peer
     /// may wait before it reports.
-    pub fn new(initial_rtt: Duration, report_interval: Duration, reordering: u64) -> Self {
+    pub(crate) fn new(initial_rtt: Duration, report_interval: Duration, reordering: u64) -> Self {
         let config = RtoConfig {
             initial: initial_rtt.saturating_mul(2),
             min: Duration::from_millis(1),
@@ -84,12 +84,12 @@ impl<T: Copy> Flight<T> {
 
     /// The same, and transmissions that others have followed are waited for longer: up to `patience` more, and no longer
     /// than for the last of those. The peer's reports must be those of [`History::with_whole_reports`](super::History).
-    pub fn with_patience(self, patience: Duration) -> Self {
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
         Flight { patience, ..self }
     }
 
     /// Notes a transmission that begins now; answers its number.
-    pub fn send(&mut self, now: Time, what: T) -> u64 {
+    pub(crate) fn send(&mut self, now: Time, what: T) -> u64 {
         // The order of numbers finds most losses; time is for the last ones, and may be generous: a report waits for
         // its interval and for the frames before it, and a quarter of a round trip more is no harm.
         let quarter = self.rtt.srtt().unwrap_or_default().div_floor(4);
@@ -101,37 +101,39 @@ impl<T: Copy> Flight<T> {
     }
 
     /// Number of the next transmission.
-    pub fn next_number(&self) -> u64 {
+    pub(crate) fn next_number(&self) -> u64 {
         self.first + self.ring.len() as u64
     }
 
     /// Transmissions without a verdict.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.unjudged
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
         self.unjudged == 0
     }
 
     /// Whether the peer is silent: only one transmission at a time is worth its while.
-    pub fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         self.silent
     }
 
     /// The smoothed round trip, once measured.
-    pub fn srtt(&self) -> Option<Duration> {
+    pub(crate) fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
     }
 
     /// The round trip that was measured since this was asked last, the newest where there were several.
-    pub fn take_sample(&mut self) -> Option<Duration> {
+    pub(crate) fn take_sample(&mut self) -> Option<Duration> {
         self.sample.take()
     }
 
     /// Takes a report; `judge` hears the verdicts, in the order of the numbers.
-    pub fn on_report(&mut self, now: Time, report: &Report, mut judge: impl FnMut(T, Verdict)) {
+    pub(crate) fn on_report(&mut self, now: Time, report: &Report, mut judge: impl FnMut(T, Verdict)) {
         if report.newest >= self.next_number() {
             // Never sent: not from our peer.
             return;
@@ -196,7 +198,7 @@ impl<T: Copy> Flight<T> {
     }
 
     /// Gives up the transmissions that nothing was heard of for too long.
-    pub fn on_time(&mut self, now: Time, mut judge: impl FnMut(T, Verdict)) {
+    pub(crate) fn on_time(&mut self, now: Time, mut judge: impl FnMut(T, Verdict)) {
         while self.deadline().is_some_and(|deadline| deadline <= now)
             && let Some(front) = self.ring.front()
         {
@@ -216,13 +218,13 @@ impl<T: Copy> Flight<T> {
     }
 
     /// A transmission goes into the silence; answers when the next one may. The pause doubles each time.
-    pub fn probe(&mut self, now: Time) -> Time {
+    pub(crate) fn probe(&mut self, now: Time) -> Time {
         self.rtt.back_off();
         now + self.rtt.rto()
     }
 
     /// When [`Flight::on_time`] has something to do.
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         let (front, back) = (self.ring.front()?, self.ring.back()?);
         Some(front.expires + (back.sent - front.sent).min(self.patience))
     }

@@ -1,10 +1,11 @@
 //! What the receiver remembers of the transmissions that reached it, and reports.
 
 use crate::units::{Duration, Time};
+use crate::wire::slacp::Report;
 
-/// Numbers that a record goes back; also the most bits of a report.
-const SPAN: u64 = 2048;
-const WORDS: usize = (SPAN / 64) as usize;
+/// Words and bits of the record: as many as a report can have.
+const WORDS: usize = Report::MAX_WORDS;
+const SPAN: u64 = 64 * WORDS as u64;
 /// A transmission stands in so many reports in a row: as many may be lost less one.
 const REPEATS: usize = 3;
 /// A report is due at the latest after so many new transmissions: `REPEATS` of them fit into `SPAN`.
@@ -12,37 +13,9 @@ const MAX_UNREPORTED: u64 = SPAN / (REPEATS as u64 + 1);
 /// Of so many reports one goes back as far as the record: an outage may take more than `REPEATS` in a row.
 const WHOLE_EVERY: u32 = 8;
 
-/// Which transmissions have arrived: the newest, and for some numbers below it whether they did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The highest number that was heard of.
-    pub newest: u64,
-    /// Since when it had been there as the report went out.
-    pub delay: Duration,
-    /// Bit `i` of word `w`: whether number `newest - 64 w - i` arrived. What lies below counts as not arrived.
-    pub bits: Vec<u64>,
-}
-
-impl Report {
-    /// Most words of a bitmap: as far as a record goes back.
-    pub const MAX_WORDS: usize = WORDS;
-
-    /// The lowest number that it tells of.
-    pub fn first(&self) -> u64 {
-        (self.newest + 1).saturating_sub(64 * self.bits.len() as u64)
-    }
-
-    /// Whether the transmission of that number arrived, as far as the report goes.
-    #[inline]
-    pub fn arrived(&self, number: u64) -> bool {
-        let Some(below) = self.newest.checked_sub(number) else { return false };
-        self.bits.get((below / 64) as usize).is_some_and(|word| word >> (below % 64) & 1 == 1)
-    }
-}
-
 /// The record.
 #[derive(Clone, Debug)]
-pub struct History {
+pub(crate) struct History {
     /// Bit `number % SPAN`, for the numbers from `newest - SPAN + 1` to `newest`.
     bits: [u64; WORDS],
     newest: Option<u64>,
@@ -58,7 +31,7 @@ pub struct History {
 
 impl History {
     /// An empty one that reports at most `interval` after an arrival; zero reports each.
-    pub fn new(interval: Duration) -> Self {
+    pub(crate) fn new(interval: Duration) -> Self {
         History {
             bits: [0; WORDS],
             newest: None,
@@ -72,12 +45,12 @@ impl History {
     }
 
     /// The same, and each eighth report goes back as far as the record: an outage may take all that told of a number.
-    pub fn with_whole_reports(self) -> Self {
+    pub(crate) fn with_whole_reports(self) -> Self {
         History { has_whole: true, ..self }
     }
 
     /// Whether the transmission of that number has been noted; false for what lies too far back.
-    pub fn has(&self, number: u64) -> bool {
+    pub(crate) fn has(&self, number: u64) -> bool {
         self.covers(number) && self.bits[(number % SPAN / 64) as usize] >> (number % 64) & 1 == 1
     }
 
@@ -86,7 +59,7 @@ impl History {
     }
 
     /// A transmission has arrived.
-    pub fn on_frame(&mut self, now: Time, number: u64) {
+    pub(crate) fn on_frame(&mut self, now: Time, number: u64) {
         self.hear_of(now, number);
         if self.covers(number) {
             self.bits[(number % SPAN / 64) as usize] |= 1 << (number % 64);
@@ -94,7 +67,7 @@ impl History {
     }
 
     /// A transmission has arrived damaged, its number legible: the peer learns of the loss at once.
-    pub fn on_damaged(&mut self, now: Time, number: u64) {
+    pub(crate) fn on_damaged(&mut self, now: Time, number: u64) {
         self.hear_of(now, number);
     }
 
@@ -113,17 +86,17 @@ impl History {
     }
 
     /// The highest number that was heard of.
-    pub fn newest(&self) -> Option<u64> {
+    pub(crate) fn newest(&self) -> Option<u64> {
         self.newest
     }
 
     /// When a report is due.
-    pub fn due(&self) -> Option<Time> {
+    pub(crate) fn due(&self) -> Option<Time> {
         self.due
     }
 
     /// The report that is due by `now`.
-    pub fn report(&mut self, now: Time) -> Option<Report> {
+    pub(crate) fn report(&mut self, now: Time) -> Option<Report> {
         if self.due.is_none_or(|due| due > now) {
             return None;
         }

@@ -11,6 +11,7 @@ mod flight;
 mod history;
 mod resequencer;
 
-pub use flight::{Flight, Verdict};
-pub use history::{History, Report};
-pub use resequencer::{Resequencer, Skip, Taken};
+pub(crate) use crate::wire::slacp::Report;
+pub(crate) use flight::{Flight, Verdict};
+pub(crate) use history::History;
+pub(crate) use resequencer::{Resequencer, Skip, Taken};

@@ -10,7 +10,7 @@ use crate::units::Time;
 
 /// What became of a frame that was brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub(crate) enum Taken {
     /// It may pass at once.
     Passes,
     /// It waits for its predecessor.
@@ -21,7 +21,7 @@ pub enum Taken {
 
 /// What the end of hope for some frames leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Skip {
+pub(crate) enum Skip {
     /// This frame will not come.
     Skipped(u64),
     /// The turn of this one has come, which waited for it.
@@ -58,7 +58,7 @@ const MAX_SKIPPED: u64 = 1 << 16;
 
 /// The frames of one channel between arrival and release.
 #[derive(Clone, Debug)]
-pub struct Resequencer {
+pub(crate) struct Resequencer {
     /// All below are done.
     next: u64,
     ring: VecDeque<Slot>,
@@ -75,33 +75,34 @@ pub struct Resequencer {
 
 impl Resequencer {
     /// One that starts at frame 0 and reaches `window` frames ahead.
-    pub fn new(window: u32) -> Self {
+    pub(crate) fn new(window: u32) -> Self {
         Resequencer { next: 0, ring: VecDeque::new(), floor: 0, window, waiting: 0, paced: false, freed: Vec::new() }
     }
 
     /// The same for a driver that does not pass on at once what may pass: a frame behind one that was skipped then
     /// waits for all before that, for its own flow may be among them.
-    pub fn paced(window: u32) -> Self {
+    pub(crate) fn paced(window: u32) -> Self {
         Resequencer { paced: true, ..Resequencer::new(window) }
     }
 
     /// All frames below are done.
-    pub fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
     /// Frames that wait for another one.
-    pub fn waiting(&self) -> u32 {
+    #[cfg(test)]
+    fn waiting(&self) -> u32 {
         self.waiting
     }
 
     /// Whether the frame has been passed on, skipped or is here.
-    pub fn has(&self, seq: u64) -> bool {
+    pub(crate) fn has(&self, seq: u64) -> bool {
         seq < self.next || self.ring.get((seq - self.next) as usize).is_some_and(|slot| slot.state != State::Missing)
     }
 
     /// Whether the frame lies below the end of the window.
-    pub fn reaches(&self, seq: u64) -> bool {
+    pub(crate) fn reaches(&self, seq: u64) -> bool {
         seq < self.next + self.window as u64
     }
 
@@ -118,7 +119,7 @@ impl Resequencer {
     }
 
     /// Frame `seq` of `len` bytes is here; `behind` frames before it stands its predecessor, 0 if it has none.
-    pub fn on_frame(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> Taken {
+    pub(crate) fn on_frame(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> Taken {
         let Some(at) = self.reach(seq) else { return Taken::Refused };
         if self.ring[at].state != State::Missing {
             return Taken::Refused;
@@ -139,13 +140,13 @@ impl Resequencer {
     }
 
     /// Length of a frame whose turn has come, and when it arrived.
-    pub fn frame(&self, seq: u64) -> (u32, Time) {
+    pub(crate) fn frame(&self, seq: u64) -> (u32, Time) {
         let slot = &self.ring[(seq - self.next) as usize];
         (slot.len, slot.arrived)
     }
 
     /// A frame whose turn had come has been passed on; answers the one that waited for it.
-    pub fn passed(&mut self, seq: u64) -> Option<u64> {
+    pub(crate) fn passed(&mut self, seq: u64) -> Option<u64> {
         let at = seq.checked_sub(self.next)? as usize;
         debug_assert_eq!(self.ring[at].state, State::Ready, "only what may pass is passed");
         let freed = self.finish(at);
@@ -157,7 +158,7 @@ impl Resequencer {
     ///
     /// Answers whether it got there: one call skips so many frames at most, and goes beyond the window only as far as
     /// that can move.
-    pub fn skip_to(&mut self, floor: u64, mut heard: impl FnMut(Skip)) -> bool {
+    pub(crate) fn skip_to(&mut self, floor: u64, mut heard: impl FnMut(Skip)) -> bool {
         let end = floor.min(self.next + MAX_SKIPPED);
         let mut seq = self.floor.max(self.next);
         while seq < end {
@@ -185,7 +186,7 @@ impl Resequencer {
     }
 
     /// Takes one of the frames whose turn has come with [`Resequencer::passed`] besides the one that this answers.
-    pub fn freed(&mut self) -> Option<u64> {
+    pub(crate) fn freed(&mut self) -> Option<u64> {
         self.freed.pop()
     }
 

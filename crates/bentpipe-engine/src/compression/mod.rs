@@ -8,7 +8,7 @@
 //! judges the whole. What is expanded is what was compressed, to the bit, or nothing.
 //!
 //! What is passed on as it is: what is neither TCP nor UDP, fragments, IPv4 options, IPv6 extension headers, and the first
-//! [`BEFORE_BASE`] packets of a flow. Not here: encrypted or tunnelled headers, RTP.
+//! `BEFORE_BASE` packets of a flow. Not here: encrypted or tunnelled headers, RTP.
 //!
 //! The wire format is in `docs/specs/compression.md`. [`Compressor`] and [`Decompressor`] are the two ends; `fields` says
 //! what of a header changes, `form` how a change is written.
@@ -22,9 +22,9 @@ pub use compressor::{Announcement, BaseId, Compressor};
 pub use decompressor::{Decompressor, ExpandError};
 
 /// Flows that have a context at a time; the one that was quiet for longest gives way.
-pub const CONTEXTS: usize = 1 << (16 - GENERATION_BITS);
+pub(crate) const CONTEXTS: usize = 1 << (16 - GENERATION_BITS);
 /// Packets of a flow before its base is sent: most flows of the web are over by then.
-pub const BEFORE_BASE: u32 = 8;
+pub(crate) const BEFORE_BASE: u32 = 8;
 /// Bases of one context that the receiver remembers. Packets that repetitions have made late may need an older one.
 const REMEMBERED: u8 = 8;
 /// Numbers of bases count modulo this: several times what is remembered, so that what is forgotten is not taken for another.

@@ -30,6 +30,19 @@ pub enum BadTrace {
     TooLate(usize),
 }
 
+impl core::fmt::Display for BadTrace {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            BadTrace::Empty => f.write_str("a trace has no instants"),
+            BadTrace::Backwards(n) => write!(f, "instant {n} is earlier than the previous one"),
+            BadTrace::NoLength => f.write_str("a trace ends at 0 ms, so it has no length"),
+            BadTrace::TooLate(n) => write!(f, "instant {n} is later than {} ms", RateTrace::MAX_MILLIS),
+        }
+    }
+}
+
+impl core::error::Error for BadTrace {}
+
 /// Instants of delivery, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateTrace {

@@ -25,6 +25,19 @@ pub enum BadSchedule {
     TooLong,
 }
 
+impl core::fmt::Display for BadSchedule {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            BadSchedule::Empty => f.write_str("a frame has no bursts"),
+            BadSchedule::NoLength(n) => write!(f, "burst {n} has no length"),
+            BadSchedule::Overlaps(n) => write!(f, "burst {n} begins before the previous one ends"),
+            BadSchedule::TooLong => f.write_str("the last burst ends after the frame"),
+        }
+    }
+}
+
+impl core::error::Error for BadSchedule {}
+
 /// The bursts of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BurstSchedule {

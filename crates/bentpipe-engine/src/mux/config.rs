@@ -27,11 +27,11 @@ pub struct MuxConfig {
 
 impl MuxConfig {
     /// What a stream may send before the peer's hello has come.
-    pub const FIRST_CREDIT: u64 = 64 << 10;
+    pub(crate) const FIRST_CREDIT: u64 = 64 << 10;
     /// Resets that may wait for the carrier, if [`MuxConfig::max_streams`] is not more: openings beyond are dropped.
-    pub const MIN_ANSWERS: usize = 1024;
+    pub(crate) const MIN_ANSWERS: usize = 1024;
     /// Ranges of used numbers of the peer's streams that are kept, if [`MuxConfig::max_streams`] is not more.
-    pub const MIN_RANGES: usize = 1024;
+    pub(crate) const MIN_RANGES: usize = 1024;
     /// The smallest window under want of memory.
-    pub const MIN_WINDOW: u64 = 16 << 10;
+    pub(crate) const MIN_WINDOW: u64 = 16 << 10;
 }

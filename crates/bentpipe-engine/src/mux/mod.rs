@@ -1,27 +1,51 @@
 //! Many byte streams over one link: the machine of the `split` gateway.
 //!
-//! Below lies a carrier that brings each message once, whole, and those of one stream in order: S-LACP with unbounded
-//! retransmission and order per flow. So nothing is retransmitted here, and a stream that waits for a lost packet holds
-//! up no other. What is here: streams open without a round trip (data follows at once), each has its own credit, both
-//! directions end by themselves, a reset says why, and streams take turns.
+//! The carrier below delivers each message once and whole, and the messages of a stream in order: S-LACP with unlimited
+//! retransmission and order per flow. So nothing is retransmitted here, and a stream that waits for a lost packet holds up no
+//! other. Streams open without a round trip (data follows at once). Each has its own credit, both directions end separately, a
+//! reset carries its reason, and streams take turns.
 //!
-//! It deals in spans: the driver holds the bytes. A sender's bytes are the carrier's once they are sent; a receiver's
-//! stay with the driver until its user takes them, a window of them per stream at most, and a budget in all.
+//! It deals in spans: the driver keeps the bytes. Sent bytes belong to the carrier. Received bytes stay with the driver until
+//! its user takes them: at most a window per stream, and a budget in all.
 //!
-//! - Turns are those of FQ-CoDel (RFC 8290 §4): a stream that has been quiet goes before those with a backlog.
-//! - Credit follows RFC 9000 §4.1: a limit that only grows, told when a quarter of the window has been taken.
-//! - Beyond half the budget windows shrink; beyond the whole of it the stream that holds most is reset, aloud.
+//! - Turns are those of FQ-CoDel (RFC 8290 §4): a stream that was idle goes before those with a backlog.
+//! - Credit follows RFC 9000 §4.1: a limit that only grows, announced when a quarter of the window has been taken.
+//! - Beyond half the budget windows shrink. Beyond all of it the stream that holds most is reset.
 //!
-//! Not here: priorities among streams, and congestion (the carrier's).
+//! Not implemented: priorities among streams, and congestion control (the carrier's).
 //!
-//! Reading order: [`Message`], [`MuxConfig`], `stream` one of them, `turns` who is next, [`Mux`] the machine.
+//! # Example
+//!
+//! ```
+//! use bentpipe_engine::mux::{Input, Mux, MuxConfig, Output, Route, Side};
+//! use bentpipe_engine::units::Time;
+//! use bentpipe_engine::{Context, Machine, Step};
+//!
+//! let config = |side| MuxConfig { side, window: 1 << 20, max_payload: 1200, max_streams: 100, budget: 8 << 20 };
+//! let mut client = Mux::new(config(Side::Initiator));
+//! let mut server = Mux::new(config(Side::Responder));
+//! let route = Route { source: ([192, 0, 2, 1], 40_000).into(), destination: ([198, 51, 100, 7], 80).into() };
+//!
+//! let cx = || Context::silent(Time::ZERO);
+//! let stream = client.open(route).expect("fewer than 100 are open");
+//! client.handle(&mut cx(), Input::Write { stream, bytes: 500 });
+//! client.handle(&mut cx(), Input::Room(10));
+//! while let Step::Do(Output::Send(message)) = client.poll(&mut cx()) {
+//!     server.handle(&mut cx(), Input::Message(message));
+//! }
+//! assert_eq!(server.poll(&mut cx()), Step::Do(Output::Opened { stream, route }));
+//! assert_eq!(server.poll(&mut cx()), Step::Do(Output::Received { stream, len: 500 }));
+//! ```
+//!
+//! Reading order: [`Message`], [`MuxConfig`], `stream` one of them, `turns` whose turn it is, [`Mux`].
 
 mod config;
+mod exchange;
 mod machine;
-mod message;
 mod stream;
 mod turns;
 
+pub use crate::wire::mux::{Message, Reason, Route, StreamId};
 pub use config::{MuxConfig, Side};
-pub use machine::{Input, Mux, MuxStats, Output};
-pub use message::{Message, Reason, Route, StreamId};
+pub use exchange::{Input, MuxStats, Output};
+pub use machine::Mux;

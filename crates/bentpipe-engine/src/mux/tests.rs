@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::probe::{NoProbe, Who};
 use crate::units::Time;
 
 fn config(side: Side) -> MuxConfig {
@@ -15,14 +14,14 @@ fn route() -> Route {
 }
 
 fn give(mux: &mut Mux, input: Input) {
-    mux.handle(&mut Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe }, input);
+    mux.handle(&mut Context::silent(Time::ZERO), input);
 }
 
 /// All that an end says with room for so many messages.
 fn poll(mux: &mut Mux, room: u32) -> Vec<Output> {
     give(mux, Input::Room(room));
     let mut outputs = Vec::new();
-    while let Step::Do(output) = mux.poll(&mut Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe }) {
+    while let Step::Do(output) = mux.poll(&mut Context::silent(Time::ZERO)) {
         outputs.push(output);
     }
     outputs

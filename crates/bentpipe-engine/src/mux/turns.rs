@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::message::StreamId;
+use crate::wire::mux::StreamId;
 
 /// In which list a stream stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

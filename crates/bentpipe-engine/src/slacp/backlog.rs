@@ -255,7 +255,6 @@ fn control_law(codel: &State, from: Time) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slacp::config::Order;
     use crate::units::Bytes;
 
     fn at(ms: u64) -> Time {
@@ -263,20 +262,7 @@ mod tests {
     }
 
     fn backlog(limit: QueueLimit, codel: Option<Codel>) -> Backlog {
-        Backlog::new(&ChannelConfig {
-            arq: None,
-            copies: None,
-            fec: None,
-            order: Order::None,
-            priority: 0,
-            weight: 1,
-            limit,
-            limit_counts_copies: false,
-            codel,
-            filters_acks: true,
-            queueing: Queueing::Fifo,
-            segments: 1,
-        })
+        Backlog::new(&ChannelConfig { limit, codel, filters_acks: true, ..ChannelConfig::unreliable() })
     }
 
     fn packet(handle: u32, since: Time) -> Waiting {

@@ -1,8 +1,10 @@
 //! What an S-LACP link can be made of.
 
+use super::shortcuts::Shortcuts;
 use crate::atm::aal5;
 use crate::link::QueueLimit;
 use crate::units::{Duration, Rate};
+use crate::wire::slacp::{MAX_BLOCK, MAX_REPAIRS};
 
 /// Retransmission on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +63,10 @@ impl Repairs {
 }
 
 impl Fec {
-    /// Data frames of a block: as many as seven bits of a repair frame's header can say.
-    pub const MAX_FRAMES: u8 = 128;
-    /// Repair frames of a block, likewise.
-    pub const MAX_REPAIRS: u8 = 128;
+    /// Maximum data frames of a block.
+    pub const MAX_FRAMES: u8 = MAX_BLOCK;
+    /// Maximum repair frames of a block.
+    pub const MAX_REPAIRS: u8 = MAX_REPAIRS;
 }
 
 /// What is kept in order at the receiver.
@@ -143,8 +145,37 @@ pub struct ChannelConfig {
 }
 
 impl ChannelConfig {
-    /// Frames that a packet may be cut into: a packet of 500 bytes leaves some to each.
+    /// Maximum frames of a packet: a packet of 500 bytes leaves some to each.
     pub const MAX_SEGMENTS: u8 = 64;
+
+    /// A channel that loses nothing: frames are sent again until they arrive, and each flow keeps its order. The queue is
+    /// unlimited; there are no repair frames and no copies.
+    pub const fn reliable() -> Self {
+        ChannelConfig {
+            arq: Some(Arq { transmissions: None }),
+            copies: None,
+            fec: None,
+            order: Order::Flow,
+            priority: 0,
+            weight: 1,
+            limit: QueueLimit::Unlimited,
+            limit_counts_copies: false,
+            codel: None,
+            filters_acks: false,
+            queueing: Queueing::Fifo,
+            segments: 1,
+        }
+    }
+
+    /// As [`ChannelConfig::reliable`], but a frame is given up after so many transmissions.
+    pub const fn persistent(transmissions: u32) -> Self {
+        ChannelConfig { arq: Some(Arq { transmissions: Some(transmissions) }), ..ChannelConfig::reliable() }
+    }
+
+    /// A channel that adds nothing: each frame is sent once and passed on as it arrives, as on a bare link.
+    pub const fn unreliable() -> Self {
+        ChannelConfig { arq: None, order: Order::None, ..ChannelConfig::reliable() }
+    }
 }
 
 /// How a sender finds the rate to send at.
@@ -197,22 +228,38 @@ pub struct SlacpConfig {
     pub release: Release,
     /// Most frames of a channel between transmission and acknowledgement, at most [`SlacpConfig::MAX_WINDOW`].
     pub window: u32,
-    /// Frames weigh what their packet weighs, and reports nothing: the idealised layer of `hybrid` (H-M10).
-    pub weightless: bool,
-    /// The receiver can tell which frame arrived damaged (`hybrid`'s NAK, H-M01).
-    pub hears_damage: bool,
     /// What each frame takes on the line besides its own bytes.
     pub overhead: Overhead,
-    /// What the line could have sent in so much time before a late poll is made up for. In virtual time no poll is late;
-    /// in real time each is, by some 50 µs, and without this a line that sends a frame per millisecond loses a twentieth.
+    /// A late poll makes up for what the line could have sent in at most this time before it. In virtual time no poll is
+    /// late. In real time each is, by about 50 µs: without this a line that sends a frame per millisecond loses a twentieth.
     pub catch_up: Duration,
-    /// While frames go out, nothing need be heard for so much longer than a round trip before what went out counts as
-    /// lost: the reports may have met an outage, and the next one tells. With it, some reports reach back further (both
-    /// ends have the same). Zero: as [`crate::arq`] has it otherwise.
+    /// How much longer than a round trip the peer may be silent before frames without a report count as lost: an outage may
+    /// have taken the reports only. Unless it is zero, some reports cover more frames. Both ends have the same value.
     pub patience: Duration,
+    /// What papers' link layers do and none on a wire can.
+    pub shortcuts: Shortcuts,
 }
 
 impl SlacpConfig {
     /// Distances between frames have 16 bits on the wire.
     pub const MAX_WINDOW: u32 = 65_535;
+
+    /// An end of a line of this rate and round trip that keeps the order of frames. Arrivals are reported after 20 ms, the
+    /// rate is fixed, and packets that waited are passed on at once.
+    pub fn new(rate: Option<Rate>, initial_rtt: Duration, channels: Vec<ChannelConfig>) -> Self {
+        SlacpConfig {
+            rate,
+            rate_control: RateControl::Fixed,
+            initial_rtt,
+            channels,
+            report_interval: Duration::from_millis(20),
+            reordering: 0,
+            release: Release::AtOnce,
+            window: SlacpConfig::MAX_WINDOW,
+            overhead: Overhead::Bytes(0),
+            catch_up: Duration::ZERO,
+            patience: Duration::ZERO,
+            shortcuts: Shortcuts::NONE,
+        }
+    }
 }

@@ -1,23 +1,49 @@
 //! S-LACP, the satellite link access control protocol: a layer between IP and the satellite link.
 //!
 //! Astuti and Kojo (`transat`, §2) sketch it: logical channels with a treatment each, link retransmission of bounded
-//! persistence, FEC, and order that is kept. They simulate its effect only; this is the protocol. Packets come from
-//! above, frames go below, and both ends are one machine. It deals in numbers: the driver holds the bytes, knows the
-//! packet behind each handle, and does the arithmetic of the erasure code.
+//! persistence, FEC, and order. They simulate its effect only; this is a protocol. [`End`] is the machine of both ends.
+//! Packets come from above, frames go below. It deals in numbers: the driver keeps the bytes, knows the packet behind each
+//! handle, and does the arithmetic of the erasure code.
 //!
-//! - Every frame has a number of its own, repetitions too; reports are bitmaps over these numbers ([`crate::arq`]).
-//! - A data frame names its predecessor of the same flow: one flow's loss does not hold up another.
-//! - Repair frames take what data leaves of the line, or go out with their block ([`Repairs`]). How many there are
-//!   follows the losses that were seen: none where nothing is lost, or where only outages are.
-//! - The sender knows the line's rate and keeps the queue itself, with CoDel (RFC 8289): the line below has none.
+//! - Every frame has a number of its own, repetitions too. Reports are bitmaps over these numbers (`arq`).
+//! - A data frame names its predecessor of the same flow, so the loss of one flow does not hold up another.
+//! - Repair frames use spare capacity, or go out with their block ([`Repairs`]). Their count follows the observed losses:
+//!   none where nothing is lost, or where only outages are.
+//! - The sender knows the line's rate and keeps the queue itself, with CoDel (RFC 8289). The line below has no queue.
 //!
-//! The same machine is `hybrid`'s link layer: one channel, no bytes added, a report for each frame.
+//! `hybrid`'s link layer is the same machine with one channel, no added bytes and a report for each frame ([`Shortcuts`]).
 //!
-//! Not here: fragmentation across frames but for `hybrid`'s S; header compression ([`crate::compression`]); encryption (the
-//! gateway's).
+//! Not implemented: fragmentation across frames, except for `hybrid`'s S. Header compression is [`crate::compression`].
 //!
-//! Reading order: [`config`], [`Frame`], [`classify`], `backlog` what waits (`fair` by flow), `outgoing` a channel's sender and
-//! `incoming` its receiver, `fec`, `rate_control`, `releasing` for packets that waited behind a gap, [`End`] the machine.
+//! # Example
+//!
+//! A packet from one end to the other:
+//!
+//! ```
+//! use bentpipe_engine::slacp::{ChannelConfig, End, Input, Output, SlacpConfig, Verdict};
+//! use bentpipe_engine::units::{Duration, Rate, Time};
+//! use bentpipe_engine::{Context, Machine, Step};
+//!
+//! let rate = Rate::from_bits_per_second(10_000_000);
+//! let config = SlacpConfig::new(rate, Duration::from_millis(600), vec![ChannelConfig::reliable()]);
+//! let (mut here, mut there) = (End::new(&config), End::new(&config));
+//!
+//! let sent = Time::ZERO;
+//! here.handle(
+//!     &mut Context::silent(sent),
+//!     Input::Packet { channel: 0, handle: 7, len: 1400, flow: 1, acknowledges: None },
+//! );
+//! let Step::Do(Output::Transmit { frame, handle: Some(7) }) = here.poll(&mut Context::silent(sent)) else { panic!() };
+//!
+//! let arrival = sent + Duration::from_millis(300);
+//! assert_eq!(there.handle(&mut Context::silent(arrival), Input::Frame(frame)), Verdict::Kept);
+//! assert_eq!(there.poll(&mut Context::silent(arrival)), Step::Do(Output::Deliver { channel: 0, seq: 0 }));
+//! // A report is due 20 ms later.
+//! assert_eq!(there.poll(&mut Context::silent(arrival)), Step::Wait(Some(arrival + Duration::from_millis(20))));
+//! ```
+//!
+//! Reading order: [`config`], [`Frame`], [`classify`]; `backlog` the queues (`fair` by flow), `outgoing` a channel's sender,
+//! `incoming` its receiver, `fec`, `rate_control`, `releasing` for packets that waited behind a gap; [`End`].
 
 mod backlog;
 pub mod classify;
@@ -26,17 +52,20 @@ mod end;
 mod exchange;
 mod fair;
 mod fec;
-mod frame;
 mod incoming;
 mod outgoing;
 mod rate_control;
 mod releasing;
+mod shortcuts;
 mod stats;
+mod transmission;
 
+use crate::wire::slacp as frame;
+pub use crate::wire::slacp::{DATA_HEADER, Frame, PROTECTED_HEADER, Report};
 pub use config::{
     Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
 pub use end::End;
 pub use exchange::{Input, Output, Released, Verdict};
-pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};
+pub use shortcuts::Shortcuts;
 pub use stats::{ChannelStats, Stats};

@@ -8,6 +8,7 @@ use super::config::{ChannelConfig, Order, Queueing, SlacpConfig};
 use super::exchange::{Output, Released};
 use super::fec::{Block, Blocks, Fate};
 use super::stats::ChannelStats;
+use super::transmission::{NextPacket, Sent};
 use crate::arq::Verdict;
 use crate::units::Time;
 
@@ -42,28 +43,6 @@ struct Part {
     flow: u64,
     /// Frames that are not done.
     left: u32,
-}
-
-/// What a transmission of this channel was.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Sent {
-    /// A packet; its first transmission belongs to a block where there are blocks.
-    Data { seq: u64, block: Option<u64>, floor: u64 },
-    /// A repair frame of a block.
-    Repair { block: u64, floor: u64 },
-    /// A sync.
-    Sync { floor: u64 },
-}
-
-/// The packet to send next.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NextPacket {
-    pub(super) seq: u64,
-    pub(super) behind: u32,
-    pub(super) len: u32,
-    pub(super) handle: u32,
-    pub(super) floor: u64,
-    pub(super) sent: Sent,
 }
 
 const MAX_WINDOW: u64 = SlacpConfig::MAX_WINDOW as u64;

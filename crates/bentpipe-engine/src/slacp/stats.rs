@@ -1,5 +1,7 @@
 //! What an end counts.
 
+use core::ops::AddAssign;
+
 use crate::units::Duration;
 
 /// What a channel counted, the sender's side first.
@@ -49,6 +51,34 @@ pub struct ChannelStats {
     pub held: Duration,
     /// The longest of them.
     pub longest_hold: Duration,
+}
+
+/// Sums, and of what is a maximum the greater one.
+impl AddAssign for ChannelStats {
+    fn add_assign(&mut self, more: ChannelStats) {
+        self.packets += more.packets;
+        self.dropped_full += more.dropped_full;
+        self.dropped_early += more.dropped_early;
+        self.superseded += more.superseded;
+        self.sent += more.sent;
+        self.sent_bytes += more.sent_bytes;
+        self.lost += more.lost;
+        self.resent += more.resent;
+        self.copies += more.copies;
+        self.repairs += more.repairs;
+        self.repaired += more.repaired;
+        self.abandoned += more.abandoned;
+        self.syncs += more.syncs;
+        self.waited += more.waited;
+        self.longest_wait = self.longest_wait.max(more.longest_wait);
+        self.max_waiting = self.max_waiting.max(more.max_waiting);
+        self.delivered += more.delivered;
+        self.refused += more.refused;
+        self.recovered += more.recovered;
+        self.skipped += more.skipped;
+        self.held += more.held;
+        self.longest_hold = self.longest_hold.max(more.longest_hold);
+    }
 }
 
 /// What an end counted.

@@ -19,7 +19,6 @@ mod persist;
 pub(crate) mod ranges;
 mod receiver;
 mod recovery;
-mod segment;
 mod sender;
 pub(crate) mod sending;
 pub(crate) mod sequence;
@@ -29,12 +28,14 @@ mod startup;
 mod timer;
 pub mod variant;
 
+use crate::wire::tcp::segment;
+
 pub use crate::rtt::{RtoConfig, RttClock, RttEstimator};
+pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use abort::Abort;
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
 pub use connection::{Connection, Duplex, Input, Output, Role, State, TcpStats, Verdict};
 pub use receiver::Fresh;
-pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use sender::Sender;
 pub use sending::{Protocol, SenderCounters, SendingHalf};
 pub use sharing::TcbCache;

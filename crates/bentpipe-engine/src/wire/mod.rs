@@ -1,11 +1,37 @@
-//! Bytes to values and back: the headers as they stand on the wire.
+//! Bytes to values and back: headers as they stand on the wire.
 //!
 //! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ip`] and under it [`ipv4`] and
-//! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`varint`] and [`mux`] between gateways; [`llc_snap`] where ATM carries
-//! them.
+//! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`mux`] between gateways, in the numbers of `varint`; [`llc_snap`] for
+//! packets in ATM cells.
 //!
-//! Nothing here allocates but the bitmap of a report of S-LACP, and parsing is total: each byte string gives a value or a [`WireError`]. What is not
-//! modelled: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer, ECN bits.
+//! Only the bitmap of an S-LACP report allocates. Parsing is total: each byte string gives a value or an error. A codec knows
+//! no machine: the caller passes the numbers near which 32-bit ones are completed.
+//!
+//! Not implemented: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer, ECN bits.
+//!
+//! # Example
+//!
+//! A UDP datagram in an IPv4 packet, written and read:
+//!
+//! ```
+//! use bentpipe_engine::wire::ip::{self, Addresses, Ports};
+//! use bentpipe_engine::wire::udp;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let addresses = Addresses::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into()).expect("one IP version");
+//! let ports = Ports { source: 4000, destination: 53 };
+//! let mut packet = [0; 1500];
+//! let header = ip::emit(&addresses, ip::UDP, 8 + 5, &mut packet)?;
+//! let length = header + udp::emit(&addresses, ports, &[b"hello"], &mut packet[header..])?;
+//!
+//! let parsed = ip::parse(&packet[..length])?;
+//! assert_eq!((parsed.addresses, parsed.protocol), (addresses, ip::UDP));
+//! let datagram = &packet[parsed.payload];
+//! let (read, payload) = udp::parse(&addresses, datagram)?;
+//! assert_eq!((read, &datagram[payload]), (ports, &b"hello"[..]));
+//! # Ok(())
+//! # }
+//! ```
 
 use core::fmt;
 
@@ -20,7 +46,7 @@ pub mod slacp;
 pub mod stp;
 pub mod tcp;
 pub mod udp;
-pub mod varint;
+pub(crate) mod varint;
 
 /// Why bytes are not the packet that they were taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

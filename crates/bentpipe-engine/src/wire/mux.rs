@@ -8,7 +8,7 @@
 //! reset    5  stream  reason(1)
 //! ```
 //!
-//! Numbers are [`varint`]s but where their bytes are named. One message is one packet of the layer below, which keeps
+//! Numbers are varints (RFC 9000 §16) but where their bytes are named. One message is one packet of the layer below, which keeps
 //! its length; what [`parse`] takes, [`emit`] writes again to the bit.
 
 use core::fmt;
@@ -16,7 +16,10 @@ use core::net::{IpAddr, SocketAddr};
 use core::ops::Range;
 
 use super::{EmitError, WireError, append, bytes, varint};
-use crate::mux::{Message, Reason, Route, StreamId};
+
+mod message;
+
+pub use message::{Message, Reason, Route, StreamId};
 
 /// The version that this file reads and writes.
 pub const VERSION: u64 = 1;

@@ -7,7 +7,7 @@
 //! report   version|type  0        length(2)  newest(4)  time(4)  delay(4)                               bitmap CRC(4)
 //! ```
 //!
-//! Numbers have 32 bits and are completed near those that the machine expects ([`Near`]); a floor stands as its
+//! Numbers have 32 bits and are completed near those that the reader expects ([`Near`]); a floor stands as its
 //! distance. A frame has one form only: what [`parse`] takes, [`emit`] writes again to the bit. The CRC-32 finds each
 //! error of up to three bits and each burst of up to 32 in a frame; it is no defence against forgery.
 
@@ -16,9 +16,13 @@ use core::ops::Range;
 
 use super::seq::{Numbering, SeqNumber};
 use super::{EmitError, WireError, append, bytes, u16_at, u32_at};
-use crate::arq::Report;
-use crate::slacp::{End, Fec, Frame, SYNC_LEN};
 use crate::units::Duration;
+
+mod frame;
+mod report;
+
+pub use frame::{DATA_HEADER, Frame, MAX_BLOCK, MAX_REPAIRS, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};
+pub use report::Report;
 
 /// The version that this file reads and writes.
 const VERSION: u8 = 1;
@@ -106,28 +110,15 @@ impl Integrity {
     }
 }
 
-/// What 32-bit numbers are completed by.
-pub trait Near {
-    /// A transmission of the peer near which the next one will be.
-    fn heard(&self) -> u64;
-    /// A transmission of ours near which the reported ones are.
-    fn sent(&self) -> u64;
-    /// A packet of the peer's near which the next ones of a channel will be; `None`: no such channel.
-    fn packet(&self, channel: u8) -> Option<u64>;
-}
-
-impl Near for End {
-    fn heard(&self) -> u64 {
-        self.newest_heard().unwrap_or(0)
-    }
-
-    fn sent(&self) -> u64 {
-        self.next_number()
-    }
-
-    fn packet(&self, channel: u8) -> Option<u64> {
-        self.next_incoming(channel)
-    }
+/// The numbers near which the 32-bit numbers of a frame are completed.
+#[derive(Clone, Copy, Debug)]
+pub struct Near<F> {
+    /// The newest transmission received from the peer.
+    pub received: u64,
+    /// Our next transmission.
+    pub next: u64,
+    /// The next packet expected in a channel; `None` if there is no such channel.
+    pub packet: F,
 }
 
 /// A frame that was read.
@@ -172,7 +163,7 @@ pub fn emit(
         Frame::Repair { channel, number, first, count, index, floor, len } => {
             let beyond = EmitError::NotInProtocol("a block of that shape, or so far from the floor");
             let floor = floor.wrapping_sub(*first) as i64;
-            if !(1..=Fec::MAX_FRAMES).contains(count) || *index >= Fec::MAX_REPAIRS || !fits(floor) {
+            if !(1..=MAX_BLOCK).contains(count) || *index >= MAX_REPAIRS || !fits(floor) {
                 return Err(beyond);
             }
             start(out, kind::REPAIR, *channel, length(*len, body)?);
@@ -245,7 +236,11 @@ fn fits(floor: i64) -> bool {
 ///
 /// # Errors
 /// What is wrong with it; the first three tell nothing but that it is damaged or not ours.
-pub fn parse(frame: &[u8], near: &impl Near, integrity: Integrity) -> Result<Parsed, SlacpError> {
+pub fn parse(
+    frame: &[u8],
+    near: &Near<impl Fn(u8) -> Option<u64>>,
+    integrity: Integrity,
+) -> Result<Parsed, SlacpError> {
     let [kind, channel]: [u8; 2] = bytes(frame, 0)?;
     if kind >> 4 != VERSION {
         return Err(SlacpError::Version(kind >> 4));
@@ -282,11 +277,11 @@ fn number(wire: u32, near: u64) -> Result<u64, SlacpError> {
     if number > near.saturating_add(1 << 31) { Err(SlacpError::BelowFirst) } else { Ok(number) }
 }
 
-fn packet(wire: u32, channel: u8, near: &impl Near) -> Result<u64, SlacpError> {
-    number(wire, near.packet(channel).ok_or(SlacpError::Channel(channel))?)
+fn packet(wire: u32, channel: u8, near: &Near<impl Fn(u8) -> Option<u64>>) -> Result<u64, SlacpError> {
+    number(wire, (near.packet)(channel).ok_or(SlacpError::Channel(channel))?)
 }
 
-fn data(text: &[u8], channel: u8, near: &impl Near) -> Result<Parsed, SlacpError> {
+fn data(text: &[u8], channel: u8, near: &Near<impl Fn(u8) -> Option<u64>>) -> Result<Parsed, SlacpError> {
     let body = body(text, HEADER)?;
     let seq = packet(u32_at(text, 12)?, channel, near)?;
     let behind = u32::from(u16_at(text, 16)?);
@@ -294,12 +289,12 @@ fn data(text: &[u8], channel: u8, near: &impl Near) -> Result<Parsed, SlacpError
     if u64::from(behind) > seq {
         return Err(SlacpError::BelowFirst);
     }
-    let number = number(u32_at(text, 4)?, near.heard())?;
+    let number = number(u32_at(text, 4)?, near.received)?;
     let frame = Frame::Data { channel, number, seq, behind, floor, len: body.len() as u32 };
     Ok(Parsed { frame, time: u32_at(text, 8)?, body })
 }
 
-fn repair(text: &[u8], channel: u8, near: &impl Near) -> Result<Parsed, SlacpError> {
+fn repair(text: &[u8], channel: u8, near: &Near<impl Fn(u8) -> Option<u64>>) -> Result<Parsed, SlacpError> {
     let body = body(text, HEADER)?;
     let first = packet(u32_at(text, 12)?, channel, near)?;
     let word = u32_at(text, 16)?;
@@ -307,28 +302,28 @@ fn repair(text: &[u8], channel: u8, near: &impl Near) -> Result<Parsed, SlacpErr
     let floor = i64::from((word << (32 - FLOOR_BITS)) as i32 >> (32 - FLOOR_BITS));
     let floor = first.checked_add_signed(floor).ok_or(SlacpError::BelowFirst)?;
     let (count, index) = ((word >> (FLOOR_BITS + 7)) as u8 + 1, (word >> FLOOR_BITS) as u8 & 0x7f);
-    let number = number(u32_at(text, 4)?, near.heard())?;
+    let number = number(u32_at(text, 4)?, near.received)?;
     let frame = Frame::Repair { channel, number, first, count, index, floor, len: body.len() as u32 };
     Ok(Parsed { frame, time: u32_at(text, 8)?, body })
 }
 
-fn sync(text: &[u8], channel: u8, near: &impl Near) -> Result<Parsed, SlacpError> {
+fn sync(text: &[u8], channel: u8, near: &Near<impl Fn(u8) -> Option<u64>>) -> Result<Parsed, SlacpError> {
     let end = SYNC - CRC_LEN;
     if text.len() != end {
         return Err(SlacpError::Length { said: 0, have: text.len() - end });
     }
     let floor = packet(u32_at(text, 10)?, channel, near)?;
-    let number = number(u32_at(text, 2)?, near.heard())?;
+    let number = number(u32_at(text, 2)?, near.received)?;
     Ok(Parsed { frame: Frame::Sync { channel, number, floor }, time: u32_at(text, 6)?, body: end..end })
 }
 
-fn report(text: &[u8], near: &impl Near) -> Result<Parsed, SlacpError> {
+fn report(text: &[u8], near: &Near<impl Fn(u8) -> Option<u64>>) -> Result<Parsed, SlacpError> {
     let bitmap = body(text, REPORT)?;
     let (words, rest) = text[bitmap.clone()].as_chunks::<WORD>();
     if !rest.is_empty() || !(1..=MAX_WORDS).contains(&words.len()) {
         return Err(SlacpError::Length { said: words.len() * WORD, have: bitmap.len() });
     }
-    let newest = number(u32_at(text, 4)?, near.sent())?;
+    let newest = number(u32_at(text, 4)?, near.next)?;
     let bits: Vec<u64> = words.iter().map(|&word| u64::from_be_bytes(word)).collect();
     let last = bits.len() as u64 - 1;
     // Bit i of the last word is number `newest - 64 last - i`.

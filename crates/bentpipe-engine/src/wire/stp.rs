@@ -27,9 +27,8 @@ use core::ops::Range;
 
 use super::ip::{Addresses, Ports};
 use super::seq::{Numbering, SeqNumber};
-use super::tcp::Near;
+use super::tcp::{Flags, MAX_SACK_BLOCKS, Near, SackBlocks, Segment, SynOptions};
 use super::{EmitError, WireError, append, bytes, u32_at};
-use crate::tcp::{Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions};
 
 /// IP protocol number under which STP travels here: one of the two for experiments (RFC 3692 §2.1), since IANA has
 /// assigned STP none.

@@ -12,7 +12,10 @@ use core::ops::Range;
 use super::ip::{Addresses, Ports, TCP};
 use super::seq::{Numbering, SeqNumber};
 use super::{EmitError, WireError, append, bytes, u16_at, u32_at};
-use crate::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
+
+pub(crate) mod segment;
+
+pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 
 /// Bytes of a header without options.
 pub const HEADER: usize = 20;

@@ -4,10 +4,10 @@
 use super::{EmitError, WireError, bytes};
 
 /// The greatest number: 62 bits.
-pub const MAX: u64 = (1 << 62) - 1;
+pub(crate) const MAX: u64 = (1 << 62) - 1;
 
 /// Bytes that a number takes.
-pub const fn len(value: u64) -> usize {
+pub(crate) const fn len(value: u64) -> usize {
     match value {
         0..=63 => 1,
         64..=16_383 => 2,
@@ -20,7 +20,7 @@ pub const fn len(value: u64) -> usize {
 ///
 /// # Errors
 /// [`WireError::Truncated`], and [`WireError::HeaderLength`] for a form that is longer than it needs to be.
-pub fn parse(from: &[u8], at: usize) -> Result<(u64, usize), WireError> {
+pub(crate) fn parse(from: &[u8], at: usize) -> Result<(u64, usize), WireError> {
     let [first] = bytes::<1>(from, at)?;
     let value = match first >> 6 {
         0 => u64::from(first),
@@ -36,7 +36,7 @@ pub fn parse(from: &[u8], at: usize) -> Result<(u64, usize), WireError> {
 ///
 /// # Errors
 /// [`EmitError::NoRoom`], and [`EmitError::NotInProtocol`] above [`MOST`].
-pub fn emit(value: u64, at: usize, out: &mut [u8]) -> Result<usize, EmitError> {
+pub(crate) fn emit(value: u64, at: usize, out: &mut [u8]) -> Result<usize, EmitError> {
     let (end, have) = (at + len(value), out.len());
     let place = out.get_mut(at..end).ok_or(EmitError::NoRoom { needed: end, have })?;
     match place.len() {

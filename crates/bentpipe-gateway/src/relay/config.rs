@@ -61,7 +61,7 @@ pub struct RelayStats {
 /// Whether the kernel has a congestion control of this name for us. One that is a module is loaded.
 ///
 /// # Errors
-/// The system's.
+/// Fails if no socket can be opened, or the congestion control may not be used (root only).
 pub fn has_congestion(name: &str) -> io::Result<bool> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     match socket.set_tcp_congestion(name.as_bytes()) {

@@ -40,7 +40,8 @@ impl RelayGateway {
     /// Begins to listen.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::NotFound`] where the kernel does not have that congestion control.
+    /// Fails if a listener cannot be opened (its port is taken); with [`io::ErrorKind::NotFound`] if the kernel does not have
+    /// that congestion control.
     pub fn relay(config: RelayConfig) -> io::Result<RelayGateway> {
         // A pair takes two descriptors.
         let max_pairs = listeners::max_conns(2)?.min(config.max_streams as usize);

@@ -11,10 +11,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use bentpipe_engine::mux::{Reason, Route};
-use bentpipe_engine::probe::Who;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::seq::SeqNumber;
-use bentpipe_engine::{Context, NoProbe, Step};
+use bentpipe_engine::{Context, Step};
 use bentpipe_io::Endpoint;
 
 use super::config::{UplinkConfig, UplinkStats};
@@ -120,10 +119,6 @@ pub struct Uplink {
     sweep_at: Time,
     draining: bool,
     stats: UplinkStats,
-}
-
-fn cx(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
-    Context { now, who: Who(0), probe }
 }
 
 impl Uplink {
@@ -239,7 +234,7 @@ impl Uplink {
     pub fn write(&mut self, now: Time, id: ConnectionId, data: &[u8]) -> usize {
         let Some(endpoint) = self.endpoint(id) else { return 0 };
         // A connection that has ended takes no more: the driver is told of its end.
-        let count = endpoint.write(&mut cx(now, &mut NoProbe), data).unwrap_or(0);
+        let count = endpoint.write(&mut Context::silent(now), data).unwrap_or(0);
         if count > 0 {
             self.enqueue(id);
         }
@@ -249,7 +244,7 @@ impl Uplink {
     /// Gives bytes of the client; how many.
     pub fn read(&mut self, now: Time, id: ConnectionId, data: &mut [u8]) -> usize {
         let Some(endpoint) = self.endpoint(id) else { return 0 };
-        let count = endpoint.read(&mut cx(now, &mut NoProbe), data);
+        let count = endpoint.read(&mut Context::silent(now), data);
         if count > 0 {
             self.enqueue(id);
         }
@@ -267,7 +262,7 @@ impl Uplink {
     /// The server sends no more.
     pub fn close(&mut self, now: Time, id: ConnectionId) {
         if let Some(endpoint) = self.endpoint(id) {
-            endpoint.close(&mut cx(now, &mut NoProbe));
+            endpoint.close(&mut Context::silent(now));
             if let Some(entry) = self.entries.get_mut(&id) {
                 (entry.is_closed, entry.moved) = (true, now);
             }
@@ -279,7 +274,7 @@ impl Uplink {
     pub fn abort(&mut self, now: Time, id: ConnectionId) {
         match self.entries.get_mut(&id).map(|entry| &mut entry.stage) {
             Some(Stage::Open(endpoint)) => {
-                endpoint.abort(&mut cx(now, &mut NoProbe));
+                endpoint.abort(&mut Context::silent(now));
                 self.end(id);
                 self.enqueue(id);
             }

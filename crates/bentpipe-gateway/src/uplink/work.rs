@@ -63,7 +63,8 @@ impl UplinkGateway {
     /// people: the rest works.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the TUN device cannot be created (CAP_NET_ADMIN and `/dev/net/tun` are needed), or epoll cannot be
+    /// opened.
     pub fn uplink(
         name: &str,
         config: UplinkConfig,

@@ -45,7 +45,7 @@ impl World {
     }
 
     fn user<R>(&mut self, end: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_, NoProbe>) -> R) -> R {
-        let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(self.now);
         act(&mut self.ends[end].endpoint, &mut cx)
     }
 

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bentpipe_engine::NoProbe;
-use bentpipe_engine::link::QueueLimit;
-use bentpipe_engine::probe::Who;
-use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs};
+use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Repairs};
 use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::Rate;
 use bentpipe_engine::wire::ipv4;
@@ -15,40 +12,14 @@ use super::*;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-const CHANNEL: ChannelConfig = ChannelConfig {
-    arq: None,
-    copies: None,
-    fec: None,
-    order: Order::Flow,
-    priority: 0,
-    weight: 1,
-    limit: QueueLimit::Unlimited,
-    limit_counts_copies: false,
-    codel: None,
-    filters_acks: false,
-    queueing: Queueing::Fifo,
-    segments: 1,
-};
+const CHANNEL: ChannelConfig = ChannelConfig { arq: None, ..ChannelConfig::reliable() };
 const ARQ: Option<Arq> = Some(Arq { transmissions: None });
 const FEC: Option<Fec> =
     Some(Fec { block: 10, interval: Duration::from_millis(40), max_overhead: 1.0, repairs: Repairs::Spare });
 
 fn config(channel: ChannelConfig) -> LinkPortConfig {
-    let layer = SlacpConfig {
-        rate: Rate::from_bits_per_second(8_000_000),
-        rate_control: RateControl::Fixed,
-        initial_rtt: MS(500),
-        channels: vec![channel],
-        report_interval: MS(20),
-        reordering: 0,
-        release: Release::AtOnce,
-        window: 10_000,
-        weightless: false,
-        hears_damage: false,
-        overhead: Overhead::Bytes(0),
-        catch_up: Duration::ZERO,
-        patience: Duration::ZERO,
-    };
+    let rate = Rate::from_bits_per_second(8_000_000);
+    let layer = SlacpConfig { window: 10_000, ..SlacpConfig::new(rate, MS(500), vec![channel]) };
     let rules = Vec::new();
     let max_packet = 1500;
     LinkPortConfig { layer, rules, default_channel: 0, max_packet, compresses: false, integrity: Integrity::Crc }
@@ -101,7 +72,7 @@ impl Pair {
     fn drain(&mut self, side: usize) -> Option<Time> {
         let mut out = [0; 2000];
         loop {
-            let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
+            let mut cx = Context::silent(self.now);
             let step = self.ports[side].poll(&mut cx, &mut out).expect("room for any frame");
             match step {
                 Step::Wait(until) => {
@@ -131,7 +102,7 @@ impl Pair {
             let Some(next) = next.into_iter().flatten().min().filter(|&next| next <= until) else { return self };
             assert!(next >= self.now, "an instant that is past would never end");
             self.now = next;
-            let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
+            let mut cx = Context::silent(self.now);
             while let Some(entry) = self.flying.first_entry()
                 && entry.key().0 <= next
             {
@@ -283,7 +254,7 @@ fn headers_are_compressed_and_come_out_whole() {
 fn what_is_no_ip_packet_is_refused_where_headers_are_compressed() {
     let channel = ChannelConfig { arq: ARQ, ..CHANNEL };
     let mut port = LinkPort::new(&LinkPortConfig { compresses: true, ..config(channel) });
-    let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe };
+    let mut cx = Context::silent(Time::ZERO);
     for bytes in [&[][..], &[0x10, 0, 0], &[0x20; 30]] {
         assert!(matches!(port.send(&mut cx, bytes), Err(EmitError::NotInProtocol(_))));
     }
@@ -308,11 +279,11 @@ fn symbols_of_refused_frames_are_not_kept() {
     let (mut out, mut frames) = ([0; 2000], Vec::new());
     let mut now = Time::ZERO;
     packets.iter().for_each(|packet| {
-        let mut cx = Context { now, who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(now);
         sender.send(&mut cx, packet).expect("short enough");
     });
     while now < Time::ZERO + MS(200) {
-        let mut cx = Context { now, who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(now);
         match sender.poll(&mut cx, &mut out).expect("room for any frame") {
             Step::Wait(until) => now = until.unwrap_or(Time::ZERO + MS(200)),
             Step::Do(Emitted::Frame(length)) => frames.push(out[..length].to_vec()),
@@ -320,7 +291,8 @@ fn symbols_of_refused_frames_are_not_kept() {
         }
     }
     let fresh = LinkPort::new(&config);
-    let read = |frame: &Vec<u8>| slacp::parse(frame, fresh.end(), Integrity::Crc).expect("a frame of ours").frame;
+    let read =
+        |frame: &Vec<u8>| slacp::parse(frame, &fresh.end().near(), Integrity::Crc).expect("a frame of ours").frame;
     let is_repair = |wanted: u8| move |frame: &Frame| matches!(frame, Frame::Repair { index, .. } if *index == wanted);
     let of = |index: u8| frames.iter().find(|frame| is_repair(index)(&read(frame))).expect("two repairs").clone();
     let (first_repair, second_repair) = (of(0), of(1));
@@ -329,7 +301,7 @@ fn symbols_of_refused_frames_are_not_kept() {
     for (lie, number, count) in [("another count", number + 100, count - 1), ("a number that was heard", heard, count)]
     {
         let mut receiver = LinkPort::new(&config);
-        let mut cx = Context { now, who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(now);
         // Nor the word that nothing more comes, which is sent behind the repairs.
         let comes = |frame: &Frame| matches!(frame, Frame::Data { seq, .. } if ![3, 7].contains(seq));
         for frame in frames.iter().filter(|frame| comes(&read(frame))).chain([&second_repair]) {
@@ -357,7 +329,7 @@ fn symbols_of_refused_frames_are_not_kept() {
 #[test]
 fn what_is_refused_is_counted() {
     let mut port = LinkPort::new(&config(ChannelConfig { fec: FEC, ..CHANNEL }));
-    let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe };
+    let mut cx = Context::silent(Time::ZERO);
     assert_eq!(port.send(&mut cx, &[0; 1501]), Err(EmitError::TooLong(1501)));
     assert_eq!(port.poll(&mut cx, &mut [0; 100]), Err(EmitError::NoRoom { needed: 1529, have: 100 }));
     let mut written = |frame: &Frame, body: &[u8]| {
@@ -397,7 +369,7 @@ fn refused_frames_do_not_count_for_the_delay_variation() {
         let mut out = [0; 100];
         let frame = Frame::Data { channel: 0, number, seq, behind: 0, floor: 0, len: 4 };
         let length = slacp::emit(&frame, 0, &[b"data"], Integrity::Crc, &mut out).expect("there is room");
-        let mut cx = Context { now: Time::ZERO + MS(millis), who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(Time::ZERO + MS(millis));
         port.receive(&mut cx, &out[..length]).expect("a frame");
         port.delay_variation()
     };

@@ -64,7 +64,7 @@ impl TrainTun {
     /// Makes the device, up, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// The system's: without CAP_NET_ADMIN or `/dev/net/tun`, or where the name is taken.
+    /// Fails if the device cannot be created: CAP_NET_ADMIN and `/dev/net/tun` are needed, and a free name.
     pub fn create(config: &TunConfig) -> io::Result<Self> {
         Self::over(config.build(true)?)
     }
@@ -106,7 +106,7 @@ impl TrainTun {
     /// What the host sends next, to `each`; false if there is nothing.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the device cannot be read: it was removed.
     pub fn read(&mut self, buffers: &mut Buffers, each: impl FnOnce(&mut Buffers, Train)) -> io::Result<bool> {
         let mut bytes = buffers.take();
         let end = match self.device.recv(&mut bytes) {
@@ -156,7 +156,7 @@ impl TrainTun {
     /// Hands over what was put whole.
     ///
     /// # Errors
-    /// The system's, where the device is gone.
+    /// Fails if the device cannot be written: it was removed.
     pub fn hand_over(&mut self) -> io::Result<()> {
         if self.gather.is_empty() {
             return Ok(());
@@ -173,7 +173,7 @@ impl TrainTun {
     /// Hands over what was put.
     ///
     /// # Errors
-    /// The system's, where the device is gone.
+    /// Fails if the device cannot be written: it was removed.
     pub fn flush(&mut self, buffers: &mut Buffers) -> io::Result<()> {
         if self.join.is_empty() {
             return Ok(());

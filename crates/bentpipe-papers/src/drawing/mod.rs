@@ -27,7 +27,7 @@ impl Drawing {
     /// Writes `ID.svg` and `ID.csv` to `folder`.
     ///
     /// # Errors
-    /// The system's refusal.
+    /// Fails if the file cannot be written.
     pub(crate) fn write(&self, folder: &Path, id: &str) -> Result<(), WriteError> {
         write_whole(&folder.join(format!("{id}.svg")), self.svg.as_bytes())?;
         write_whole(&folder.join(format!("{id}.csv")), self.csv.as_bytes())

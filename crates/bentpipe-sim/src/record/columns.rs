@@ -29,7 +29,7 @@ impl Columns {
     /// Begins the table `path` for runs of `scenario`; `comment` says how to make it again.
     ///
     /// # Errors
-    /// The system's, with the path.
+    /// Fails with the path if the file cannot be created.
     pub fn create(path: &Path, format: Format, scenario: &Scenario, comment: &str) -> io::Result<Self> {
         let connections = connections(scenario);
         let ends = connections.iter().flat_map(|&(flow, leg, _)| {

@@ -80,7 +80,7 @@ impl Pcap {
     /// make it again.
     ///
     /// # Errors
-    /// The system's, with the path.
+    /// Fails with the path if the file cannot be created or written.
     pub fn create(path: &Path, scenario: &Scenario, taps: &[Tap], snap: Snap, comment: &str) -> io::Result<Self> {
         let names: Vec<_> = taps.iter().map(|tap| tap.name(scenario)).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();

@@ -14,7 +14,7 @@ pub enum WriteError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// Fails if the file, or the temporary one beside it, cannot be written.
         source: std::io::Error,
     },
     /// The figure could not be drawn.

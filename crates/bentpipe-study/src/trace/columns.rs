@@ -69,7 +69,7 @@ impl Columns {
     /// stands in the metadata of a Parquet file (CSV has no place for it).
     ///
     /// # Errors
-    /// The system's, with the path.
+    /// Fails with the path if the file cannot be created.
     pub fn create(path: &Path, format: Format, names: Vec<String>, comment: &str) -> io::Result<Self> {
         let file = PartFile::create(path)?;
         let sink = match format {
@@ -95,7 +95,7 @@ impl Columns {
     /// Writes one row.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails if the file cannot be written: a full disk.
     pub fn push(&mut self, now: Time, who: Who, event: &Event) -> io::Result<()> {
         let unknown;
         let who = match self.names.get(who.0 as usize) {

@@ -33,7 +33,7 @@ impl PcapWriter {
     /// that it can be run again.
     ///
     /// # Errors
-    /// The system's, with the path.
+    /// Fails with the path if the file cannot be created or written.
     pub fn create(path: &Path, taps: &[&str], comment: &str) -> io::Result<Self> {
         let mut options: Vec<_> = pieces(comment).map(|c| SectionHeaderOption::Comment(Cow::Owned(c.into()))).collect();
         options.push(SectionHeaderOption::UserApplication(concat!("bentpipe ", env!("CARGO_PKG_VERSION")).into()));
@@ -76,7 +76,7 @@ impl PcapWriter {
     /// Gives the capture its name.
     ///
     /// # Errors
-    /// The system's, with the path.
+    /// Fails with the path if the file cannot be written: a full disk.
     pub fn finish(self) -> io::Result<()> {
         self.writer.into_inner().finish().map(drop)
     }

@@ -12,17 +12,9 @@ struct Expects {
     packet: u64,
 }
 
-impl Near for Expects {
-    fn heard(&self) -> u64 {
-        self.heard
-    }
-
-    fn sent(&self) -> u64 {
-        self.sent
-    }
-
-    fn packet(&self, channel: u8) -> Option<u64> {
-        (channel < 8).then_some(self.packet)
+impl Expects {
+    fn near(self) -> Near<impl Fn(u8) -> Option<u64>> {
+        Near { received: self.heard, next: self.sent, packet: move |channel| (channel < 8).then_some(self.packet) }
     }
 }
 
@@ -101,7 +93,7 @@ fn frames_byte_by_byte() {
     assert_eq!(written(&report, 0x0102_0304, b""), sealed(expected));
     for (frame, body) in [(data, &b"abc"[..]), (repair, b"ab"), (sync, b""), (report, b"")] {
         let bytes = written(&frame, 77, body);
-        let parsed = parse(&bytes, &LATER, Integrity::Crc).expect("it was written");
+        let parsed = parse(&bytes, &LATER.near(), Integrity::Crc).expect("it was written");
         assert_eq!((&parsed.frame, parsed.time, &bytes[parsed.body]), (&frame, 77, body));
     }
 }
@@ -109,11 +101,11 @@ fn frames_byte_by_byte() {
 #[test]
 fn each_lie_is_named() {
     let data = sealed(vec![0x10, 2, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 3, 0, 4, b'a']);
-    assert!(parse(&data, &START, Integrity::Crc).is_ok());
+    assert!(parse(&data, &START.near(), Integrity::Crc).is_ok());
     let with = |at: usize, byte: u8| {
         let mut text = data[..data.len() - CRC_LEN].to_vec();
         text[at] = byte;
-        parse(&sealed(text), &START, Integrity::Crc).map(|parsed| parsed.frame)
+        parse(&sealed(text), &START.near(), Integrity::Crc).map(|parsed| parsed.frame)
     };
     assert_eq!(with(0, 0x20), Err(SlacpError::Version(2)));
     assert_eq!(with(0, 0x14), Err(SlacpError::Type(4)));
@@ -128,9 +120,15 @@ fn each_lie_is_named() {
     assert_eq!(with(19, 5), Err(SlacpError::BelowFirst), "the floor");
     let mut damaged = data.clone();
     damaged[20] = b'b';
-    assert_eq!(parse(&damaged, &START, Integrity::Crc), Err(WireError::Checksum.into()));
-    assert_eq!(parse(&data[..17], &START, Integrity::Crc), Err(WireError::Truncated { needed: 18, have: 17 }.into()));
-    assert_eq!(parse(&data[..1], &START, Integrity::Crc), Err(WireError::Truncated { needed: 2, have: 1 }.into()));
+    assert_eq!(parse(&damaged, &START.near(), Integrity::Crc), Err(WireError::Checksum.into()));
+    assert_eq!(
+        parse(&data[..17], &START.near(), Integrity::Crc),
+        Err(WireError::Truncated { needed: 18, have: 17 }.into())
+    );
+    assert_eq!(
+        parse(&data[..1], &START.near(), Integrity::Crc),
+        Err(WireError::Truncated { needed: 2, have: 1 }.into())
+    );
 }
 
 #[test]
@@ -138,7 +136,7 @@ fn reports_reach_no_further_than_the_first_transmission() {
     let report = |newest: u8, words: &[u64]| {
         let mut text = vec![0x13, 0, 0, words.len() as u8 * 8, 0, 0, 0, newest, 0, 0, 0, 0, 0, 0, 0, 0];
         words.iter().for_each(|word| text.extend(word.to_be_bytes()));
-        parse(&sealed(text), &START, Integrity::Crc).map(|parsed| parsed.frame)
+        parse(&sealed(text), &START.near(), Integrity::Crc).map(|parsed| parsed.frame)
     };
     assert!(report(5, &[0b11_1111]).is_ok());
     assert_eq!(report(5, &[0b100_0000]), Err(SlacpError::BelowFirst));
@@ -214,7 +212,7 @@ proptest! {
             _ => Vec::new(),
         };
         let bytes = written(&frame, time, &body);
-        let parsed = parse(&bytes, &near, Integrity::Crc).expect("it was written");
+        let parsed = parse(&bytes, &near.near(), Integrity::Crc).expect("it was written");
         prop_assert_eq!(&parsed.frame, &frame);
         prop_assert_eq!(parsed.time, time);
         prop_assert_eq!(&bytes[parsed.body], &body[..]);
@@ -229,18 +227,18 @@ proptest! {
         let mut bytes = written(&frame, 1, &body);
         let at = at.index(bytes.len());
         bytes[at] ^= 1u8 << bit;
-        let error = parse(&bytes, &near, Integrity::Crc).expect_err("it is damaged");
+        let error = parse(&bytes, &near.near(), Integrity::Crc).expect_err("it is damaged");
         prop_assert!(matches!(error, SlacpError::Version(_) | SlacpError::Wire(WireError::Checksum)), "{}", error);
         bytes[at] ^= 1u8 << bit;
         bytes.truncate(at);
-        prop_assert!(parse(&bytes, &near, Integrity::Crc).is_err(), "it is cut short");
+        prop_assert!(parse(&bytes, &near.near(), Integrity::Crc).is_err(), "it is cut short");
     }
 
     /// Each string is a frame, which is written again to the bit, or an error; with the CRC made right too.
     #[test]
     fn there_is_one_form(mut text in prop::collection::vec(any::<u8>(), 0..400), kind in 0u8..5, fits: bool, heard: u32) {
         let near = Expects { heard: heard.into(), sent: heard.into(), packet: heard.into() };
-        let _ = parse(&text, &near, Integrity::Crc);
+        let _ = parse(&text, &near.near(), Integrity::Crc);
         if text.len() > REPORT {
             text[0] = 0x10 | kind;
             if fits {
@@ -254,7 +252,7 @@ proptest! {
             }
         }
         let bytes = sealed(text);
-        if let Ok(parsed) = parse(&bytes, &near, Integrity::Crc) {
+        if let Ok(parsed) = parse(&bytes, &near.near(), Integrity::Crc) {
             prop_assert_eq!(written(&parsed.frame, parsed.time, &bytes[parsed.body.clone()]), bytes);
         }
     }

@@ -120,7 +120,7 @@ impl Uplink {
         let flags = arrival.flags;
         let is_plain = flags.has(Flags::ACK) && !flags.has(Flags::SYN) && !flags.has(Flags::RST);
         let is_expected = is_plain && endpoint.expects(arrival.seq, arrival.ack);
-        if endpoint.receive(&mut cx(now, &mut NoProbe), arrival.packet).is_err() {
+        if endpoint.receive(&mut Context::silent(now), arrival.packet).is_err() {
             return Heard::Malformed;
         }
         if is_expected {
@@ -182,8 +182,7 @@ impl Uplink {
         let (local, above, syn) = (entry.key.1, entry.above, syn.clone());
         let mss = segment_of(&syn).and_then(|segment| segment.syn.mss);
         let config = self.config.settings(local.is_ipv6(), mss);
-        let mut probe = NoProbe;
-        let mut cx = cx(now, &mut probe);
+        let mut cx = Context::silent(now);
         let mut endpoint = Endpoint::open(&mut cx, config, local, Peer::Accept, MIN_BUFFER);
         endpoint.shrink(MIN_BUFFER);
         let taken = endpoint.receive(&mut cx, &syn);

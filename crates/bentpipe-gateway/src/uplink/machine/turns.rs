@@ -44,7 +44,7 @@ impl Uplink {
     /// Lets one connection do one thing.
     fn poll_one(&mut self, now: Time, id: ConnectionId, out: &mut [u8]) -> Option<usize> {
         let endpoint = self.endpoint(id)?;
-        match endpoint.poll(&mut cx(now, &mut NoProbe), out) {
+        match endpoint.poll(&mut Context::silent(now), out) {
             Ok(Step::Do(length)) => {
                 self.note_timestamp(id, &out[..length]);
                 self.look(now, id);

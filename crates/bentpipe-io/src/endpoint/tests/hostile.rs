@@ -25,7 +25,7 @@ impl Scene {
     /// A client whose SYN has gone out.
     fn connecting(config: TcpConfig) -> Self {
         let (client, server) = (SocketAddr::from(CLIENT), SocketAddr::from(SERVER));
-        let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(Time::ZERO);
         let endpoint = Endpoint::open(&mut cx, config, client, Peer::Connect(server), 30_000);
         let mut scene = Scene { now: Time::ZERO, endpoint, wire: peer_wire(server, client) };
         scene.answers();
@@ -35,7 +35,7 @@ impl Scene {
     /// A listener.
     fn listening(config: TcpConfig) -> Self {
         let (client, server) = (SocketAddr::from(CLIENT), SocketAddr::from(SERVER));
-        let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(Time::ZERO);
         let endpoint = Endpoint::open(&mut cx, config, server, Peer::Accept, 30_000);
         Scene { now: Time::ZERO, endpoint, wire: peer_wire(client, server) }
     }
@@ -51,7 +51,7 @@ impl Scene {
     }
 
     fn user<R>(&mut self, act: impl FnOnce(&mut Endpoint, &mut Context<'_, NoProbe>) -> R) -> R {
-        let mut cx = Context { now: self.now, who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(self.now);
         act(&mut self.endpoint, &mut cx)
     }
 
@@ -309,7 +309,7 @@ fn timestamps_once_agreed_are_in_every_segment() {
 fn without_an_mss_option_ipv6_assumes_1220() {
     let largest = |local: &str, remote: &str| {
         let (local, remote): (SocketAddr, SocketAddr) = (local.parse().unwrap(), remote.parse().unwrap());
-        let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe };
+        let mut cx = Context::silent(Time::ZERO);
         let endpoint = Endpoint::open(&mut cx, plain(), local, Peer::Connect(remote), 30_000);
         let mut scene = Scene { now: Time::ZERO, endpoint, wire: peer_wire(remote, local) };
         scene.answers();

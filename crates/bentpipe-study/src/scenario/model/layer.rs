@@ -3,7 +3,7 @@
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
+    ChannelConfig, Codel, Copies, Fec, Order, Overhead, Release, Repairs, Shortcuts, SlacpConfig,
 };
 use bentpipe_engine::units::{Duration, Rate};
 
@@ -87,22 +87,16 @@ impl LayerSpec {
             }
             config
         };
+        let channels = self.channels.iter().map(channel).collect();
+        let of_the_line = || heard.rate.map_or(Release::AtOnce, |rate| Release::Paced(six_fifths(rate)));
         SlacpConfig {
-            rate: link.rate,
-            rate_control: RateControl::Fixed,
-            initial_rtt: rtt + Duration::from_millis(1),
-            channels: self.channels.iter().map(channel).collect(),
             report_interval: self.report_interval,
             reordering: self.reordering,
-            release: self
-                .release
-                .unwrap_or(heard.rate.map_or(Release::AtOnce, |rate| Release::Paced(six_fifths(rate)))),
+            release: self.release.unwrap_or_else(of_the_line),
             window: self.window,
-            weightless: self.weightless,
-            hears_damage: self.hears_damage,
+            shortcuts: Shortcuts { weightless: self.weightless, hears_damage: self.hears_damage },
             overhead: if link.cells.is_some() { Overhead::Cells } else { Overhead::Bytes(0) },
-            catch_up: Duration::ZERO,
-            patience: Duration::ZERO,
+            ..SlacpConfig::new(link.rate, rtt + Duration::from_millis(1), channels)
         }
     }
 
@@ -118,20 +112,7 @@ fn six_fifths(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.bits_per_second() / 5 * 6).unwrap_or(rate)
 }
 
-pub(crate) const PLAIN: ChannelConfig = ChannelConfig {
-    arq: Some(Arq { transmissions: Some(LayerSpec::TRANSMISSIONS) }),
-    copies: None,
-    fec: None,
-    order: Order::Flow,
-    priority: 0,
-    weight: 1,
-    limit: QueueLimit::Unlimited,
-    limit_counts_copies: false,
-    codel: None,
-    filters_acks: false,
-    queueing: Queueing::Fifo,
-    segments: 1,
-};
+pub(crate) const PLAIN: ChannelConfig = ChannelConfig::persistent(LayerSpec::TRANSMISSIONS);
 
 /// A block of 60 keeps the overhead low: at a loss of 1 %, 99 blocks of 100 lose at most three of its frames. It ends
 /// after 100 ms, a sixth of a round trip over GEO.

@@ -1,12 +1,9 @@
 //! A sender with a configured rate, over lines that carry another.
 
 use crate::link::{ChannelConfig as Channel, Distribution, Link, LinkConfig, LossConfig, Outcome, QueueLimit, Wire};
-use crate::probe::Who;
-use crate::slacp::{
-    Arq, ChannelConfig, End, Frame, Input, Order, Output, Overhead, Queueing, RateControl, Release, SlacpConfig,
-};
+use crate::slacp::{ChannelConfig, End, Frame, Input, Output, RateControl, SlacpConfig};
 use crate::units::{Duration, Probability, Rate, Time};
-use crate::{Context, Machine, NoProbe, Step};
+use crate::{Context, Machine, Step};
 
 /// A frame, and whose it is.
 struct Carried(usize, Frame);
@@ -18,35 +15,9 @@ impl Wire for Carried {
 }
 
 fn config(max_rate: u64, rate_control: RateControl) -> SlacpConfig {
-    let channel = ChannelConfig {
-        arq: Some(Arq { transmissions: None }),
-        copies: None,
-        fec: None,
-        order: Order::Flow,
-        priority: 0,
-        weight: 1,
-        limit: QueueLimit::Unlimited,
-        limit_counts_copies: false,
-        codel: None,
-        filters_acks: false,
-        queueing: Queueing::Fifo,
-        segments: 1,
-    };
-    SlacpConfig {
-        rate: Rate::from_bits_per_second(max_rate),
-        rate_control,
-        initial_rtt: Duration::from_millis(620),
-        channels: vec![channel],
-        report_interval: Duration::from_millis(20),
-        reordering: 0,
-        release: Release::AtOnce,
-        window: SlacpConfig::MAX_WINDOW,
-        weightless: false,
-        hears_damage: false,
-        overhead: Overhead::Bytes(0),
-        catch_up: Duration::ZERO,
-        patience: Duration::from_millis(500),
-    }
+    let (rate, rtt) = (Rate::from_bits_per_second(max_rate), Duration::from_millis(620));
+    let patience = Duration::from_millis(500);
+    SlacpConfig { rate_control, patience, ..SlacpConfig::new(rate, rtt, vec![ChannelConfig::reliable()]) }
 }
 
 pub(in crate::slacp) fn line(rate: u64, packets: u32, loss: f64) -> LinkConfig {
@@ -87,19 +58,19 @@ pub(in crate::slacp) fn run_all(senders: &[Sender], there: &LinkConfig, seconds:
     let mut links = [Link::<Carried>::new(there, 1, "there"), Link::<Carried>::new(&back, 1, "back")];
     let mut seen: Vec<Vec<Second>> = senders.iter().map(|_| Vec::new()).collect();
     let mut counts = vec![(0u64, 0u64); senders.len()];
-    let (mut now, mut second, mut handle, mut probe) = (Time::ZERO, 0, 0, NoProbe);
+    let (mut now, mut second, mut handle) = (Time::ZERO, 0, 0);
     while second < seconds {
         let next_second = Time::ZERO + Duration::from_secs(second + 1);
         let mut wake = next_second;
         for (ends, _) in ends.iter_mut().zip(senders).filter(|(_, sender)| sender.begins <= second) {
             while ends[0].waiting(0) < 4 {
                 let packet = Input::Packet { channel: 0, handle, len: 1400, flow: 0, acknowledges: None };
-                ends[0].handle(&mut Context { now, who: Who(0), probe: &mut probe }, packet);
+                ends[0].handle(&mut Context::silent(now), packet);
                 handle += 1;
             }
         }
         for side in [0, 1] {
-            let mut cx = Context { now, who: Who(0), probe: &mut probe };
+            let mut cx = Context::silent(now);
             while let Some(arrival) = links[side].take(&mut cx) {
                 if arrival.outcome == Outcome::Delivered {
                     let Carried(who, frame) = arrival.packet;
@@ -111,7 +82,7 @@ pub(in crate::slacp) fn run_all(senders: &[Sender], there: &LinkConfig, seconds:
         let mut sent = false;
         for (who, ends) in ends.iter_mut().enumerate() {
             for side in [0, 1] {
-                let mut cx = Context { now, who: Who(0), probe: &mut probe };
+                let mut cx = Context::silent(now);
                 loop {
                     match ends[side].poll(&mut cx) {
                         Step::Do(Output::Transmit { frame, .. }) => {

@@ -1,4 +1,4 @@
-//! What travels between the two ends.
+//! A message as a value.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -54,7 +54,7 @@ impl Reason {
     ];
 
     /// The reason of that number.
-    pub fn from_wire(number: u8) -> Option<Reason> {
+    pub(crate) fn from_wire(number: u8) -> Option<Reason> {
         Reason::WIRE.get(usize::from(number)).copied()
     }
 

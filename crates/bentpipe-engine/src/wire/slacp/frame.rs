@@ -1,7 +1,11 @@
-//! What travels between the ends.
+//! A frame as a value.
 
-use crate::arq::Report;
+use super::report::Report;
 
+/// Maximum packets of a block: seven bits of a repair frame's header count them.
+pub const MAX_BLOCK: u8 = 128;
+/// Maximum repair frames of a block, for the same reason.
+pub const MAX_REPAIRS: u8 = 128;
 /// Bytes that a data frame has besides its packet: 20 of header and 4 of CRC.
 pub const DATA_HEADER: u32 = 24;
 /// Bytes that a repair frame has besides its symbol.

@@ -1,0 +1,221 @@
+//! Blocks at the sender: what is sent, what was lost of it, and when repair frames go out.
+
+use std::collections::VecDeque;
+
+use super::losses::Losses;
+use crate::slacp::config::Fec;
+use crate::units::{Duration, Time};
+
+/// What a block at the sender asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::slacp) enum Fate {
+    /// Its losses are made good, or there were none.
+    Whole,
+    /// More was lost than the repair frames make good.
+    Broken,
+}
+
+/// A block at the sender.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::slacp) struct Block {
+    pub(in crate::slacp) first: u64,
+    pub(in crate::slacp) count: u8,
+    /// Bytes of its longest packet.
+    pub(in crate::slacp) longest: u32,
+    opened: Time,
+    /// Repair frames that are still to go out, and those that have.
+    to_send: u8,
+    pub(in crate::slacp) sent: u8,
+    closed: bool,
+    /// No more repair frames will go out.
+    sealed: bool,
+    unjudged: u32,
+    lost: u8,
+    repairs_arrived: u8,
+}
+
+impl Block {
+    fn is_decided(&self) -> bool {
+        self.sealed && self.unjudged == 0
+    }
+
+    fn fate(&self) -> Fate {
+        if self.lost <= self.repairs_arrived { Fate::Whole } else { Fate::Broken }
+    }
+}
+
+/// The sender's blocks of a channel.
+#[derive(Clone, Debug)]
+pub(in crate::slacp) struct Blocks {
+    config: Fec,
+    first: u64,
+    ring: VecDeque<Block>,
+    /// Blocks with repair frames to send.
+    repairing: VecDeque<u64>,
+    losses: Losses,
+}
+
+impl Blocks {
+    pub(in crate::slacp) fn new(config: Fec) -> Self {
+        Blocks {
+            config,
+            first: 0,
+            ring: VecDeque::new(),
+            repairing: VecDeque::new(),
+            losses: Losses::new(config.block),
+        }
+    }
+
+    fn get(&mut self, id: u64) -> Option<&mut Block> {
+        self.ring.get_mut(id.checked_sub(self.first)? as usize)
+    }
+
+    fn open(&self) -> Option<(u64, &Block)> {
+        let last = self.ring.back().filter(|block| !block.closed)?;
+        Some((self.first + self.ring.len() as u64 - 1, last))
+    }
+
+    /// A packet goes out for the first time: answers its block, and the block that is sealed by that, if any.
+    pub(in crate::slacp) fn add(&mut self, now: Time, seq: u64, len: u32) -> (u64, Option<Block>) {
+        if self.open().is_none() {
+            self.ring.push_back(Block {
+                first: seq,
+                count: 0,
+                longest: 0,
+                opened: now,
+                to_send: 0,
+                sent: 0,
+                closed: false,
+                sealed: false,
+                unjudged: 0,
+                lost: 0,
+                repairs_arrived: 0,
+            });
+        }
+        let id = self.first + self.ring.len() as u64 - 1;
+        let block = self.ring.back_mut().expect("just opened");
+        block.count += 1;
+        block.unjudged += 1;
+        block.longest = block.longest.max(len);
+        let full = block.count == self.config.block;
+        (id, if full { self.close(id) } else { None })
+    }
+
+    /// How long a block may wait for more packets. If none are there, repairs that go into an idle line need not wait.
+    fn interval(&self, is_idle: bool) -> Duration {
+        let hurries = is_idle && self.config.repairs.end_with_a_loss();
+        if hurries { self.config.interval.div_floor(8) } else { self.config.interval }
+    }
+
+    /// When the open block ends for want of packets; `is_idle`: none are waiting.
+    pub(in crate::slacp) fn deadline(&self, is_idle: bool) -> Option<Time> {
+        self.open().map(|(_, block)| block.opened + self.interval(is_idle))
+    }
+
+    /// Ends the open block if its time is over; answers it if it is sealed by that.
+    pub(in crate::slacp) fn on_time(&mut self, now: Time, is_idle: bool) -> Option<Block> {
+        let interval = self.interval(is_idle);
+        let (id, _) = self.open().filter(|(_, block)| block.opened + interval <= now)?;
+        self.close(id)
+    }
+
+    fn close(&mut self, id: u64) -> Option<Block> {
+        let max = self.config.max_overhead;
+        let count = self.get(id)?.count;
+        let repairs = self.losses.repairs(count, max).min(Fec::MAX_REPAIRS);
+        let block = self.get(id)?;
+        block.closed = true;
+        block.to_send = repairs;
+        if repairs == 0 {
+            return self.seal(id);
+        }
+        self.repairing.push_back(id);
+        None
+    }
+
+    fn seal(&mut self, id: u64) -> Option<Block> {
+        let block = self.get(id)?;
+        block.to_send = 0;
+        block.sealed = true;
+        Some(*block)
+    }
+
+    /// Whether a lost packet of this block may yet be made good by its repair frames.
+    pub(in crate::slacp) fn may_repair(&mut self, id: u64) -> bool {
+        self.get(id).is_some_and(|block| !block.closed || block.to_send > 0 || block.sent > 0)
+    }
+
+    /// The blocks whose repair frames come too late to be of use, one at a time.
+    pub(in crate::slacp) fn expired(&mut self, now: Time) -> Option<Block> {
+        if self.config.repairs.end_with_a_loss() {
+            return None;
+        }
+        let id = *self.repairing.front()?;
+        let patience = self.config.interval.saturating_mul(2);
+        let block = self.get(id)?;
+        if now.saturating_since(block.opened) <= patience {
+            return None;
+        }
+        self.repairing.pop_front();
+        self.seal(id)
+    }
+
+    /// The first packet that a repair frame may yet protect; `None`: none of those that have been sent.
+    pub(in crate::slacp) fn needed_from(&self) -> Option<u64> {
+        let repairing = self.repairing.front().and_then(|id| self.ring.get(id.checked_sub(self.first)? as usize));
+        repairing.or(self.open().map(|(_, block)| block)).map(|block| block.first)
+    }
+
+    /// Whether a repair frame is ready to go out.
+    pub(in crate::slacp) fn has_repair(&self) -> bool {
+        !self.repairing.is_empty()
+    }
+
+    /// The next repair frame: its block's number, the block as it stands now, and the block if it is sealed by that.
+    pub(in crate::slacp) fn next_repair(&mut self) -> Option<(u64, Block, Option<Block>)> {
+        let id = *self.repairing.front()?;
+        let block = self.get(id)?;
+        block.to_send -= 1;
+        block.sent += 1;
+        block.unjudged += 1;
+        let (now, last) = (*block, block.to_send == 0);
+        if last {
+            self.repairing.pop_front();
+        }
+        Some((id, now, if last { self.seal(id) } else { None }))
+    }
+
+    /// A packet's first transmission is judged; answers its block if that seals it.
+    pub(in crate::slacp) fn on_source(&mut self, id: u64, lost: bool) -> Option<Block> {
+        let hurries = self.config.repairs.end_with_a_loss();
+        let block = self.get(id)?;
+        block.unjudged -= 1;
+        block.lost += lost as u8;
+        let is_of_no_use = lost || block.unjudged == 0;
+        if !(hurries && block.closed && block.to_send > 0 && is_of_no_use) {
+            return None;
+        }
+        self.repairing.retain(|&other| other != id);
+        self.seal(id)
+    }
+
+    /// A repair frame is judged.
+    pub(in crate::slacp) fn on_repair(&mut self, id: u64, lost: bool) {
+        if let Some(block) = self.get(id) {
+            block.unjudged -= 1;
+            block.repairs_arrived += !lost as u8;
+        }
+    }
+
+    /// The next block of which everything is known, in order.
+    pub(in crate::slacp) fn next_decided(&mut self) -> Option<(Block, Fate)> {
+        let block = *self.ring.front()?;
+        if !block.is_decided() {
+            return None;
+        }
+        self.ring.pop_front();
+        self.first += 1;
+        self.losses.on_block(block.lost, block.count, self.config.max_overhead);
+        Some((block, block.fate()))
+    }
+}

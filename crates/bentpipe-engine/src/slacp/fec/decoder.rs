@@ -1,0 +1,99 @@
+//! Blocks at the receiver: which can be completed.
+
+use std::collections::BTreeMap;
+
+use crate::slacp::config::Fec;
+
+/// A block at the receiver of which repair frames have come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    count: u8,
+    /// Bit per index.
+    repairs: u128,
+}
+
+/// The receiver's blocks of a channel.
+#[derive(Clone, Debug, Default)]
+pub(in crate::slacp) struct Decoder {
+    blocks: BTreeMap<u64, Pending>,
+    /// All packets that are here lie below.
+    end: u64,
+}
+
+/// Blocks that wait for more frames, at most: the sender seals a block long before so many follow.
+const MAX_PENDING: usize = 64;
+/// The driver keeps so many of the latest packets of a channel; a repair frame for older ones comes too late. Eight
+/// full blocks: frames that fill the line for as long as their sender waits with repairs seldom are more.
+const KEPT: u64 = 8 * Fec::MAX_FRAMES as u64;
+
+impl Decoder {
+    /// A packet is here.
+    pub(in crate::slacp) fn on_data(&mut self, seq: u64) {
+        self.end = self.end.max(seq + 1);
+    }
+
+    /// Whether a repair frame can be of use. One that cannot must count as lost at its sender, who concludes from
+    /// those that arrived what has been made good. All packets below `next` are done.
+    pub(in crate::slacp) fn takes(&mut self, first: u64, count: u8, next: u64) -> bool {
+        if let Some(pending) = self.blocks.get(&first) {
+            return pending.count == count;
+        }
+        if self.blocks.len() >= MAX_PENDING {
+            self.blocks.retain(|&first, block| first + block.count as u64 > next);
+        }
+        first + KEPT >= self.end && self.blocks.len() < MAX_PENDING
+    }
+
+    /// A repair frame has come that is of use.
+    pub(in crate::slacp) fn on_repair(&mut self, first: u64, count: u8, index: u8) {
+        let pending = self.blocks.entry(first).or_default();
+        pending.count = count;
+        pending.repairs |= 1u128.checked_shl(index as u32).unwrap_or(0);
+    }
+
+    /// Whether the block that begins there waits for more frames.
+    pub(in crate::slacp) fn waits_for(&self, first: u64) -> bool {
+        self.blocks.contains_key(&first)
+    }
+
+    /// Whether a packet may have to serve in computing others.
+    pub(in crate::slacp) fn needs(&self, seq: u64) -> bool {
+        let block = self.blocks.range(..=seq).next_back();
+        seq + KEPT >= self.end || block.is_some_and(|(first, block)| seq - first < block.count as u64)
+    }
+
+    /// The block around `seq`, if what is there of it is enough now: its first packet, how many it has, and which of
+    /// them are missing.
+    pub(in crate::slacp) fn complete(&mut self, seq: u64, has: impl Fn(u64) -> bool) -> Option<(u64, u8, Vec<u64>)> {
+        let (&first, &pending) = self.blocks.range(..=seq).next_back()?;
+        let end = first + pending.count as u64;
+        if seq >= end {
+            return None;
+        }
+        let missing: Vec<u64> = (first..end).filter(|&seq| !has(seq)).collect();
+        if missing.len() > pending.repairs.count_ones() as usize {
+            return None;
+        }
+        self.blocks.remove(&first);
+        (!missing.is_empty()).then_some((first, pending.count, missing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_frames_of_a_block_are_enough() {
+        let mut decoder = Decoder::default();
+        let have = [0, 1, 4, 5];
+        let has = |seq: u64| have.contains(&seq);
+        decoder.on_repair(0, 6, 0);
+        assert_eq!(decoder.complete(0, has), None);
+        decoder.on_repair(0, 6, 0);
+        assert_eq!(decoder.complete(0, has), None, "the same one again");
+        decoder.on_repair(0, 6, 3);
+        assert_eq!(decoder.complete(2, has), Some((0, 6, vec![2, 3])));
+        assert_eq!(decoder.complete(2, has), None, "once");
+    }
+}

@@ -1,0 +1,147 @@
+//! How many repair frames a block gets: an estimate from the losses of the blocks before it.
+
+use crate::slacp::config::Fec;
+
+/// Memory of how many frames of blocks are lost: sums over blocks that fade with each frame.
+#[derive(Clone, Debug)]
+pub(super) struct Losses {
+    /// Frames, and those that were lost.
+    frames: f64,
+    lost: f64,
+    /// Squares of both per block, and the product.
+    frames_squared: f64,
+    lost_squared: f64,
+    product: f64,
+    full: f64,
+}
+
+/// What a full block adds to the memory fades to 1/e in so many further ones.
+const MEMORY: f64 = 128.0;
+/// A repair frame is worth its room if in so many of all blocks it is the one that makes them whole: it saves a flow a
+/// round trip, in which a full line sends some hundreds of frames. Less, and fades draw more repairs than they are worth.
+const WORTH: f64 = 0.005;
+/// Terms of a distribution: more losses than a block with its repair frames has are none.
+const TERMS: usize = 2 * Fec::MAX_FRAMES as usize;
+
+impl Losses {
+    /// Until something is known, one loss in a block is assumed: a flow's first losses hurt most, since they end its
+    /// slow start, and the line is not full yet. Some 250 clean blocks refute it.
+    pub(super) fn new(block: u8) -> Self {
+        let full = f64::from(block);
+        let blocks = 2.0;
+        Losses {
+            frames: blocks * full,
+            lost: blocks,
+            frames_squared: blocks * full * full,
+            lost_squared: blocks,
+            product: blocks * full,
+            full,
+        }
+    }
+
+    /// A block of `count` is known. One that lost more than `max_overhead` makes good (an outage) says nothing about how
+    /// many repair frames there should be.
+    pub(super) fn on_block(&mut self, lost: u8, count: u8, max_overhead: f64) {
+        let (lost, count) = (f64::from(lost), f64::from(count));
+        if lost > max_overhead * (count - lost) {
+            return;
+        }
+        let fade = 1.0 - count / (MEMORY * self.full);
+        for (sum, more) in [
+            (&mut self.frames, count),
+            (&mut self.lost, lost),
+            (&mut self.frames_squared, count * count),
+            (&mut self.lost_squared, lost * lost),
+            (&mut self.product, count * lost),
+        ] {
+            *sum = *sum * fade + more;
+        }
+    }
+
+    /// Repair frames for a block of `count`.
+    ///
+    /// What a block loses is taken for negative binomial, with the mean and the variance of the blocks that were seen, but
+    /// not less variance than losses have that know nothing of each other; the repair frames meet the same losses.
+    /// Single losses are thereby nearly all made good, and of bursts as much as is worth it.
+    pub(super) fn repairs(&self, count: u8, max_overhead: f64) -> u8 {
+        let share = self.lost / self.frames;
+        if share <= 0.0 {
+            return 0;
+        }
+        let deviation = self.lost_squared - 2.0 * share * self.product + share * share * self.frames_squared;
+        let dispersion = (deviation / self.lost).max(1.0);
+        let mean = f64::from(count) * share / (1.0 - share);
+        // Terms up to a common factor, which their sum tells: nothing but the four operations, the same on all machines.
+        let mut terms = [0.0; TERMS];
+        let (mut term, mut sum) = (1.0, 0.0);
+        for (k, place) in terms.iter_mut().enumerate() {
+            *place = term;
+            sum += term;
+            // Of the distribution with that mean and dispersion (variance over mean); for 1 it is Poisson's.
+            term *= (mean + k as f64 * (dispersion - 1.0)) / (dispersion * (k + 1) as f64);
+        }
+        let max = ((max_overhead * f64::from(count)) as usize).min(TERMS - 1);
+        terms[1..=max].iter().rposition(|&term| term >= WORTH * sum).map_or(0, |before| before as u8 + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What blocks of twenty lost, and how many of them.
+    fn losses(seen: &[(u8, u32)]) -> Losses {
+        let mut losses = Losses::new(20);
+        for &(lost, times) in seen {
+            (0..times).for_each(|_| losses.on_block(lost, 20, 0.5));
+        }
+        losses
+    }
+
+    #[test]
+    fn overhead_follows_what_was_lost() {
+        assert_eq!(losses(&[]).repairs(20, 0.5), 4, "nothing is known: one loss is assumed, by chance none or four");
+        assert_eq!(losses(&[(0, 60)]).repairs(20, 0.5), 1);
+        assert_eq!(losses(&[(0, 250)]).repairs(20, 0.5), 0);
+        assert_eq!(losses(&[(0, 500)]).repairs(20, 0.5), 0, "nothing is lost");
+        // An outage takes whole blocks: no repair helps, and none is sent for it.
+        assert_eq!(losses(&[(0, 300), (20, 50)]).repairs(20, 0.5), 0);
+        // The cap.
+        assert_eq!(losses(&[(2, 200)]).repairs(20, 0.1), 2);
+        // What is long past is forgotten.
+        assert_eq!(losses(&[(4, 100), (0, 900)]).repairs(20, 0.5), 0);
+    }
+
+    /// Blocks of any size, half of them short, that lose each frame with the same chance: the share of those that come
+    /// through is what [`WORTH`] says, and no more is sent than that takes.
+    #[test]
+    fn single_losses_are_made_good() {
+        let mut x = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = move || {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            (x >> 11) as f64 / (1u64 << 53) as f64
+        };
+        // By Poisson's distribution: of 100 frames at 1 and 5 % and their repairs, 4 and 11 losses are the most that are not
+        // rarer than five in a thousand blocks.
+        for (chance, expected) in [(0.01, 4), (0.05, 11)] {
+            let mut losses = Losses::new(100);
+            for n in 0..2000 {
+                let count = if n % 2 == 0 { 100 } else { 12 };
+                let lost = (0..count).filter(|_| next() < chance).count();
+                losses.on_block(lost as u8, count, 0.5);
+            }
+            let repairs = losses.repairs(100, 0.5);
+            assert!((expected - 1..=expected + 1).contains(&repairs), "{chance}: {repairs}");
+        }
+        // Losses that come in clumps of ten: more than the four that Poisson's distribution has for their mean, one.
+        let mut clumps = Losses::new(100);
+        (0..2000).for_each(|n| clumps.on_block(if n % 10 == 0 { 10 } else { 0 }, 100, 0.5));
+        assert!((7..=20).contains(&clumps.repairs(100, 0.5)), "{}", clumps.repairs(100, 0.5));
+        // One block in fifty loses thirty frames of a hundred: to make that good costs more than it is worth.
+        let mut bursts = Losses::new(100);
+        (0..2000).for_each(|n| bursts.on_block(if n % 50 == 0 { 30 } else { 0 }, 100, 0.5));
+        assert!(bursts.repairs(100, 0.5) < 5, "{}", bursts.repairs(100, 0.5));
+    }
+}

@@ -3,6 +3,8 @@
 //! The tunnel around one end of an S-LACP link; no clock and no socket. The link lives as long as both ends remember
 //! it: with [`Event::Up`] `fresh` it is another one, and nothing of the old comes out any more.
 
+pub(crate) mod readings;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::ops::Range;

@@ -20,10 +20,11 @@ test:
 	@scripts/setup rust tshark ip ping nft
 	$(CARGO) test --workspace
 
-# Format, lints and documentation, as CI wants them.
+# Format, lints, documentation and the walls between the crates, as CI wants them.
 check:
 	@scripts/setup rust
 	$(CARGO) fmt --all --check
+	@scripts/walls
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 

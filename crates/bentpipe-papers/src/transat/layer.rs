@@ -9,7 +9,7 @@ use bentpipe_study::scenario::{LayerSpec, Scenario};
 use super::setting::{BOTTLENECK, BOTTLENECK_BACK};
 
 /// The layer is that of this file, its bulk channel changed.
-const FILE: &str = include_str!("../../../../scenarios/transat-layer.toml");
+const FILE: &str = include_str!("../../scenarios/transat-layer.toml");
 
 /// The channel of all that is not urgent, the last one.
 const BULK: &str = "bulk";

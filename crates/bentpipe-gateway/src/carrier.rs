@@ -231,26 +231,8 @@ impl Carrier {
 
 fn add(sum: &mut CarrierStats, port: &LinkPort) {
     let stats: Stats = port.layer_stats();
-    for (layer, channel) in sum.channels.iter_mut().zip(&stats.channels) {
-        for (sum, more) in [
-            (&mut layer.packets, channel.packets),
-            (&mut layer.dropped_full, channel.dropped_full),
-            (&mut layer.dropped_early, channel.dropped_early),
-            (&mut layer.superseded, channel.superseded),
-            (&mut layer.sent, channel.sent),
-            (&mut layer.sent_bytes, channel.sent_bytes),
-            (&mut layer.lost, channel.lost),
-            (&mut layer.resent, channel.resent),
-            (&mut layer.copies, channel.copies),
-            (&mut layer.repairs, channel.repairs),
-            (&mut layer.repaired, channel.repaired),
-            (&mut layer.abandoned, channel.abandoned),
-            (&mut layer.delivered, channel.delivered),
-            (&mut layer.recovered, channel.recovered),
-            (&mut layer.skipped, channel.skipped),
-        ] {
-            *sum += more;
-        }
+    for (sum, &more) in sum.channels.iter_mut().zip(&stats.channels) {
+        *sum += more;
     }
     sum.frames += stats.frames;
     sum.frame_bytes += stats.bytes;

@@ -142,7 +142,7 @@ impl SplitShape {
     pub fn stats(&self) -> SplitStats {
         let mut mux = self.past;
         if let Some(now) = &self.mux {
-            add(&mut mux, now.stats());
+            mux += now.stats();
         }
         SplitStats { open: self.conns.len(), mux, ..self.stats }
     }
@@ -314,7 +314,7 @@ impl SplitShape {
         }
         self.unsent = 0;
         if let Some(mux) = self.mux.take() {
-            add(&mut self.past, mux.stats());
+            self.past += mux.stats();
         }
     }
 }
@@ -425,21 +425,5 @@ impl Shape for SplitShape {
         let round_trip = turn.carrier.stats().srtt.unwrap_or_default();
         let patience = LAST_WORDS + round_trip.saturating_mul(4);
         Ok(turn.carrier.unconfirmed() == 0 || turn.now.saturating_since(done_at) > patience)
-    }
-}
-
-fn add(sum: &mut MuxStats, more: MuxStats) {
-    for (sum, more) in [
-        (&mut sum.opened, more.opened),
-        (&mut sum.accepted, more.accepted),
-        (&mut sum.closed, more.closed),
-        (&mut sum.reset_by_peer, more.reset_by_peer),
-        (&mut sum.reset_here, more.reset_here),
-        (&mut sum.out_of_memory, more.out_of_memory),
-        (&mut sum.stray, more.stray),
-        (&mut sum.bytes_sent, more.bytes_sent),
-        (&mut sum.bytes_received, more.bytes_received),
-    ] {
-        *sum += more;
     }
 }

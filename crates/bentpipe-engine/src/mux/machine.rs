@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::config::{MuxConfig, Side};
 use super::message::{Message, Reason, Route, StreamId};
+use super::stats::MuxStats;
 use super::stream::Stream;
 use super::turns::Turns;
 use crate::machine::{Context, Machine, Step};
@@ -84,29 +85,6 @@ pub enum Output {
         /// Why.
         reason: Reason,
     },
-}
-
-/// What an end counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MuxStats {
-    /// Streams that we opened, and those that the peer did.
-    pub opened: u64,
-    /// Streams that the peer opened.
-    pub accepted: u64,
-    /// Streams that ended in both directions.
-    pub closed: u64,
-    /// Streams that were reset by the peer.
-    pub reset_by_peer: u64,
-    /// Streams that were reset here, those refused for their number among them.
-    pub reset_here: u64,
-    /// Streams reset for want of memory, counted above as well.
-    pub out_of_memory: u64,
-    /// Messages of streams that are over or never were; after a reset some are on their way.
-    pub stray: u64,
-    /// Bytes of streams sent.
-    pub bytes_sent: u64,
-    /// Bytes of streams received.
-    pub bytes_received: u64,
 }
 
 /// Bytes that the header of an opening has more than that of data.

@@ -19,9 +19,11 @@
 mod config;
 mod machine;
 mod message;
+mod stats;
 mod stream;
 mod turns;
 
 pub use config::{MuxConfig, Side};
-pub use machine::{Input, Mux, MuxStats, Output};
+pub use machine::{Input, Mux, Output};
 pub use message::{Message, Reason, Route, StreamId};
+pub use stats::MuxStats;

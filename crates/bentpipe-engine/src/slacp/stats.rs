@@ -1,5 +1,7 @@
 //! What an end counts.
 
+use core::ops::AddAssign;
+
 use crate::units::Duration;
 
 /// What a channel counted, the sender's side first.
@@ -51,6 +53,58 @@ pub struct ChannelStats {
     pub longest_hold: Duration,
 }
 
+impl AddAssign for ChannelStats {
+    /// Counts and times are added; of what is the greatest, the greater is kept.
+    fn add_assign(&mut self, more: ChannelStats) {
+        let ChannelStats {
+            packets,
+            dropped_full,
+            dropped_early,
+            superseded,
+            sent,
+            sent_bytes,
+            lost,
+            resent,
+            copies,
+            repairs,
+            repaired,
+            abandoned,
+            syncs,
+            waited,
+            longest_wait,
+            most_waiting,
+            delivered,
+            refused,
+            recovered,
+            skipped,
+            held,
+            longest_hold,
+        } = more;
+        self.packets += packets;
+        self.dropped_full += dropped_full;
+        self.dropped_early += dropped_early;
+        self.superseded += superseded;
+        self.sent += sent;
+        self.sent_bytes += sent_bytes;
+        self.lost += lost;
+        self.resent += resent;
+        self.copies += copies;
+        self.repairs += repairs;
+        self.repaired += repaired;
+        self.abandoned += abandoned;
+        self.syncs += syncs;
+        self.waited += waited;
+        self.longest_wait = self.longest_wait.max(longest_wait);
+        self.most_waiting = self.most_waiting.max(most_waiting);
+        self.delivered += delivered;
+        self.refused += refused;
+        self.recovered += recovered;
+        self.skipped += skipped;
+        self.held += held;
+        self.longest_hold = self.longest_hold.max(longest_hold);
+    }
+}
+
 /// What an end counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -64,4 +118,32 @@ pub struct Stats {
     pub reports: u64,
     /// The smoothed round trip, once measured.
     pub srtt: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_added_and_the_greatest_is_kept() {
+        let channel = |n: u64| ChannelStats {
+            packets: n,
+            waited: Duration::from_millis(n),
+            longest_wait: Duration::from_millis(n),
+            most_waiting: n as u32,
+            skipped: 10 * n,
+            ..ChannelStats::default()
+        };
+        let mut sum = channel(5);
+        sum += channel(3);
+        let wanted = ChannelStats {
+            packets: 8,
+            waited: Duration::from_millis(8),
+            longest_wait: Duration::from_millis(5),
+            most_waiting: 5,
+            skipped: 80,
+            ..ChannelStats::default()
+        };
+        assert_eq!(sum, wanted);
+    }
 }

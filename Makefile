@@ -10,20 +10,21 @@ CONFORMANCE = validation/conformance
 
 .PHONY: conformance proof demo test check bench bench-gateway bench-cost validate validate-ns2 validate-explore fuzz goldens docs clean
 
-# TCP's collapse over a GEO link and what mends it, in a minute; pictures in $(OUT)/demo.
+# TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo. Built as the tests are, which then have less to build.
 demo:
 	@scripts/setup rust
-	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- demo --out $(OUT)/demo
+	$(CARGO) run --quiet -p bentpipe-cli --bin bentpipe -- demo --out $(OUT)/demo
 
 # All tests. Those over real Linux sockets make their own network namespaces and need root.
 test:
 	@scripts/setup rust tshark ip ping nft
 	$(CARGO) test --workspace
 
-# Format, lints and documentation, as CI wants them.
+# Format, lints, documentation and the walls between the crates, as CI wants them.
 check:
 	@scripts/setup rust
 	$(CARGO) fmt --all --check
+	@scripts/walls
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
@@ -47,8 +48,8 @@ bench-cost:
 # drawn at random. Built as the tests are, so that CI compiles once less.
 validate:
 	@scripts/setup rust ns
-	$(CARGO) run --quiet --profile test -p bentpipe-validate -- ns2 validation/ns2/reference.csv --rerun 8
-	$(CARGO) run --quiet --profile test -p bentpipe-validate -- ns2-explore --count 100
+	$(CARGO) run --quiet -p bentpipe-validate -- ns2 validation/ns2/reference.csv --rerun 8
+	$(CARGO) run --quiet -p bentpipe-validate -- ns2-explore --count 100
 
 # The same for any table of that form: make validate-ns2 CSV=path
 validate-ns2:
@@ -65,7 +66,7 @@ validate-explore:
 conformance:
 	@scripts/setup rust
 	@test -n "$(DIR)" || { echo "usage: make conformance DIR=path [EXPECT=file]"; exit 2; }
-	@$(CARGO) run --quiet --profile test -p bentpipe-cli --bin bentpipe -- script "$(DIR)" \
+	@$(CARGO) run --quiet -p bentpipe-cli --bin bentpipe -- script "$(DIR)" \
 		--expect $(or $(EXPECT),$(wildcard $(CONFORMANCE)/*.toml))
 
 # Each fuzz target for FUZZ_SECONDS; needs a nightly toolchain.

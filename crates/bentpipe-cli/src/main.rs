@@ -12,7 +12,6 @@ mod output;
 mod progress;
 mod shipped;
 mod source;
-mod suggest;
 
 use std::process::ExitCode;
 

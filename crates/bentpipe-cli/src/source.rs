@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 
+use bentpipe_language::suggest::did_you_mean;
 use bentpipe_study::scenario::Scenario;
 
 use crate::args::World;
 use crate::failure::{Failure, warned};
 use crate::shipped;
-use crate::suggest::did_you_mean;
 
 /// The scenario with its changes. A file of a shipped scenario's name comes before it.
 pub(crate) fn load(world: &World) -> Result<Scenario, Failure> {

@@ -3,6 +3,8 @@
 //! The tunnel around one end of an S-LACP link; no clock and no socket. The link lives as long as both ends remember
 //! it: with [`Event::Up`] `fresh` it is another one, and nothing of the old comes out any more.
 
+pub(crate) mod readings;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -223,8 +225,8 @@ impl Carrier {
 
 fn add(sum: &mut CarrierStats, port: &LinkPort) {
     let stats: Stats = port.layer_stats();
-    for (layer, channel) in sum.channels.iter_mut().zip(&stats.channels) {
-        *layer += *channel;
+    for (sum, &more) in sum.channels.iter_mut().zip(&stats.channels) {
+        *sum += more;
     }
     sum.frames += stats.frames;
     sum.frame_bytes += stats.bytes;

@@ -1,5 +1,7 @@
 //! The `link` shape: IP packets between a TUN device and the carrier.
 
+mod readings;
+
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 

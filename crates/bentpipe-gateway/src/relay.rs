@@ -15,6 +15,7 @@
 mod config;
 mod pair;
 mod pipe;
+mod readings;
 mod work;
 
 pub use config::{RelayConfig, RelayStats, congestion_controls, has_congestion};

@@ -1,5 +1,7 @@
 //! The loop.
 
+mod readings;
+
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -12,7 +14,6 @@ use mio::{Events, Poll, Registry, Token, Waker};
 
 use super::readings::Readings;
 use super::timer::Timer;
-use super::tunnelled::Tunnelled;
 
 /// The loop's and the tunnel's own tokens lie below this one; a shape's from here on.
 pub(super) const FIRST_TOKEN: usize = 16;
@@ -108,9 +109,6 @@ pub struct Loop<W> {
     stop: Stop,
     stats: GatewayStats,
 }
-
-/// One of two boxes.
-pub type Gateway<S> = Loop<Tunnelled<S>>;
 
 /// The loop looks up at least so often.
 const MAX_SLEEP: Duration = Duration::from_secs(1);

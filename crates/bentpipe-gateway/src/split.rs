@@ -11,6 +11,8 @@
 //! Memory is bounded: what a client sends ahead of the link by `sockets::MAX_UNSENT` a connection and less when many
 //! do, what a user does not take by the multiplexer's window and budget.
 
+mod readings;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -24,9 +26,10 @@ use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use nix::errno::Errno;
 
+pub(crate) use self::readings::Waiting;
 use super::conn::{Conn, Outcome};
 use super::listeners::{self, Accepts, Listeners};
-use super::readings::{Readings, Waiting};
+use super::readings::Readings;
 use super::shape::{Shape, Turn};
 use super::sockets::{self, ClientAddress};
 use crate::tunnel::Event;

@@ -11,7 +11,7 @@ use mio::{Registry, Token};
 
 use super::carrier::{Carried, Carrier};
 use super::readings::Readings;
-use super::run::{FIRST_TOKEN, Gateway, Loop, Work};
+use super::run::{FIRST_TOKEN, Loop, Work};
 use super::shape::{Shape, Turn};
 use super::udp::Udp;
 
@@ -25,6 +25,9 @@ pub struct Tunnelled<S> {
     carrier: Carrier,
     shape: S,
 }
+
+/// One of two boxes.
+pub type Gateway<S> = Loop<Tunnelled<S>>;
 
 impl<S: Shape> Gateway<S> {
     /// A box whose tunnel speaks from `local`; `carrier` is told the time that its clocks begin at.

@@ -13,6 +13,7 @@ mod machine;
 mod opening;
 mod pacer;
 mod raw;
+mod readings;
 mod reopening;
 mod work;
 

@@ -8,12 +8,10 @@ use bentpipe_io::{Caught, Signals, child};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
-use super::realtime::{Place, Status, Summary, refused};
-use super::shell::LOOK;
+use super::realtime::{LOOK, Place, Status, Summary, nodes, refused};
 use crate::args::Emulate;
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
-use crate::suggest::did_you_mean;
 use crate::{interrupt, source};
 
 /// Marks of what wakes the loop besides packets.
@@ -65,18 +63,6 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     }
     captured.map_err(Failure::broken)?;
     end
-}
-
-/// Nodes by their names.
-pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>, Failure> {
-    let find = |name: &String| {
-        scenario.node(name).ok_or_else(|| {
-            let help = did_you_mean(name, scenario.nodes.iter().map(String::as_str));
-            let help = help.unwrap_or_else(|| format!("there are {}", scenario.nodes.join(", ")));
-            Failure::usage(format!("the scenario has no node `{name}`"), Some(help))
-        })
-    };
-    names.iter().map(find).collect()
 }
 
 fn announce(args: &Emulate, scenario: &Scenario, remake: &Remake, hosts: &[Host]) -> Result<(), Failure> {

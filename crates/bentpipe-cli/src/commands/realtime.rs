@@ -7,6 +7,7 @@ use bentpipe_emulator::{EmulateError, Emulator, Unsupported};
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::Lateness;
+use bentpipe_language::suggest::did_you_mean;
 use bentpipe_sim::record::{ChannelSummary, channels};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
@@ -17,6 +18,22 @@ use crate::{output, source};
 
 /// How often the status is written anew.
 const INTERVAL: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether the command runs: the signal of one that ends at once may go to the thread that started
+/// it.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+
+/// Nodes by their names.
+pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>, Failure> {
+    let find = |name: &String| {
+        scenario.node(name).ok_or_else(|| {
+            let help = did_you_mean(name, scenario.nodes.iter().map(String::as_str));
+            let help = help.unwrap_or_else(|| format!("there are {}", scenario.nodes.join(", ")));
+            Failure::usage(format!("the scenario has no node `{name}`"), Some(help))
+        })
+    };
+    names.iter().map(find).collect()
+}
 
 /// Why there are no links in real time, in the command's words.
 pub(super) fn refused(world: &World) -> impl Fn(EmulateError) -> Failure {

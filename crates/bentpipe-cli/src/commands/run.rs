@@ -107,7 +107,7 @@ fn taps(args: &Run, scenario: &Scenario) -> Result<Vec<Tap>, Failure> {
     let mut taps = Vec::new();
     for name in &args.taps {
         taps.extend(Tap::find(scenario, name).map_err(|unknown| {
-            let help = crate::suggest::did_you_mean(name, unknown.known.iter().map(String::as_str));
+            let help = bentpipe_language::suggest::did_you_mean(name, unknown.known.iter().map(String::as_str));
             Failure::usage(&unknown, help)
         })?);
     }

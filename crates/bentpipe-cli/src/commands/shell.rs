@@ -7,8 +7,7 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Caught, Signals, child};
 use bentpipe_study::scenario::Scenario;
 
-use super::emulate::nodes;
-use super::realtime::{Place, Status, Summary, refused};
+use super::realtime::{LOOK, Place, Status, Summary, nodes, refused};
 use crate::args::Shell;
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
@@ -19,10 +18,6 @@ const SIGNALS: u32 = 0;
 
 /// How long a command may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// How often it is looked whether the command runs: the signal of one that ends at once may go to the thread that started
-/// it.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// Names of the links that a command is behind, the nearest last.
 const NESTED: &str = "BENTPIPE_SHELL";

@@ -1,6 +1,4 @@
-//! What passes between an end and its driver, and what an end counts.
-
-use core::ops::AddAssign;
+//! What passes between an end and its driver.
 
 use crate::wire::mux::{Message, Reason, Route, StreamId};
 
@@ -77,41 +75,4 @@ pub enum Output {
         /// Why.
         reason: Reason,
     },
-}
-
-/// What an end counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MuxStats {
-    /// Streams that we opened, and those that the peer did.
-    pub opened: u64,
-    /// Streams that the peer opened.
-    pub accepted: u64,
-    /// Streams that ended in both directions.
-    pub closed: u64,
-    /// Streams that were reset by the peer.
-    pub reset_by_peer: u64,
-    /// Streams that were reset here, those refused for their number among them.
-    pub reset_here: u64,
-    /// Streams reset for want of memory, counted above as well.
-    pub out_of_memory: u64,
-    /// Messages of streams that are over or never were; after a reset some are on their way.
-    pub stray: u64,
-    /// Bytes of streams sent.
-    pub bytes_sent: u64,
-    /// Bytes of streams received.
-    pub bytes_received: u64,
-}
-
-impl AddAssign for MuxStats {
-    fn add_assign(&mut self, more: MuxStats) {
-        self.opened += more.opened;
-        self.accepted += more.accepted;
-        self.closed += more.closed;
-        self.reset_by_peer += more.reset_by_peer;
-        self.reset_here += more.reset_here;
-        self.out_of_memory += more.out_of_memory;
-        self.stray += more.stray;
-        self.bytes_sent += more.bytes_sent;
-        self.bytes_received += more.bytes_received;
-    }
 }

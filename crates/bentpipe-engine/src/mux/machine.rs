@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::config::{MuxConfig, Side};
-use super::exchange::{Input, MuxStats, Output};
+use super::exchange::{Input, Output};
+use super::stats::MuxStats;
 use super::stream::Stream;
 use super::turns::Turns;
 use crate::machine::{Context, Machine, Step};

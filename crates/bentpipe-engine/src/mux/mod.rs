@@ -42,10 +42,12 @@
 mod config;
 mod exchange;
 mod machine;
+mod stats;
 mod stream;
 mod turns;
 
 pub use crate::wire::mux::{Message, Reason, Route, StreamId};
 pub use config::{MuxConfig, Side};
-pub use exchange::{Input, MuxStats, Output};
+pub use exchange::{Input, Output};
 pub use machine::Mux;
+pub use stats::MuxStats;

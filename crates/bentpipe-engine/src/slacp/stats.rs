@@ -53,31 +53,55 @@ pub struct ChannelStats {
     pub longest_hold: Duration,
 }
 
-/// Sums, and of what is a maximum the greater one.
 impl AddAssign for ChannelStats {
+    /// Counts and times are added; of what is the greatest, the greater is kept.
     fn add_assign(&mut self, more: ChannelStats) {
-        self.packets += more.packets;
-        self.dropped_full += more.dropped_full;
-        self.dropped_early += more.dropped_early;
-        self.superseded += more.superseded;
-        self.sent += more.sent;
-        self.sent_bytes += more.sent_bytes;
-        self.lost += more.lost;
-        self.resent += more.resent;
-        self.copies += more.copies;
-        self.repairs += more.repairs;
-        self.repaired += more.repaired;
-        self.abandoned += more.abandoned;
-        self.syncs += more.syncs;
-        self.waited += more.waited;
-        self.longest_wait = self.longest_wait.max(more.longest_wait);
-        self.max_waiting = self.max_waiting.max(more.max_waiting);
-        self.delivered += more.delivered;
-        self.refused += more.refused;
-        self.recovered += more.recovered;
-        self.skipped += more.skipped;
-        self.held += more.held;
-        self.longest_hold = self.longest_hold.max(more.longest_hold);
+        let ChannelStats {
+            packets,
+            dropped_full,
+            dropped_early,
+            superseded,
+            sent,
+            sent_bytes,
+            lost,
+            resent,
+            copies,
+            repairs,
+            repaired,
+            abandoned,
+            syncs,
+            waited,
+            longest_wait,
+            max_waiting,
+            delivered,
+            refused,
+            recovered,
+            skipped,
+            held,
+            longest_hold,
+        } = more;
+        self.packets += packets;
+        self.dropped_full += dropped_full;
+        self.dropped_early += dropped_early;
+        self.superseded += superseded;
+        self.sent += sent;
+        self.sent_bytes += sent_bytes;
+        self.lost += lost;
+        self.resent += resent;
+        self.copies += copies;
+        self.repairs += repairs;
+        self.repaired += repaired;
+        self.abandoned += abandoned;
+        self.syncs += syncs;
+        self.waited += waited;
+        self.longest_wait = self.longest_wait.max(longest_wait);
+        self.max_waiting = self.max_waiting.max(max_waiting);
+        self.delivered += delivered;
+        self.refused += refused;
+        self.recovered += recovered;
+        self.skipped += skipped;
+        self.held += held;
+        self.longest_hold = self.longest_hold.max(longest_hold);
     }
 }
 
@@ -94,4 +118,32 @@ pub struct Stats {
     pub reports: u64,
     /// The smoothed round trip, once measured.
     pub srtt: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_added_and_the_greatest_is_kept() {
+        let channel = |n: u64| ChannelStats {
+            packets: n,
+            waited: Duration::from_millis(n),
+            longest_wait: Duration::from_millis(n),
+            max_waiting: n as u32,
+            skipped: 10 * n,
+            ..ChannelStats::default()
+        };
+        let mut sum = channel(5);
+        sum += channel(3);
+        let wanted = ChannelStats {
+            packets: 8,
+            waited: Duration::from_millis(8),
+            longest_wait: Duration::from_millis(5),
+            max_waiting: 5,
+            skipped: 80,
+            ..ChannelStats::default()
+        };
+        assert_eq!(sum, wanted);
+    }
 }

@@ -3,10 +3,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use bentpipe_engine::units::Rate;
 
 use super::*;
+use crate::carrier::readings::layer_readings;
 use crate::relay::RelayStats;
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
-use crate::{Carrier, ClientAddress, Fallback, Gateway, Satellite, SplitConfig, SplitShape};
+use crate::{
+    Carrier, CarrierStats, ClientAddress, Fallback, Gateway, GatewayStats, Satellite, SplitConfig, SplitShape,
+};
 
 /// A metric's name, and a label's without colons (data model of Prometheus).
 fn is_name(text: &str) -> bool {

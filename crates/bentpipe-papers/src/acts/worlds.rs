@@ -14,11 +14,11 @@ pub(super) const CLEAN: [(&str, &str); 2] =
 pub(super) const MIB: f64 = 1_048_576.0;
 
 const SHIPPED: [&str; 5] = [
-    include_str!("../../../../scenarios/acts-1.toml"),
-    include_str!("../../../../scenarios/acts-2.toml"),
-    include_str!("../../../../scenarios/acts-3.toml"),
-    include_str!("../../../../scenarios/acts-4.toml"),
-    include_str!("../../../../scenarios/acts-5.toml"),
+    include_str!("../../scenarios/acts-1.toml"),
+    include_str!("../../scenarios/acts-2.toml"),
+    include_str!("../../scenarios/acts-3.toml"),
+    include_str!("../../scenarios/acts-4.toml"),
+    include_str!("../../scenarios/acts-5.toml"),
 ];
 
 /// Scenario `number`, from 1, with these settings on top.

@@ -170,7 +170,7 @@ pub(super) fn route_changes(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     ))
 }
 
-const SACK: &str = include_str!("../../../../scenarios/hybrid-sack.toml");
+const SACK: &str = include_str!("../../scenarios/hybrid-sack.toml");
 
 /// H-M18: SACK TCP over the satellite part instead of the ARQ.
 pub(super) fn sack_for_arq(lab: &Lab<'_>) -> Result<String, ReproduceError> {

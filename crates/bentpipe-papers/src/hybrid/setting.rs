@@ -17,8 +17,8 @@ pub(super) const PACKET: u64 = 500;
 /// Its payload.
 pub(super) const MSS: u64 = PACKET - 40;
 
-const END_TO_END: &str = include_str!("../../../../scenarios/hybrid-end-to-end.toml");
-const SPLIT: &str = include_str!("../../../../scenarios/hybrid-split.toml");
+const END_TO_END: &str = include_str!("../../scenarios/hybrid-end-to-end.toml");
+const SPLIT: &str = include_str!("../../scenarios/hybrid-split.toml");
 
 /// Simulated time where no window has to rise often: the first seconds, in which it opens, are a percent or two.
 const MIN_SECONDS: u32 = 300;
@@ -198,8 +198,8 @@ mod tests {
         let pairs = [
             (end_to_end, END_TO_END),
             (split, SPLIT),
-            (fading, include_str!("../../../../scenarios/hybrid-fading.toml")),
-            (shared, include_str!("../../../../scenarios/hybrid-shared.toml")),
+            (fading, include_str!("../../scenarios/hybrid-fading.toml")),
+            (shared, include_str!("../../scenarios/hybrid-shared.toml")),
         ];
         for (setting, text) in pairs {
             let shipped = shipped(text);

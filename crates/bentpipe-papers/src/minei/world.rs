@@ -7,8 +7,8 @@ use bentpipe_study::stats::{mean, mean_interval};
 use crate::lab::Lab;
 use crate::request::ReproduceError;
 
-const DIRECT: &str = include_str!("../../../../scenarios/minei-direct.toml");
-const SPLIT: &str = include_str!("../../../../scenarios/minei-split.toml");
+const DIRECT: &str = include_str!("../../scenarios/minei-direct.toml");
+const SPLIT: &str = include_str!("../../scenarios/minei-split.toml");
 
 /// Runs behind each point of a curve with losses: the paper prints no number. Fewer where fewer are asked for.
 pub(super) const RUNS: u32 = 20;

@@ -266,7 +266,7 @@ pub(crate) fn with(text: &str, more: Option<&str>) -> String {
 macro_rules! papers {
     ($($(#[$doc:meta])* $name:ident = $key:literal;)*) => {
         $($(#[$doc])* pub static $name: LazyLock<Paper> =
-            LazyLock::new(|| Paper::read(include_str!(concat!("../../../../studies/", $key, "/expected.toml"))));)*
+            LazyLock::new(|| Paper::read(include_str!(concat!("../../studies/", $key, "/expected.toml"))));)*
         /// All of them.
         pub static PAPERS: [&LazyLock<Paper>; 5] = [$(&$name),*];
     };

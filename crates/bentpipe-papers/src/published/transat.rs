@@ -78,13 +78,12 @@ impl OtherSimulator {
 /// The tables of the `transat` paper: Astuti and Kojo, "Simulation Study of TCP Performance in TRANSAT Satellite
 /// Architecture".
 pub static TRANSAT_TABLES: LazyLock<Tables> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../../studies/transat/expected.toml")).expect("checked by the tests")
+    toml::from_str(include_str!("../../studies/transat/expected.toml")).expect("checked by the tests")
 });
 
 /// ns-2's results for it.
-pub static TRANSAT_NS2: LazyLock<OtherSimulator> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../../studies/transat/ns2.toml")).expect("checked by the tests")
-});
+pub static TRANSAT_NS2: LazyLock<OtherSimulator> =
+    LazyLock::new(|| toml::from_str(include_str!("../../studies/transat/ns2.toml")).expect("checked by the tests"));
 
 #[cfg(test)]
 mod tests {

@@ -44,7 +44,7 @@ pub(super) struct Setting {
 }
 
 /// One flow of the kind that the word says, over the links of `scenarios/stp.toml`.
-const WORLD: &str = include_str!("../../../../scenarios/stp.toml");
+const WORLD: &str = include_str!("../../scenarios/stp.toml");
 
 /// TCP as section IV has it: Reno with fast retransmit, fast recovery and SACK, RTO 1.0 s at first, 0.5 to 64 s, and
 /// six retransmissions as STP; one segment at first and an ACK for every one (S-Q06); a window of 16 bits without scaling

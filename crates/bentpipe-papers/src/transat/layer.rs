@@ -13,7 +13,7 @@ pub(super) const BOTTLENECK: &str = "sat/forward";
 pub(super) const BOTTLENECK_BACK: &str = "sat/backward";
 
 /// The layer is that of this file, its bulk channel changed.
-const FILE: &str = include_str!("../../../../scenarios/transat-layer.toml");
+const FILE: &str = include_str!("../../scenarios/transat-layer.toml");
 
 /// The channel of all that is not urgent, the last one.
 const BULK: &str = "bulk";

@@ -12,11 +12,11 @@ use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario, Spread};
 use super::layer::{BOTTLENECK, Layer};
 use super::variant::Variant;
 
-const ONE_FLOW: &str = include_str!("../../../../scenarios/transat.toml");
-const ONE_FLOW_AND_CBR: &str = include_str!("../../../../scenarios/transat-cbr.toml");
-const FOUR_FLOWS_AND_CBR: &str = include_str!("../../../../scenarios/transat-four-flows.toml");
+const ONE_FLOW: &str = include_str!("../../scenarios/transat.toml");
+const ONE_FLOW_AND_CBR: &str = include_str!("../../scenarios/transat-cbr.toml");
+const FOUR_FLOWS_AND_CBR: &str = include_str!("../../scenarios/transat-four-flows.toml");
 /// Where the times of error bursts come from.
-const BURSTS: &str = include_str!("../../../../scenarios/transat-bursts.toml");
+const BURSTS: &str = include_str!("../../scenarios/transat-bursts.toml");
 
 /// Error bursts on the satellite link, in the direction of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,33 +1,25 @@
 //! System calls of a script, and the one that waits.
 
 mod arguments;
+pub(super) mod epoll;
 
 use std::net::SocketAddr;
 
-use super::{PORT, Player, Stop, fails, seconds, sent_by_peer};
+use super::fails;
+use super::seconds;
+use super::sent_by_peer;
+use super::{PORT, Player, Stop};
 use crate::host::calls::{Flags, Shut};
-use crate::host::ready::event;
 use crate::host::{Reply, SocketId};
 use crate::lang::ast::{Call, Expr};
 use arguments::{address, events, field, flags, integer, list_number, number, same_errno, show_result, symbols};
+use epoll::{ALWAYS, check_epoll};
 
 /// What a descriptor of the script is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Descriptor {
     Socket(SocketId),
     Epoll,
-}
-
-/// What epoll watches of a descriptor.
-#[derive(Clone, Debug)]
-pub(super) struct Interest {
-    fd: i64,
-    events: u32,
-    is_edge: bool,
-    is_once: bool,
-    is_off: bool,
-    /// Readiness and progress when it was last told.
-    told: (u32, (u64, u64)),
 }
 
 /// A call that has not returned.
@@ -52,10 +44,6 @@ enum Work {
     Epoll(i64, usize),
     Done(Reply),
 }
-
-const EPOLLET: u32 = 1 << 31;
-const EPOLLONESHOT: u32 = 1 << 30;
-
 impl Player {
     /// Makes a call. The instant at which it returns, where it blocks, counts from `origin`.
     pub(super) fn call(&mut self, line: u32, origin: i64, call: &Call) -> Result<(), Stop> {
@@ -159,42 +147,6 @@ impl Player {
         }
     }
 
-    fn readiness(&self, fd: i64) -> u32 {
-        match self.descriptors.get(&fd) {
-            Some(Descriptor::Socket(id)) => self.host.ready(*id),
-            _ => 0,
-        }
-    }
-
-    fn epoll_events(&mut self, epoll: i64, max: usize) -> Vec<(i64, u32)> {
-        let Some(mut interests) = self.epolls.remove(&epoll) else { return Vec::new() };
-        let mut told = Vec::new();
-        for interest in &mut interests {
-            let ready = self.readiness(interest.fd) & (interest.events | ALWAYS);
-            let progress = match self.descriptors.get(&interest.fd) {
-                Some(Descriptor::Socket(id)) => self.host.edges(*id),
-                _ => (0, 0),
-            };
-            let before = interest.told;
-            // An edge: something became ready that was not, or more of it has come.
-            let is_new =
-                !interest.is_edge || ready & !before.0 != 0 || (ready & event::IN != 0 && progress.0 != before.1.0);
-            if interest.is_edge && ready == 0 {
-                interest.told.0 = 0;
-            } else if interest.is_edge {
-                interest.told.0 &= ready;
-            }
-            if ready == 0 || interest.is_off || !is_new || told.len() == max {
-                continue;
-            }
-            interest.told = (ready, progress);
-            interest.is_off = interest.is_once;
-            told.push((interest.fd, ready));
-        }
-        self.epolls.insert(epoll, interests);
-        told
-    }
-
     /// What a call asks for; a timeout in milliseconds where it has one.
     fn begin(&mut self, call: &Call) -> Result<(Work, Option<i64>), Stop> {
         let arguments = &call.arguments;
@@ -239,32 +191,6 @@ impl Player {
             }
             _ => self.begin_on_socket(call),
         }
-    }
-
-    fn epoll_ctl(&mut self, arguments: &[Expr]) -> Result<Reply, Stop> {
-        let (epoll, fd) = (number(arguments, 0)?, number(arguments, 2)?);
-        let wanted = events(arguments.get(3).and_then(|argument| field(argument, "events")));
-        let operation = symbols(&arguments[1..2]);
-        let Some(interests) = self.epolls.get_mut(&epoll) else { return Ok(Reply::Error("EBADF")) };
-        let at = interests.iter().position(|interest| interest.fd == fd);
-        let fresh = Interest {
-            fd,
-            events: wanted & 0xffff,
-            is_edge: wanted & EPOLLET != 0,
-            is_once: wanted & EPOLLONESHOT != 0,
-            is_off: false,
-            told: (0, (0, 0)),
-        };
-        match (operation.first().map(String::as_str), at) {
-            (Some("EPOLL_CTL_ADD"), None) => interests.push(fresh),
-            (Some("EPOLL_CTL_ADD"), Some(_)) => return Ok(Reply::Error("EEXIST")),
-            (Some("EPOLL_CTL_MOD"), Some(at)) => interests[at] = fresh,
-            (Some("EPOLL_CTL_DEL"), Some(at)) => {
-                interests.remove(at);
-            }
-            _ => return Ok(Reply::Error("ENOENT")),
-        }
-        Ok(Reply::Value(0))
     }
 
     fn begin_on_socket(&mut self, call: &Call) -> Result<(Work, Option<i64>), Stop> {
@@ -470,21 +396,4 @@ impl Player {
         }
         Ok(())
     }
-}
-
-/// Events that are told whether asked for or not.
-const ALWAYS: u32 = event::ERR | event::HUP;
-
-fn check_epoll(call: &Call, told: &[(i64, u32)]) -> Result<(), Reply> {
-    let Some(expected) = call.arguments.get(1) else { return Ok(()) };
-    let entries: Vec<&Expr> = match expected {
-        Expr::List(list) => list.iter().collect(),
-        one => vec![one],
-    };
-    for ((_, ready), entry) in told.iter().zip(entries) {
-        if field(entry, "events").is_some() && events(field(entry, "events")) & !EPOLLET != *ready {
-            return Err(Reply::Error("other events"));
-        }
-    }
-    Ok(())
 }

@@ -71,7 +71,7 @@ pub(crate) struct Player {
     version: IpVersion,
     pace: Pace,
     descriptors: BTreeMap<i64, Descriptor>,
-    epolls: BTreeMap<i64, Vec<calls::Interest>>,
+    epolls: BTreeMap<i64, Vec<calls::epoll::Interest>>,
     flows: Vec<Flow>,
     current: Option<usize>,
     next_port: u16,

@@ -165,7 +165,7 @@ fn shipped_scenarios_give_what_they_gave() {
         }
     }
     panic!(
-        "results have moved. If that is meant: UPDATE_GOLDENS=1 cargo test -p bentpipe-sim --test golden, and an entry \
+        "results have moved. If that is meant: UPDATE_GOLDENS=1 cargo test -p bentpipe-sim --test it golden::, and an entry \
          under \"Changed numbers\" in CHANGELOG.md.\n{report}"
     );
 }

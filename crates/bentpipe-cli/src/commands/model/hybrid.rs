@@ -1,5 +1,6 @@
 //! `bentpipe model hybrid`: the throughput of TCP over a hybrid path, for one path or a sweep.
 
+use bentpipe_language::suggest::did_you_mean;
 use bentpipe_study::model::hybrid::{Evaluation, Path};
 use bentpipe_study::scenario::BadQuantity;
 use bentpipe_study::scenario::single::{self, Kind};
@@ -8,7 +9,6 @@ use serde::Serialize;
 use crate::args::Hybrid;
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
-use crate::suggest::did_you_mean;
 
 /// What can be given and swept, and what it is.
 const KEYS: [(&str, Kind); 7] = [

@@ -3,10 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::super::Stop;
-use super::{EPOLLET, EPOLLONESHOT};
 use crate::host::calls::Flags;
 use crate::host::ready::event;
 use crate::lang::ast::{Call, Expr};
+
+pub(super) const EPOLLET: u32 = 1 << 31;
+pub(super) const EPOLLONESHOT: u32 = 1 << 30;
 
 pub(super) fn same_errno(have: &str, expected: &str) -> bool {
     let plain = |name: &str| if name == "EWOULDBLOCK" { "EAGAIN".to_owned() } else { name.to_owned() };

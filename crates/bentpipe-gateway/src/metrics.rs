@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use bentpipe_engine::units::{Rate, Time};
 
-use super::{Readings, Value, Waiting};
+use crate::readings::{Readings, Value};
 use crate::relay::RelayStats;
 use crate::run::GatewayStats;
-use crate::split::SplitStats;
+use crate::split::{SplitStats, Waiting};
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
 use crate::{Carrier, Satellite};
@@ -36,7 +36,7 @@ pub struct Metric {
 pub fn metrics() -> std::io::Result<Vec<Metric>> {
     let mut found: BTreeMap<(&'static str, String, &'static str), Metric> = BTreeMap::new();
     for readings in samples()? {
-        for reading in &readings.list {
+        for reading in readings.list() {
             let status = match reading.table {
                 "" => reading.key.to_owned(),
                 table => format!("{table}.{}", reading.key),
@@ -52,8 +52,8 @@ pub fn metrics() -> std::io::Result<Vec<Metric>> {
                 },
                 shapes: Vec::new(),
             });
-            if !metric.shapes.contains(&readings.shape) {
-                metric.shapes.push(readings.shape);
+            if !metric.shapes.contains(&readings.shape()) {
+                metric.shapes.push(readings.shape());
             }
         }
     }

@@ -1,9 +1,12 @@
 //! The command as a user meets it: what it prints, what it leaves behind, and how it ends.
 
+mod interrupts;
+mod models;
+mod scripts;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -52,56 +55,6 @@ fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     assert!(output.stdout.is_empty(), "{arguments:?}");
     assert!(!error.contains("panicked"), "{error}");
     error
-}
-
-/// packetdrill's scripts: a line for each, and the exit code says whether one fails.
-#[test]
-fn scripts_pass_fail_and_are_refused() {
-    let folder = folder();
-    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("writable");
-    let open = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
-        +0 < S 0:0(0) win 100 <mss 1000>\n";
-    write("good.pkt", &format!("{open}+0 > S. 0:0(0) ack 1 <...>\n"));
-    write("bad.pkt", &format!("{open}+0 > S. 0:0(0) ack 2 <...>\n"));
-    write("other.pkt", "0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3\n");
-    write("wrong.pkt", "0 soket 3\n");
-    let text = ok(folder.path(), &["script", "good.pkt", "other.pkt"]);
-    assert!(text.contains("passes       good.pkt") && text.contains("unsupported  other.pkt: UDP"), "{text}");
-    let output = run(folder.path(), &["script", "good.pkt", "bad.pkt"]);
-    let text = String::from_utf8(output.stdout).expect("text");
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("fails        bad.pkt:5") && text.contains("expected: S. 0:0(0) ack 2"), "{text}");
-    assert!(text.contains("got:      S. 0:0(0) ack 1"), "{text}");
-    let json: Value =
-        serde_json::from_str(&ok(folder.path(), &["script", "good.pkt", "--json", "--verbose"])).expect("JSON");
-    assert_eq!((&json[0]["verdict"], json[0]["packets"].as_array().map(Vec::len)), (&Value::from("passes"), Some(2)));
-    let error = refused(folder.path(), 2, &["script", "wrong.pkt"]);
-    assert!(error.contains("wrong.pkt:1:9: `3`: expected `(`"), "{error}");
-}
-
-/// A folder of scripts against a file that says what is expected of it.
-#[test]
-fn conformance_of_a_folder() {
-    let folder = folder();
-    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("writable");
-    std::fs::create_dir(folder.path().join("tree")).expect("writable");
-    write("tree/good.pkt", "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n");
-    write("tree/other.pkt", "0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3\n");
-    write("tree/bad.pkt", "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n0 > S 0:0(0)\n");
-    let head =
-        "tree = 't'\nmarker = 'good.pkt'\n[[host]]\nprofile = 'linux'\n[unsupported]\n'UDP' = 'another protocol'\n";
-    let allowed = "[[allowed]]\nscripts = ['bad.pkt']\ndifference = 'd'\nrfc = 'RFC 9293 §3'\nsentence = 'a sentence of some length'\n";
-    write("e.toml", &format!("{head}{allowed}"));
-    let text = ok(folder.path(), &["script", "tree", "--expect", "e.toml"]);
-    assert!(text.contains("1 pass, 50.0 % of the 2 whose features exist") && text.contains("1 UDP"), "{text}");
-    write("e.toml", head);
-    let output = run(folder.path(), &["script", "tree", "--expect", "e.toml"]);
-    let text = String::from_utf8(output.stdout).expect("text");
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("unexpected  bad.pkt: fails at line 2"), "{text}");
-    write("f.toml", &head.replace("good.pkt", "elsewhere.pkt"));
-    let error = refused(folder.path(), 2, &["script", "tree", "--expect", "f.toml", "f.toml"]);
-    assert!(error.contains("no expectation file fits"), "{error}");
 }
 
 fn folder() -> tempfile::TempDir {
@@ -400,65 +353,6 @@ fn a_reader_that_has_enough_is_no_error() {
     }
 }
 
-/// Starts a run of days, waits until it is under way, and presses Ctrl-C.
-#[cfg(unix)]
-fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
-    ctrl_c(folder, &[arguments, &ENDLESS].concat())
-}
-
-/// Starts what takes long, waits until it is under way, and presses Ctrl-C.
-#[cfg(unix)]
-fn ctrl_c(folder: &Path, arguments: &[&str]) -> Output {
-    let child = bentpipe(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    // Long enough to have come to the run on a busy machine; the run itself would take hours.
-    std::thread::sleep(Duration::from_secs(1));
-    let pressed = Instant::now();
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
-    assert!(kill.success());
-    let output = child.wait_with_output().expect("it ends");
-    assert!(pressed.elapsed() < Duration::from_secs(20), "{:?}", pressed.elapsed());
-    output
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_shows_what_there_is() {
-    let folder = folder();
-    let output = interrupted(folder.path(), &["run", "small.toml", "--json"]);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{error}");
-    assert!(error.contains("interrupted at"), "{error}");
-    let run = json(&String::from_utf8_lossy(&output.stdout));
-    assert_eq!(run["interrupted"], true);
-    assert!(run["flows"][0]["bytes"].as_u64().expect("a number") > 0, "{run}");
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_keeps_complete_replications() {
-    let folder = folder();
-    let arguments = ["compare", "small.toml", "--variants", "sack,tahoe", "--reps", "1000"];
-    let output = interrupted(folder.path(), &arguments);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{error}");
-    assert!(error.contains("interrupted: 0 of 1000 replications are complete"), "{error}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("over sack"));
-}
-
-#[cfg(unix)]
-#[test]
-fn an_interrupted_reproduction_shows_what_is_done() {
-    let folder = tempfile::tempdir().expect("a folder");
-    // So many replications that no table is done before the signal.
-    let arguments = ["reproduce", "transat", "--table", "3", "--reps", "1000000", "--threads", "1", "--json"];
-    let output = ctrl_c(folder.path(), &arguments);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{error}");
-    assert!(error.contains("interrupted after 0 rows; the rest is missing"), "{error}");
-    let json = json(&String::from_utf8_lossy(&output.stdout));
-    assert_eq!((&json["interrupted"], &json["rows"]), (&true.into(), &serde_json::json!([])));
-}
-
 #[test]
 fn standard_input_is_a_scenario_too() {
     let folder = folder();
@@ -469,66 +363,4 @@ fn standard_input_is_a_scenario_too() {
     let first = BufReader::new(child.stdout.take().expect("piped")).lines().next().expect("a line").expect("text");
     assert_eq!(first, "small: ");
     child.wait().expect("it ends");
-}
-
-#[test]
-fn rates_of_layers_are_calculated() {
-    let folder = folder();
-    let arguments = ["model", "rates", "--line", "OC-3c", "--mtu", "1500 B", "--json"];
-    let lines: Value = serde_json::from_str(&ok(folder.path(), &arguments)).expect("JSON");
-    // 1500 + 8 + 8 bytes in 32 cells of 48; 48/53 of 260/270 of 155.52 Mbit/s.
-    let expected = 155.52e6 * 260.0 / 270.0 * 48.0 / 53.0 * 1460.0 / (32.0 * 48.0);
-    assert_eq!(lines[0]["cells_per_datagram"], 32);
-    assert!((lines[0]["application_bits_per_second"].as_f64().expect("a number") - expected).abs() < 1e-3);
-    assert!(ok(folder.path(), &["model", "rates", "--line", "oc-12"]).contains("OC-12c"));
-    let error = refused(folder.path(), 2, &["model", "rates", "--line", "OC-4", "--mtu", "9180 B"]);
-    assert!(error.contains("OC-3c"), "{error}");
-    let error = refused(folder.path(), 2, &["model", "rates", "--line", "OC-3", "--mtu", "9180"]);
-    assert!(error.contains("64 kB"), "{error}");
-}
-
-/// The paper's own family of paths: 1 Mbit/s, packets of 500 B.
-const HYBRID: [&str; 8] = ["model", "hybrid", "--t1", "100 ms", "--t2", "100 ms", "--loss", "10 %"];
-
-#[test]
-fn the_hybrid_model_shows_its_working() {
-    let folder = folder();
-    let one = [&HYBRID[..], &["--buffer", "20 packets"]].concat();
-    let text = ok(folder.path(), &one);
-    for word in ["Upsilon", "w_max", "A3", "39", "53", "bentpipe model hybrid --t1 '100 ms'"] {
-        assert!(text.contains(word), "{word}: {text}");
-    }
-    let model = json(&ok(folder.path(), &[&one[..], &["--json"]].concat()));
-    let point = &model["points"][0];
-    // A row of validation/hybrid/model_values.csv.
-    let number = |value: &Value| value.as_f64().expect("a number");
-    assert!((number(&point["end_to_end"]["per_mu"]) / 0.2170091786 - 1.0).abs() < 1e-9, "{point}");
-    assert!((number(&point["split"]["per_mu"]) / 0.2571428571 - 1.0).abs() < 1e-9, "{point}");
-    assert_eq!(point["end_to_end"]["case"], 3);
-}
-
-#[test]
-fn the_hybrid_model_sweeps() {
-    let folder = folder();
-    let sweep = [&HYBRID[..6], &["--buffer", "50 packets", "--sweep", "loss=0.1..0.5:0.05"]].concat();
-    let swept = json(&ok(folder.path(), &[&sweep[..], &["--json"]].concat()));
-    let points = swept["points"].as_array().expect("a list");
-    let values: Vec<_> = points.iter().map(|point| point["value"].as_str().expect("text")).collect();
-    assert_eq!(values, ["0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4", "0.45", "0.5"]);
-    let through = |point: &Value| point["end_to_end"]["per_mu"].as_f64().expect("a number");
-    assert!(points.windows(2).all(|pair| through(&pair[0]) > through(&pair[1])), "more loss, less throughput");
-    assert_eq!(ok(folder.path(), &sweep).lines().filter(|line| line.trim_start().starts_with("0.")).count(), 9);
-}
-
-#[test]
-fn the_hybrid_model_wants_units() {
-    let folder = folder();
-    let with = |arguments: &[&str]| refused(folder.path(), 2, &[&HYBRID[..], arguments].concat());
-    let error = with(&["--buffer", "50"]);
-    assert!(error.contains("--buffer: `50` has no unit") && error.contains("\"50 packets\""), "{error}");
-    assert!(with(&[]).contains("--buffer is missing"));
-    assert!(with(&["--buffer", "0 packets"]).contains("at least 1"));
-    assert!(with(&["--buffer", "9 packets", "--rate", "1 kbit/s"]).contains("Eq. 5"));
-    assert!(with(&["--sweep", "bufer=1 packet..2 packets:1 packet"]).contains("did you mean `buffer`?"));
-    assert!(with(&["--buffer", "9 packets", "--sweep", "t2=1..2:1"]).contains("--sweep t2: `1` has no unit"));
 }

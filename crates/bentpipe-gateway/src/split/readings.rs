@@ -1,7 +1,7 @@
 //! What the `split` shape says of itself.
 
-use super::{Readings, Value};
-use crate::split::SplitStats;
+use super::SplitStats;
+use crate::readings::{Readings, Value};
 
 macro_rules! total {
     ($what:literal) => {

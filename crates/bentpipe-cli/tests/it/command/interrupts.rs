@@ -1,0 +1,66 @@
+//! What Ctrl-C leaves.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{ENDLESS, bentpipe, folder, json};
+
+/// Starts a run of days, waits until it is under way, and presses Ctrl-C.
+#[cfg(unix)]
+fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
+    ctrl_c(folder, &[arguments, &ENDLESS].concat())
+}
+
+/// Starts what takes long, waits until it is under way, and presses Ctrl-C.
+#[cfg(unix)]
+fn ctrl_c(folder: &Path, arguments: &[&str]) -> Output {
+    let child = bentpipe(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    // Long enough to have come to the run on a busy machine; the run itself would take hours.
+    std::thread::sleep(Duration::from_secs(1));
+    let pressed = Instant::now();
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(kill.success());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(pressed.elapsed() < Duration::from_secs(20), "{:?}", pressed.elapsed());
+    output
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_shows_what_there_is() {
+    let folder = folder();
+    let output = interrupted(folder.path(), &["run", "small.toml", "--json"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("interrupted at"), "{error}");
+    let run = json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!(run["interrupted"], true);
+    assert!(run["flows"][0]["bytes"].as_u64().expect("a number") > 0, "{run}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_complete_replications() {
+    let folder = folder();
+    let arguments = ["compare", "small.toml", "--variants", "sack,tahoe", "--reps", "1000"];
+    let output = interrupted(folder.path(), &arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("interrupted: 0 of 1000 replications are complete"), "{error}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("over sack"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_reproduction_shows_what_is_done() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // So many replications that no table is done before the signal.
+    let arguments = ["reproduce", "transat", "--table", "3", "--reps", "1000000", "--threads", "1", "--json"];
+    let output = ctrl_c(folder.path(), &arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("interrupted after 0 rows; the rest is missing"), "{error}");
+    let json = json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!((&json["interrupted"], &json["rows"]), (&true.into(), &serde_json::json!([])));
+}

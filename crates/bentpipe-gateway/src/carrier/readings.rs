@@ -1,0 +1,186 @@
+//! What the way to the other box says of itself.
+
+use bentpipe_engine::units::Time;
+
+use super::{Carrier, CarrierStats};
+use crate::readings::{Readings, Value};
+
+impl Readings {
+    /// Adds what the way to the other box counted.
+    pub(crate) fn add_carrier(&mut self, now: Time, carrier: &Carrier, refused_by_kernel: u64) {
+        use Value::{Flag, Level, Millis, Text, Total};
+        let (all, tunnel) = (self, carrier.tunnel());
+        all.add("", "up", "bentpipe_gateway_link_up", "1 while the link to the peer is up.", Flag(carrier.is_up()));
+
+        let peer = Text(tunnel.endpoint().map(|at| at.to_string()));
+        all.add("tunnel", "peer", "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);
+        let cipher = Text(tunnel.cipher().map(|cipher| cipher.name().to_owned()));
+        all.add("tunnel", "cipher", "bentpipe_gateway_cipher_info", "Cipher of the tunnel, as a label.", cipher);
+        let silence = Millis(Some(now.saturating_since(tunnel.heard_at())));
+        let help = "Time since the last packet from the peer.";
+        all.add("tunnel", "heard_ms_ago", "bentpipe_gateway_peer_silence_seconds", help, silence);
+        let counted = tunnel.stats();
+        for (key, metric, help, count) in [
+            ("sent", "bentpipe_gateway_datagrams_sent_total", "Datagrams encrypted and sent.", counted.sent),
+            (
+                "received",
+                "bentpipe_gateway_datagrams_received_total",
+                "Datagrams received and decrypted.",
+                counted.received,
+            ),
+            ("handshakes", "bentpipe_gateway_handshakes_total", "Handshakes completed.", counted.handshakes),
+            (
+                "garbage",
+                "bentpipe_gateway_datagrams_garbage_total",
+                "Received datagrams that do not belong to the tunnel.",
+                counted.garbage,
+            ),
+            (
+                "refused",
+                "bentpipe_gateway_datagrams_refused_total",
+                "Received datagrams that were forged or replayed.",
+                counted.refused,
+            ),
+            (
+                "unknown",
+                "bentpipe_gateway_datagrams_unknown_total",
+                "Received datagrams of unknown sessions.",
+                counted.unknown,
+            ),
+            (
+                "throttled",
+                "bentpipe_gateway_handshakes_throttled_total",
+                "Handshakes not answered because of the rate limit.",
+                counted.throttled,
+            ),
+            (
+                "refused_by_kernel",
+                "bentpipe_gateway_datagrams_unsent_total",
+                "Datagrams that the kernel did not accept for sending.",
+                refused_by_kernel,
+            ),
+        ] {
+            all.add("tunnel", key, metric, help, Total(count));
+        }
+
+        let layer = carrier.stats();
+        layer_readings(all, &layer);
+        let waiting = (0..layer.channels.len()).map(|channel| Level(carrier.waiting(channel as u8) as u64));
+        let help = "Packets waiting for their first transmission.";
+        all.add_by_channel("waiting", "bentpipe_gateway_packets_waiting", help, waiting);
+        let (told, used) = (carrier.rate_told(), carrier.rate_used());
+        let [told, used] = [told, used].map(|rate| Level(rate.map_or(0, |rate| rate.bits_per_second() / 8)));
+        let help = "Configured rate of the sender.";
+        all.add("satellite", "told_bytes_per_second", "bentpipe_gateway_rate_told_bytes_per_second", help, told);
+        let help = "Rate that the sender uses now.";
+        all.add("satellite", "used_bytes_per_second", "bentpipe_gateway_rate_used_bytes_per_second", help, used);
+    }
+}
+
+pub(crate) fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
+    use Value::{Millis, Total};
+    let CarrierStats {
+        channels,
+        frames,
+        frame_bytes,
+        srtt,
+        no_link,
+        refused,
+        received_bytes,
+        headers_saved,
+        unexpanded,
+    } = stats;
+    let help = "Smoothed round-trip time of the link; absent until measured.";
+    all.add("satellite", "round_trip_ms", "bentpipe_gateway_round_trip_seconds", help, Millis(*srtt));
+    for (key, metric, help, count) in [
+        ("frames", "bentpipe_gateway_frames_sent_total", "Frames sent.", frames),
+        (
+            "frame_bytes",
+            "bentpipe_gateway_frame_sent_bytes_total",
+            "Bytes of frames sent, with tunnel, UDP and IP headers.",
+            frame_bytes,
+        ),
+        (
+            "received_bytes",
+            "bentpipe_gateway_packet_received_bytes_total",
+            "Bytes of packets received from the peer, without repetitions.",
+            received_bytes,
+        ),
+        (
+            "without_link",
+            "bentpipe_gateway_packets_without_link_total",
+            "Packets dropped because the link was down.",
+            no_link,
+        ),
+        ("refused", "bentpipe_gateway_frames_refused_total", "Malformed frames received.", refused),
+        (
+            "headers_saved_bytes",
+            "bentpipe_gateway_header_saved_bytes_total",
+            "Bytes of headers saved by compression, without repetitions.",
+            headers_saved,
+        ),
+        (
+            "unexpanded",
+            "bentpipe_gateway_packets_unexpanded_total",
+            "Packets from the peer whose headers could not be decompressed.",
+            unexpanded,
+        ),
+    ] {
+        all.add("satellite", key, metric, help, Total(*count));
+    }
+    type Pick = fn(&bentpipe_engine::slacp::ChannelStats) -> u64;
+    let picks: [(&'static str, &'static str, &'static str, Pick); 13] = [
+        ("packets_sent", "bentpipe_gateway_packets_sent_total", "Packets sent, without repetitions.", |channel| {
+            channel.sent
+        }),
+        (
+            "sent_bytes",
+            "bentpipe_gateway_packet_sent_bytes_total",
+            "Bytes of packets sent, with compressed headers, without repetitions.",
+            |channel| channel.sent_bytes,
+        ),
+        (
+            "packets_delivered",
+            "bentpipe_gateway_packets_delivered_total",
+            "Packets from the peer delivered.",
+            |channel| channel.delivered,
+        ),
+        ("lost", "bentpipe_gateway_frames_lost_total", "Lost transmissions.", |channel| channel.lost),
+        ("resent", "bentpipe_gateway_packets_resent_total", "Packets retransmitted.", |channel| channel.resent),
+        (
+            "copies",
+            "bentpipe_gateway_packets_copied_total",
+            "Copies of packets sent while the line was idle.",
+            |channel| channel.copies,
+        ),
+        ("repairs", "bentpipe_gateway_repairs_sent_total", "Repair frames (FEC) sent.", |channel| channel.repairs),
+        (
+            "repaired",
+            "bentpipe_gateway_packets_repaired_total",
+            "Lost packets that the peer recovered from repair frames.",
+            |channel| channel.repaired,
+        ),
+        (
+            "recovered",
+            "bentpipe_gateway_packets_recovered_total",
+            "Lost packets recovered here from repair frames.",
+            |channel| channel.recovered,
+        ),
+        ("abandoned", "bentpipe_gateway_packets_abandoned_total", "Packets abandoned.", |channel| channel.abandoned),
+        ("skipped", "bentpipe_gateway_packets_skipped_total", "Packets of the peer that never arrived.", |channel| {
+            channel.skipped
+        }),
+        (
+            "dropped",
+            "bentpipe_gateway_packets_dropped_total",
+            "Packets dropped at the queue, because it was full or by CoDel.",
+            |channel| channel.dropped_full + channel.dropped_early,
+        ),
+        ("superseded", "bentpipe_gateway_acks_superseded_total", "Waiting ACKs replaced by a later one.", |channel| {
+            channel.superseded
+        }),
+    ];
+    for (key, metric, help, pick) in picks {
+        all.add_by_channel(key, metric, help, channels.iter().map(|channel| Total(pick(channel))));
+    }
+}

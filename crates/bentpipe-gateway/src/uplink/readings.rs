@@ -1,0 +1,74 @@
+//! What the `uplink` shape says of itself.
+
+use bentpipe_engine::units::Rate;
+
+use super::UplinkStats;
+use crate::readings::{Readings, Value, total};
+
+impl Readings {
+    /// `refused_by_kernel`: packets; `other_port`: connections that could not have the client's.
+    pub(crate) fn add_uplink(&mut self, rate: Rate, counted: &UplinkStats, refused_by_kernel: u64, other_port: u64) {
+        use Value::{Level, Total};
+        self.add_one_box(rate);
+        for (table, key, metric, help, count) in [
+            ("satellite", "packets", total!("segments_sent"), "Segments sent to clients.", counted.packets),
+            (
+                "satellite",
+                "bytes",
+                total!("segment_sent_bytes"),
+                "Bytes of segments sent to clients, with IP headers.",
+                counted.bytes,
+            ),
+            (
+                "satellite",
+                "segments",
+                total!("data_segments_sent"),
+                "Segments sent to clients with data, SYN or FIN.",
+                counted.segments,
+            ),
+            (
+                "satellite",
+                "retransmits",
+                total!("segments_resent"),
+                "Segments with data, SYN or FIN retransmitted.",
+                counted.retransmits,
+            ),
+            ("satellite", "timeouts", total!("timeouts"), "Retransmission timeouts.", counted.timeouts),
+            (
+                "satellite",
+                "refused_by_kernel",
+                total!("segments_unsent"),
+                "Segments that the kernel did not accept for sending.",
+                refused_by_kernel,
+            ),
+            (
+                "uplink",
+                "silent",
+                total!("streams_silent"),
+                "Connections that ended because the client was silent.",
+                counted.silent,
+            ),
+            (
+                "uplink",
+                "passed",
+                total!("packets_passed"),
+                "Packets of other connections, passed on unchanged.",
+                counted.passed,
+            ),
+            ("uplink", "malformed", total!("packets_malformed"), "Malformed packets.", counted.malformed),
+            (
+                "uplink",
+                "no_room",
+                total!("packets_no_room"),
+                "Packets dropped because memory was full.",
+                counted.no_room,
+            ),
+        ] {
+            self.add(table, key, metric, help, Total(count));
+        }
+        let UplinkStats { open, total, connected, failed, refused, reset, .. } = *counted;
+        self.add_streams(open, [total, connected, failed, refused, reset, other_port]);
+        let help = "Memory allocated to connections.";
+        self.add("uplink", "memory", "bentpipe_gateway_streams_held_bytes", help, Level(counted.memory));
+    }
+}

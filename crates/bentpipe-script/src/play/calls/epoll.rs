@@ -1,0 +1,101 @@
+//! epoll: what is watched, and what is told of it.
+
+use super::Descriptor;
+use super::arguments::{EPOLLET, EPOLLONESHOT, events, field, number, symbols};
+use crate::host::Reply;
+use crate::host::ready::event;
+use crate::lang::ast::{Call, Expr};
+use crate::play::{Player, Stop};
+
+/// What epoll watches of a descriptor.
+#[derive(Clone, Debug)]
+pub(in crate::play) struct Interest {
+    pub(super) fd: i64,
+    events: u32,
+    is_edge: bool,
+    is_once: bool,
+    is_off: bool,
+    /// Readiness and progress when it was last told.
+    told: (u32, (u64, u64)),
+}
+
+/// Events that are told whether asked for or not.
+pub(super) const ALWAYS: u32 = event::ERR | event::HUP;
+
+impl Player {
+    pub(super) fn readiness(&self, fd: i64) -> u32 {
+        match self.descriptors.get(&fd) {
+            Some(Descriptor::Socket(id)) => self.host.ready(*id),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn epoll_events(&mut self, epoll: i64, most: usize) -> Vec<(i64, u32)> {
+        let Some(mut interests) = self.epolls.remove(&epoll) else { return Vec::new() };
+        let mut told = Vec::new();
+        for interest in &mut interests {
+            let ready = self.readiness(interest.fd) & (interest.events | ALWAYS);
+            let progress = match self.descriptors.get(&interest.fd) {
+                Some(Descriptor::Socket(id)) => self.host.edges(*id),
+                _ => (0, 0),
+            };
+            let before = interest.told;
+            // An edge: something became ready that was not, or more of it has come.
+            let is_new =
+                !interest.is_edge || ready & !before.0 != 0 || (ready & event::IN != 0 && progress.0 != before.1.0);
+            if interest.is_edge && ready == 0 {
+                interest.told.0 = 0;
+            } else if interest.is_edge {
+                interest.told.0 &= ready;
+            }
+            if ready == 0 || interest.is_off || !is_new || told.len() == most {
+                continue;
+            }
+            interest.told = (ready, progress);
+            interest.is_off = interest.is_once;
+            told.push((interest.fd, ready));
+        }
+        self.epolls.insert(epoll, interests);
+        told
+    }
+
+    pub(super) fn epoll_ctl(&mut self, arguments: &[Expr]) -> Result<Reply, Stop> {
+        let (epoll, fd) = (number(arguments, 0)?, number(arguments, 2)?);
+        let wanted = events(arguments.get(3).and_then(|argument| field(argument, "events")));
+        let operation = symbols(&arguments[1..2]);
+        let Some(interests) = self.epolls.get_mut(&epoll) else { return Ok(Reply::Error("EBADF")) };
+        let at = interests.iter().position(|interest| interest.fd == fd);
+        let fresh = Interest {
+            fd,
+            events: wanted & 0xffff,
+            is_edge: wanted & EPOLLET != 0,
+            is_once: wanted & EPOLLONESHOT != 0,
+            is_off: false,
+            told: (0, (0, 0)),
+        };
+        match (operation.first().map(String::as_str), at) {
+            (Some("EPOLL_CTL_ADD"), None) => interests.push(fresh),
+            (Some("EPOLL_CTL_ADD"), Some(_)) => return Ok(Reply::Error("EEXIST")),
+            (Some("EPOLL_CTL_MOD"), Some(at)) => interests[at] = fresh,
+            (Some("EPOLL_CTL_DEL"), Some(at)) => {
+                interests.remove(at);
+            }
+            _ => return Ok(Reply::Error("ENOENT")),
+        }
+        Ok(Reply::Value(0))
+    }
+}
+
+pub(super) fn check_epoll(call: &Call, told: &[(i64, u32)]) -> Result<(), Reply> {
+    let Some(expected) = call.arguments.get(1) else { return Ok(()) };
+    let entries: Vec<&Expr> = match expected {
+        Expr::List(list) => list.iter().collect(),
+        one => vec![one],
+    };
+    for ((_, ready), entry) in told.iter().zip(entries) {
+        if field(entry, "events").is_some() && events(field(entry, "events")) & !EPOLLET != *ready {
+            return Err(Reply::Error("other events"));
+        }
+    }
+    Ok(())
+}

@@ -17,6 +17,9 @@ mod end;
 
 pub use end::{End, EndConfig};
 
+use core::error::Error;
+use core::fmt;
+
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{Probe, Who};
 use crate::tcp::{Abort, Input, Output, Role, Segment, State};
@@ -51,6 +54,22 @@ pub struct Broken {
     pub leg: Leg,
     /// What happened there. [`Abort::Local`] is the driver's own [`SpliceInput::Abort`].
     pub abort: Abort,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let leg = match self.leg {
+            Leg::Near => "near",
+            Leg::Far => "far",
+        };
+        write!(f, "{leg} leg: {}", self.abort)
+    }
+}
+
+impl Error for Broken {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.abort)
+    }
 }
 
 /// What the driver brings.

@@ -17,6 +17,9 @@ mod end;
 
 pub use end::{End, EndConfig};
 
+use core::error::Error;
+use core::fmt;
+
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{Probe, Who};
 use crate::tcp::{Abort, Input, Output, Role, Segment, State};
@@ -53,14 +56,18 @@ pub struct Broken {
     pub abort: Abort,
 }
 
-impl core::fmt::Display for Broken {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{} leg: {}", if self.leg == Leg::Near { "near" } else { "far" }, self.abort)
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let leg = match self.leg {
+            Leg::Near => "near",
+            Leg::Far => "far",
+        };
+        write!(f, "{leg} leg: {}", self.abort)
     }
 }
 
-impl core::error::Error for Broken {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+impl Error for Broken {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.abort)
     }
 }

@@ -14,6 +14,7 @@
 //! stands in `docs/specs/stp.md`.
 
 mod config;
+mod flight;
 mod line;
 mod polls;
 mod sender;

@@ -1,34 +1,19 @@
 //! STP's sender: a constant window, a timer per segment, repair of holes.
 //!
-//! Nothing here costs more as the window grows. Segments stand in a queue in order of their numbers and are found by
-//! bisection; since the timeout is one for all and segments leave in the order in which they are handed down, the timers
-//! are a queue in order of arming; holes are looked for by a cursor that never turns back.
-
-use std::collections::VecDeque;
+//! Nothing here costs more as the window grows: the queues of `flight.rs` are bisected, and a cursor that never turns back
+//! looks for holes.
 
 use super::config::{Arming, StpConfig};
+use super::flight::{Flight, Outstanding};
 use super::line::Line;
 use super::polls::Polls;
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
-use crate::tcp::ranges::Ranges;
 use crate::tcp::sending::sealed::Sequenced;
 use crate::tcp::sequence::SequenceSpace;
 use crate::tcp::{Abort, Protocol, Segment, SenderCounters, SendingHalf, Span};
 use crate::units::{Duration, Time};
 use crate::wire::stp::HEADER;
-
-/// A segment that was sent and is not acknowledged cumulatively.
-#[derive(Clone, Copy, Debug)]
-struct Outstanding {
-    span: Span,
-    /// How often it was sent.
-    transmissions: u16,
-    /// Which of all transmissions was its last.
-    order: u64,
-    /// When its timer runs out; `None` while it is not out, or once it was selectively acknowledged.
-    due: Option<Time>,
-}
 
 /// The sender of an STP connection.
 #[derive(Clone, Debug)]
@@ -42,14 +27,10 @@ pub struct Sender {
     /// Data may go out: the handshake is done.
     open: bool,
 
-    outstanding: VecDeque<Outstanding>,
-    sacked: Ranges,
+    flight: Flight,
     /// Up to here holes have been looked for: each segment is repaired so at most once, then by its timer.
     examined: u64,
     line: Line,
-    /// Timers in order of expiry, each with the end of its segment. One that is no longer its segment's stays until it
-    /// comes to the front.
-    timers: VecDeque<(Time, u64)>,
     /// The end of a segment that is to be sent again next, and of the one that the connection is about to send.
     resend: Option<u64>,
     leaving: Option<u64>,
@@ -76,11 +57,9 @@ impl Sender {
             window,
             seq: SequenceSpace::new(0, 0),
             open: false,
-            outstanding: VecDeque::new(),
-            sacked: Ranges::new(),
+            flight: Flight::new(config.rto),
             examined: 0,
             line: Line::new(config.rate),
-            timers: VecDeque::new(),
             resend: None,
             leaving: None,
             order: 0,
@@ -94,25 +73,10 @@ impl Sender {
         }
     }
 
-    /// The first outstanding segment that ends after `seq`.
-    fn index_after(&self, seq: u64) -> usize {
-        self.outstanding.partition_point(|segment| segment.span.end() <= seq)
-    }
-
-    /// The outstanding segment that ends at `end`.
-    fn ending(&self, end: u64) -> Option<usize> {
-        let index = self.outstanding.partition_point(|segment| segment.span.end() < end);
-        self.outstanding.get(index).is_some_and(|segment| segment.span.end() == end).then_some(index)
-    }
-
-    fn is_sacked(&self, span: &Span) -> bool {
-        self.sacked.holding(span.seq).is_some_and(|range| range.1 >= span.end())
-    }
-
     /// A segment goes out for the first time.
     fn send(&mut self, span: Span) -> Span {
         self.order += 1;
-        self.outstanding.push_back(Outstanding { span, transmissions: 1, order: self.order, due: None });
+        self.flight.outstanding.push_back(Outstanding { span, transmissions: 1, order: self.order, due: None });
         (self.seq.snd_nxt, self.seq.snd_max) = (span.end(), span.end());
         self.persist_at = None;
         self.counters.max_flight = self.counters.max_flight.max(self.seq.flight());
@@ -122,7 +86,7 @@ impl Sender {
     /// An outstanding segment goes out again.
     fn send_again(&mut self, index: usize) -> Span {
         self.order += 1;
-        let segment = &mut self.outstanding[index];
+        let segment = &mut self.flight.outstanding[index];
         segment.transmissions = segment.transmissions.saturating_add(1);
         segment.order = self.order;
         let span = Span { retransmission: true, ..segment.span };
@@ -141,10 +105,10 @@ impl Sender {
     /// The next hole: a segment below the highest one SACKed that is not SACKed itself and has been sent once only. One
     /// that was sent again waits for its timer, which was restarted then (`stp` paper §II).
     fn next_hole(&mut self) -> Option<usize> {
-        while self.examined < self.sacked.end() {
-            let (start, _) = self.sacked.gap_from(self.examined.max(self.seq.snd_una))?;
-            let index = self.index_after(start);
-            let segment = self.outstanding.get(index)?;
+        while self.examined < self.flight.sacked.end() {
+            let (start, _) = self.flight.sacked.gap_from(self.examined.max(self.seq.snd_una))?;
+            let index = self.flight.index_after(start);
+            let segment = self.flight.outstanding.get(index)?;
             self.examined = segment.span.end();
             if segment.transmissions == 1 && self.resend != Some(self.examined) {
                 return Some(index);
@@ -156,12 +120,7 @@ impl Sender {
     /// The first segment that went out before a poll and is not in its answer.
     fn next_missing(&mut self) -> Option<usize> {
         let polls = self.polls.as_mut()?;
-        let sacked = &self.sacked;
-        let lost = |segment: &Outstanding| {
-            let is_sacked = sacked.holding(segment.span.seq).is_some_and(|range| range.1 >= segment.span.end());
-            segment.order <= polls.lost_before && !is_sacked
-        };
-        let found = self.outstanding.iter().position(lost);
+        let found = self.flight.first_missing(polls.lost_before);
         if found.is_none() {
             // All that it shows has gone out again.
             polls.lost_before = 0;
@@ -184,52 +143,21 @@ impl Sender {
             let span = self.seq.span(self.seq.snd_nxt, edge, self.mss);
             let whole = span.len == self.mss || span.seq + span.len as u64 == self.seq.data_end;
             // A peer whose window never takes a full segment gets what fills half of it (RFC 9293 §3.8.6.2.1).
-            if whole || self.outstanding.is_empty() && 2 * span.len as u64 >= self.seq.peer.max {
+            if whole || self.flight.is_empty() && 2 * span.len as u64 >= self.seq.peer.max {
                 return Some(self.send(span));
             }
         }
         // With nothing outstanding no timer would wake the peer, whose word of a larger window may have been lost.
-        if self.outstanding.is_empty() && self.persist_at.is_none() {
+        if self.flight.is_empty() && self.persist_at.is_none() {
             self.persist_at = Some(now + self.config.rto);
         }
         None
     }
 
-    /// Whether a timer at the front of the queue is no longer that of its segment.
-    fn is_stale(&mut self, at: Time, end: u64) -> bool {
-        let Some(index) = self.ending(end) else { return true };
-        let Outstanding { span, due, .. } = self.outstanding[index];
-        if due != Some(at) {
-            return true;
-        }
-        let sacked = self.is_sacked(&span);
-        if sacked {
-            self.outstanding[index].due = None;
-        }
-        sacked
-    }
-
-    fn discard_stale_timers(&mut self) {
-        while let Some(&(at, end)) = self.timers.front()
-            && self.is_stale(at, end)
-        {
-            self.timers.pop_front();
-        }
-    }
-
-    fn arm(&mut self, index: usize, from: Time) {
-        let segment = &mut self.outstanding[index];
-        let due = from + self.config.rto;
-        segment.due = Some(due);
-        self.timers.push_back((due, segment.span.end()));
-        // The one before of a segment that goes out again may stand at the front.
-        self.discard_stale_timers();
-    }
-
     /// A timer has run out.
     fn expire<P: Probe>(&mut self, cx: &mut Context<'_, P>, index: usize) -> Result<(), Abort> {
-        let beyond = self.open && self.outstanding[index].span.end() > self.seq.snd_una + self.seq.peer.now;
-        let segment = &mut self.outstanding[index];
+        let beyond = self.open && self.flight.outstanding[index].span.end() > self.seq.snd_una + self.seq.peer.now;
+        let segment = &mut self.flight.outstanding[index];
         if segment.transmissions > self.config.max_retransmissions as u16 {
             //= RFC 9293 §3.8.6: "SHOULD NOT time out the connection if data beyond the right window edge is not
             //= acknowledged", as long as the peer answers
@@ -249,31 +177,21 @@ impl Sender {
     /// The cumulative acknowledgement moves to `ack`.
     fn advance(&mut self, ack: u64) {
         self.seq.advance(ack);
-        while self.outstanding.front().is_some_and(|front| front.span.end() <= ack) {
-            self.outstanding.pop_front();
-        }
-        if let Some(front) = self.outstanding.front_mut()
-            && front.span.seq < ack
-        {
-            // The peer had no room for all of it; what it took is not sent again.
-            front.span.len -= (ack - front.span.seq) as u16;
-            front.span.seq = ack;
-        }
-        self.sacked.remove_below(ack, |_, _| ());
+        self.flight.advance(ack);
     }
 
     /// What the peer says it lacks it has not got, whatever it said before: nothing is waited for without a timer.
     fn keep_front_alive(&mut self, now: Time) {
-        if self.sacked.first().is_some_and(|range| range.0 <= self.seq.snd_una) {
-            self.sacked.clear();
+        if self.flight.sacked.first().is_some_and(|range| range.0 <= self.seq.snd_una) {
+            self.flight.sacked.clear();
         }
-        if let Some(front) = self.outstanding.front()
+        if let Some(front) = self.flight.outstanding.front()
             && front.due.is_none()
             && self.has_timer(&front.span)
             && self.resend != Some(front.span.end())
         {
             let from = self.line.begins(now);
-            self.arm(0, from);
+            self.flight.arm(0, from);
         }
     }
 }
@@ -338,14 +256,13 @@ impl SendingHalf for Sender {
     }
 
     fn resend_syn(&mut self) {
-        self.resend = self.outstanding.front().map(|syn| syn.span.end());
+        self.resend = self.flight.outstanding.front().map(|syn| syn.span.end());
     }
 
     fn relisten(&mut self) {
         self.seq.forget_peer();
         self.examined = 0;
-        self.outstanding.clear();
-        self.timers.clear();
+        self.flight.clear();
         (self.resend, self.leaving) = (None, None);
     }
 
@@ -361,7 +278,7 @@ impl SendingHalf for Sender {
         // Blocks below the ACK, or at it, contradict it; blocks beyond what was sent are nobody's.
         for (start, end) in segment.sack.iter(ack).filter(|block| block.0 > ack && block.0 < block.1) {
             if end <= self.seq.snd_nxt {
-                self.sacked.insert(start, end, |_, _| ());
+                self.flight.sacked.insert(start, end, |_, _| ());
             }
         }
         if ack > self.seq.snd_una {
@@ -369,9 +286,9 @@ impl SendingHalf for Sender {
         } else if segment.sequence_len() == 0 && flight > 0 && !changed {
             self.counters.duplicate_acks += 1;
         }
-        self.discard_stale_timers();
+        self.flight.discard_stale_timers();
         self.keep_front_alive(cx.now);
-        let is_idle = self.outstanding.is_empty();
+        let is_idle = self.flight.is_empty();
         if let Some(polls) = &mut self.polls {
             polls.on_ack(cx.now, segment.timestamps.map(|marks| marks.echo), is_idle);
         }
@@ -380,7 +297,7 @@ impl SendingHalf for Sender {
 
     #[inline]
     fn deadline(&self) -> Option<Time> {
-        let timer = Time::earliest(self.timers.front().map(|timer| timer.0), self.persist_at);
+        let timer = Time::earliest(self.flight.deadline(), self.persist_at);
         Time::earliest(timer, self.polls.as_ref().and_then(Polls::deadline))
     }
 
@@ -398,12 +315,9 @@ impl SendingHalf for Sender {
             return Err(Abort::RetriesExhausted);
         }
         while self.resend.is_none()
-            && let Some(&(at, end)) = self.timers.front()
-            && at <= cx.now
+            && let Some(timer) = self.flight.take_expired(cx.now)
         {
-            let stale = self.is_stale(at, end);
-            self.timers.pop_front();
-            if !stale && let Some(index) = self.ending(end) {
+            if let Some(index) = timer {
                 self.expire(cx, index)?;
             }
         }
@@ -413,7 +327,7 @@ impl SendingHalf for Sender {
     /// Nothing is reserved: SACK blocks beside data take the room that a segment leaves.
     fn next(&mut self, now: Time, _reserved: u16) -> Option<Span> {
         if let Some(end) = self.resend.take()
-            && let Some(index) = self.ending(end)
+            && let Some(index) = self.flight.ending(end)
         {
             return Some(self.send_again(index));
         }
@@ -440,7 +354,7 @@ impl SendingHalf for Sender {
     /// What the window takes if it is only too small, a byte beyond it if it is shut; from then on it is a segment like
     /// others, and its timer repeats it.
     fn window_probe(&mut self) -> Option<Span> {
-        if !core::mem::take(&mut self.probe_now) || !self.outstanding.is_empty() || self.seq.snd_nxt >= self.seq.end() {
+        if !core::mem::take(&mut self.probe_now) || !self.flight.is_empty() || self.seq.snd_nxt >= self.seq.end() {
             return None;
         }
         self.heard = false;
@@ -451,10 +365,10 @@ impl SendingHalf for Sender {
     fn on_transmit(&mut self, now: Time, segment: &Segment) {
         let bytes = HEADER as u32 + segment.options_len() + segment.len as u32 + self.config.overhead;
         let departure = self.line.send(now, bytes);
-        if let Some(index) = self.leaving.take().and_then(|end| self.ending(end)) {
+        if let Some(index) = self.leaving.take().and_then(|end| self.flight.ending(end)) {
             let from = if self.config.arming == Arming::Departure { departure } else { now };
-            if self.has_timer(&self.outstanding[index].span) {
-                self.arm(index, from);
+            if self.has_timer(&self.flight.outstanding[index].span) {
+                self.flight.arm(index, from);
             }
             if let Some(polls) = &mut self.polls {
                 polls.watch(departure);
@@ -467,15 +381,17 @@ impl SendingHalf for Sender {
     }
 
     fn memory(&self) -> usize {
-        self.sacked.memory()
+        self.flight.sacked.memory()
     }
 
     fn check(&self) {
         self.seq.check();
         debug_assert_eq!(self.seq.snd_nxt, self.seq.snd_max);
-        debug_assert_eq!(self.outstanding.is_empty(), self.seq.snd_una == self.seq.snd_nxt);
-        debug_assert!(self.outstanding.front().is_none_or(|front| front.span.seq == self.seq.snd_una));
+        debug_assert_eq!(self.flight.is_empty(), self.seq.snd_una == self.seq.snd_nxt);
+        debug_assert!(self.flight.outstanding.front().is_none_or(|front| front.span.seq == self.seq.snd_una));
         let is_watched = self.polls.as_ref().is_some_and(|polls| polls.deadline().is_some());
-        debug_assert!(self.outstanding.is_empty() || is_watched || !self.timers.is_empty() || self.resend.is_some());
+        debug_assert!(
+            self.flight.is_empty() || is_watched || self.flight.deadline().is_some() || self.resend.is_some()
+        );
     }
 }

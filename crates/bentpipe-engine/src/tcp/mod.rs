@@ -1,9 +1,11 @@
-//! TCP, complete and wire-true (RFC 9293), in parts that are named by their documents.
+//! TCP, complete and wire-true (RFC 9293).
 //!
-//! Reading order: [`Segment`] what travels; [`variant`] the table of what a sender is made of; [`TcpConfig`];
-//! `rtt` (RFC 6298); `scoreboard` (RFC 6675); `sender` the ACK pipeline; `receiver` reassembly and SACK blocks;
-//! [`Connection`] joins one sender and one receiver under the states of RFC 9293; [`SendingHalf`] is what it asks of the
-//! sender, for STP has another.
+//! [`Connection`] joins one [`Sender`] and one receiver under the states of RFC 9293. [`Duplex`] is the same for any
+//! [`SendingHalf`], since STP has another sender.
+//!
+//! Reading order: [`Segment`] what travels; [`variant`] the table of what a sender is made of; [`TcpConfig`]. Then the
+//! sender's parts, each a module that knows only those before it: `sequence`, `loss`, `congestion`, `recovery`, and `sender`,
+//! which joins them. `receiver` reassembles. `departures` lists where simulators differ from the RFCs.
 
 mod abort;
 mod config;

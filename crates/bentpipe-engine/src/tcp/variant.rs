@@ -13,6 +13,49 @@ pub enum Startup {
     FixedWindow(u32),
 }
 
+/// Lists the congestion controls: a row for each, with its type in `congestion/` and its word in scenarios. `$make` is called
+/// with the list.
+macro_rules! congestion_controls {
+    ($make:ident) => {
+        $make! {
+            /// Slow start, congestion avoidance and halving (RFC 5681 §3.1). [`Growth`] says how fast.
+            Reno(reno::Reno) = "reno",
+        }
+    };
+}
+
+pub(in crate::tcp) use congestion_controls;
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident($control:ty) = $word:literal,)+) => {
+        /// What moves the window once it is found ([`Startup::SlowStart`]).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum CongestionControl {
+            $($(#[$doc])* $name),+
+        }
+
+        impl CongestionControl {
+            /// The word for each control.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word for this control.
+            pub const fn word(self) -> &'static str {
+                match self { $(CongestionControl::$name => $word),+ }
+            }
+
+            /// The control of that word.
+            pub fn named(word: &str) -> Option<CongestionControl> {
+                match word {
+                    $($word => Some(CongestionControl::$name),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+congestion_controls!(names);
+
 /// How far the window opens per ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
@@ -124,6 +167,8 @@ pub struct Variant {
     pub startup: Startup,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
+    /// What moves the window.
+    pub congestion: CongestionControl,
     /// Window growth per ACK.
     pub growth: Growth,
     /// Duplicate ACKs that mean loss.
@@ -152,6 +197,7 @@ pub struct Variant {
 const BASE: Variant = Variant {
     startup: Startup::SlowStart,
     initial_window: 10,
+    congestion: CongestionControl::Reno,
     growth: Growth::Bytes(2),
     dup_thresh: DupThresh { count: 3, window_fraction: None },
     recovery: Recovery::Restart,

@@ -1,6 +1,5 @@
 //! `bentpipe model`.
 
-
 use serde_json::Value;
 
 use super::{folder, json, ok, refused};

@@ -1,13 +1,13 @@
 //! A window that no ACK and no loss moves: for a path without congestion.
 
-use super::{AckSample, CongestionControl, Window};
+use super::{AckSample, CongestionRules, Window};
 use crate::tcp::loss::LossReport;
 
 /// A fixed window. It has no state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fixed;
 
-impl CongestionControl for Fixed {
+impl CongestionRules for Fixed {
     #[inline(always)]
     fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
 

@@ -1,12 +1,14 @@
 //! Congestion control: ACK samples and loss reports in, a window and a pacing rate out.
 //!
 //! [`Window`] holds the numbers that every control sets and the sender reads. A control is a file of its own with an
-//! implementation of [`CongestionControl`], and a row of `controls!` below; `docs/howto/add-a-congestion-control.md` walks
-//! through it.
+//! implementation of [`CongestionRules`], and a row of `congestion_controls!` in `variant.rs`;
+//! `docs/howto/add-a-congestion-control.md` walks through it.
 
 mod fixed;
 #[cfg(feature = "ns2")]
 mod ns2;
+#[cfg(test)]
+mod paced;
 mod reno;
 mod window;
 
@@ -14,7 +16,7 @@ pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
 use super::loss::{FoundBy, LossReport};
-use super::variant::Startup;
+use super::variant::{CongestionControl, Startup, congestion_controls};
 use crate::units::Rate;
 
 /// An ACK of new data.
@@ -31,7 +33,7 @@ pub(in crate::tcp) struct AckSample {
 /// The rules of one congestion control.
 ///
 /// The methods change the window's `cwnd` and `ssthresh`. Inflation belongs to fast recovery; a control only reads it.
-pub(in crate::tcp) trait CongestionControl {
+pub(in crate::tcp) trait CongestionRules {
     /// New data has been acknowledged, and the window was in use.
     fn on_ack(&mut self, window: &mut Window, ack: &AckSample);
 
@@ -63,43 +65,86 @@ pub(in crate::tcp) trait CongestionControl {
 
 /// Makes the enum of all controls, which calls the one that is in it.
 macro_rules! controls {
-    ($($(#[$doc:meta])* $name:ident($control:ty)),+ $(,)?) => {
+    ($($(#[$doc:meta])* $name:ident($control:ty) = $word:literal,)+) => {
         #[derive(Clone, Debug)]
         enum Control {
-            $($(#[$doc])* $name($control)),+
+            $($(#[$doc])* $name($control),)+
+            /// A window that no ACK and no loss moves.
+            Fixed(fixed::Fixed),
+            #[cfg(test)]
+            Paced(paced::Paced),
         }
 
-        impl CongestionControl for Control {
+        impl Control {
+            fn new(config: &TcpConfig) -> Control {
+                match (config.variant.startup, config.variant.congestion) {
+                    (Startup::FixedWindow(_), _) => Control::Fixed(fixed::Fixed),
+                    $((Startup::SlowStart, CongestionControl::$name) => Control::$name(<$control>::new(config)),)+
+                }
+            }
+        }
+
+        impl CongestionRules for Control {
             #[inline(always)]
             fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
-                match self { $(Control::$name(control) => control.on_ack(window, ack)),+ }
+                match self {
+                    $(Control::$name(control) => control.on_ack(window, ack),)+
+                    Control::Fixed(control) => control.on_ack(window, ack),
+                    #[cfg(test)]
+                    Control::Paced(control) => control.on_ack(window, ack),
+                }
             }
+
             fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
-                match self { $(Control::$name(control) => control.on_loss(window, loss)),+ }
+                match self {
+                    $(Control::$name(control) => control.on_loss(window, loss),)+
+                    Control::Fixed(control) => control.on_loss(window, loss),
+                    #[cfg(test)]
+                    Control::Paced(control) => control.on_loss(window, loss),
+                }
             }
+
             fn restart(&mut self, window: &mut Window, segments: u32) {
-                match self { $(Control::$name(control) => control.restart(window, segments)),+ }
+                match self {
+                    $(Control::$name(control) => control.restart(window, segments),)+
+                    Control::Fixed(control) => control.restart(window, segments),
+                    #[cfg(test)]
+                    Control::Paced(control) => control.restart(window, segments),
+                }
             }
+
             fn on_recovered(&mut self, window: &mut Window, flight: u64) {
-                match self { $(Control::$name(control) => control.on_recovered(window, flight)),+ }
+                match self {
+                    $(Control::$name(control) => control.on_recovered(window, flight),)+
+                    Control::Fixed(control) => control.on_recovered(window, flight),
+                    #[cfg(test)]
+                    Control::Paced(control) => control.on_recovered(window, flight),
+                }
             }
+
             fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
-                match self { $(Control::$name(control) => control.on_spurious_timeout(window, cwnd, ssthresh)),+ }
+                match self {
+                    $(Control::$name(control) => control.on_spurious_timeout(window, cwnd, ssthresh),)+
+                    Control::Fixed(control) => control.on_spurious_timeout(window, cwnd, ssthresh),
+                    #[cfg(test)]
+                    Control::Paced(control) => control.on_spurious_timeout(window, cwnd, ssthresh),
+                }
             }
+
             #[inline(always)]
             fn pacing_rate(&self, window: &Window) -> Option<Rate> {
-                match self { $(Control::$name(control) => control.pacing_rate(window)),+ }
+                match self {
+                    $(Control::$name(control) => control.pacing_rate(window),)+
+                    Control::Fixed(control) => control.pacing_rate(window),
+                    #[cfg(test)]
+                    Control::Paced(control) => control.pacing_rate(window),
+                }
             }
         }
     };
 }
 
-controls! {
-    /// Slow start, congestion avoidance, halving (RFC 5681 §3.1).
-    Reno(reno::Reno),
-    /// A window that no ACK and no loss moves.
-    Fixed(fixed::Fixed),
-}
+congestion_controls!(controls);
 
 /// The window of a connection and the control that sets it.
 #[derive(Clone, Debug)]
@@ -112,11 +157,11 @@ pub(in crate::tcp) struct Congestion {
 
 impl Congestion {
     pub(in crate::tcp) fn new(config: &TcpConfig, grows_unused: bool) -> Self {
-        let (control, segments) = match config.variant.startup {
-            Startup::SlowStart => (Control::Reno(reno::Reno::new(config)), config.variant.initial_window),
-            Startup::FixedWindow(segments) => (Control::Fixed(fixed::Fixed), segments),
+        let segments = match config.variant.startup {
+            Startup::SlowStart => config.variant.initial_window,
+            Startup::FixedWindow(segments) => segments,
         };
-        Congestion { window: Window::new(config, segments), control, grows_unused }
+        Congestion { window: Window::new(config, segments), control: Control::new(config), grows_unused }
     }
 
     /// Takes an ACK of new data. Returns whether the window was in use: one that is not says nothing about the path, so it
@@ -169,5 +214,11 @@ impl Congestion {
     #[inline(always)]
     pub(in crate::tcp) fn pacing_rate(&self) -> Option<Rate> {
         self.control.pacing_rate(&self.window)
+    }
+
+    /// The control of tests: a fixed window that leaves at `rate`.
+    #[cfg(test)]
+    pub(in crate::tcp) fn pace(&mut self, rate: Rate) {
+        self.control = Control::Paced(paced::Paced { rate });
     }
 }

@@ -1,6 +1,6 @@
 //! Slow start, congestion avoidance and halving (RFC 5681 §3.1), with byte counting (RFC 3465) or without.
 
-use super::{AckSample, CongestionControl, Window};
+use super::{AckSample, CongestionRules, Window};
 use crate::tcp::config::{SsthreshBase, TcpConfig};
 use crate::tcp::loss::{FoundBy, LossReport};
 use crate::tcp::startup;
@@ -62,7 +62,7 @@ impl Reno {
     }
 }
 
-impl CongestionControl for Reno {
+impl CongestionRules for Reno {
     #[inline(always)]
     fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
         if window.in_slow_start() {

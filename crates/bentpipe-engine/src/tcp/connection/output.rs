@@ -46,7 +46,7 @@ impl<S: SendingHalf> Duplex<S> {
         if synchronized {
             segment.ack = self.receiver.rcv_nxt();
             self.last_ack_sent = segment.ack;
-            if self.sack && !span.syn {
+            if !span.syn && self.receiver.has_sack_blocks() {
                 let room = if span.len == 0 { MAX_SACK_BLOCKS } else { blocks_in(self.sender.mss() - span.len) };
                 segment.sack = self.receiver.sack_blocks(room);
             }

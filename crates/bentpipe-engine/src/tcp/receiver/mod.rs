@@ -309,6 +309,12 @@ impl Receiver {
         self.acks.acknowledged();
     }
 
+    /// True if the next segment has SACK blocks to report.
+    #[inline(always)]
+    pub(super) fn has_sack_blocks(&self) -> bool {
+        !self.sack.is_empty()
+    }
+
     /// The number of SACK blocks that the next segment carries if it has room for all.
     #[inline(always)]
     pub(super) fn sack_blocks_due(&self) -> usize {
@@ -316,7 +322,6 @@ impl Receiver {
     }
 
     /// SACK blocks for a segment that goes out, at most `max`.
-    #[inline(always)]
     pub(super) fn sack_blocks(&mut self, max: usize) -> SackBlocks {
         self.sack.take_blocks(self.rcv_nxt, max)
     }

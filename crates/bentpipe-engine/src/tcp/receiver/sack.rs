@@ -42,8 +42,9 @@ impl SackReport {
         self.duplicate = Some((start, end));
     }
 
+    /// True if there is nothing to report.
     #[inline(always)]
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.recent_len == 0 && self.duplicate.is_none()
     }
 
@@ -58,12 +59,8 @@ impl SackReport {
     }
 
     /// The blocks of a segment that acknowledges `rcv_nxt`, at most `max`: a D-SACK first, then the newest.
-    #[inline(always)]
     pub(super) fn take_blocks(&mut self, rcv_nxt: u64, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
-        if self.is_empty() {
-            return blocks;
-        }
         let duplicate = self.duplicate.take();
         let max = max.min(self.max_blocks as usize);
         if max == 0 {

@@ -130,3 +130,6 @@ impl Sender {
         cache.keep(&self.congestion.window, &self.timer.rtt);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,8 @@
 //! Overrides, their checks, the resolved scenario and the schema all come from these rows.
 
 use bentpipe_engine::tcp::variant::{
-    BurstEstimate, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard, Startup, TimeoutRepair,
+    BurstEstimate, CongestionControl, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard,
+    Startup, TimeoutRepair,
 };
 use bentpipe_engine::tcp::{
     Daass, Handshake, MAX_SACK_BLOCKS, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,

@@ -19,6 +19,8 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
+    row!("congestion_control", "What moves the congestion window (Reno: RFC 5681).", CongestionControl::WORDS, Kind::Words,
+        c.variant.congestion => Some(Cell::Word(c.word())), cell => CongestionControl::named(cell.word()).expect("the row's words")),
     Setting {
         key: "byte_counting",
         doc: "Slow start grows by the number of bytes acknowledged, at most this many segments per ACK (L of RFC 3465). Off: by one segment per ACK.",

@@ -1,0 +1,132 @@
+//! Segments that were sent and are not acknowledged cumulatively, what of them the peer holds, and their timers.
+//!
+//! Segments stand in a queue in order of their numbers and are found by bisection. Since one timeout serves all, and segments
+//! leave in the order in which they are handed down, the timers are a queue in order of arming.
+
+use std::collections::VecDeque;
+
+use crate::tcp::Span;
+use crate::tcp::ranges::Ranges;
+use crate::units::{Duration, Time};
+
+/// A segment that was sent and is not acknowledged cumulatively.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outstanding {
+    pub(super) span: Span,
+    /// How often it was sent.
+    pub(super) transmissions: u16,
+    /// Which of all transmissions was its last.
+    pub(super) order: u64,
+    /// When its timer expires; `None` while it is not out, or once it was selectively acknowledged.
+    pub(super) due: Option<Time>,
+}
+
+/// The segments outstanding and their timers.
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    pub(super) outstanding: VecDeque<Outstanding>,
+    pub(super) sacked: Ranges,
+    /// Timers in order of expiry, each with the end of its segment. One that its segment has replaced stays until it comes
+    /// to the front.
+    timers: VecDeque<(Time, u64)>,
+    rto: Duration,
+}
+
+impl Flight {
+    pub(super) fn new(rto: Duration) -> Self {
+        Flight { outstanding: VecDeque::new(), sacked: Ranges::new(), timers: VecDeque::new(), rto }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.outstanding.is_empty()
+    }
+
+    /// Forgets the segments and their timers.
+    pub(super) fn clear(&mut self) {
+        self.outstanding.clear();
+        self.timers.clear();
+    }
+
+    /// The first segment that ends after `seq`.
+    pub(super) fn index_after(&self, seq: u64) -> usize {
+        self.outstanding.partition_point(|segment| segment.span.end() <= seq)
+    }
+
+    /// The segment that ends at `end`.
+    pub(super) fn ending(&self, end: u64) -> Option<usize> {
+        let index = self.outstanding.partition_point(|segment| segment.span.end() < end);
+        self.outstanding.get(index).is_some_and(|segment| segment.span.end() == end).then_some(index)
+    }
+
+    /// True if the peer has reported all of the span.
+    pub(super) fn is_sacked(&self, span: &Span) -> bool {
+        self.sacked.holding(span.seq).is_some_and(|range| range.1 >= span.end())
+    }
+
+    /// The first segment that was last sent up to transmission `order` and is not reported.
+    pub(super) fn first_missing(&self, order: u64) -> Option<usize> {
+        let is_missing = |segment: &Outstanding| segment.order <= order && !self.is_sacked(&segment.span);
+        self.outstanding.iter().position(is_missing)
+    }
+
+    /// The cumulative acknowledgement moves to `ack`.
+    pub(super) fn advance(&mut self, ack: u64) {
+        while self.outstanding.front().is_some_and(|front| front.span.end() <= ack) {
+            self.outstanding.pop_front();
+        }
+        if let Some(front) = self.outstanding.front_mut()
+            && front.span.seq < ack
+        {
+            // The peer had no room for all of it; what it took is not sent again.
+            front.span.len -= (ack - front.span.seq) as u16;
+            front.span.seq = ack;
+        }
+        self.sacked.remove_below(ack, |_, _| ());
+    }
+
+    /// When the first timer expires.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.timers.front().map(|timer| timer.0)
+    }
+
+    /// Takes the first timer off the queue if it has expired. Returns its segment, or `None` inside if it has none any more.
+    pub(super) fn take_expired(&mut self, now: Time) -> Option<Option<usize>> {
+        let (at, end) = self.timers.front().copied().filter(|timer| timer.0 <= now)?;
+        let stale = self.is_stale(at, end);
+        self.timers.pop_front();
+        Some(if stale { None } else { self.ending(end) })
+    }
+
+    /// True if a timer is no longer that of its segment.
+    fn is_stale(&mut self, at: Time, end: u64) -> bool {
+        let Some(index) = self.ending(end) else { return true };
+        let Outstanding { span, due, .. } = self.outstanding[index];
+        if due != Some(at) {
+            return true;
+        }
+        let sacked = self.is_sacked(&span);
+        if sacked {
+            self.outstanding[index].due = None;
+        }
+        sacked
+    }
+
+    /// Takes stale timers off the front of the queue.
+    pub(super) fn discard_stale_timers(&mut self) {
+        while let Some(&(at, end)) = self.timers.front()
+            && self.is_stale(at, end)
+        {
+            self.timers.pop_front();
+        }
+    }
+
+    /// Starts the timer of a segment that leaves at `from`.
+    pub(super) fn arm(&mut self, index: usize, from: Time) {
+        let segment = &mut self.outstanding[index];
+        let due = from + self.rto;
+        segment.due = Some(due);
+        self.timers.push_back((due, segment.span.end()));
+        // A segment that goes out again may have had its timer at the front.
+        self.discard_stale_timers();
+    }
+}

@@ -1,0 +1,20 @@
+//! A control for tests: a window that does not move, sent at a rate.
+
+use super::{AckSample, CongestionRules, Window};
+use crate::tcp::loss::LossReport;
+use crate::units::Rate;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Paced {
+    pub(super) rate: Rate,
+}
+
+impl CongestionRules for Paced {
+    fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
+
+    fn on_loss(&mut self, _: &mut Window, _: &LossReport) {}
+
+    fn pacing_rate(&self, _: &Window) -> Option<Rate> {
+        Some(self.rate)
+    }
+}

@@ -1,0 +1,79 @@
+//! The sender's parts together, without a connection.
+
+use super::*;
+use crate::machine::Context;
+use crate::probe::{NoProbe, Who};
+use crate::tcp::SendingHalf;
+use crate::tcp::config::Shortcuts;
+use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::sending::sealed::Sequenced;
+use crate::units::{Duration, Rate};
+
+fn at(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
+}
+
+/// A sender whose data may go out, with windows of 10 segments of 1000 bytes.
+fn open_sender() -> Sender {
+    let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+    Sender::new(&TcpConfig { mss: 1000, shortcuts, ..TcpConfig::default() })
+}
+
+/// A control with a pacing rate spaces the segments, and the deadline says when the next one may go.
+#[test]
+fn a_pacing_rate_spaces_segments() {
+    let mut sender = open_sender();
+    // 1000 bytes take 10 ms.
+    sender.congestion.pace(Rate::from_bits_per_second(800_000).expect("not zero"));
+    sender.write(4000);
+    let mut now = at(5);
+    for n in 0..4 {
+        let span = sender.next(now, 0).expect("the rate allows it");
+        assert_eq!((now, span.seq), (at(5 + 10 * n), 1 + 1000 * n));
+        if n == 3 {
+            break;
+        }
+        assert_eq!(sender.next(now, 0), None, "held back");
+        now = sender.deadline().expect("the pacer's");
+        let mut probe = NoProbe;
+        let mut cx = Context { now, who: Who(0), probe: &mut probe };
+        sender.on_time(&mut cx).expect("nothing is given up");
+    }
+    // All is sent: only the retransmission timer is left, 1 s after the first segment of the flight.
+    assert_eq!(sender.next(at(100), 0), None);
+    assert_eq!(sender.deadline(), Some(at(1005)));
+}
+
+/// Without a pacing rate a window goes out at once.
+#[test]
+fn without_a_rate_the_window_goes_out_at_once() {
+    let mut sender = open_sender();
+    sender.write(20_000);
+    let sent = core::iter::from_fn(|| sender.next(at(5), 0)).count();
+    assert_eq!(sent, 10);
+}
+
+/// Parts see a loss in order: detection, then the window, then what is sent again.
+#[test]
+fn three_duplicate_acks_halve_and_retransmit() {
+    let mut config = TcpConfig { mss: 1000, ..TcpConfig::default() };
+    config.variant = crate::tcp::Variant::named("reno").expect("a row");
+    config.shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+    let mut sender = Sender::new(&config);
+    sender.write(20_000);
+    while sender.next(at(0), 0).is_some() {}
+    let mut probe = NoProbe;
+    let mut ack = Segment::new(Flags::ACK);
+    (ack.ack, ack.window) = (1, 1 << 20);
+    sender.update_window(&ack);
+    for n in 1..=3 {
+        assert_eq!(sender.cwnd(), 10_000);
+        let mut cx = Context { now: at(100 + n), who: Who(0), probe: &mut probe };
+        sender.on_ack(&mut cx, &ack, false, None);
+    }
+    // Half of ten segments, inflated by the three that have left.
+    assert_eq!((sender.cwnd(), sender.ssthresh(), sender.congestion.window.usable()), (5000, 5000, 8000));
+    let span = sender.next(at(104), 0).expect("the fast retransmit");
+    assert_eq!((span.seq, span.retransmission, sender.sequence().flight()), (1, true, 10_000));
+    assert_eq!(sender.deadline(), Some(at(103) + Duration::from_secs(1)));
+}

@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: conformance proof demo test check bench bench-gateway bench-cost validate validate-ns2 validate-explore fuzz goldens docs clean
+.PHONY: conformance proof demo test check bench bench-gateway bench-cost validate validate-ns2 validate-explore fuzz api goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo. Built as the tests are, which then have less to build.
 demo:
@@ -76,6 +76,18 @@ fuzz:
 		echo "fuzzing $$target for $(FUZZ_SECONDS) s"; \
 		(cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1) || exit 1; \
 	done
+
+# The engine as a library, nightly: it builds for wasm32, its public items (wanted: those that a stranger needs), and what broke
+# since BASE. Needs a nightly toolchain for rustdoc's JSON.
+BASE ?= HEAD~1
+api:
+	@scripts/setup rust cargo-public-api cargo-semver-checks
+	rustup target add wasm32-unknown-unknown
+	$(CARGO) check --quiet -p bentpipe-engine --target wasm32-unknown-unknown
+	@mkdir -p $(OUT)
+	$(CARGO) +nightly public-api -p bentpipe-engine --simplified > $(OUT)/api.txt
+	@echo "$$(wc -l < $(OUT)/api.txt) public items, in $(OUT)/api.txt"
+	$(CARGO) semver-checks -p bentpipe-engine --baseline-rev $(BASE)
 
 # Everything that the papers say beside what comes out here, into docs/REPRODUCTION.md.
 proof:

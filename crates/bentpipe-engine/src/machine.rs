@@ -1,20 +1,20 @@
-//! The one trait: two doors, `handle` and `poll`.
+//! The trait of every protocol: `handle` for inputs, `poll` for outputs.
 //!
-//! A driver hands a machine one input, then polls it until it says [`Step::Wait`]. The instant it then names replaces
-//! the one named before; when it comes, the driver polls again. Polling early or twice does no harm, so a driver may
-//! re-arm its timers as lazily as it likes.
+//! A driver hands a machine one input, then polls it until it returns [`Step::Wait`]. The instant in `Wait` replaces
+//! the one before; when it comes, the driver polls again. Polling early or twice does no harm, so a driver may re-arm
+//! its timer lazily.
 
 use crate::probe::{Event, NoProbe, Probe, Who};
 use crate::units::Time;
 
-/// The whole visible world of a machine: the time, and someone who watches.
+/// Everything that a machine can see: the time and an observer.
 #[derive(Debug)]
 pub struct Context<'a, P> {
-    /// The present, from the driver.
+    /// The current time, from the driver.
     pub now: Time,
-    /// Under which name the machine's events are recorded.
+    /// The name under which the machine's events are recorded.
     pub who: Who,
-    /// The watcher.
+    /// The observer.
     pub probe: &'a mut P,
 }
 
@@ -27,7 +27,7 @@ impl Context<'static, NoProbe> {
 }
 
 impl<P: Probe> Context<'_, P> {
-    /// Tells the probe; costs nothing with one that does not watch.
+    /// Passes an event to the observer. Without one, the event is not constructed.
     #[inline(always)]
     pub fn emit(&mut self, event: impl FnOnce() -> Event) {
         if P::WATCHES {
@@ -36,27 +36,28 @@ impl<P: Probe> Context<'_, P> {
     }
 }
 
-/// What a machine wants next.
+/// What a machine asks of its driver next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<O> {
     /// Do this, then poll again.
     Do(O),
-    /// Nothing to do until an input comes or this instant does.
+    /// Nothing to do until the next input or this instant, whichever is first. `None`: until the next input.
     Wait(Option<Time>),
 }
 
 /// A state machine without clock, I/O or entropy.
 pub trait Machine {
-    /// What the driver brings.
+    /// An input from the driver.
     type Input;
-    /// What the driver is asked to do.
+    /// A request to the driver, or news for it.
     type Output;
-    /// What the machine did with an input: what the driver must know before it acts on the input itself.
+    /// What the machine did with an input. The driver must know it before it acts on the input, such as storing its
+    /// bytes.
     type Verdict;
 
     /// Takes one input.
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Self::Input) -> Self::Verdict;
 
-    /// The next thing to do at `cx.now`; timers that are due act here.
+    /// Returns the next output at `cx.now`, or until when to wait. Timers that are due expire here.
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Self::Output>;
 }

@@ -1,9 +1,9 @@
-//! What a machine tells those who watch. Probes only watch: a run is the same with and without them.
+//! Events for observers. An observer changes nothing: a run is the same with and without one.
 
 use crate::tcp::{Segment, State};
 use crate::units::{Duration, Time};
 
-/// The number under which the driver knows a machine.
+/// The driver's number of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Who(pub u32);
 
@@ -16,7 +16,7 @@ pub enum DropReason {
     Early,
     /// The channel lost or damaged it.
     Channel,
-    /// It stands on the scenario's drop list.
+    /// It is on the scenario's drop list.
     Listed,
     /// It is longer than the link's MTU.
     TooLong,
@@ -36,7 +36,7 @@ pub enum Event {
     Sent {
         /// The segment.
         segment: Segment,
-        /// Whether its first byte has been sent before.
+        /// True if its first byte was sent before.
         retransmission: bool,
     },
     /// A segment has come in.
@@ -73,7 +73,7 @@ pub enum Event {
     Timeout {
         /// The first byte not acknowledged.
         snd_una: u64,
-        /// How many times in a row.
+        /// Consecutive timeouts.
         backoffs: u32,
     },
     /// A timeout was found spurious (RFC 5682).
@@ -94,16 +94,16 @@ pub enum Event {
     },
 }
 
-/// A watcher.
+/// An observer of events.
 pub trait Probe {
-    /// Whether events are built at all.
+    /// If false, events are not constructed.
     const WATCHES: bool = true;
 
     /// Takes note of one event.
     fn event(&mut self, now: Time, who: Who, event: &Event);
 }
 
-/// Nobody watches.
+/// No observer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoProbe;
 

@@ -50,7 +50,7 @@ impl Stream {
     }
 }
 
-/// Noise indexed by time: whoever asks at an instant gets the same draw, in whatever order and however often.
+/// Noise indexed by time: the draw at an instant is the same whatever the order and number of calls.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeNoise {
     key: u64,
@@ -62,7 +62,7 @@ impl TimeNoise {
         TimeNoise { key: key(seed, name) }
     }
 
-    /// Uniform in 0..1 for the `nth` question at the instant `nanos`.
+    /// The `nth` draw at the instant `nanos`, uniform in 0..1.
     #[inline]
     pub fn at(&self, nanos: u64, nth: u32) -> f64 {
         unit(mix(self.key ^ mix(nanos.wrapping_add((nth as u64) << 48 ^ 0x5851_f42d_4c95_7f2d))))

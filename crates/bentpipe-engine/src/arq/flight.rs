@@ -6,19 +6,19 @@ use crate::rtt::{RtoConfig, RttClock, RttEstimator};
 use crate::units::{Duration, Time};
 use crate::wire::slacp::Report;
 
-/// What became of a transmission.
+/// What happened to a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The peer has it.
     Arrived,
-    /// A later one arrived and this one did not, or nothing was heard for too long.
+    /// A later one arrived and this one did not, or no report came in time.
     Lost,
 }
 
-/// Transmissions that timed out and are remembered, for the round trip that a late report of them tells.
+/// Timed-out transmissions that are remembered: a late report of one still gives a round trip.
 const MAX_EXPIRED: usize = 1 << 14;
 
-/// Between two probes into the silence: an outage is over this much later at the latest.
+/// Maximum pause between probes of a silent peer: the end of an outage is noticed at most this much later.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]
@@ -40,25 +40,25 @@ pub(crate) struct Flight<T> {
     ring: VecDeque<Transmission<T>>,
     unjudged: usize,
     rtt: RttEstimator,
-    /// How far a report can lie behind what it reports.
+    /// Maximum delay from an arrival to its report.
     report_interval: Duration,
-    /// How long reports have waited at the peer beyond that, of late at most: its line carries frames too.
+    /// Recent maximum of the time that reports waited at the peer beyond that: its line carries frames too.
     report_wait: Duration,
-    /// So much longer is waited for reports while later transmissions may yet be reported.
+    /// Extra wait for reports while later transmissions may still be reported.
     patience: Duration,
-    /// So many later transmissions may overtake one before it counts as lost.
+    /// Later transmissions that may overtake one before it counts as lost.
     reordering: u64,
-    /// The round trip that the last report showed, until it is taken.
+    /// The round trip of the last report, until it is taken.
     sample: Option<Duration>,
-    /// Nothing has been heard since a transmission timed out.
+    /// True if no report has come since a transmission timed out.
     silent: bool,
-    /// Numbers that timed out since the last report that came in time, and when they were sent.
+    /// Numbers that timed out since the last timely report, and when they were sent.
     expired: VecDeque<(u64, Time)>,
 }
 
 impl<T: Copy> Flight<T> {
-    /// An empty one. `initial_rtt` serves until a round trip has been measured; `report_interval` is how long the peer
-    /// may wait before it reports.
+    /// An empty one. `initial_rtt` is used until a round trip is measured; `report_interval` is the peer's maximum wait
+    /// before a report.
     pub(crate) fn new(initial_rtt: Duration, report_interval: Duration, reordering: u64) -> Self {
         let config = RtoConfig {
             initial: initial_rtt.saturating_mul(2),
@@ -82,13 +82,13 @@ impl<T: Copy> Flight<T> {
         }
     }
 
-    /// The same, and transmissions that others have followed are waited for longer: up to `patience` more, and no longer
-    /// than for the last of those. The peer's reports must be those of [`History::with_whole_reports`](super::History).
+    /// As before, but a transmission that others have followed may be reported up to `patience` later, though no later
+    /// than the last of those. The peer must report as [`History::with_whole_reports`](super::History) does.
     pub(crate) fn with_patience(self, patience: Duration) -> Self {
         Flight { patience, ..self }
     }
 
-    /// Notes a transmission that begins now; answers its number.
+    /// Records a transmission that begins now. Returns its number.
     pub(crate) fn send(&mut self, now: Time, what: T) -> u64 {
         // The order of numbers finds most losses; time is for the last ones, and may be generous: a report waits for
         // its interval and for the frames before it, and a quarter of a round trip more is no harm.
@@ -117,7 +117,7 @@ impl<T: Copy> Flight<T> {
         self.unjudged == 0
     }
 
-    /// Whether the peer is silent: only one transmission at a time is worth its while.
+    /// True if the peer is silent. Then only one transmission at a time makes sense.
     pub(crate) fn is_silent(&self) -> bool {
         self.silent
     }
@@ -127,12 +127,12 @@ impl<T: Copy> Flight<T> {
         self.rtt.srtt()
     }
 
-    /// The round trip that was measured since this was asked last, the newest where there were several.
+    /// Takes the newest round trip measured since the last call.
     pub(crate) fn take_sample(&mut self) -> Option<Duration> {
         self.sample.take()
     }
 
-    /// Takes a report; `judge` hears the verdicts, in the order of the numbers.
+    /// Takes a report. Calls `judge` with each verdict, in the order of the numbers.
     pub(crate) fn on_report(&mut self, now: Time, report: &Report, mut judge: impl FnMut(T, Verdict)) {
         if report.newest >= self.next_number() {
             // Never sent: not from our peer.
@@ -187,7 +187,7 @@ impl<T: Copy> Flight<T> {
         self.drop_judged();
     }
 
-    /// The newest transmission that a report tells of was sent at that time.
+    /// The newest transmission of a report was sent at `sent`.
     fn sample(&mut self, now: Time, report: &Report, sent: Time) {
         // The time that the report waited is not the path's.
         let heard = now.saturating_sub(report.delay);
@@ -197,7 +197,7 @@ impl<T: Copy> Flight<T> {
         }
     }
 
-    /// Gives up the transmissions that nothing was heard of for too long.
+    /// Gives up the transmissions whose report is overdue.
     pub(crate) fn on_time(&mut self, now: Time, mut judge: impl FnMut(T, Verdict)) {
         while self.deadline().is_some_and(|deadline| deadline <= now)
             && let Some(front) = self.ring.front()
@@ -217,13 +217,13 @@ impl<T: Copy> Flight<T> {
         }
     }
 
-    /// A transmission goes into the silence; answers when the next one may. The pause doubles each time.
+    /// Probes a silent peer. Returns when the next probe may go; the pause doubles each time.
     pub(crate) fn probe(&mut self, now: Time) -> Time {
         self.rtt.back_off();
         now + self.rtt.rto()
     }
 
-    /// When [`Flight::on_time`] has something to do.
+    /// The instant at which [`Flight::on_time`] is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let (front, back) = (self.ring.front()?, self.ring.back()?);
         Some(front.expires + (back.sent - front.sent).min(self.patience))

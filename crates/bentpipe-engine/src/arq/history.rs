@@ -1,4 +1,4 @@
-//! What the receiver remembers of the transmissions that reached it, and reports.
+//! The receiver's record of the transmissions that arrived, and its reports.
 
 use crate::units::{Duration, Time};
 use crate::wire::slacp::Report;
@@ -6,11 +6,11 @@ use crate::wire::slacp::Report;
 /// Words and bits of the record: as many as a report can have.
 const WORDS: usize = Report::MAX_WORDS;
 const SPAN: u64 = 64 * WORDS as u64;
-/// A transmission stands in so many reports in a row: as many may be lost less one.
+/// Consecutive reports that cover a transmission: all but one of them may be lost.
 const REPEATS: usize = 3;
-/// A report is due at the latest after so many new transmissions: `REPEATS` of them fit into `SPAN`.
+/// New transmissions after which a report is due at once: `REPEATS` such reports fit into `SPAN`.
 const MAX_UNREPORTED: u64 = SPAN / (REPEATS as u64 + 1);
-/// Of so many reports one goes back as far as the record: an outage may take more than `REPEATS` in a row.
+/// One of this many reports covers the whole record: an outage may take more than `REPEATS` in a row.
 const WHOLE_EVERY: u32 = 8;
 
 /// The record.
@@ -20,17 +20,17 @@ pub(crate) struct History {
     bits: [u64; WORDS],
     newest: Option<u64>,
     newest_at: Time,
-    /// Where the last reports began to be new, the youngest first.
+    /// The first new number of each of the last reports, newest first.
     reported: [u64; REPEATS],
     interval: Duration,
     due: Option<Time>,
-    /// Whether some reports go back as far as the record, and reports so far.
+    /// True if some reports cover the whole record.
     has_whole: bool,
     count: u32,
 }
 
 impl History {
-    /// An empty one that reports at most `interval` after an arrival; zero reports each.
+    /// An empty one that reports at most `interval` after an arrival. Zero: a report for each.
     pub(crate) fn new(interval: Duration) -> Self {
         History {
             bits: [0; WORDS],
@@ -44,12 +44,12 @@ impl History {
         }
     }
 
-    /// The same, and each eighth report goes back as far as the record: an outage may take all that told of a number.
+    /// As before, but each eighth report covers the whole record: an outage may take all reports that covered a number.
     pub(crate) fn with_whole_reports(self) -> Self {
         History { has_whole: true, ..self }
     }
 
-    /// Whether the transmission of that number has been noted; false for what lies too far back.
+    /// True if the transmission is on record; false for numbers too far back.
     pub(crate) fn has(&self, number: u64) -> bool {
         self.covers(number) && self.bits[(number % SPAN / 64) as usize] >> (number % 64) & 1 == 1
     }
@@ -66,7 +66,7 @@ impl History {
         }
     }
 
-    /// A transmission has arrived damaged, its number legible: the peer learns of the loss at once.
+    /// A transmission has arrived damaged, its number readable: the peer learns of the loss at once.
     pub(crate) fn on_damaged(&mut self, now: Time, number: u64) {
         self.hear_of(now, number);
     }
@@ -85,7 +85,7 @@ impl History {
         self.due = Some(self.due.map_or(due, |before| before.min(due)));
     }
 
-    /// The highest number that was heard of.
+    /// The highest number received.
     pub(crate) fn newest(&self) -> Option<u64> {
         self.newest
     }

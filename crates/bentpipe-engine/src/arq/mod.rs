@@ -1,8 +1,9 @@
-//! Selective-repeat ARQ over a link: who sent what, what arrived, and in which order it is passed on.
+//! Selective-repeat ARQ over a link: what was sent, what arrived, and in which order it is passed on.
 //!
-//! One implementation for `hybrid`'s link layer and for S-LACP. Every transmission has a number of its own, a repeated
-//! frame a new one: the receiver says which numbers arrived, and on a link that keeps the order each older number that
-//! did not arrive is lost. No transmission is ambiguous, so each is judged once, whatever the window is.
+//! One implementation for `hybrid`'s link layer and for S-LACP. Every transmission has a number of its own, so a
+//! repeated frame gets a new one. The receiver reports which numbers arrived. On a link that keeps the order, each
+//! older number that did not arrive is lost. No transmission is ambiguous, so each is judged once, whatever the window
+//! is.
 //!
 //! Reading order: [`Flight`] the sender's transmissions, [`History`] the receiver's record of them, [`Resequencer`]
 //! order per flow. They deal in numbers; frames and their bytes are the driver's.

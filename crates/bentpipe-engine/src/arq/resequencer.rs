@@ -1,41 +1,41 @@
-//! Order at the receiver: each frame waits for the one before it of its flow, and for no other.
+//! Order at the receiver: each frame waits for its flow's previous frame, and for no other.
 //!
-//! A frame names its predecessor, the frame of the same flow (or of the channel, where the channel keeps one order)
-//! that was sent before it. The receiver needs no table of flows: a frame whose predecessor is done passes, any other
-//! is tied to its predecessor and follows it. Every step costs constant time.
+//! A frame names its predecessor: the previous frame of the same flow, or of the channel if it keeps one order. So the
+//! receiver needs no table of flows. A frame whose predecessor is done passes; any other is linked to its predecessor
+//! and follows it. Every step takes constant time.
 
 use std::collections::VecDeque;
 
 use crate::units::Time;
 
-/// What became of a frame that was brought.
+/// What happened to a received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// It may pass at once.
     Passes,
     /// It waits for its predecessor.
     Waits,
-    /// It has been there before, has been skipped, or lies beyond the window.
+    /// It is a duplicate, was skipped, or lies beyond the window.
     Refused,
 }
 
-/// What the end of hope for some frames leads to.
+/// What follows when frames are given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skip {
-    /// This frame will not come.
+    /// This frame is skipped: it will not come.
     Skipped(u64),
-    /// The turn of this one has come, which waited for it.
+    /// This frame waited for it, and may pass now.
     Freed(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Missing,
-    /// Here, and behind one that is not done.
+    /// Here, and waiting for its predecessor.
     Waiting,
-    /// Its turn has come; the driver has not passed it on yet.
+    /// It may pass; the driver has not passed it on yet.
     Ready,
-    /// Will not come, while others before it are not done: of its own predecessor nothing is known.
+    /// Will not come, while others before it are not done: its predecessor is unknown.
     Gone,
     /// Passed on or skipped.
     Done,
@@ -44,7 +44,7 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     state: State,
-    /// How far ahead the frame is that waits for this one; 0: none.
+    /// Distance to the frame that waits for this one; 0: none.
     successor: u32,
     len: u32,
     arrived: Time,
@@ -62,14 +62,14 @@ pub(crate) struct Resequencer {
     /// All below are done.
     next: u64,
     ring: VecDeque<Slot>,
-    /// All below are done or will be: nothing below is coming any more.
+    /// No frame below will come any more.
     floor: u64,
-    /// Frames it may reach beyond `next`.
+    /// Frames beyond `next` that it accepts.
     window: u32,
     waiting: u32,
-    /// Frames whose turn has come may not pass at once.
+    /// Frames that may pass do not always pass at once.
     paced: bool,
-    /// The turn of these has come with that of another.
+    /// Frames that were freed along with another one.
     freed: Vec<u64>,
 }
 
@@ -79,8 +79,8 @@ impl Resequencer {
         Resequencer { next: 0, ring: VecDeque::new(), floor: 0, window, waiting: 0, paced: false, freed: Vec::new() }
     }
 
-    /// The same for a driver that does not pass on at once what may pass: a frame behind one that was skipped then
-    /// waits for all before that, for its own flow may be among them.
+    /// As before, for a driver that delays frames that may pass. A frame behind a skipped one then waits for all frames
+    /// before it, since its own flow may be among them.
     pub(crate) fn paced(window: u32) -> Self {
         Resequencer { paced: true, ..Resequencer::new(window) }
     }
@@ -96,12 +96,12 @@ impl Resequencer {
         self.waiting
     }
 
-    /// Whether the frame has been passed on, skipped or is here.
+    /// True if the frame was passed on or skipped, or is here.
     pub(crate) fn has(&self, seq: u64) -> bool {
         seq < self.next || self.ring.get((seq - self.next) as usize).is_some_and(|slot| slot.state != State::Missing)
     }
 
-    /// Whether the frame lies below the end of the window.
+    /// True if the frame lies below the end of the window.
     pub(crate) fn reaches(&self, seq: u64) -> bool {
         seq < self.next + self.window as u64
     }
@@ -145,7 +145,7 @@ impl Resequencer {
         (slot.len, slot.arrived)
     }
 
-    /// A frame whose turn had come has been passed on; answers the one that waited for it.
+    /// A frame was passed on. Returns the one that waited for it.
     pub(crate) fn passed(&mut self, seq: u64) -> Option<u64> {
         let at = seq.checked_sub(self.next)? as usize;
         debug_assert_eq!(self.ring[at].state, State::Ready, "only what may pass is passed");
@@ -154,10 +154,10 @@ impl Resequencer {
         freed
     }
 
-    /// Nothing below `floor` will come any more: `heard` hears which frames are skipped, and which may pass now.
+    /// No frame below `floor` will come any more. Calls `heard` with the skipped frames and those that may pass now.
     ///
-    /// Answers whether it got there: one call skips so many frames at most, and goes beyond the window only as far as
-    /// that can move.
+    /// Returns whether it reached `floor`: the frames that one call skips are limited, and it goes beyond the window
+    /// only as far as that can move.
     pub(crate) fn skip_to(&mut self, floor: u64, mut heard: impl FnMut(Skip)) -> bool {
         let end = floor.min(self.next + MAX_SKIPPED);
         let mut seq = self.floor.max(self.next);
@@ -185,7 +185,7 @@ impl Resequencer {
         floor <= self.floor
     }
 
-    /// Takes one of the frames whose turn has come with [`Resequencer::passed`] besides the one that this answers.
+    /// Takes a frame that [`Resequencer::passed`] freed besides the one that it returned.
     pub(crate) fn freed(&mut self) -> Option<u64> {
         self.freed.pop()
     }

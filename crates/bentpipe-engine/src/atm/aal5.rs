@@ -1,7 +1,7 @@
 //! AAL5: packets into cells and back (ITU-T I.363.5).
 //!
-//! A packet is the payload of a CPCS-PDU: padded, closed by a trailer of 8 bytes, cut into cells of 48. The last cell
-//! is marked in its header; one CRC-32 and one length guard the whole, so a packet arrives whole or not at all.
+//! A packet is the payload of a CPCS-PDU: padded, with a trailer of 8 bytes, cut into cells of 48. The last cell is
+//! marked in its header. A CRC-32 and a length cover the whole, so a packet arrives whole or not at all.
 //!
 //! Left out: the service-specific sublayer (null for IP, RFC 2684 §4), and corrupted data delivery.
 
@@ -14,19 +14,19 @@ use super::cell::{Cell, HEADER, Header, PAYLOAD, PayloadType};
 /// Bytes of the trailer: CPCS-UU 1, CPI 1, length 2, CRC 4 (RFC 2684 §4).
 pub const TRAILER: usize = 8;
 
-/// Most bytes in a packet: the length field has 16 bits.
+/// Maximum bytes of a packet: the length field has 16 bits.
 pub const MAX_SDU: usize = 65_535;
 
 // I.363.5: generator of degree 32, register preset to ones, remainder complemented, over payload, padding
 // and the first four octets of the trailer. The catalogue files it under bzip2, with "CRC-32/AAL5" as an alias.
 static CRC: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_BZIP2);
 
-/// Cells of a packet of so many bytes: payload and trailer, padded to whole cells.
+/// Cells of a packet of `len` bytes: payload and trailer, padded to whole cells.
 pub const fn cells(sdu: usize) -> usize {
     (sdu + TRAILER).div_ceil(PAYLOAD)
 }
 
-/// Bytes of padding behind a packet of so many bytes: 0 to 47.
+/// Bytes of padding behind a packet of `len` bytes: 0 to 47.
 pub const fn padding(sdu: usize) -> usize {
     cells(sdu) * PAYLOAD - TRAILER - sdu
 }
@@ -50,9 +50,9 @@ pub enum Aal5Error {
         /// Cells that came.
         cells: usize,
     },
-    /// The sender has given the packet up (length 0).
+    /// The sender aborted the packet (length 0).
     Aborted,
-    /// More cells than the longest packet has, with no end.
+    /// More cells than the longest packet has, without a last one.
     Endless,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::fields::{Header, Shape};
 use super::{BEFORE_BASE, CONTEXTS, GENERATIONS, REMEMBERED, form, kind, name};
 
-/// A base that was announced; what became of it is to be told to [`Compressor::verdict`].
+/// An announced base. The driver reports to [`Compressor::verdict`] whether it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BaseId {
     slot: u16,
@@ -42,7 +42,7 @@ struct Context {
     is_used: bool,
 }
 
-/// The sending end: makes packets shorter.
+/// The sending end: compresses headers.
 #[derive(Debug, Default)]
 pub struct Compressor {
     contexts: Vec<Context>,
@@ -53,10 +53,10 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// Writes into `out`, which is emptied before, what is to be carried instead of a packet: a form that the other end
-    /// expands, or the packet itself. `flow` tells flows apart; two that share a number do each other no harm.
+    /// Compresses a packet into `out`, which is cleared first: a form that the other end expands, or the packet itself.
+    /// `flow` identifies the flow; two flows with the same number do no harm.
     ///
-    /// An announcement is to be carried too, with retransmission, and in no order with anything.
+    /// The driver also carries the announcement, if there is one: reliably, in any order.
     pub fn compress(&mut self, flow: u64, packet: &[u8], out: &mut Vec<u8>) -> Option<Announcement> {
         out.clear();
         let announcement = self.try_compress(flow, packet, out);
@@ -103,7 +103,7 @@ impl Compressor {
         Announcement { base, message }
     }
 
-    /// What became of an announcement: whether the other end has it.
+    /// Whether an announcement arrived at the other end.
     pub fn verdict(&mut self, base: BaseId, has_arrived: bool) {
         let Some(context) = self.contexts.get_mut(usize::from(base.slot)) else { return };
         // The context may have got another flow meanwhile.

@@ -6,12 +6,12 @@ use super::fields::{Header, Shape};
 use super::{NAME, REMEMBERED, form, is_base, kind, named};
 use crate::wire::EmitError;
 
-/// Why a form is no packet.
+/// Why a message cannot be expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpandError {
-    /// It is neither an IP packet nor a form, or what it says makes no packet.
+    /// It is neither an IP packet nor a form, or its form does not make a packet.
     Malformed,
-    /// It names a base that is not here.
+    /// Its base is unknown here.
     UnknownBase,
     /// The packet does not fit the buffer.
     Room(EmitError),
@@ -38,14 +38,14 @@ struct Base {
 
 type Bases = [Option<Base>; REMEMBERED as usize];
 
-/// The receiving end: makes packets of forms.
+/// The receiving end: expands headers.
 #[derive(Debug, Default)]
 pub struct Decompressor {
     contexts: Vec<Option<Box<Bases>>>,
 }
 
 impl Decompressor {
-    /// Takes a base, as soon as it arrives, however often; anything else is no business of this.
+    /// Learns a base, as soon as it arrives and as often as it does. Other messages are ignored.
     ///
     /// # Errors
     /// [`ExpandError::Malformed`].
@@ -70,11 +70,10 @@ impl Decompressor {
         Ok(())
     }
 
-    /// The packet that a message stands for is written into `out`: its length, or `None` for a base, which stands for
-    /// none.
+    /// Expands a message into `out`. Returns the length of the packet, or `None` for a base, which has none.
     ///
     /// # Errors
-    /// [`ExpandError`]: it is then as good as lost.
+    /// [`ExpandError`]; the packet is then lost.
     pub fn expand(&self, message: &[u8], out: &mut [u8]) -> Result<Option<usize>, ExpandError> {
         let kind = message.first().ok_or(ExpandError::Malformed)? >> 4;
         let (header, payload) = match kind {

@@ -1,17 +1,16 @@
-//! Header compression between the ends of a link: of the headers of TCP and UDP over IP, what both ends know already is
-//! left out.
+//! Compression of TCP and UDP headers over IP between the ends of a link: fields that both ends know are left out.
 //!
-//! The link may lose packets and reorder them. So nothing is said relative to the packet before (as in RFC 1144, where a
-//! loss spoils what follows it), but to a *base*: headers that were sent by themselves, and of which the layer below has
-//! said that they arrived. A base serves until numbers have gone far from it. Numbers are said by as many of their low
-//! bytes as it takes (W-LSB, RFC 5795 and RFC 6846 §7.2); checksums travel as they are, so that the receiving host still
-//! judges the whole. What is expanded is what was compressed, to the bit, or nothing.
+//! The link may lose and reorder packets. So a header is coded relative to a *base*, not to the previous packet (as in
+//! RFC 1144, where a loss spoils what follows). A base is a header that was sent in full and that the layer below
+//! reported as arrived. It is used until numbers have moved far from it. Numbers are coded by as many of their low
+//! bytes as needed (W-LSB, RFC 5795 and RFC 6846 §7.2). Checksums are sent unchanged, so the receiving host still
+//! checks the whole packet. The expanded packet is equal to the original to the bit, or there is none.
 //!
-//! What is passed on as it is: what is neither TCP nor UDP, fragments, IPv4 options, IPv6 extension headers, and the first
-//! `BEFORE_BASE` packets of a flow. Not here: encrypted or tunnelled headers, RTP.
+//! Sent uncompressed: everything but TCP and UDP, fragments, packets with IPv4 options or IPv6 extension headers, and
+//! the first `BEFORE_BASE` packets of a flow. Not implemented: encrypted or tunnelled headers, RTP.
 //!
-//! The wire format is in `docs/specs/compression.md`. [`Compressor`] and [`Decompressor`] are the two ends; `fields` says
-//! what of a header changes, `form` how a change is written.
+//! The wire format is in `docs/specs/compression.md`. [`Compressor`] and [`Decompressor`] are the two ends; `fields`
+//! knows which fields change, `form` how a change is coded.
 
 mod compressor;
 mod decompressor;
@@ -21,9 +20,9 @@ mod form;
 pub use compressor::{Announcement, BaseId, Compressor};
 pub use decompressor::{Decompressor, ExpandError};
 
-/// Flows that have a context at a time; the one that was quiet for longest gives way.
+/// Maximum flows with a context; the one idle for longest is replaced.
 pub(crate) const CONTEXTS: usize = 1 << (16 - GENERATION_BITS);
-/// Packets of a flow before its base is sent: most flows of the web are over by then.
+/// Packets of a flow before its base is sent: most web flows are over by then.
 pub(crate) const BEFORE_BASE: u32 = 8;
 /// Bases of one context that the receiver remembers. Packets that repetitions have made late may need an older one.
 const REMEMBERED: u8 = 8;
@@ -53,7 +52,8 @@ fn named([first, high, low]: [u8; NAME]) -> (u8, u16, u8) {
     (first & 0x0f, both >> GENERATION_BITS, low % GENERATIONS)
 }
 
-/// Whether a message is a base: it is to be learnt as soon as it arrives, in whatever order packets are passed on.
+/// True if a message is a base. A base is learnt as soon as it arrives, whatever the order in which packets are passed
+/// on.
 pub fn is_base(message: &[u8]) -> bool {
     message.first().is_some_and(|first| first >> 4 == kind::BASE)
 }

@@ -1,6 +1,6 @@
-//! What an end is made of.
+//! The settings of an end.
 
-/// Which end it is: it fixes whose streams have even numbers.
+/// Which of the two ends it is; decides whose streams have even numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The end that built the tunnel: even numbers.
@@ -14,14 +14,14 @@ pub enum Side {
 pub struct MuxConfig {
     /// Which end.
     pub side: Side,
-    /// Bytes of a stream between the peer's first transmission and the taking of our user: the link's rate times
-    /// several of its round trips, so that lost packets and their repetitions do not empty the line.
+    /// Window of a stream: bytes from the peer's first transmission until our user takes them. The link's rate times
+    /// several round trips, so that lost packets and their retransmissions do not idle the line.
     pub window: u64,
-    /// Most payload of a message.
+    /// Maximum payload of a message, bytes.
     pub max_payload: u32,
-    /// Streams of the peer that may be open at a time.
+    /// Maximum open streams of the peer.
     pub max_streams: u32,
-    /// Bytes that all streams may hold for users that do not take them.
+    /// Maximum bytes that all streams hold for users that do not take them.
     pub budget: u64,
 }
 

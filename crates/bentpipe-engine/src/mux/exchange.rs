@@ -2,73 +2,73 @@
 
 use crate::wire::mux::{Message, Reason, Route, StreamId};
 
-/// What the driver brings.
+/// An input from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// The user of a stream has so many more bytes for the peer.
+    /// The user of a stream has more bytes for the peer.
     Write {
         /// The stream.
         stream: StreamId,
-        /// How many.
+        /// Their count.
         bytes: u64,
     },
-    /// It has no more.
+    /// The user of a stream has no more bytes.
     Finish {
         /// The stream.
         stream: StreamId,
     },
-    /// It has taken so many more bytes of the peer's.
+    /// The user of a stream has taken bytes of the peer's.
     Taken {
         /// The stream.
         stream: StreamId,
-        /// How many.
+        /// Their count.
         bytes: u64,
     },
-    /// It is over in both directions; nothing is told of it any more.
+    /// Resets a stream in both directions. No more outputs follow for it.
     Reset {
         /// The stream.
         stream: StreamId,
         /// Why.
         reason: Reason,
     },
-    /// A message has come.
+    /// A message from the carrier.
     Message(Message),
-    /// The carrier has room for so many messages, no matter how many it had before.
+    /// The carrier now has room for this many messages.
     Room(u32),
     /// New streams of the peer are refused from now on.
     Drain,
 }
 
-/// What the driver is asked to do, or told.
+/// A request to the driver, or news for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Hand this message to the carrier, with the bytes that it names. They are not asked for again.
+    /// Send this message with its bytes. They are not needed again.
     Send(Message),
-    /// The peer has opened a stream: connect it. Its bytes follow; they may be taken at any time.
+    /// The peer opened a stream: connect it. Its bytes follow, and may be taken at any time.
     Opened {
         /// The stream.
         stream: StreamId,
         /// Whose connection it is.
         route: Route,
     },
-    /// The payload of the message that came last is the stream's next bytes: keep them for its user.
+    /// The payload of the last message is the stream's next bytes: keep them for its user.
     Received {
         /// The stream.
         stream: StreamId,
-        /// How many.
+        /// Their count.
         len: u32,
     },
-    /// The peer sends no more bytes than came.
+    /// The peer has sent all its bytes.
     Ended {
         /// The stream.
         stream: StreamId,
     },
-    /// The stream is over: both directions ended, and the user has taken all.
+    /// The stream is closed: both directions ended, and the user has taken everything.
     Closed {
         /// The stream.
         stream: StreamId,
     },
-    /// The stream is over by the peer, or for want of memory. What of it has not been taken is void.
+    /// The stream was reset by the peer, or for lack of memory. Bytes not taken are void.
     Reset {
         /// The stream.
         stream: StreamId,

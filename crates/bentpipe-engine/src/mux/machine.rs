@@ -13,7 +13,7 @@ use crate::tcp::ranges::Ranges;
 use crate::wire::mux as wire;
 use crate::wire::mux::{Message, Reason, Route, StreamId};
 
-/// Bytes that the header of an opening has more than that of data.
+/// Bytes by which the header of an open is longer than that of data.
 const MORE_IN_OPEN: u32 = (wire::MAX_HEADER - wire::MAX_DATA_HEADER) as u32;
 
 /// One end.
@@ -23,7 +23,7 @@ pub struct Mux {
     next: u64,
     streams: BTreeMap<StreamId, Stream>,
     turns: Turns,
-    /// Messages that go before data. Of credit only that it is owed: the limit is that of the moment when it goes.
+    /// Messages that go before data. A credit message gets its limit when it is sent.
     control: VecDeque<Message>,
     /// Resets among them.
     resets: usize,
@@ -64,7 +64,7 @@ impl Mux {
         }
     }
 
-    /// Opens a stream; `None` where the peer takes no more of them.
+    /// Opens a stream; `None` if the peer accepts no more.
     pub fn open(&mut self, route: Route) -> Option<StreamId> {
         let (credit, max) = self.peer.unwrap_or((MuxConfig::FIRST_CREDIT, u32::MAX));
         if self.streams.len() - self.foreign as usize >= max as usize {
@@ -79,32 +79,32 @@ impl Mux {
         Some(stream)
     }
 
-    /// Streams that are not over.
+    /// Open streams.
     pub fn len(&self) -> usize {
         self.streams.len()
     }
 
-    /// Whether there are none.
+    /// True if no stream is open.
     pub fn is_empty(&self) -> bool {
         self.streams.is_empty()
     }
 
-    /// Bytes that users have not taken.
+    /// Received bytes that users have not taken.
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// Bytes that the user of a stream has written and that have not been sent.
+    /// Bytes that a stream's user has written and that were not sent yet.
     pub fn unsent(&self, stream: StreamId) -> u64 {
         self.streams.get(&stream).map_or(0, |stream| stream.written - stream.sent)
     }
 
-    /// What has been counted so far.
+    /// The counters.
     pub fn stats(&self) -> MuxStats {
         self.stats
     }
 
-    /// The window of a stream at this moment: the whole one up to half the budget, then less.
+    /// The current window of a stream: full up to half the budget, then less.
     fn window(&self) -> u64 {
         let half = (self.config.budget / 2).max(1);
         let free = self.config.budget.saturating_sub(self.held).min(half);
@@ -139,7 +139,7 @@ impl Mux {
         self.control.push_back(Message::Reset { stream, reason });
     }
 
-    /// Ends a stream for a reason that its user has not given, and tells both.
+    /// Resets a stream and tells both its user and the peer.
     fn abort(&mut self, id: StreamId, reason: Reason) {
         self.reset(id, reason);
         self.outputs.push_back(Output::Reset { stream: id, reason });
@@ -225,7 +225,7 @@ impl Mux {
         }
     }
 
-    /// Resets the stream that holds most: memory is bounded whatever users do, and those that take go on.
+    /// Resets the stream that holds most: memory is bounded whatever users do, and the others go on.
     fn shed(&mut self) {
         let max = self.streams.iter().max_by_key(|(_, stream)| stream.held());
         if let Some((&id, _)) = max {

@@ -1,27 +1,27 @@
-//! What an end counts.
+//! Counters of an end.
 
 use core::ops::AddAssign;
 
-/// What an end counted.
+/// Counters of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MuxStats {
-    /// Streams that we opened, and those that the peer did.
+    /// Streams opened here.
     pub opened: u64,
-    /// Streams that the peer opened.
+    /// Streams opened by the peer.
     pub accepted: u64,
     /// Streams that ended in both directions.
     pub closed: u64,
-    /// Streams that were reset by the peer.
+    /// Streams reset by the peer.
     pub reset_by_peer: u64,
-    /// Streams that were reset here, those refused for their number among them.
+    /// Streams reset here, including those refused because too many were open.
     pub reset_here: u64,
-    /// Streams reset for want of memory, counted above as well.
+    /// Streams reset for lack of memory, counted above as well.
     pub out_of_memory: u64,
-    /// Messages of streams that are over or never were; after a reset some are on their way.
+    /// Messages for streams that are closed or unknown; after a reset some are still under way.
     pub stray: u64,
-    /// Bytes of streams sent.
+    /// Stream bytes sent.
     pub bytes_sent: u64,
-    /// Bytes of streams received.
+    /// Stream bytes received.
     pub bytes_received: u64,
 }
 

@@ -1,9 +1,9 @@
-//! Which packet belongs to which channel: by DSCP (RFC 2474), protocol and ports; the first rule that fits decides.
-//! And to which flow: packets of one flow keep their order.
+//! The channel of a packet, by DSCP (RFC 2474), protocol and ports: the first matching rule decides. And its flow:
+//! packets of a flow keep their order.
 
 use crate::wire::ip;
 
-/// What a packet's headers say about it.
+/// The fields of a packet's headers that rules match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Headers {
     /// Differentiated services code point, 0 to 63.
@@ -14,8 +14,7 @@ pub struct Headers {
     pub source_port: Option<u16>,
     /// Destination port.
     pub destination_port: Option<u16>,
-    /// A TCP segment that is an acknowledgement and nothing else: the next one says all that it says, so it needs
-    /// neither repetition nor order.
+    /// True for a bare ACK of TCP. The next one replaces it, so it needs neither retransmission nor order.
     pub bare_ack: bool,
     /// What such an acknowledgement acknowledges, if it has no options but timestamps: one of the same flow that
     /// acknowledges more then says all that it says (RFC 3449 §5.2.1). SACK's blocks and what MPTCP tells have no later
@@ -23,7 +22,7 @@ pub struct Headers {
     pub acknowledges: Option<u32>,
 }
 
-/// A rule: what it names must fit, what it does not name fits always.
+/// A rule: every field that it sets must match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     /// The code point.
@@ -34,12 +33,12 @@ pub struct Rule {
     pub port: Option<u16>,
     /// Acknowledgements without data.
     pub bare_ack: Option<bool>,
-    /// Most bytes of a packet: small ones (acknowledgements, voice) apart from large ones.
+    /// Maximum bytes of a packet: separates small ones (acknowledgements, voice) from large ones.
     pub max_bytes: Option<u32>,
 }
 
 impl Rule {
-    /// Whether a packet of `len` bytes with these headers fits.
+    /// True if a packet of `len` bytes with these headers matches.
     pub fn fits(&self, headers: &Headers, len: u32) -> bool {
         self.dscp.is_none_or(|dscp| dscp == headers.dscp)
             && self.protocol.is_none_or(|protocol| protocol == headers.protocol)
@@ -49,15 +48,15 @@ impl Rule {
     }
 }
 
-/// The channel of a packet: that of the first rule that fits, else the `default`.
+/// The channel of a packet: that of the first matching rule, else `default`.
 pub fn classify(rules: &[(Rule, u8)], default: u8, headers: &Headers, len: u32) -> u8 {
     rules.iter().find(|(rule, _)| rule.fits(headers, len)).map_or(default, |&(_, channel)| channel)
 }
 
-/// What the headers of an IP packet say, and a number for its flow: a hash of addresses, protocol and ports.
+/// Reads the headers of an IP packet. Returns them and a number for the flow: a hash of addresses, protocol and ports.
 ///
-/// Fragments, of which only the first shows ports, and protocols without known ports go by their addresses alone, and
-/// what is no IP packet is one flow. Two flows whose numbers are the same keep one order; that does no harm.
+/// Fragments (only the first has ports) and protocols without known ports are hashed by addresses alone. Everything
+/// that is not IP is one flow. Two flows with the same number share one order, which does no harm.
 pub fn read(packet: &[u8]) -> (Headers, u64) {
     let unknown = Headers {
         dscp: 0,

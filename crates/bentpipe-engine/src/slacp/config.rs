@@ -1,4 +1,4 @@
-//! What an S-LACP link can be made of.
+//! The settings of an S-LACP link.
 
 use super::shortcuts::Shortcuts;
 use crate::atm::aal5;
@@ -9,16 +9,16 @@ use crate::wire::slacp::{MAX_BLOCK, MAX_REPAIRS};
 /// Retransmission on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arq {
-    /// Transmissions of one frame in all, the first included; then it is abandoned and the receiver passes on what
-    /// waited for it. `None`: until it is through.
+    /// Maximum transmissions of a packet, the first included. Then it is abandoned, and the receiver passes on what
+    /// waited for it. `None`: unlimited.
     pub transmissions: Option<u32>,
 }
 
-/// Transmissions into an idle line: a packet without an answer goes out again before it can be known to be lost. Frames
-/// that nobody else has a use for cost nothing, and a fade that ends before the last of them costs no round trip.
+/// Copies into an idle line: an unacknowledged packet is sent again before it can be known to be lost. Copies use spare
+/// capacity only, and a fade that ends before the last of them costs no round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies {
-    /// From one transmission of a packet to the next, at least.
+    /// Minimum time between two transmissions of a packet.
     pub interval: Duration,
     /// Maximum copies of a packet.
     pub max: u8,
@@ -27,31 +27,31 @@ pub struct Copies {
 /// Repair frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fec {
-    /// Data frames that are protected together, at most; 1 to [`Fec::MAX_FRAMES`].
+    /// Maximum data frames of a block, 1 to [`Fec::MAX_FRAMES`].
     pub block: u8,
-    /// A block ends this long after its first frame, however few it has.
+    /// Maximum age of a block: it ends this long after its first frame.
     pub interval: Duration,
     /// Maximum repair frames per data frame.
     pub max_overhead: f64,
-    /// Which repair frames are sent.
+    /// When repair frames are sent.
     pub repairs: Repairs,
 }
 
-/// When repair frames may take the line.
+/// When repair frames are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repairs {
-    /// When data of the same or a higher priority leaves it idle: they never cost throughput.
+    /// When no data of the same or a higher priority waits. They cost no throughput.
     Spare,
-    /// As soon as their block is complete: they cost the throughput that they take, and spare flows that fill the line
-    /// the round trip for which a lost packet holds them up.
+    /// As soon as their block is complete. They cost throughput, and save flows that fill the line the round trip for
+    /// which a lost packet holds them up.
     Prompt,
-    /// As with [`Repairs::Spare`], and for as long as they come before a repetition could: until a packet of the block is
-    /// known to be lost, which is then sent again at once. A transfer that fills the line pays nothing for them, and its
-    /// end, where the line falls idle, is protected for a whole round trip. Only with retransmission.
+    /// As [`Repairs::Spare`], until a packet of the block is known to be lost, which is then sent again at once. A
+    /// transfer that fills the line pays nothing, and its end, where the line becomes idle, is protected for a whole
+    /// round trip. Only with retransmission.
     Idle,
-    /// As with [`Repairs::Prompt`] while the channel's queue takes less than a quarter of a round trip, else as with
-    /// [`Repairs::Idle`]: flows of which so much waits keep the line busy while a lost packet holds one of them up, and
-    /// repair frames would only take their place. Only with retransmission.
+    /// As [`Repairs::Prompt`] while the channel's queue is shorter than a quarter of a round trip, else as
+    /// [`Repairs::Idle`]: with a longer queue, other flows keep the line busy while a lost packet holds one of them up.
+    /// Only with retransmission.
     Short,
 }
 
@@ -69,14 +69,14 @@ impl Fec {
     pub const MAX_REPAIRS: u8 = MAX_REPAIRS;
 }
 
-/// What is kept in order at the receiver.
+/// The order that the receiver keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Nothing: frames pass as they come.
+    /// None: packets pass as they arrive.
     None,
-    /// Each flow by itself.
+    /// The order of each flow.
     Flow,
-    /// The whole channel.
+    /// The order of the channel.
     Channel,
 }
 
@@ -96,23 +96,23 @@ pub enum Release {
 /// CoDel (RFC 8289): drops when packets have waited longer than `target` throughout an `interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
-    /// The wait that is acceptable as a standing one.
+    /// The acceptable standing wait.
     pub target: Duration,
     /// Time in which senders react: a round trip of the whole path, or more.
     pub interval: Duration,
 }
 
-/// How the flows of a channel wait.
+/// The queueing of a channel's flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// First in, first out; what finds no room is dropped.
+    /// First in, first out. A packet that finds the queue full is dropped.
     Fifo,
-    /// Each flow has a queue of its own, and they take turns (deficit round robin, Shreedhar and Varghese 1995). Where
-    /// there is no room, the flow that takes up most of it loses its newest packet (longest queue drop, McKenney 1990).
+    /// Each flow has its own queue, and they take turns (deficit round robin, Shreedhar and Varghese 1995). If there is
+    /// no room, the flow with the longest queue loses its newest packet (longest queue drop, McKenney 1990).
     Fair,
 }
 
-/// A logical channel: its treatment, its queue, its share.
+/// A logical channel: how its packets are treated and queued.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChannelConfig {
     /// Retransmission; `None` without.
@@ -123,24 +123,24 @@ pub struct ChannelConfig {
     pub fec: Option<Fec>,
     /// Order at the receiver.
     pub order: Order,
-    /// Channels of lower number go first, always.
+    /// Strict priority: channels with a lower number go first.
     pub priority: u8,
-    /// Share among channels of one priority.
+    /// Weight among channels of one priority.
     pub weight: u32,
-    /// Room for packets that wait for their first transmission.
+    /// Limit of the queue.
     pub limit: QueueLimit,
-    /// Whether frames that are not acknowledged yet take room as well (`hybrid`, H-M05).
+    /// True if unacknowledged frames count towards the limit as well (`hybrid`, H-M05).
     pub limit_counts_copies: bool,
-    /// Active queue management; `None`: the limit only.
+    /// Active queue management; `None` without.
     pub codel: Option<Codel>,
-    /// Whether an acknowledgement takes the place of one of its flow that waits and acknowledges less (ACK filtering, RFC
-    /// 3449 §5.2.1): a narrow line carries the last of them, and one that was held up is not answered by a burst.
+    /// True if an acknowledgement replaces a queued one of its flow that acknowledges less (ACK filtering, RFC 3449
+    /// §5.2.1): a narrow line carries only the last of them, and delayed acknowledgements do not release a burst.
     pub filters_acks: bool,
-    /// How flows wait. With [`Queueing::Fair`] there is neither CoDel nor ACK filtering.
+    /// Queueing of flows. [`Queueing::Fair`] excludes CoDel and ACK filtering.
     pub queueing: Queueing,
-    /// Frames that a packet is cut into, 1 to [`ChannelConfig::MAX_SEGMENTS`] (`hybrid`, S of H-M04). The limit of the
-    /// queue counts packets; one of which any frame is not acknowledged takes the room of a whole one. More than one
-    /// only in the idealised layer: frames on the wire carry whole packets. There is no FEC and no CoDel then.
+    /// Frames per packet, 1 to [`ChannelConfig::MAX_SEGMENTS`] (`hybrid`, S of H-M04). The queue's limit counts
+    /// packets: one with an unacknowledged frame takes the room of a whole one. More than 1 only in a weightless layer,
+    /// since frames on the wire carry whole packets, and without FEC and CoDel.
     pub segments: u8,
 }
 
@@ -167,7 +167,7 @@ impl ChannelConfig {
         }
     }
 
-    /// As [`ChannelConfig::reliable`], but a frame is given up after so many transmissions.
+    /// As [`ChannelConfig::reliable`], but a packet is given up after `transmissions` of them.
     pub const fn persistent(transmissions: u32) -> Self {
         ChannelConfig { arq: Some(Arq { transmissions: Some(transmissions) }), ..ChannelConfig::reliable() }
     }
@@ -190,10 +190,10 @@ pub enum RateControl {
     Shared,
 }
 
-/// What carries frames, and so what they take on the line.
+/// What carries the frames, which decides their size on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overhead {
-    /// This many bytes more than their own: the headers of what carries them.
+    /// The headers of this many bytes.
     Bytes(u32),
     /// Whole ATM cells: LLC/SNAP, AAL5's trailer and padding, the headers of cells.
     Cells,
@@ -212,21 +212,21 @@ impl Overhead {
 /// One end of the layer; the other end has the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlacpConfig {
-    /// Rate of the line below; `None` takes no time to transmit.
+    /// Rate of the line below; `None`: transmission takes no time.
     pub rate: Option<Rate>,
     /// How the sender finds its own rate.
     pub rate_control: RateControl,
-    /// Round trip of the link as far as it is known beforehand.
+    /// Round trip of the link, used until one is measured.
     pub initial_rtt: Duration,
     /// The channels, by number; at least one and at most 256.
     pub channels: Vec<ChannelConfig>,
-    /// An arrival is reported at most this long after it.
+    /// Maximum time from an arrival to its report.
     pub report_interval: Duration,
     /// Frames that may overtake one before it counts as lost: 0 on a link that keeps the order.
     pub reordering: u64,
-    /// How packets are passed on that had waited for a repair.
+    /// How packets are passed on that waited for an earlier one.
     pub release: Release,
-    /// Most frames of a channel between transmission and acknowledgement, at most [`SlacpConfig::MAX_WINDOW`].
+    /// Maximum unacknowledged frames of a channel, at most [`SlacpConfig::MAX_WINDOW`].
     pub window: u32,
     /// What each frame takes on the line besides its own bytes.
     pub overhead: Overhead,

@@ -31,7 +31,7 @@ struct Tagged {
     weight: u32,
 }
 
-/// One end.
+/// One end of an S-LACP link.
 #[derive(Clone, Debug)]
 pub struct End {
     window: u32,
@@ -63,9 +63,8 @@ pub struct End {
 
 /// What a channel with weight 1 may send in its turn.
 const QUANTUM: u32 = 1514;
-/// Copies in a span of so much time, at most. They cost the line nothing, but each costs both ends the 2 µs of a
-/// processor's time that a frame takes. 4000 a second are a hundredth of a processor, and all packets of a line of 45
-/// Mbit/s.
+/// Maximum copies per [`COPY_SPAN`]. They cost the line nothing, but each costs both ends about 2 µs of processor time.
+/// 4000 per second are a hundredth of a processor, and all packets of a line of 45 Mbit/s.
 const MAX_COPIES: u32 = 40;
 const COPY_SPAN: Duration = Duration::from_millis(10);
 
@@ -132,23 +131,23 @@ impl End {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.order.has(seq))
     }
 
-    /// Whether the bytes of a packet that was delivered may have to serve in computing others of its block.
+    /// True if the bytes of a delivered packet may be needed to recover others of its block.
     pub fn needs(&self, channel: u8, seq: u64) -> bool {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.needs(seq))
     }
 
-    /// Whether the block that begins with this packet waits for more frames: its symbols are to be kept. Once it does
-    /// not, and [`Output::Recover`] has been answered, they are not.
+    /// True if the block that begins with this packet waits for more frames: the driver keeps its symbols. Once it does
+    /// not, and [`Output::Recover`] has been answered, it need not.
     pub fn awaits(&self, channel: u8, first: u64) -> bool {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.waits_for(first))
     }
 
-    /// The first packet of ours that a repair frame may yet protect: its bytes and those of later ones are to be kept.
+    /// The first sent packet that a repair frame may still protect: the driver keeps its bytes and those of later ones.
     pub fn protects_from(&self, channel: u8) -> Option<u64> {
         self.outgoing.get(channel as usize).map(Outgoing::protects_from)
     }
 
-    /// What has been counted so far.
+    /// The counters.
     pub fn stats(&self) -> Stats {
         Stats {
             channels: self.outgoing.iter().map(|channel| channel.stats).collect(),
@@ -159,7 +158,7 @@ impl End {
         }
     }
 
-    /// Packets of a channel that wait for their first transmission.
+    /// Queue length of a channel, packets.
     pub fn waiting(&self, channel: u8) -> usize {
         self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.len())
     }

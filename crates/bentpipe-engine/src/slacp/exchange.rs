@@ -2,25 +2,25 @@
 
 use super::frame::Frame;
 
-/// What the driver brings.
+/// An input from the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A packet from above.
     Packet {
         /// Its channel ([`super::classify`]).
         channel: u8,
-        /// The driver's name for it.
+        /// The driver's number of it.
         handle: u32,
         /// Its length in bytes.
         len: u32,
-        /// Packets of one flow keep their order: any number that stands for its addresses and ports.
+        /// Its flow: any number that stands for its addresses and ports. Packets of a flow keep their order.
         flow: u64,
-        /// What it acknowledges, if it does nothing else ([`super::classify::Headers::acknowledges`]).
+        /// The acknowledgement number of a bare ACK ([`super::classify::Headers::acknowledges`]).
         acknowledges: Option<u32>,
     },
     /// A frame from the line.
     Frame(Frame),
-    /// A frame came damaged; its number could be read.
+    /// A frame arrived damaged; its number could be read.
     Damaged {
         /// Number of the transmission.
         number: u64,
@@ -41,37 +41,36 @@ pub enum Input {
 /// What an end did with an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The input counts, but a driver that keeps bytes keeps none of it.
+    /// The input was accepted. The driver need not keep its bytes.
     Accepted,
-    /// The bytes that came with it are to be kept: those of a packet until [`Output::Deliver`], those of a repair frame's
-    /// symbol until its block waits for no more ([`super::End::awaits`]).
+    /// The input was accepted, and the driver keeps its bytes: a packet until [`Output::Deliver`], a repair symbol
+    /// until its block waits for no more frames ([`super::End::awaits`]).
     Kept,
-    /// A frame whose transmission was heard before, or that came too early or too late: it is not reported, and nothing in it
-    /// may be acted on.
+    /// The frame is a duplicate, or too early or too late. It is not reported, and the driver must not act on it.
     Refused,
 }
 
 /// Why the driver may forget a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The peer has it.
+    /// The peer has received it.
     Acknowledged,
     /// It went out, and its channel does nothing more for it.
     Sent,
-    /// It was lost as often as its channel allows.
+    /// It was lost as often as its channel sends it.
     Abandoned,
-    /// There was no room for it.
+    /// The queue was full.
     DroppedFull,
-    /// CoDel took it out.
+    /// CoDel dropped it.
     DroppedEarly,
-    /// A later acknowledgement has taken its place.
+    /// A later acknowledgement replaced it.
     Superseded,
 }
 
-/// What the driver is asked to do.
+/// A request to the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Put this frame on the line; a data frame takes the packet of that handle with it.
+    /// Send this frame; a data frame carries the packet of this handle.
     Transmit {
         /// The frame.
         frame: Frame,
@@ -85,7 +84,7 @@ pub enum Output {
         /// Its number.
         seq: u64,
     },
-    /// Compute this packet from the others of its block, and bring it as [`Input::Recovered`].
+    /// Compute this packet from the rest of its block, and pass it in as [`Input::Recovered`].
     Recover {
         /// Its channel.
         channel: u8,
@@ -103,9 +102,9 @@ pub enum Output {
         /// Its number.
         seq: u64,
     },
-    /// The packet of this handle is not needed here any more.
+    /// Forget the packet of this handle.
     Release {
-        /// The driver's name for it.
+        /// The driver's number of it.
         handle: u32,
         /// Why.
         how: Released,

@@ -1,4 +1,4 @@
-//! When packets are passed on whose turn has come, but that were held up.
+//! When packets are passed on that waited for an earlier one.
 
 use std::collections::VecDeque;
 
@@ -57,12 +57,12 @@ impl Releasing {
         self.heard = now;
     }
 
-    /// Whether a packet waits whose turn comes as it arrives.
+    /// True while a packet that may pass on arrival waits for its group.
     pub(super) fn groups(&self, now: Time) -> bool {
         now < self.catching_up
     }
 
-    /// Whether a packet waits whose turn comes with that of another.
+    /// True while a packet that another one frees waits for its time.
     pub(super) fn holds(&self, now: Time) -> bool {
         self.pace.is_some() || self.groups(now)
     }

@@ -1,51 +1,51 @@
-//! What an end counts.
+//! Counters of an end.
 
 use core::ops::AddAssign;
 
 use crate::units::Duration;
 
-/// What a channel counted, the sender's side first.
+/// Counters of a channel; the sender's come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelStats {
     /// Packets from above.
     pub packets: u64,
-    /// Refused for want of room.
+    /// Packets dropped because the queue was full.
     pub dropped_full: u64,
-    /// Taken out by CoDel.
+    /// Packets dropped by CoDel.
     pub dropped_early: u64,
-    /// Acknowledgements whose place a later one has taken.
+    /// Acknowledgements that a later one replaced.
     pub superseded: u64,
-    /// Packets sent, each counted once, and their bytes.
+    /// Packets sent, each counted once.
     pub sent: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub sent_bytes: u64,
     /// Transmissions that were lost.
     pub lost: u64,
-    /// Packets sent again, each time counted.
+    /// Retransmissions.
     pub resent: u64,
-    /// Packets sent again into an idle line, each time counted; not among those above.
+    /// Copies sent into an idle line; not counted above.
     pub copies: u64,
     /// Repair frames sent.
     pub repairs: u64,
-    /// Lost packets that repair frames made good.
+    /// Lost packets that repair frames recovered.
     pub repaired: u64,
     /// Packets given up.
     pub abandoned: u64,
     /// Sync frames sent.
     pub syncs: u64,
-    /// Sum of the waits for the first transmission.
+    /// Sum of the waits in the queue.
     pub waited: Duration,
     /// The longest of them.
     pub longest_wait: Duration,
-    /// Most packets that waited at once.
+    /// Maximum queue length, packets.
     pub max_waiting: u32,
-    /// Packets passed on.
+    /// Packets delivered.
     pub delivered: u64,
-    /// Frames that had been there before, or came too late.
+    /// Duplicate and late frames.
     pub refused: u64,
-    /// Packets computed from repair frames.
+    /// Packets recovered from repair frames.
     pub recovered: u64,
-    /// Packets that never came.
+    /// Packets that never arrived.
     pub skipped: u64,
     /// Sum of the times between arrival and release.
     pub held: Duration,
@@ -54,7 +54,7 @@ pub struct ChannelStats {
 }
 
 impl AddAssign for ChannelStats {
-    /// Counts and times are added; of what is the greatest, the greater is kept.
+    /// Adds counters; of maxima it keeps the greater.
     fn add_assign(&mut self, more: ChannelStats) {
         let ChannelStats {
             packets,
@@ -105,14 +105,14 @@ impl AddAssign for ChannelStats {
     }
 }
 
-/// What an end counted.
+/// Counters of an end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// By channel.
     pub channels: Vec<ChannelStats>,
-    /// Frames sent, and their bytes on the line.
+    /// Frames sent.
     pub frames: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub bytes: u64,
     /// Reports among them.
     pub reports: u64,

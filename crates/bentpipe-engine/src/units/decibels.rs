@@ -5,7 +5,7 @@
 pub struct Decibels(f64);
 
 impl Decibels {
-    /// So many decibels, or `None` where that is not a finite number.
+    /// A ratio of this many decibels; `None` if the number is not finite.
     pub fn new(decibels: f64) -> Option<Self> {
         decibels.is_finite().then_some(Decibels(decibels))
     }
@@ -20,7 +20,7 @@ impl Decibels {
         libm::pow(10.0, self.0 / 10.0)
     }
 
-    /// So much less.
+    /// The ratio reduced by `loss`.
     #[must_use]
     pub fn less(self, loss: Decibels) -> Decibels {
         Decibels(self.0 - loss.0)

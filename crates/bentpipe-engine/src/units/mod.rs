@@ -1,6 +1,6 @@
 //! Quantities with their units in the type: [`Time`], [`Duration`], [`Bytes`], [`Rate`], [`Probability`], [`Decibels`].
 //!
-//! Inside is a whole number wherever that is possible; where a conversion rounds, its name says how.
+//! Values are whole numbers where possible. A conversion that rounds says so in its name.
 
 mod bytes;
 mod decibels;

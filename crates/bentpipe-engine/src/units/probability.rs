@@ -20,7 +20,7 @@ impl Probability {
         self.0
     }
 
-    /// Whether a draw `u`, uniform in 0..1, falls inside.
+    /// True if a draw `u`, uniform in 0..1, is below the probability.
     pub fn hit(self, u: f64) -> bool {
         u < self.0
     }

@@ -10,18 +10,18 @@ use core::ops::{Add, AddAssign, Sub};
 /// Ticks in a nanosecond.
 const TICKS: u64 = 64;
 
-/// An instant: ticks since the driver's epoch. The engine cannot ask for one, it is handed in.
+/// An instant: ticks since the driver's epoch. The engine has no clock; the driver passes the time in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
-/// A span of time in ticks. What does not fit becomes [`Duration::MAX`].
+/// A span of time in ticks. Values that do not fit become [`Duration::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
 impl Time {
     /// The driver's epoch.
     pub const ZERO: Time = Time(0);
-    /// Later than every instant that can be reached: "never".
+    /// Later than every reachable instant: "never".
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the epoch.
@@ -151,12 +151,12 @@ impl Duration {
         self.0 as f64 / (1e6 * TICKS as f64)
     }
 
-    /// The span `factor` times over, at most [`Duration::MAX`].
+    /// The span times `factor`, at most [`Duration::MAX`].
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Duration(self.0.saturating_mul(factor))
     }
 
-    /// A part of the span, rounded down.
+    /// The span divided by `divisor`, rounded down.
     pub const fn div_floor(self, divisor: u64) -> Self {
         Duration(self.0 / divisor)
     }

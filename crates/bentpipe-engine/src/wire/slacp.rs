@@ -48,7 +48,7 @@ mod kind {
     pub(super) const REPORT: u8 = 3;
 }
 
-/// Why bytes are not a frame of S-LACP.
+/// Why bytes are not an S-LACP frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlacpError {
     /// Fewer bytes than any frame has, or a wrong CRC.
@@ -64,7 +64,7 @@ pub enum SlacpError {
         /// Those that are there.
         have: usize,
     },
-    /// A channel that this end does not have, or one where none may stand.
+    /// A channel that this end does not have, or a channel in a frame without one.
     Channel(u8),
     /// A number or distance that leads below the first.
     BelowFirst,
@@ -91,17 +91,17 @@ impl fmt::Display for SlacpError {
 
 impl core::error::Error for SlacpError {}
 
-/// What tells a damaged frame from a sound one.
+/// How a damaged frame is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integrity {
     /// The CRC that each frame ends with.
     Crc,
-    /// What carries the frames: they end without it.
+    /// By what carries the frames: they end without a CRC.
     Below,
 }
 
 impl Integrity {
-    /// Bytes that a frame ends with.
+    /// Bytes of the trailer.
     pub const fn trailer(self) -> usize {
         match self {
             Integrity::Crc => 4,

@@ -6,12 +6,12 @@ use super::losses::Losses;
 use crate::slacp::config::Fec;
 use crate::units::{Duration, Time};
 
-/// What a block at the sender asks for.
+/// The outcome of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::slacp) enum Fate {
-    /// Its losses are made good, or there were none.
+    /// Every packet arrived or can be recovered.
     Whole,
-    /// More was lost than the repair frames make good.
+    /// More packets were lost than its repair frames recover.
     Broken,
 }
 
@@ -75,7 +75,7 @@ impl Blocks {
         Some((self.first + self.ring.len() as u64 - 1, last))
     }
 
-    /// A packet goes out for the first time: answers its block, and the block that is sealed by that, if any.
+    /// Adds a packet that is sent for the first time. Returns the number of its block, and the block if that seals it.
     pub(in crate::slacp) fn add(&mut self, now: Time, seq: u64, len: u32) -> (u64, Option<Block>) {
         if self.open().is_none() {
             self.ring.push_back(Block {
@@ -101,18 +101,18 @@ impl Blocks {
         (id, if full { self.close(id) } else { None })
     }
 
-    /// How long a block may wait for more packets. If none are there, repairs that go into an idle line need not wait.
+    /// Maximum age of a block. If no packets wait, repairs for an idle line need not wait for more.
     fn interval(&self, is_idle: bool) -> Duration {
         let hurries = is_idle && self.config.repairs.end_with_a_loss();
         if hurries { self.config.interval.div_floor(8) } else { self.config.interval }
     }
 
-    /// When the open block ends for want of packets; `is_idle`: none are waiting.
+    /// When the open block ends unfilled; `is_idle`: no packets wait.
     pub(in crate::slacp) fn deadline(&self, is_idle: bool) -> Option<Time> {
         self.open().map(|(_, block)| block.opened + self.interval(is_idle))
     }
 
-    /// Ends the open block if its time is over; answers it if it is sealed by that.
+    /// Ends the open block if it is due. Returns it if that seals it.
     pub(in crate::slacp) fn on_time(&mut self, now: Time, is_idle: bool) -> Option<Block> {
         let interval = self.interval(is_idle);
         let (id, _) = self.open().filter(|(_, block)| block.opened + interval <= now)?;
@@ -140,12 +140,12 @@ impl Blocks {
         Some(*block)
     }
 
-    /// Whether a lost packet of this block may yet be made good by its repair frames.
+    /// True if the block's repair frames may still recover a lost packet.
     pub(in crate::slacp) fn may_repair(&mut self, id: u64) -> bool {
         self.get(id).is_some_and(|block| !block.closed || block.to_send > 0 || block.sent > 0)
     }
 
-    /// The blocks whose repair frames come too late to be of use, one at a time.
+    /// Seals the next block whose repair frames would come too late.
     pub(in crate::slacp) fn expired(&mut self, now: Time) -> Option<Block> {
         if self.config.repairs.end_with_a_loss() {
             return None;
@@ -160,7 +160,7 @@ impl Blocks {
         self.seal(id)
     }
 
-    /// The first packet that a repair frame may yet protect; `None`: none of those that have been sent.
+    /// The first sent packet that a repair frame may still protect.
     pub(in crate::slacp) fn needed_from(&self) -> Option<u64> {
         let repairing = self.repairing.front().and_then(|id| self.ring.get(id.checked_sub(self.first)? as usize));
         repairing.or(self.open().map(|(_, block)| block)).map(|block| block.first)
@@ -171,7 +171,7 @@ impl Blocks {
         !self.repairing.is_empty()
     }
 
-    /// The next repair frame: its block's number, the block as it stands now, and the block if it is sealed by that.
+    /// The next repair frame: the number of its block, the block, and again the block if that seals it.
     pub(in crate::slacp) fn next_repair(&mut self) -> Option<(u64, Block, Option<Block>)> {
         let id = *self.repairing.front()?;
         let block = self.get(id)?;
@@ -185,7 +185,7 @@ impl Blocks {
         Some((id, now, if last { self.seal(id) } else { None }))
     }
 
-    /// A packet's first transmission is judged; answers its block if that seals it.
+    /// A packet's first transmission was judged. Returns its block if that seals it.
     pub(in crate::slacp) fn on_source(&mut self, id: u64, lost: bool) -> Option<Block> {
         let hurries = self.config.repairs.end_with_a_loss();
         let block = self.get(id)?;
@@ -207,7 +207,7 @@ impl Blocks {
         }
     }
 
-    /// The next block of which everything is known, in order.
+    /// The next block whose outcome is known, in order.
     pub(in crate::slacp) fn next_decided(&mut self) -> Option<(Block, Fate)> {
         let block = *self.ring.front()?;
         if !block.is_decided() {

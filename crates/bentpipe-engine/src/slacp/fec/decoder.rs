@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::slacp::config::Fec;
 
-/// A block at the receiver of which repair frames have come.
+/// A block with repair frames.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     count: u8,
@@ -20,10 +20,10 @@ pub(in crate::slacp) struct Decoder {
     end: u64,
 }
 
-/// Blocks that wait for more frames, at most: the sender seals a block long before so many follow.
+/// Maximum incomplete blocks: the sender seals a block long before so many follow.
 const MAX_PENDING: usize = 64;
-/// The driver keeps so many of the latest packets of a channel; a repair frame for older ones comes too late. Eight
-/// full blocks: frames that fill the line for as long as their sender waits with repairs seldom are more.
+/// Packets of a channel that the driver keeps; a repair frame for older ones is too late. Eight full blocks: rarely
+/// more frames are sent while their sender delays repairs.
 const KEPT: u64 = 8 * Fec::MAX_FRAMES as u64;
 
 impl Decoder {
@@ -32,8 +32,8 @@ impl Decoder {
         self.end = self.end.max(seq + 1);
     }
 
-    /// Whether a repair frame can be of use. One that cannot must count as lost at its sender, who concludes from
-    /// those that arrived what has been made good. All packets below `next` are done.
+    /// True if a repair frame can be of use. One that cannot must count as lost at the sender, which infers from
+    /// arrived repair frames what was recovered. All packets below `next` are done.
     pub(in crate::slacp) fn takes(&mut self, first: u64, count: u8, next: u64) -> bool {
         if let Some(pending) = self.blocks.get(&first) {
             return pending.count == count;
@@ -56,14 +56,13 @@ impl Decoder {
         self.blocks.contains_key(&first)
     }
 
-    /// Whether a packet may have to serve in computing others.
+    /// True if a packet may be needed to recover others.
     pub(in crate::slacp) fn needs(&self, seq: u64) -> bool {
         let block = self.blocks.range(..=seq).next_back();
         seq + KEPT >= self.end || block.is_some_and(|(first, block)| seq - first < block.count as u64)
     }
 
-    /// The block around `seq`, if what is there of it is enough now: its first packet, how many it has, and which of
-    /// them are missing.
+    /// The block around `seq`, if it can be completed now: its first packet, their count, and the missing ones.
     pub(in crate::slacp) fn complete(&mut self, seq: u64, has: impl Fn(u64) -> bool) -> Option<(u64, u8, Vec<u64>)> {
         let (&first, &pending) = self.blocks.range(..=seq).next_back()?;
         let end = first + pending.count as u64;

@@ -2,7 +2,7 @@
 
 use crate::slacp::config::Fec;
 
-/// Memory of how many frames of blocks are lost: sums over blocks that fade with each frame.
+/// Statistics of the losses per block: sums over blocks that decay with each frame.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     /// Frames, and those that were lost.
@@ -15,17 +15,17 @@ pub(super) struct Losses {
     full: f64,
 }
 
-/// What a full block adds to the memory fades to 1/e in so many further ones.
+/// Full blocks over which a block's contribution decays to 1/e.
 const MEMORY: f64 = 128.0;
-/// A repair frame is worth its room if in so many of all blocks it is the one that makes them whole: it saves a flow a
-/// round trip, in which a full line sends some hundreds of frames. Less, and fades draw more repairs than they are worth.
+/// A repair frame is sent if in this fraction of blocks it is the one that completes them: it saves a flow a round
+/// trip, in which a full line sends some hundreds of frames. With less, fades cause more repairs than they are worth.
 const WORTH: f64 = 0.005;
 /// Terms of a distribution: more losses than a block with its repair frames has are none.
 const TERMS: usize = 2 * Fec::MAX_FRAMES as usize;
 
 impl Losses {
-    /// Until something is known, one loss in a block is assumed: a flow's first losses hurt most, since they end its
-    /// slow start, and the line is not full yet. Some 250 clean blocks refute it.
+    /// Begins with one assumed loss per block: a flow's first losses hurt most, since they end its slow start, and the
+    /// line is not full yet. About 250 clean blocks outweigh it.
     pub(super) fn new(block: u8) -> Self {
         let full = f64::from(block);
         let blocks = 2.0;
@@ -39,8 +39,8 @@ impl Losses {
         }
     }
 
-    /// A block of `count` is known. One that lost more than `max_overhead` makes good (an outage) says nothing about how
-    /// many repair frames there should be.
+    /// Adds the losses of a block of `count`. A block that lost more than `max_overhead` can recover (an outage) is
+    /// ignored.
     pub(super) fn on_block(&mut self, lost: u8, count: u8, max_overhead: f64) {
         let (lost, count) = (f64::from(lost), f64::from(count));
         if lost > max_overhead * (count - lost) {
@@ -60,9 +60,9 @@ impl Losses {
 
     /// Repair frames for a block of `count`.
     ///
-    /// What a block loses is taken for negative binomial, with the mean and the variance of the blocks that were seen, but
-    /// not less variance than losses have that know nothing of each other; the repair frames meet the same losses.
-    /// Single losses are thereby nearly all made good, and of bursts as much as is worth it.
+    /// The losses of a block are modelled as negative binomial, with the observed mean and variance, but at least the
+    /// variance of independent losses. Repair frames meet the same losses. So single losses are nearly all recovered,
+    /// and bursts as far as it pays.
     pub(super) fn repairs(&self, count: u8, max_overhead: f64) -> u8 {
         let share = self.lost / self.frames;
         if share <= 0.0 {

@@ -28,9 +28,9 @@ pub enum Frame {
         number: u64,
         /// Number of the packet, in its channel.
         seq: u64,
-        /// So many packets before it stands the one that goes before it in order; 0: none.
+        /// Distance back to the flow's previous packet; 0: none.
         behind: u32,
-        /// No packet below is sent any more.
+        /// Packets below are not sent any more.
         floor: u64,
         /// Bytes of the packet.
         len: u32,
@@ -47,18 +47,18 @@ pub enum Frame {
         count: u8,
         /// Index of the symbol, from 0.
         index: u8,
-        /// No packet below is sent any more.
+        /// Packets below are not sent any more.
         floor: u64,
         /// Bytes of the symbol.
         len: u32,
     },
-    /// Tells the floor where no packet follows that could.
+    /// Announces the floor when no packet follows that would carry it.
     Sync {
         /// The channel.
         channel: u8,
         /// Number of the transmission.
         number: u64,
-        /// No packet below is sent any more.
+        /// Packets below are not sent any more.
         floor: u64,
     },
     /// Which transmissions arrived.

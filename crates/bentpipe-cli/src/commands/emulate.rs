@@ -72,7 +72,7 @@ pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>,
     let find = |name: &String| {
         scenario.node(name).ok_or_else(|| {
             let help = did_you_mean(name, scenario.nodes.iter().map(String::as_str));
-            let help = help.unwrap_or_else(|| format!("there are {}", scenario.nodes.join(", ")));
+            let help = help.unwrap_or_else(|| format!("expected one of {}", scenario.nodes.join(", ")));
             Failure::usage(format!("the scenario has no node `{name}`"), Some(help))
         })
     };

@@ -71,7 +71,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     for (is, keys) in foreign {
         // A connection that is split may be STP on its legs.
         for item in keys.iter().filter(|key| !(first_leg && STP_ONLY.contains(key))).filter_map(|key| view.get(key)) {
-            item.refuse(problems, format!("`{}` belongs to a {is} flow, this one is {transport}", item.path), None);
+            item.refuse(problems, format!("`{}` applies to {is} flows, but this flow is {transport}", item.path), None);
         }
     }
     let kind = match transport {
@@ -214,7 +214,7 @@ pub(super) fn amount(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Opti
         }
     };
     if bytes == Some(Bytes::new(0)) {
-        item.refuse(problems, format!("`{}` cannot be nothing", item.path), Some(AMOUNT.expected()));
+        item.refuse(problems, format!("`{}` cannot be 0", item.path), Some(AMOUNT.expected()));
         return None;
     }
     bytes
@@ -245,7 +245,7 @@ pub(super) fn workload(view: &View<'_>, mss: u16, problems: &mut Problems) -> Op
             }
             other => {
                 let message = match other {
-                    Value::Flag(_) => format!("`{}` = false says nothing: leave it out", item.path),
+                    Value::Flag(_) => format!("`{}` = false has no effect: remove it", item.path),
                     _ => format!("`{}` cannot be {}", item.path, other.kind()),
                 };
                 item.refuse(problems, message, Some("true, or { duration = \"60 s\" }".to_owned()));

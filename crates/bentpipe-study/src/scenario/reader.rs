@@ -111,7 +111,7 @@ impl<'a> Item<'a> {
     pub(crate) fn mismatch(&self, problems: &mut Problems, shape: &Shape) {
         let message = match (&self.node.value, shape) {
             (Value::Integer(_) | Value::Float(_), Shape::Quantity(_)) => {
-                format!("`{}` is a bare number, it needs a unit", self.path)
+                format!("`{}` needs a unit", self.path)
             }
             (value, _) => format!("`{}` cannot be {}", self.path, value.kind()),
         };

@@ -190,7 +190,7 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
         refuse_with_cells(&config, layers, problems)?;
     } else if let Some(item) = layers.get("atm") {
         let expected = "framing = \"aal5\" beside it".to_owned();
-        item.refuse(problems, format!("`{}` means something for cells only", item.path), Some(expected));
+        item.refuse(problems, format!("`{}` applies only to cells", item.path), Some(expected));
     }
     if let Some(item) = layers.get("ties") {
         config.ties = if item.choice(TIES, problems)? == "begun" { Ties::Begun } else { Ties::Departure };

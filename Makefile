@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: conformance proof demo test check bench bench-gateway bench-cost validate validate-ns2 validate-explore fuzz api goldens docs clean
+.PHONY: conformance proof reference demo test check bench bench-gateway bench-cost validate validate-ns2 validate-explore fuzz api goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo. Built as the tests are, which then have less to build.
 demo:
@@ -62,7 +62,7 @@ validate-explore:
 	@scripts/setup rust ns
 	$(CARGO) run --quiet --release -p bentpipe-validate -- ns2-explore --count $(COUNT) --seed $(SEED)
 
-# Other people's packet scripts: make conformance DIR=path [EXPECT=file]. The trees are listed in docs/conformance.md.
+# Other people's packet scripts: make conformance DIR=path [EXPECT=file]. The trees are listed in docs/reference/packet-scripts.md.
 conformance:
 	@scripts/setup rust
 	@test -n "$(DIR)" || { echo "usage: make conformance DIR=path [EXPECT=file]"; exit 2; }
@@ -93,6 +93,11 @@ api:
 proof:
 	@scripts/setup rust
 	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- reproduce all --markdown docs/REPRODUCTION.md
+
+# The generated pages of docs/reference; a test fails if they differ.
+reference:
+	@scripts/setup rust
+	$(CARGO) run --quiet -p bentpipe-cli --bin bentpipe -- reference --out docs/reference
 
 # Writes the goldens anew; CHANGELOG.md then says which numbers changed and why.
 goldens:

@@ -1,4 +1,4 @@
-//! What can be asked for on the command line.
+//! The command line's arguments.
 
 mod gateway;
 mod model;
@@ -23,21 +23,26 @@ const STYLES: Styles = Styles::styled()
 
 const MORE: &str = "\
 Examples:
-  bentpipe demo                                        see eight TCPs on one satellite link
+  bentpipe demo                                        eight TCPs over one satellite link
   bentpipe run geo                                     run a shipped scenario
-  bentpipe run geo --set links.sat.delay='40 ms'       the same on a lower orbit
-  bentpipe compare geo-bursts --variants sack,newreno  two variants in the same fades
-  bentpipe recommend geo --size '5 MB'                 plain TCP, split, S-LACP, or both
-  bentpipe reproduce transat --table 1                 a paper's table beside ours
-  bentpipe shell geo -- curl -O http://server/file     any program behind a link, in real time
-  bentpipe emulate geo                                 hosts as network namespaces, in real time
-  bentpipe verify geo                                  virtual time against real time
-  bentpipe explain geo                                 path, round trip, queue, limit
-  bentpipe model hybrid --help                         what splitting TCP at a gateway brings
+  bentpipe run geo --set links.sat.delay='40 ms'       the same with another delay
+  bentpipe compare geo-bursts --variants sack,newreno  two variants, the same fades
+  bentpipe recommend geo --size '5 MB'                 what to use on that path
+  bentpipe reproduce transat --table 1                 a paper's table next to ours
+  bentpipe shell geo -- curl -O http://server/file     a program behind the link
+  bentpipe emulate geo                                 its hosts as network namespaces
+  bentpipe verify geo                                  compare virtual and real time
+  bentpipe explain geo                                 show path, BDP, queues, limit
+  bentpipe model hybrid --help                         formulas for split TCP
 
 Exit codes:
-  0 done   1 a run or a file failed   2 wrong usage or scenario   130 interrupted
-  `shell` and `emulate` with a command: the command's";
+  0  done
+  1  a run failed, a check failed, or a file could not be written
+  2  wrong usage, or a mistake in an input file
+  130  interrupted
+  `shell` and `emulate` with a command exit with the command's code.
+
+Documentation: docs/README.md in the repository, or `bentpipe reference`.";
 
 /// Simulate, emulate and accelerate data transfer over satellite links.
 #[derive(Debug, Parser)]
@@ -50,37 +55,37 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show in seconds what a satellite link does to eight TCPs
+    /// Show how eight TCPs fare over one satellite link
     Demo(Demo),
     /// Run a scenario once
     Run(Run),
-    /// Compare TCP variants, each replication in the same fades
+    /// Compare TCP variants; in each replication all meet the same fades
     Compare(Compare),
-    /// Say what to put on a path: plain TCP, a split connection, S-LACP, or both
+    /// Recommend plain TCP, split connections, S-LACP, or both for a path
     Recommend(Recommend),
-    /// Set a paper's tables and figures beside ours
+    /// Reproduce a paper's tables, figures and claims
     Reproduce(Reproduce),
-    /// Say what a scenario is made of and what its links promise
+    /// Show a scenario's paths, settings and limits
     Explain(Explain),
-    /// Calculate without running anything
+    /// Evaluate formulas, without a simulation
     #[command(subcommand)]
     Model(Model),
-    /// Put a scenario's links between network namespaces, in real time
+    /// Create a scenario's hosts and links as network namespaces, in real time
     Emulate(Emulate),
-    /// Run a command, or a shell, behind a scenario's links
+    /// Run a command, or a shell, behind a scenario's links, in real time
     Shell(Shell),
-    /// Hold virtual time against real time, with the engine's and the kernel's TCP
+    /// Compare virtual time with real time, for the engine's TCP and Linux's
     Verify(Verify),
-    /// Carry other hosts' traffic over a satellite link, between two boxes or from one at the uplink
+    /// Accelerate other hosts' traffic over a satellite link
     #[command(subcommand)]
     Gateway(Gateway),
-    /// Play packetdrill's scripts against the engine's TCP, in virtual time
+    /// Play packetdrill scripts against the engine's TCP, in virtual time
     Script(Script),
-    /// Say what this machine lacks for gateways and emulation, and how to give it
+    /// Check what gateways and emulation need on this machine
     Doctor,
-    /// List the scenarios that come with bentpipe
+    /// List the shipped scenarios
     Scenarios,
-    /// List the TCP variants and what they are made of
+    /// List the TCP variants and their settings
     Variants(Variants),
     /// Print a JSON schema for editors
     Schema(Schema),
@@ -88,17 +93,17 @@ pub(crate) enum Command {
     Reference(Reference),
 }
 
-/// A scenario and what is changed in it.
+/// A scenario and changes to it.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Scenario")]
 pub(crate) struct World {
     /// A scenario file, the name of a shipped one (see `bentpipe scenarios`), or - for standard input
     #[arg(value_name = "FILE", help_heading = None)]
     pub(crate) file: String,
-    /// Change a value; repeatable, e.g. --set links.sat.delay='40 ms'
+    /// Replace a value, e.g. --set links.sat.delay='40 ms'; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub(crate) sets: Vec<(String, String)>,
-    /// Seed of all random draws, instead of the scenario's
+    /// Seed of all random draws [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }
@@ -119,33 +124,33 @@ Examples:
   bentpipe run geo --pcap sat.pcapng --tap sat/forward:out
   bentpipe run geo --trace events.parquet
 
-x limit is the time over the least time that the links allow any transport;
-for a flow without an end, the greatest goodput that they allow over the goodput.";
+x limit is the time divided by the minimum time that the links allow any transport.
+For a flow without an end it is the maximum goodput that they allow divided by the goodput.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RUN_MORE)]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) world: World,
-    /// Give all TCP flows this variant; what is set explicitly stays
+    /// TCP variant of all flows; settings given explicitly stay
     #[arg(long, value_name = "NAME", help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
     /// Print JSON instead of a table
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Write every event as a row, .csv or .parquet
+    /// Write all events as a table, .csv or .parquet
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
-    /// Write packets as a capture for Wireshark, tshark and tcpdump
+    /// Write a packet capture (pcapng)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Where to capture: a host, a link, LINK:in, LINK:out, or all; repeatable [default: the first flow's sender]
+    /// Where to capture: a host, a link, LINK:in, LINK:out or all; repeatable [default: the first flow's sender]
     #[arg(long = "tap", value_name = "NAME", requires = "pcap", help_heading = "Output")]
     pub(crate) taps: Vec<String>,
-    /// Keep only the headers of captured packets
+    /// Capture only headers
     #[arg(long, requires = "pcap", help_heading = "Output")]
     pub(crate) headers_only: bool,
-    /// Draw sequence numbers over time, .svg
+    /// Plot sequence numbers over time, .svg
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
 }
@@ -155,28 +160,28 @@ Examples:
   bentpipe emulate geo                            hosts `server` and `client`, 600 ms apart
   bentpipe emulate geo-bursts --seed 7            the fades of `bentpipe run geo-bursts --seed 7`
   bentpipe emulate geo --set links.sat.delay='40 ms' --pcap both.pcapng
-  bentpipe emulate geo --host gateway --host terminal    these forward in namespaces of their own
-  bentpipe emulate geo -- ./test.sh               runs it, ends with it; BENTPIPE_NS_SERVER,
-                                                  BENTPIPE_IP_SERVER and so on say where hosts are
+  bentpipe emulate geo --host gateway --host terminal    also give these routers a namespace
+  bentpipe emulate geo -- ./test.sh               until the script ends; it finds the hosts in
+                                                  BENTPIPE_NS_SERVER, BENTPIPE_IP_SERVER, ...
 
-Programs run on a host with `ip netns exec NAMESPACE program`. Needs root. Flows of the scenario
-do not run: the programs are the traffic. Ctrl-C ends it and removes all that was made.";
+Run programs on a host with `ip netns exec NAMESPACE program`. Needs root. The scenario's flows
+do not run: the programs are the traffic. Ctrl-C ends the emulation and removes everything.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EMULATE_MORE)]
 pub(crate) struct Emulate {
     #[command(flatten)]
     pub(crate) world: World,
-    /// Make a host of this node, too: it forwards for the others; repeatable
+    /// Give this router a namespace, too; it forwards for the others; repeatable
     #[arg(long = "host", value_name = "NODE", help_heading = "Scenario")]
     pub(crate) hosts: Vec<String>,
-    /// Write packets as a capture, one interface per host
+    /// Write a packet capture (pcapng), one interface per host
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Print the hosts, and at the end the summary, as lines of JSON
+    /// Print the hosts and the summary as lines of JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// A command to run beside the hosts; its end is ours, and its exit code too
+    /// Command to run; the emulation ends with it and returns its exit code
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -185,33 +190,33 @@ const SHELL_MORE: &str = "\
 Examples:
   bentpipe shell geo                              a shell on the far side of a GEO link
   bentpipe shell geo -- curl -O http://server/file
-  bentpipe shell leo -- bentpipe shell geo        one behind the other: the delays add up
+  bentpipe shell leo -- bentpipe shell geo        one link behind the other; delays add up
   bentpipe shell geo --pcap both.pcapng -- ssh host
   bentpipe shell mine.toml --inside ship --outside teleport
 
-Behind the link is the node that the first flow leads to, before it, with the machine's routes,
-the one that it comes from. The exit code is the command's. Without root it runs in a user
-namespace, where the outside is reached through `pasta` (package passt) if that is installed.
-While it runs, the terminal's title says: rate, queue, drops, how late wake-ups are.";
+The command runs at the node where the first flow ends. The node where it starts is this machine,
+with its routes. The exit code is the command's. Without root the command runs in a user namespace;
+it then reaches the outside through `pasta` (package passt), if installed. While it runs, the
+terminal's title shows the rate, queue, drops, and lateness of wake-ups.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHELL_MORE)]
 pub(crate) struct Shell {
     #[command(flatten)]
     pub(crate) world: World,
-    /// The node that the command is at [default: where the first flow leads to]
+    /// Node where the command runs [default: the end of the first flow]
     #[arg(long, value_name = "NODE", help_heading = "Scenario")]
     pub(crate) inside: Option<String>,
-    /// The node that this machine is [default: where the first flow comes from]
+    /// Node that is this machine [default: the start of the first flow]
     #[arg(long, value_name = "NODE", help_heading = "Scenario")]
     pub(crate) outside: Option<String>,
-    /// Write packets at both ends as a capture
+    /// Write a packet capture (pcapng) of both ends
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Say nothing but what is wrong
+    /// Print only errors and warnings
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// The command [default: $SHELL]
+    /// Command to run [default: $SHELL]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -223,34 +228,34 @@ Examples:
   bentpipe verify geo-bursts --set flows.download.bytes='20 MB' --no-kernel
   bentpipe verify geo --sysctl tcp_recovery=0 --route 'quickack 1'
 
-Each flow is run in virtual time, in real time by the engine's own TCP with its bytes over the same
-links, and, as root, by Linux's reno between network namespaces. It takes as long as the flows take.
-Then the engine's real run is drawn again in virtual time, --draws times, each wake-up as late as one
-that was measured: where these differ, the machine's timing decides and no model can.
-Fails where an engine's time differs from virtual time by more than --tolerance, and from what was
-drawn, too.";
+Each flow runs in virtual time, in real time with the engine's own TCP over the same links, and (as
+root) with Linux's reno between network namespaces. This takes as long as the flows take. Then the
+engine's real run is repeated --draws times in virtual time, each wake-up as late as one that was
+measured. Where these draws differ from each other, the machine's timing decides.
+The command fails if a real time of the engine differs from virtual time by more than --tolerance and
+lies outside the draws.";
 
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_MORE)]
 pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) world: World,
-    /// Give all TCP flows this variant; what is set explicitly stays
+    /// TCP variant of all flows; settings given explicitly stay
     #[arg(long, value_name = "NAME", help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
-    /// Leave out the kernel's TCP, which needs root
+    /// Skip the kernel's TCP, which needs root
     #[arg(long)]
     pub(crate) no_kernel: bool,
-    /// Greatest difference of the engine's times, percent
+    /// Maximum difference between the engine's times, percent
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     pub(crate) tolerance: f64,
-    /// How often the real run is drawn again with its lateness
+    /// Number of repetitions with drawn lateness
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) draws: u64,
-    /// A setting of the kernel's TCP below net.ipv4, at both ends
+    /// Setting below net.ipv4, at both ends; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = sysctl, help_heading = "Linux")]
     pub(crate) sysctl: Vec<(String, String)>,
-    /// Attributes of the hosts' routes, as `ip route` takes them
+    /// Attributes of the hosts' routes, as in `ip route`
     #[arg(long, value_name = "WORDS", help_heading = "Linux")]
     pub(crate) route: Option<String>,
     /// Print JSON instead of a table
@@ -262,7 +267,11 @@ fn sysctl(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("it has no `=`; expected for example tcp_recovery=0")?;
     let name = name.strip_prefix("net.ipv4.").unwrap_or(name);
     let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_name { Ok((name.to_owned(), value.to_owned())) } else { Err(format!("`{name}` is no name below net.ipv4")) }
+    if is_name {
+        Ok((name.to_owned(), value.to_owned()))
+    } else {
+        Err(format!("`{name}` is not a setting below net.ipv4"))
+    }
 }
 
 const COMPARE_MORE: &str = "\
@@ -270,22 +279,22 @@ Examples:
   bentpipe compare geo-bursts --variants sack,newreno,tahoe --reps 50
   bentpipe compare leo --variants reno,sack --set links.sat.forward.queue='20 packets' --json
 
-Replication n of every variant has the same seed and meets the same fades.
-The ratio to the first variant is the geometric mean over the pairs, its interval
-a paired bootstrap. Ctrl-C keeps the replications that are complete.";
+Replication n uses the same seed for all variants, so they meet the same fades.
+The ratio to the first variant is the geometric mean over the pairs; its interval is a
+paired bootstrap. Ctrl-C stops and shows the complete replications.";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_MORE)]
 pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) world: World,
-    /// The variants, the first being what the others are measured by
+    /// Variants; the others are compared with the first
     #[arg(long, value_name = "A,B,..", value_delimiter = ',', required = true)]
     pub(crate) variants: Vec<String>,
-    /// Replications: seeds from the scenario's on
+    /// Number of replications, with successive seeds from the scenario's on
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) reps: u32,
-    /// Runs at the same time; 0: as many as there are cores. Results do not depend on it
+    /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) threads: usize,
     /// Print JSON instead of a table
@@ -306,14 +315,14 @@ Papers:
   stp       Canhoto, Anzaloni: Study of a New Transport Protocol for Satellite Links
 
 Verdicts:
-  match     a number or an ordering of ours was compared and is within the bounds
+  match     our number or ordering is within the bounds
   shape     it is not, but the ordering or the size is right
-  differs   neither; the reason gives the cause, or says that it is not explained
+  differs   neither; the reason names the cause, or says that it is not explained
   built     a mechanism, a topology or a drawing; the reason names what exercises it
-  decision  what we chose where the paper is silent
-  missing   not there, or only in part
+  decision  our choice where the paper is silent
+  missing   absent, or only partly there
 
-Ctrl-C stops and shows what is done; once more ends at once.
+Ctrl-C stops and shows the complete rows; a second Ctrl-C exits at once.
 
 Examples:
   bentpipe reproduce transat --table 1
@@ -323,7 +332,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = REPRODUCE_MORE)]
 pub(crate) struct Reproduce {
-    /// Which paper
+    /// The paper
     #[arg(value_enum)]
     pub(crate) paper: Paper,
     /// Only this table
@@ -332,35 +341,35 @@ pub(crate) struct Reproduce {
     /// Only this figure
     #[arg(long, value_name = "N")]
     pub(crate) figure: Option<u8>,
-    /// Replications behind each of our statistics
+    /// Replications for each statistic
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) reps: u32,
     /// Seed of the first replication
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Runs at the same time; 0: as many as there are cores. Results do not depend on it
+    /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) threads: usize,
-    /// Where figures go, as SVG and CSV
+    /// Write figures to this folder, as SVG and CSV
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON, {"rows": [..]}, instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write all rows into a document and print the counts alone
+    /// Write all rows to a document, and print only the counts
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) markdown: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Paper {
-    /// TCP over GEO with error bursts, with and without a link layer that repairs them
+    /// TCP over GEO with error bursts, with and without a repairing link layer
     Transat,
-    /// A unidirectional GEO channel with a modem for the way back, and a sender for burst losses
+    /// A one-way GEO channel with a modem return path, and a sender for burst losses
     Minei,
     /// TCP over ATM over a GEO link of 155 and 622 Mbit/s
     Acts,
-    /// Split connections against a link layer that repairs losses
+    /// Split connections compared with a repairing link layer
     Hybrid,
     /// A transport protocol without slow start, in bit errors
     Stp,
@@ -379,10 +388,10 @@ Examples:
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) world: World,
-    /// Give all TCP flows this variant; what is set explicitly stays
+    /// TCP variant of all flows; settings given explicitly stay
     #[arg(long, value_name = "NAME", help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
-    /// Print the scenario with everything written out; it runs as the same
+    /// Print the scenario with all defaults written out
     #[arg(long, help_heading = "Output")]
     pub(crate) resolved: bool,
     /// Print JSON instead of text
@@ -392,7 +401,7 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Variants {
-    /// A scenario, to list its own variants too
+    /// A scenario whose own variants are listed, too
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<String>,
 }
@@ -438,7 +447,7 @@ pub(crate) enum Page {
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Where the picture goes
+    /// Folder for the picture
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
 }

@@ -27,7 +27,7 @@ pub(crate) fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenari
     scenario.with_variant(variant).map_err(|unknown| {
         let names = scenario.variant_names();
         let help = did_you_mean(variant, names.iter().copied());
-        Failure::usage(unknown, Some(help.unwrap_or_else(|| format!("there are {}", names.join(", ")))))
+        Failure::usage(unknown, Some(help.unwrap_or_else(|| format!("expected one of {}", names.join(", ")))))
     })
 }
 
@@ -55,7 +55,7 @@ fn text(file: &str) -> Result<(String, String), Failure> {
         let names = shipped::SHIPPED.iter().map(|(name, _)| *name);
         let help = did_you_mean(file, names).unwrap_or_else(|| "`bentpipe scenarios` lists those shipped".to_owned());
         return Err(Failure::usage(
-            format!("there is no file `{file}`, nor a shipped scenario of that name"),
+            format!("there is no file `{file}` and no shipped scenario of that name"),
             Some(help),
         ));
     };

@@ -23,7 +23,7 @@ pub struct Dimension {
 
 /// Spans of time, in nanoseconds; up to 10^8 s, three years; the clock of the engine holds nine.
 pub const DURATION: Dimension = Dimension {
-    name: "a span of time",
+    name: "a duration",
     noun: "time",
     example: "255 ms",
     units: &[

@@ -138,7 +138,7 @@ impl<'a> Item<'a> {
     pub fn mismatch(&self, problems: &mut Problems, shape: &Shape) {
         let message = match (&self.node.value, shape) {
             (Value::Integer(_) | Value::Float(_), Shape::Quantity(_)) => {
-                format!("`{}` is a bare number, it needs a unit", self.path)
+                format!("`{}` needs a unit", self.path)
             }
             (value, _) => format!("`{}` cannot be {}", self.path, value.kind()),
         };

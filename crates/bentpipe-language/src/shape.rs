@@ -109,7 +109,7 @@ impl Shape {
             Shape::Flag => "true or false".to_owned(),
             Shape::Count(Counted { what, min, max }) => {
                 // The width of an integer is no bound that means anything.
-                let bounds = if *max >= u32::MAX as u64 - 1 { format!("{min} on") } else { format!("{min} to {max}") };
+                let bounds = if *max >= u32::MAX as u64 - 1 { format!("{min} up") } else { format!("{min} to {max}") };
                 let example = (*min).max(4).min(*max);
                 match *what {
                     "" => format!("a whole number from {bounds}"),

@@ -1,4 +1,4 @@
-//! bentpipe's own scripts: each `*.pkt` below this folder is a test of its own name. `docs/conformance.md` describes the
+//! bentpipe's own scripts: each `*.pkt` below this folder is a test of its own name. `docs/reference/packet-scripts.md` describes the
 //! language; the profile is `rfc`, in which every packet and every instant counts.
 
 use std::path::{Path, PathBuf};

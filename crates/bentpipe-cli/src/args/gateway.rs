@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 
 const GATEWAY_MORE: &str = "\
 Examples:
-  bentpipe gateway keygen /etc/bentpipe/private.key    prints the public key, for the peer
-  bentpipe gateway up --dry-run gateway.toml           what the kernel would be told
-  bentpipe gateway run gateway.toml                    until SIGTERM, which drains; twice ends at once
+  bentpipe gateway keygen /etc/bentpipe/private.key    prints the public key
+  bentpipe gateway up --dry-run gateway.toml           show the kernel rules
+  bentpipe gateway run gateway.toml                    SIGTERM drains; a second one ends it
   bentpipe gateway status gateway.toml";
 
 #[derive(Debug, Subcommand)]
@@ -16,49 +16,49 @@ Examples:
 pub(crate) enum Gateway {
     /// Write a new private key and print its public key
     Keygen(Keygen),
-    /// Run a gateway; its rules are installed at the start and removed at the end
+    /// Run a gateway, with its kernel rules installed while it runs
     Run(Run),
-    /// Install the rules of a gateway without running it
+    /// Install a gateway's kernel rules without running it
     Up(Up),
-    /// Remove the rules of a gateway
+    /// Remove a gateway's kernel rules
     Down(File),
-    /// Ask a running gateway how it is
+    /// Print the state of a running gateway as JSON
     Status(File),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Keygen {
-    /// Where the private key goes; a file that is there is not overwritten
+    /// File for the private key; an existing file is not overwritten
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct File {
-    /// The gateway's settings
+    /// The gateway's settings file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The gateway's settings
+    /// The gateway's settings file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Check the settings and the keys, and print what the kernel would be told
+    /// Check the settings and keys, and print the kernel rules
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Leave the kernel's rules as they are
+    /// Do not change the kernel rules
     #[arg(long)]
     pub(crate) no_rules: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Up {
-    /// The gateway's settings
+    /// The gateway's settings file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Print what would be done
+    /// Print the rules without installing them
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -1,4 +1,4 @@
-//! `bentpipe model`: what is calculated from formulas.
+//! The arguments of `bentpipe model`.
 
 use bentpipe_engine::atm::sonet::OpticalCarrier;
 use bentpipe_engine::units::Bytes;
@@ -10,9 +10,9 @@ use super::key_and_value;
 /// A calculation.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Model {
-    /// What ATM over SONET leaves for each layer
+    /// Rates of each layer of IP over ATM over SONET
     Rates(Rates),
-    /// What splitting TCP at a satellite gateway brings: throughput, windows and buffers
+    /// TCP split at a satellite gateway: throughput, windows and buffers
     Hybrid(Hybrid),
 }
 
@@ -21,7 +21,7 @@ Examples:
   bentpipe model rates --line OC-3c --mtu '9180 B'
   bentpipe model rates --line OC-3c --line OC-12c --mtu '1500 B' --transport udp --json
 
-Each rate is the greatest that a line full of datagrams of that length has.";
+Each rate is the maximum for a line full of datagrams of that length.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RATES_MORE)]
@@ -32,7 +32,7 @@ pub(crate) struct Rates {
     /// Length of the IP datagrams; the default is that of IP over ATM (RFC 2225)
     #[arg(long, value_name = "SIZE", default_value = "9180 B", value_parser = datagram)]
     pub(crate) mtu: u32,
-    /// What the datagrams carry: 20 B of TCP's headers or 8 B of UDP's, beside 20 B of IP's
+    /// Transport of the datagrams: TCP (20 B of headers) or UDP (8 B), plus 20 B of IP
     #[arg(long, value_enum, default_value = "tcp")]
     pub(crate) transport: Transport,
     /// Print JSON instead of a table
@@ -76,14 +76,14 @@ Examples:
   bentpipe model hybrid --buffer '50 packets' --t1 '100 ms' --t2 '250 ms' \\
       --sweep loss=0.1..0.5:0.05 --json
 
-A sweep is FROM..TO:STEP, both ends included, or A,B,C; its key is any of
-buffer, t1, t2, rate, packet, loss, segments. Equations are those of the paper
-that bentpipe_study::model::hybrid names.";
+A sweep is FROM..TO:STEP, both ends included, or A,B,C. Its key is one of
+buffer, t1, t2, rate, packet, loss, segments. The equations are those of the paper
+`hybrid` (see `bentpipe reproduce --help`).";
 
 #[derive(Debug, Args)]
 #[command(after_help = HYBRID_MORE)]
 pub(crate) struct Hybrid {
-    /// TCP packets that the gateway holds, waiting or unacknowledged: '50 packets'
+    /// Gateway buffer, for waiting and unacknowledged TCP packets: '50 packets'
     #[arg(long, value_name = "PACKETS", help_heading = "Path")]
     pub(crate) buffer: Option<String>,
     /// Round trip of the terrestrial part: '100 ms'
@@ -101,10 +101,10 @@ pub(crate) struct Hybrid {
     /// Length of a TCP packet on it
     #[arg(long, value_name = "BYTES", default_value = "500 B", help_heading = "Path")]
     pub(crate) packet: String,
-    /// Link-layer packets that a TCP packet is cut into
+    /// Link-layer packets per TCP packet
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Path")]
     pub(crate) segments: String,
-    /// Evaluate it for several values of one of these
+    /// Evaluate several values of one parameter
     #[arg(long, value_name = "KEY=VALUES", value_parser = key_and_value)]
     pub(crate) sweep: Option<(String, String)>,
     /// Print JSON, {"points": [..]}, instead of a table

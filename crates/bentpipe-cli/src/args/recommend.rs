@@ -12,38 +12,38 @@ Examples:
   bentpipe recommend geo --size '2 MB' --set links.sat.loss='1 %'
   bentpipe recommend my-link.toml --write with.toml   then: bentpipe run with.toml
 
-The scenario describes the bare path: hosts, gateways, and the satellite link between them,
-which is the link with the longest delay. What is tried on it:
-  plain TCP        as the scenario has it
-  S-LACP           a layer under IP over the satellite link, for all traffic
-  split            connections split at the gateways, over the satellite a sender that
+The scenario describes the bare path: hosts, gateways, and the satellite link between them, which
+is the link with the longest delay. Candidates:
+  plain TCP        as in the scenario
+  S-LACP           a link layer below IP on the satellite link, for all traffic
+  split            connections split at the gateways; over the satellite a sender that
                    repairs bursts, with a window of one bandwidth-delay product
   split + S-LACP   both
-Formulas leave out what is hopeless; the others are simulated under the same seeds. Chosen is
-the one highest in this list that is as good as the fastest: not slower by more than the
-margin, with 95 % confidence.";
+Formulas exclude hopeless candidates; the others are simulated with the same seeds. The first
+candidate in this list that is not slower than the fastest by more than --margin, with 95 %
+confidence, is recommended.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Recommend {
     #[command(flatten)]
     pub(crate) world: World,
-    /// Length of the transfer, e.g. '2 MB', instead of the scenario's
+    /// Size of the transfer, e.g. '2 MB' [default: the scenario's]
     #[arg(long, value_name = "SIZE", help_heading = "Scenario")]
     pub(crate) size: Option<String>,
-    /// Replications: seeds from the scenario's on
+    /// Number of replications, with successive seeds from the scenario's on
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) reps: u32,
-    /// What a system may be slower than the fastest and still be as good, e.g. '5 %'
+    /// How much slower than the fastest the recommendation may be
     #[arg(long, value_name = "SHARE", default_value = "5 %", value_parser = share)]
     pub(crate) margin: f64,
-    /// Do not look for where the answer turns
+    /// Do not search for changes of the path that change the answer
     #[arg(long)]
     pub(crate) no_flips: bool,
-    /// Runs at the same time; 0: as many as there are cores. Results do not depend on it
+    /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) threads: usize,
-    /// Write the scenario with what is recommended
+    /// Write the scenario with the recommended system
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) write: Option<PathBuf>,
     /// Print JSON instead of text

@@ -10,21 +10,21 @@ Examples:
   bentpipe script tests/*.pkt --profile freebsd --verbose
   bentpipe script path/to/packetdrill --expect validation/conformance/google.toml
 
-Exit codes: 0 all pass or are unsupported   1 one fails   2 one is not understood";
+Exit codes: 0 no script fails   1 a script fails   2 a script has a syntax error";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Script {
-    /// Scripts in packetdrill's language, or folders with scripts (*.pkt)
+    /// packetdrill scripts, or folders with scripts (*.pkt)
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Whose defaults the host has
+    /// Defaults of the host
     #[arg(long, value_enum, default_value_t = Host::Linux, conflicts_with = "expect")]
     pub(crate) profile: Host,
-    /// A name that #ifdef finds, instead of the system's; repeatable
+    /// Name that #ifdef finds, instead of the profile's; repeatable
     #[arg(long = "define", value_name = "NAME", conflicts_with = "expect")]
     pub(crate) defined: Vec<String>,
-    /// What is expected of a folder of scripts; of several files the one that fits the folder counts
+    /// Expectation file of a folder of scripts; of several files, the one for the folder is used
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) expect: Vec<PathBuf>,
     /// Print JSON instead of lines
@@ -35,7 +35,7 @@ pub(crate) struct Script {
     pub(crate) verbose: bool,
 }
 
-/// Hosts by their defaults.
+/// Sets of defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Host {
     /// Linux
@@ -43,6 +43,6 @@ pub(crate) enum Host {
     /// FreeBSD
     #[value(name = "freebsd")]
     FreeBsd,
-    /// The RFCs' recommended values; every packet and instant counts
+    /// The RFCs' recommended values; every packet and time is compared exactly
     Rfc,
 }

@@ -49,7 +49,7 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     }
     for row in comparison.variants.iter().filter(|row| row.unfinished > 0) {
         eprintln!(
-            "{}: {} replications did not end within {} s",
+            "{}: {} replications did not finish within {} s",
             row.variant,
             row.unfinished,
             base.time_limit.as_secs_f64()
@@ -108,7 +108,7 @@ fn text(scenario: &Scenario, comparison: &Comparison, remake: &Remake, resolve: 
     let header = ["variant", "runs", "median", "quartiles", "mean", "95 % CI", &over, "x limit"];
     let table = output::table(&header, 1, rows);
     format!(
-        "{}: {what}\n\n{table}\n\nEach replication puts all variants into the same fades.\n{}\nscenario in full: \
+        "{}: {what}\n\n{table}\n\nIn each replication all variants meet the same fades.\n{}\nscenario in full: \
          {resolve}\n",
         scenario.name,
         remake.line()

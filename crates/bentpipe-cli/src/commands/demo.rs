@@ -57,7 +57,7 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
         let summary = Summary::new(&scenario, &run);
         let flow = &summary.flows[0];
         let (Some(time), Some(limit), Some(x_limit)) = (flow.time_s, flow.limit_time_s, flow.x_limit) else {
-            return Err(Failure::broken(format!("the transfer with {meaning} did not end")));
+            return Err(Failure::broken(format!("the transfer with {meaning} did not finish")));
         };
         let published = column.and_then(|column| TRANSAT_TABLES.cell(TABLE, ROW, column));
         results.push(Result { meaning, published, time, limit, x_limit });

@@ -31,7 +31,7 @@ pub(crate) fn doctor() -> Result<End, Failure> {
         ),
         setting(
             "net/ipv4/conf/all/rp_filter",
-            "answers to clients' addresses pass",
+            "reverse path filter",
             |value| value != "1",
             "sysctl -w net.ipv4.conf.all.rp_filter=2",
         ),
@@ -57,24 +57,25 @@ pub(crate) fn doctor() -> Result<End, Failure> {
 }
 
 fn tun() -> Finding {
-    let result = tun::can_be_made().map(|()| "it opens".to_owned()).map_err(|(error, help)| (error.to_string(), help));
+    let result =
+        tun::can_be_made().map(|()| "can be opened".to_owned()).map_err(|(error, help)| (error.to_string(), help));
     Finding { what: "/dev/net/tun", is_needed: true, result }
 }
 
 fn admin() -> Finding {
     let has = caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false);
-    let help = "run as root, or by the systemd unit; in a container: --cap-add NET_ADMIN";
-    let result = if has { Ok("it is there".into()) } else { Err(("it is not there".into(), help)) };
+    let help = "run as root, or with the systemd unit; in a container: --cap-add NET_ADMIN";
+    let result = if has { Ok("available".into()) } else { Err(("not available".into(), help)) };
     Finding { what: "CAP_NET_ADMIN", is_needed: true, result }
 }
 
 fn program(name: &'static str, package: &'static str) -> Finding {
     let ran = Command::new(name).arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let help = match package {
-        "nftables" => "install nftables, for the rules of `gateway`",
-        _ => "install iproute2, for namespaces and the routes of `gateway`",
+        "nftables" => "install nftables; `gateway` needs it",
+        _ => "install iproute2; `emulate` and `gateway` need it",
     };
-    let result = ran.map(|_| "it runs".to_owned()).map_err(|error| (error.to_string(), help));
+    let result = ran.map(|_| "runs".to_owned()).map_err(|error| (error.to_string(), help));
     Finding { what: name, is_needed: true, result }
 }
 
@@ -83,7 +84,7 @@ fn tproxy() -> Finding {
     let help = "a kernel with CONFIG_NFT_TPROXY and CONFIG_NFT_SOCKET (modprobe nft_tproxy nft_socket), for `split` and \
                 `sender = \"kernel\"`";
     let rules = Rules::Split { capture: vec!["lo".into()], port: 4000, ports: Vec::new() };
-    let result = rules.check().map(|()| "nft takes the rules".to_owned()).map_err(|error| (error.to_string(), help));
+    let result = rules.check().map(|()| "nft accepts the rules".to_owned()).map_err(|error| (error.to_string(), help));
     Finding { what: "TPROXY", is_needed: true, result }
 }
 
@@ -91,7 +92,7 @@ fn tproxy() -> Finding {
 fn uplink() -> Finding {
     let help = "a kernel with CONFIG_NFT_SOCKET and CONFIG_NFT_CT (modprobe nft_socket nft_ct), for `uplink`";
     let rules = Rules::Uplink { satellite: vec!["lo".into()], device: "bentpipe0".into(), ports: Vec::new() };
-    let result = rules.check().map(|()| "nft takes the rules".to_owned()).map_err(|error| (error.to_string(), help));
+    let result = rules.check().map(|()| "nft accepts the rules".to_owned()).map_err(|error| (error.to_string(), help));
     Finding { what: "rules of uplink", is_needed: false, result }
 }
 
@@ -101,7 +102,7 @@ fn congestion() -> Finding {
         "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";
     let list = congestion_controls().join(", ");
     let result = match has_congestion("bbr") {
-        Ok(true) => Ok(format!("bbr is there, of {list}")),
+        Ok(true) => Ok(format!("bbr is available (of {list})")),
         Ok(false) => Err((format!("no bbr, only {list}"), help)),
         Err(error) => Err((error.to_string(), help)),
     };
@@ -115,7 +116,7 @@ fn userns() -> Finding {
     let may = max.trim().parse().is_ok_and(|max: u64| max > 0) && !forbidden;
     let help =
         "sysctl -w user.max_user_namespaces=10000 (and kernel.unprivileged_userns_clone=1), to emulate without root";
-    let result = if may { Ok("they may be made".into()) } else { Err(("they may not be made".into(), help)) };
+    let result = if may { Ok("allowed".into()) } else { Err(("not allowed".into(), help)) };
     Finding { what: "user namespaces", is_needed: false, result }
 }
 

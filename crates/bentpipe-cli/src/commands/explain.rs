@@ -84,7 +84,7 @@ impl Group<'_> {
 fn flow_text(names: &str, look: &FlowOutlook) -> String {
     let mut lines = vec![
         ("path", format!("{} over {}", look.nodes.join(" → "), look.links.join(", "))),
-        ("delay", format!("{} ms one way, {} ms there and back", short(look.one_way_ms), short(look.rtt_ms))),
+        ("delay", format!("{} ms one way, {} ms round trip", short(look.one_way_ms), short(look.rtt_ms))),
     ];
     if let Some((link, rate)) = look.bottleneck.as_ref().zip(look.bottleneck_bit_s) {
         lines.push(("bottleneck", format!("{link}, {}", output::rate(rate as f64))));
@@ -170,7 +170,7 @@ fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> 
     let fraction = dup.window_fraction.map_or(String::new(), |n| format!(", at least 1/{n} of the window"));
     vec![
         ("startup", startup(config, follows_path)),
-        ("first ssthresh", segments(config.initial_ssthresh, "as high as it goes")),
+        ("first ssthresh", segments(config.initial_ssthresh, "unlimited")),
         ("growth", growth(variant.growth)),
         ("loss is", format!("{} duplicate ACKs{fraction}", dup.count)),
         ("recovery", recovery(variant.recovery)),
@@ -200,7 +200,7 @@ fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> 
 
 /// How a connection begins; `follows_path`: a fixed window is what the path holds, since nothing sets it.
 fn startup(config: &TcpConfig, follows_path: bool) -> String {
-    let path = if follows_path { ", what the path holds (`fixed_window` sets another)" } else { "" };
+    let path = if follows_path { ", the path's capacity (`fixed_window` sets another)" } else { "" };
     match config.variant.startup {
         Startup::SlowStart => match config.variant.initial_window {
             1 => "slow start from one segment".to_owned(),

@@ -146,10 +146,10 @@ fn serve<W: Work>(
             match GatewayFile::load(&args.file) {
                 Ok(read) => {
                     let changed = reload(gateway, &read);
-                    let rest = if plan::waits(file, &read) { "; the rest waits for the next start" } else { "" };
+                    let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
                     eprintln!("reload: {changed}{rest}");
                 }
-                Err(errors) => eprintln!("{}\nreload: the old settings stay", errors.render(false)),
+                Err(errors) => eprintln!("{}\nreload: the old settings remain", errors.render(false)),
             }
         }
         if let Ok(mut published) = published.lock() {
@@ -157,7 +157,7 @@ fn serve<W: Work>(
         }
     });
     drop(control);
-    ran.map_err(|error| Failure::broken(format!("the gateway broke off: {error}")))?;
+    ran.map_err(|error| Failure::broken(format!("the gateway failed: {error}")))?;
     Ok(End::Done)
 }
 
@@ -185,9 +185,9 @@ fn needs_privilege() -> Result<(), Failure> {
     match caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN) {
         Ok(true) => Ok(()),
         _ => Err(Failure::usage(
-            "gateways change what the kernel does with packets, for which this user has no right",
+            "gateways change kernel rules, which this user may not do",
             Some(
-                "as root, or with CAP_NET_ADMIN (`uplink`: CAP_NET_RAW too); `bentpipe doctor` shows what is missing"
+                "run it as root, or with CAP_NET_ADMIN (`uplink`: and CAP_NET_RAW); `bentpipe doctor` shows what is missing"
                     .into(),
             ),
         )),

@@ -16,9 +16,9 @@ pub(crate) fn scenarios() -> Result<End, Failure> {
         let scenario = Scenario::parse(text, name, &[]).map_err(Failure::Scenario)?;
         rows.push(vec![(*name).to_owned(), scenario.description]);
     }
-    let table = output::table(&["scenario", "what it is"], 2, rows);
+    let table = output::table(&["scenario", "description"], 2, rows);
     output::print(&format!(
-        "{table}\n\nbentpipe run NAME runs one; bentpipe explain --resolved NAME > FILE makes it yours.\n"
+        "{table}\n\nRun one with `bentpipe run NAME`. Copy one with `bentpipe explain --resolved NAME > FILE`.\n"
     ))?;
     Ok(End::Done)
 }
@@ -40,18 +40,17 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
             (*meaning).to_owned(),
         ]
     });
-    let header = ["variant", "window", "growth", "recovery", "SACK", "limited transmit", "F-RTO", "what it is"];
+    let header = ["variant", "window", "growth", "recovery", "SACK", "limited transmit", "F-RTO", "description"];
     let mut text = output::table(&header, header.len(), rows);
     if let Some(file) = &args.file {
         let scenario = source::load(&World { file: file.clone(), sets: Vec::new(), seed: None })?;
         let own =
             scenario.variants.iter().map(|(name, row)| vec![name.clone(), row.base.clone(), row.description.clone()]);
-        let header = ["variant", "built on", "what it is"];
-        text = format!("{text}\n\nOf {} itself:\n\n{}", scenario.name, output::table(&header, header.len(), own));
+        let header = ["variant", "built on", "description"];
+        text = format!("{text}\n\nVariants of {}:\n\n{}", scenario.name, output::table(&header, header.len(), own));
     }
     output::print(&format!(
-        "{text}\n\nbentpipe explain FILE --variant NAME shows every cell. A window that is the \
-                           path's is as many segments\nas the path holds, unless `fixed_window` sets one.\n"
+        "{text}\n\n`bentpipe explain FILE --variant NAME` shows every setting. The window \"the path's\" is the path's\ncapacity in segments, unless `fixed_window` is set.\n"
     ))?;
     Ok(End::Done)
 }

@@ -125,7 +125,9 @@ pub(crate) fn span_of(span: Duration) -> String {
 
 /// What it means that the machine stood still for so long.
 pub(crate) fn stall(worst: &str) -> String {
-    format!("warning: the machine stood still for {worst}: a sender may have timed out for that, and not for the link")
+    format!(
+        "warning: the machine stalled for {worst}: a sender may have timed out because of that, not because of the link"
+    )
 }
 
 /// The warning about packets that were dropped before any link saw them, if some were.
@@ -246,7 +248,7 @@ impl Summary {
             us(self.late_max_us),
         );
         if self.refused > 0 {
-            let _ = write!(text, "\n{} packets were not taken by a host's stack", self.refused);
+            let _ = write!(text, "\n{} packets were not accepted by a host's stack", self.refused);
         }
         if let Some(overrun) = overrun(self.overruns) {
             let _ = write!(text, "\n{overrun}");

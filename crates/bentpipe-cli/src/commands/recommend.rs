@@ -66,11 +66,11 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         write_whole(path, format!("{comment}{}", with.to_toml()).as_bytes()).map_err(Failure::broken)?;
     }
     if found.interrupted {
-        eprintln!("interrupted: the answer is of what was done by then");
+        eprintln!("interrupted: the answer uses only the complete runs");
         return Ok(End::Interrupted);
     }
     if found.verdict.is_none() {
-        eprintln!("with no system did most transfers end within {} s", scenario.time_limit.as_secs_f64());
+        eprintln!("most transfers did not finish within {} s with any system", scenario.time_limit.as_secs_f64());
         return Ok(End::Failed);
     }
     Ok(End::Done)
@@ -152,14 +152,14 @@ fn sentences(verdict: &Verdict, flips: &[Flip], args: &Recommend) -> String {
     if verdict.fastest != verdict.system {
         let share = args.margin * 100.0;
         lines.push(format!(
-            "  {} is the fastest, but by less than {share:.0} % with 95 % confidence, and changes more.",
+            "  {} is the fastest, but by less than {share:.0} % with 95 % confidence, and needs more changes.",
             verdict.fastest
         ));
     }
     if !args.no_flips {
         lines.push(match flips {
-            [] => "It stays so for any loss, length and delay that were tried.".to_owned(),
-            _ => "Where it turns:".to_owned(),
+            [] => "The answer is the same for all losses, sizes and delays that were tried.".to_owned(),
+            _ => "The answer changes:".to_owned(),
         });
         lines.extend(flips.iter().map(flip));
     }
@@ -174,11 +174,11 @@ fn flip(flip: &Flip) -> String {
     };
     let what = match flip.dimension {
         Dimension::Loss => "random loss",
-        Dimension::Size => "length of the transfer",
+        Dimension::Size => "size of the transfer",
         Dimension::Delay => "one-way delay of the satellite link",
     };
     let side = if flip.there > flip.here { "above" } else { "below" };
-    format!("  {what}: {side} {} (still here at {}) {}", show(flip.there), show(flip.here), flip.system)
+    format!("  {what}: {side} {} (not yet at {}) {}", show(flip.there), show(flip.here), flip.system)
 }
 
 /// Two significant digits.

@@ -59,7 +59,7 @@ impl Recorders {
         let format = args.trace.as_deref().map(format_of).transpose()?;
         if let Some(path) = &args.plot {
             if path.extension().is_none_or(|extension| extension != "svg") {
-                let message = format!("{}: pictures are written as .svg", path.display());
+                let message = format!("{}: a plot's name must end in .svg", path.display());
                 return Err(Failure::usage(message, None));
             }
             output::check_writable(path)?;
@@ -97,7 +97,7 @@ impl Recorders {
 
 fn format_of(path: &Path) -> Result<Format, Failure> {
     Format::of(path)
-        .ok_or_else(|| Failure::usage(format!("{}: traces are written as .csv or .parquet", path.display()), None))
+        .ok_or_else(|| Failure::usage(format!("{}: a trace's name must end in .csv or .parquet", path.display()), None))
 }
 
 fn taps(args: &Run, scenario: &Scenario) -> Result<Vec<Tap>, Failure> {
@@ -177,10 +177,10 @@ fn end(summary: &Summary, interrupted: bool) -> End {
     }
     let aborted: Vec<_> = summary.flows.iter().filter_map(|f| f.aborted.map(|why| (&f.name, why))).collect();
     for (flow, why) in &aborted {
-        eprintln!("the flow `{flow}` was given up: {why}");
+        eprintln!("the flow `{flow}` was aborted: {why}");
     }
     if summary.timed_out {
-        eprintln!("the time limit of {} s came before the end of a transfer", summary.end_s);
+        eprintln!("a transfer did not finish within the time limit of {} s", summary.end_s);
     }
     if summary.timed_out || !aborted.is_empty() { End::Failed } else { End::Done }
 }
@@ -212,7 +212,7 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
         });
         std::iter::once(whole).chain(legs).collect::<Vec<_>>()
     });
-    let header = ["flow", "variant", "data", "time (s)", "goodput", "sent again", "timeouts", "x limit"];
+    let header = ["flow", "variant", "data", "time (s)", "goodput", "retransmits", "timeouts", "x limit"];
     let flows = output::table(&header, 2, flows);
     let delays = delays(&summary.flows);
     let links = summary.links.iter().map(|link| {
@@ -225,14 +225,14 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
             link.max_queue_packets.to_string(),
         ]
     });
-    let header = ["link", "rate", "used", "delivered", "dropped", "most waiting"];
+    let header = ["link", "rate", "used", "delivered", "dropped", "max queue"];
     let links = output::table(&header, 1, links);
     let channels = match summary.channels.is_empty() {
         true => String::new(),
         false => format!("\n\n{}", channels(&summary.channels)),
     };
     format!(
-        "{}: {}\n\n{flows}{delays}\n\n{links}{channels}\n\nx limit: time over the least time that the links allow.\n{}\nscenario in full: \
+        "{}: {}\n\n{flows}{delays}\n\n{links}{channels}\n\nx limit: time over the minimum time that the links allow.\n{}\nscenario in full: \
          {resolve}\n",
         scenario.name,
         scenario.description,
@@ -284,7 +284,7 @@ pub(super) fn channels(channels: &[ChannelSummary]) -> String {
         "delivered",
         "dropped",
         "lost",
-        "sent again",
+        "retransmits",
         "copies",
         "repaired",
         "given up",
@@ -293,8 +293,8 @@ pub(super) fn channels(channels: &[ChannelSummary]) -> String {
     ];
     let table = output::table(&header, 2, rows);
     format!(
-        "{table}\nwait before the line, hold for order behind it: mean / longest; copies: sent again into an idle line; repaired: \
-         packets by repair frames"
+        "{table}\nwait: before the line; hold: for order, behind it (mean / max); copies: sent into an idle line; repaired: lost \
+         packets recovered from repair frames"
     )
 }
 

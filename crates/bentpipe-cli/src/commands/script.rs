@@ -114,7 +114,7 @@ fn verdict_json(path: &Path, verdict: &Verdict) -> Value {
 
 fn conformance(args: &Script) -> Result<End, Failure> {
     let [root] = &args.files[..] else {
-        return Err(Failure::usage("with --expect, one folder is expected", None));
+        return Err(Failure::usage("--expect needs exactly one folder", None));
     };
     if !root.is_dir() {
         return Err(Failure::usage(format!("{}: expected a folder of scripts", root.display()), None));
@@ -168,10 +168,10 @@ fn summary(expectations: &Expectations, tally: &Tally) -> String {
         let _ = writeln!(text, "unexpected  {path}: {what}");
     }
     let _ = writeln!(text, "{}: {} scripts", expectations.tree, tally.scripts);
-    let _ = writeln!(text, "  {:>5} pass, {percent:.1} % of the {supported} whose features exist", tally.passes);
+    let _ = writeln!(text, "  {:>5} pass, {percent:.1} % of the {supported} supported", tally.passes);
     let _ = writeln!(text, "  {:>5} fail as an RFC allows", tally.allowed);
-    let _ = writeln!(text, "  {:>5} come out other than expected", tally.unexpected.len());
-    let _ = writeln!(text, "  {:>5} wrong by themselves", tally.mistaken);
+    let _ = writeln!(text, "  {:>5} differ from the expectation", tally.unexpected.len());
+    let _ = writeln!(text, "  {:>5} are wrong in themselves", tally.mistaken);
     let _ = writeln!(text, "  {:>5} unsupported; a script may need several features:", tally.unsupported);
     let mut features: Vec<_> = tally.features.iter().collect();
     features.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));

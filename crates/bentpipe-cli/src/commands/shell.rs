@@ -59,7 +59,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
             behind.outer_address()
         );
         for note in &notes {
-            eprintln!("bentpipe: not there: {note}");
+            eprintln!("bentpipe: not available: {note}");
         }
     }
     let mut command = start(&args.command, &scenario, &behind)?;
@@ -84,7 +84,7 @@ fn ends(args: &Shell, scenario: &Scenario) -> Result<(usize, usize), Failure> {
     match (outside, inside) {
         (Some(outside), Some(inside)) if outside != inside => Ok((outside, inside)),
         (Some(_), Some(_)) => Err(Failure::usage("`--inside` and `--outside` are the same node", None)),
-        _ => Err(Failure::usage("the scenario has no flow that says which node is inside", None)),
+        _ => Err(Failure::usage("the scenario has no flow, so `--inside` and `--outside` are needed", None)),
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
         return Ok(End::Interrupted);
     }
     if let Some(bulk) = bulks.iter().zip(&engine).find_map(|(bulk, went)| (!went.intact).then_some(bulk)) {
-        return Err(Failure::broken(format!("the bytes of `{}` are not those that were sent", bulk.name)));
+        return Err(Failure::broken(format!("the received bytes of `{}` differ from those sent", bulk.name)));
     }
     let lines: Vec<Line> = (0..bulks.len())
         .map(|n| Line {
@@ -232,7 +232,7 @@ fn spread(drawn: &Drawn) -> String {
     let (Some(min), Some(greatest)) = (drawn.least_s, drawn.greatest_s) else { return "never done".to_owned() };
     let never = match drawn.unfinished {
         0 => String::new(),
-        count => format!(", {count} never"),
+        count => format!(", {count} never finished"),
     };
     format!("{min:.3} to {greatest:.3}{never}")
 }
@@ -258,8 +258,8 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
         "virtual (s)",
         "engine, real (s)",
         "difference",
-        "drawn again (s)",
-        "nearest row (s)",
+        "draws (s)",
+        "nearest variant (s)",
         "Linux reno (s)",
         "difference",
     ];
@@ -270,15 +270,15 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
     let verdict = match (report.agrees, report.within_drawn) {
         (true, _) => format!("the engine's times agree within {tolerance} %"),
         (false, true) => format!(
-            "the engine's times differ by more than {tolerance} %, no more than such wake-ups make them: here the machine's \
-             timing decides, not the model"
+            "the engine's times differ by more than {tolerance} %, but lie within the draws: the machine's timing \
+             decides here, not the model"
         ),
         (false, false) => format!("the engine's times differ by more than {tolerance} %"),
     };
     let drawn = match report.draws {
         0 => String::new(),
         draws => {
-            format!("drawn again: virtual time with wake-ups as late as measured, {draws} times, least to greatest\n")
+            format!("draws: minimum and maximum of {draws} runs in virtual time, with wake-ups as late as measured\n")
         }
     };
     let late = format!(

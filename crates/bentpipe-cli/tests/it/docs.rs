@@ -146,6 +146,30 @@ fn documents_that_are_named_exist() {
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
 }
 
+/// Documents name files of the code by their paths below `crates`: `bentpipe-engine/src/machine.rs`.
+#[test]
+fn code_that_documents_name_exists() {
+    let (mut documents, mut mistakes, mut seen) = (Vec::new(), Vec::new(), 0);
+    files(&root().join("docs"), &["md"], &mut documents);
+    documents.extend(["README.md", "CONTRIBUTING.md"].map(|name| root().join(name)));
+    for document in documents {
+        let text = std::fs::read_to_string(&document).expect("text");
+        for (number, line) in text.lines().enumerate() {
+            for code in line.split('`').skip(1).step_by(2) {
+                let path = code.strip_prefix("crates/").unwrap_or(code);
+                if path.starts_with("bentpipe-") && path.contains('/') && !path.contains(' ') {
+                    seen += 1;
+                    if !root().join("crates").join(path).exists() {
+                        mistakes.push(format!("{}:{}: {code}", plain(&document).display(), number + 1));
+                    }
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "{seen} names");
+    assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+}
+
 /// An editor shows the description of the key under the cursor, so each key has one.
 #[test]
 fn every_key_of_the_schemas_is_described() {

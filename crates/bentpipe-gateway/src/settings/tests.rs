@@ -57,7 +57,7 @@ fn what_is_wrong_is_said_with_its_place() {
     };
     assert_eq!(
         one("\"10 Mbit/s\"", "10"),
-        "10 satellite.rate: `satellite.rate` is a bare number, it needs a unit / a rate such as \"2 Mbit/s\""
+        "10 satellite.rate: `satellite.rate` needs a unit / a rate such as \"2 Mbit/s\""
     );
     let found = change("round_trip", "roundtrip");
     let messages: Vec<_> = found.iter().map(|(_, _, message, _)| message.as_str()).collect();

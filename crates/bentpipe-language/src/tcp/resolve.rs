@@ -225,7 +225,7 @@ pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
         ));
     }
     if matches!(rto.clock, bentpipe_engine::tcp::RttClock::Ticks { tick, .. } if tick.as_nanos() == 0) {
-        found.push(("rto.tick", "a tick cannot last no time".to_owned()));
+        found.push(("rto.tick", "`rto.tick` cannot be 0 s".to_owned()));
     }
     if matches!(config.variant.recovery, Recovery::Pipe(_)) && !config.variant.sack {
         found.push(("sack", "SACK-based recovery needs `sack = true`".to_owned()));
@@ -235,7 +235,7 @@ pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
     }
     let buffer = if config.window_scaling { config.receive_buffer } else { config.receive_buffer.min(65_535) };
     if buffer < config.mss as u32 {
-        let message = format!("a receive window of {buffer} B never holds a segment of {} B", config.mss);
+        let message = format!("a receive window of {buffer} B cannot hold a segment of {} B", config.mss);
         found.push(("receive_buffer", message));
     }
     found

@@ -92,7 +92,7 @@ impl TcpTable {
         };
         for (end, key) in resolved.idle {
             let (span, path) = self.settings.place(end, key, place);
-            let message = format!("`{key}` means nothing in the variant `{}`", self.variant());
+            let message = format!("`{key}` has no effect in the variant `{}`", self.variant());
             problems.add(span, Mistake::new(&path, message).expected(needed(key)));
         }
         for (end, config) in [(End::Sender, &resolved.ends.0), (End::Receiver, &resolved.ends.1)] {

@@ -146,7 +146,7 @@ impl Case {
         let in_cells = self.link.0.contains("cells");
         let spoofed = self.split.0.contains("spoofed");
         match (self.split.0, self.layer.0) {
-            _ if !tcp && self.split.0 != "whole" => Some("belongs to a tcp flow"),
+            _ if !tcp && self.split.0 != "whole" => Some("applies to tcp flows"),
             (_, "hybrid") if in_cells => Some("a cell has a weight"),
             (_, "no layer") if spoofed => Some("does not acknowledge"),
             (_, "s-lacp") if spoofed => Some("gives up after some transmissions"),

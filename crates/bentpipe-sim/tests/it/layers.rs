@@ -158,7 +158,7 @@ fn a_narrow_return_link_carries_the_last_acknowledgement() {
     }
 }
 
-/// The gateway's `link` passes on at once what was held up, for the kernel's TCP above it (docs/gateway.md): with its queue of
+/// The gateway's `link` passes on at once what was held up, for the kernel's TCP above it (docs/explanation/gateway-measurements.md): with its queue of
 /// three bandwidth-delay products this costs another TCP less than three percent.
 #[test]
 fn what_was_held_up_may_pass_at_once() {

@@ -77,7 +77,7 @@ fn a_leg_is_of_one_protocol() {
     const STP: &str = "stp = { rate = \"2 Mbit/s\", rtt = \"500 ms\" }";
     let both = flow(&format!("split = [{{ at = \"G1\", {STP}, tcp = {{ variant = \"reno\" }} }}]"));
     assert!(refused(&both).contains("exclude each other"));
-    assert!(refused(&flow(STP)).contains("belongs to a stp flow"));
+    assert!(refused(&flow(STP)).contains("applies to stp flows"));
     let first = parse(&flow(&format!("{STP}\nsplit = [{{ at = \"G1\", buffer = \"100 kB\" }}]")));
     assert_eq!(tcp(&first, 0).stp.map(|stp| stp.receive_buffer), Some(100_000), "the gateway's buffer is the leg's");
     assert_eq!(play(&first).flows[0].delivered, 1_000_000);

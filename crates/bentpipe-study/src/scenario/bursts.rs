@@ -44,7 +44,7 @@ pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<D
     let limits: Vec<_> = ["clip", "truncate"].iter().filter_map(|key| view.get(key)).collect();
     let is_exponential = view.get("exponential").is_some();
     if let Some(limit) = limits.first().filter(|_| !is_exponential || limits.len() > 1) {
-        let message = format!("`{}` has its place in an exponential distribution, and alone", limit.path);
+        let message = format!("`{}` needs `exponential`; only one of clip and truncate is allowed", limit.path);
         limit.refuse(problems, message, None);
         return None;
     }
@@ -137,7 +137,7 @@ fn overlaps(before: Option<&(Duration, Duration)>, start: Duration) -> bool {
     before.is_some_and(|&(earlier, length)| start < earlier + length)
 }
 
-const EMPTY: &str = "a burst cannot last no time";
+const EMPTY: &str = "a burst cannot be 0 s long";
 const OVERLAP: &str = "a burst begins before the one before it has ended";
 
 fn schedule_of(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<(Duration, Duration)>> {

@@ -25,7 +25,7 @@ pub(crate) fn cells(atm: Option<Item<'_>>, problems: &mut Problems) -> Option<Ce
     let buffer = buffer?;
     let needs_buffer = |item: &Item<'_>, problems: &mut Problems| {
         let expected = "buffer = \"8192 cells\" beside it".to_owned();
-        item.refuse(problems, format!("`{}` means something for a limited buffer only", item.path), Some(expected));
+        item.refuse(problems, format!("`{}` applies only to a limited buffer", item.path), Some(expected));
     };
     let early = match view.get("early_packet_discard") {
         Some(item) if item.as_text() != Some("off") => {

@@ -57,7 +57,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     for (is, keys) in foreign {
         // A connection that is split may be STP on its legs.
         for item in keys.iter().filter(|key| !(first_leg && STP_ONLY.contains(key))).filter_map(|key| view.get(key)) {
-            item.refuse(problems, format!("`{}` belongs to a {is} flow, this one is {transport}", item.path), None);
+            item.refuse(problems, format!("`{}` applies to {is} flows, but this flow is {transport}", item.path), None);
         }
     }
     let kind = match transport {

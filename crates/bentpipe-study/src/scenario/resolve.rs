@@ -62,7 +62,7 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
     let time_limit = view.get("time_limit").map_or(Some(DEFAULT_TIME_LIMIT), |item| {
         let limit = item.duration(problems)?;
         if limit == Duration::ZERO {
-            item.refuse(problems, "a run cannot last no time", Some(Shape::DURATION.expected()));
+            item.refuse(problems, "`time_limit` cannot be 0 s", Some(Shape::DURATION.expected()));
         }
         Some(limit)
     });

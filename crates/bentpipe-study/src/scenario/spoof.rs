@@ -225,6 +225,6 @@ mod tests {
         refused(&format!("{SPOOF}{other}{unlike}"), LAYER, "shares its buffer in another way");
         refused(&with("50 packets\"", "50 packets\", sharing = \"fair\""), LAYER, "sharing");
         let udp = format!("type = \"udp\"\nrate = \"1 kbit/s\"\npacket = \"100 B\"\n{}", with("greedy = true\n", ""));
-        refused(&udp, LAYER, "belongs to a tcp flow");
+        refused(&udp, LAYER, "applies to tcp flows");
     }
 }

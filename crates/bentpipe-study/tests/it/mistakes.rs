@@ -221,7 +221,7 @@ fn cells_nodes_and_paces_are_checked() {
         format!("{bulk}[[layers]]\nname = \"x\"\nover = \"l\"\n{keys}\nchannels = [{{ name = \"c\", {channel} }}]\n")
     };
     for (link, rest, expected) in [
-        ("atm.buffer = \"10 cells\"", bulk, "means something for cells only"),
+        ("atm.buffer = \"10 cells\"", bulk, "applies only to cells"),
         ("framing = \"aal5\"\nqueue = \"5 packets\"", bulk, "stands in `atm`"),
         ("framing = \"aal6\"", bulk, "\"packets\", \"aal5\""),
         ("framing = \"aal5\"\natm.buffer = \"10 packets\"", bulk, "8192 cells"),

@@ -25,13 +25,13 @@ pub(super) fn tunnel(file: &GatewayFile) -> Result<TunnelConfig, Failure> {
     let table = table(file);
     let path = table.private_key.display();
     let text = std::fs::read_to_string(&table.private_key).map_err(|error| {
-        Failure::usage(format!("{path}: {error}"), Some("bentpipe gateway keygen writes one".into()))
+        Failure::usage(format!("{path}: {error}"), Some("`bentpipe gateway keygen` writes one".into()))
     })?;
     let private: PrivateKey = text.parse().map_err(|error| Failure::usage(format!("{path}: {error}"), None))?;
     let peer = table.peer_key.parse().map_err(|error| Failure::usage(format!("tunnel.peer_key: {error}"), None))?;
     if private.public() == peer {
-        let message = "tunnel.peer_key belongs to this end's own private key";
-        return Err(Failure::usage(message, Some("give each end the other's public key".into())));
+        let message = "tunnel.peer_key is the public key of this box itself";
+        return Err(Failure::usage(message, Some("each box needs the other's public key".into())));
     }
     Ok(TunnelConfig { private, peer, endpoint: table.peer, keepalive: table.keepalive, dead_after: table.dead_after })
 }
@@ -96,7 +96,7 @@ pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
 pub(super) fn reload_split(gateway: &mut Gateway<SplitShape>, file: &GatewayFile) -> &'static str {
     let ShapeTable::Split(table) = &file.shape else { return NOTHING };
     gateway.shape_mut().reconfigure(&split_config(file, table));
-    "client_address and without_peer hold as they stand now"
+    "client_address and without_peer have been updated"
 }
 
 /// Of a packet link nothing can be changed while it runs.
@@ -104,8 +104,8 @@ pub(super) fn reload_link(_: &mut Gateway<LinkShape>, _: &GatewayFile) -> &'stat
     NOTHING
 }
 
-const NOTHING: &str = "nothing of this shape changes while it runs";
-const ONLY_ADDRESS: &str = "client_address holds as it stands now";
+const NOTHING: &str = "this shape has no setting that changes while it runs";
+const ONLY_ADDRESS: &str = "client_address has been updated";
 
 /// Whether something has changed that waits for the next start.
 pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
@@ -161,7 +161,7 @@ pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
     }
     let text = std::fs::read_to_string(path).map_err(Failure::broken)?;
     let message = format!("this kernel has no congestion control `{name}`");
-    let expected = format!("one of {}; `bentpipe doctor` knows more", congestion_controls().join(", "));
+    let expected = format!("one of {}; see `bentpipe doctor`", congestion_controls().join(", "));
     let path = path.display().to_string();
     Err(Failure::Scenario(GatewayFile::mistake(&text, &path, "uplink.congestion", message, expected)))
 }

@@ -68,8 +68,8 @@ pub(crate) fn hybrid(args: &Hybrid) -> Result<End, Failure> {
 fn sweep(key: &str, values: &str) -> Result<Vec<String>, Failure> {
     let Some((_, kind)) = KEYS.iter().find(|(name, _)| *name == key) else {
         let names = KEYS.map(|(name, _)| name);
-        let help = did_you_mean(key, names).unwrap_or_else(|| format!("there are {}", names.join(", ")));
-        return Err(Failure::usage(format!("--sweep: there is no `{key}` to sweep"), Some(help)));
+        let help = did_you_mean(key, names).unwrap_or_else(|| format!("expected one of {}", names.join(", ")));
+        return Err(Failure::usage(format!("--sweep: `{key}` cannot be swept"), Some(help)));
     };
     kind.sweep(values).map_err(|error| refused(&format!("sweep {key}"), error))
 }
@@ -186,7 +186,7 @@ fn many(key: &str, points: &[Point]) -> String {
         row
     });
     let table = output::table(&header, 0, rows);
-    format!("{table}\n\nend to end by Eq. 39, as a sum by Eq. 73 with 65, split by Eq. 52; buffers in packets\n")
+    format!("{table}\n\nend to end: Eq. 39; as a sum: Eq. 73 with 65; split: Eq. 52; buffers in packets\n")
 }
 
 /// Five significant digits.

@@ -67,7 +67,7 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
     output::print(&format!(
         "1 MB over a geostationary link: 2 Mbit/s, round trip 0.55 s, room for 50 packets before the satellite.\n\n\
          {}\n\n\
-         x limit    time over the least time that the link allows any transport\n\
+         x limit    time over the minimum time that the link allows any transport\n\
          published  D. Astuti, M. Kojo: Simulation Study of TCP Performance in TRANSAT Satellite Architecture, table 1\n\n\
          Why: {} shows the Reference repair one lost segment per round trip, the Enhanced TCP all of them at once.\n\
          Next: bentpipe run geo · bentpipe explain transat · bentpipe reproduce transat --table 1\n\

@@ -1,7 +1,5 @@
 //! `bentpipe model`.
 
-use std::io::BufRead;
-
 use serde_json::Value;
 
 use super::{folder, json, ok, refused};

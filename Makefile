@@ -26,6 +26,7 @@ check:
 	$(CARGO) fmt --all --check
 	@scripts/walls
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy -p bentpipe-engine --lib --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 # Speed beside ns-2, one core, in pairs; writes bench.json.

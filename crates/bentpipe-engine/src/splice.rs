@@ -47,10 +47,10 @@ impl Leg {
     }
 }
 
-/// What broke a splice.
+/// Why a splice broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The leg on which it happened; the other one is reset for it.
+    /// The leg on which it happened. The other one is reset.
     pub leg: Leg,
     /// What happened there. [`Abort::Local`] is the driver's own [`SpliceInput::Abort`].
     pub abort: Abort,
@@ -72,7 +72,7 @@ impl Error for Broken {
     }
 }
 
-/// What the driver brings.
+/// An input from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpliceInput {
     /// Listen on the near leg.
@@ -83,13 +83,13 @@ pub enum SpliceInput {
     Abort,
 }
 
-/// What it asks of the driver, or tells it.
+/// A request or a notice to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpliceOutput {
     /// Send this segment on this leg.
     Transmit(Leg, Segment),
-    /// So many bytes from the start on of what came in on this leg have been acknowledged on the other: the driver may
-    /// let go of them.
+    /// This many bytes received on this leg, counted from the start, are acknowledged on the other. The driver may release
+    /// them.
     Passed(Leg, u64),
     /// Both legs are over.
     Closed(Result<(), Broken>),
@@ -99,7 +99,7 @@ pub enum SpliceOutput {
 #[derive(Clone, Debug)]
 pub struct Splice {
     legs: [End; 2],
-    /// Under which names the legs' events are recorded.
+    /// The names under which the legs' events are recorded.
     names: [Who; 2],
     /// Bytes that came in on each leg and were handed to the other.
     handed: [u64; 2],
@@ -114,7 +114,7 @@ pub struct Splice {
 }
 
 impl Splice {
-    /// A splice that is not open yet: the settings of its near and its far end, and the names of both.
+    /// Creates a splice that is not open yet, from the settings of its near and far ends and the names of both.
     pub fn new(near: impl Into<EndConfig>, far: impl Into<EndConfig>, names: [Who; 2]) -> Self {
         Splice {
             legs: [End::new(near.into(), Role::Passive), End::new(far.into(), Role::Active)],
@@ -139,7 +139,7 @@ impl Splice {
         self.handed[leg as usize] - self.passed[leg as usize]
     }
 
-    /// What broke it, if anything did.
+    /// Why it broke, if it did.
     pub fn broken(&self) -> Option<Broken> {
         self.broken
     }
@@ -164,7 +164,7 @@ impl Splice {
         }
     }
 
-    /// A FIN for this leg; a connection that is not open yet would take it for the end (RFC 9293 §3.10.4).
+    /// Sends a FIN on this leg. It waits until the leg is open, since CLOSE before that ends a connection (RFC 9293 §3.10.4).
     fn close<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg) {
         let waits = matches!(self.leg(leg).state(), State::Closed | State::Listen | State::SynSent);
         self.closing[leg as usize] = waits;
@@ -190,7 +190,7 @@ impl Splice {
         }
     }
 
-    /// What a leg says; what of it concerns the driver.
+    /// Takes an output of a leg. Returns what of it concerns the driver.
     fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, output: Output) -> Option<SpliceOutput> {
         let other = leg.other();
         match output {

@@ -15,27 +15,27 @@ use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
 use crate::tcp::{Connection, Input as TcpInput, Output as TcpOutput, Role, Segment, TcpConfig, TcpStats};
 
-/// What the driver brings.
+/// An input from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Listen for the connection.
     Open,
     /// A segment from the source.
     Segment(Segment),
-    /// So many bytes of the buffer are free.
+    /// This many bytes of the buffer are free.
     Free(u64),
-    /// So many bytes that went on are acknowledged behind, or given up: their copies are no longer held.
+    /// This many bytes that were forwarded are acknowledged by the far end, or given up: their copies are no longer held.
     Released(u64),
 }
 
-/// What the driver is asked to do.
+/// A request to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send this segment to the source.
     Transmit(Segment),
-    /// Send so many bytes on; they begin where those before ended.
+    /// Forward this many bytes; they begin where the last ones ended.
     Forward(u32),
-    /// A segment found no room.
+    /// A segment was dropped: the buffer is full.
     Dropped(Segment),
 }
 
@@ -59,8 +59,8 @@ pub struct Spoofer {
 }
 
 impl Spoofer {
-    /// A gateway's end that listens once it is opened. The receive buffer of `config` is the whole buffer: it decides
-    /// how windows are scaled; what is free of it says [`Input::Free`].
+    /// Creates a gateway's end, which listens once it is opened. The receive buffer of `config` is the whole buffer and decides
+    /// how windows are scaled; [`Input::Free`] says how much of it is free.
     pub fn new(config: TcpConfig) -> Self {
         Spoofer {
             mss: u32::from(config.mss),

@@ -4,7 +4,7 @@ use super::variant::{AckPolicy, Variant};
 use crate::rtt::RtoConfig;
 use crate::units::Duration;
 
-/// In what windows are counted.
+/// The unit in which windows are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowUnit {
     /// Bytes, as RFC 5681 has it.
@@ -13,21 +13,21 @@ pub enum WindowUnit {
     Segments,
 }
 
-/// How a connection is opened.
+/// How a connection opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// The three segments of RFC 9293 §3.5.
     ThreeWay,
     /// A SYN and its ACK, the other direction takes no part: ns-2's one-way agents.
     OneWay,
-    /// None; both ends are established when they are opened.
+    /// No handshake: both ends are established when they are opened.
     None,
 }
 
-/// From what the window is halved at a loss.
+/// The quantity that is halved at a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SsthreshBase {
-    /// What is outstanding (RFC 5681 equation 4).
+    /// The bytes outstanding (RFC 5681, equation 4).
     FlightSize,
     /// The sender's window, inflation included, as in ns-2.
     Window,
@@ -40,7 +40,7 @@ pub enum SsthreshBase {
     InForce,
 }
 
-/// Departures from the RFCs that the papers' simulators had. All off by default.
+/// Departures from the RFCs that the papers' simulators make. All are off by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortcuts {
     /// Unit of the windows.
@@ -52,9 +52,9 @@ pub struct Shortcuts {
     /// 4.3BSD Reno: congestion avoidance adds an eighth of a segment per ACK besides SMSS*SMSS/cwnd, so that large windows
     /// grow many segments per round trip. A known fault (RFC 2525 §2.6) that its descendants had for years.
     pub bsd_additive_constant: bool,
-    /// ns-2: what the sender does at the edges of recovery, where it departs from RFC 5681, 6582 and 6675 (see
-    /// `docs/specs/ns2.md`): the window grows by the ACK that ends a recovery, at most two new segments per ACK within
-    /// NewReno's, no more than the first loss before the first ACK, no fresh scoreboard after a timeout.
+    /// ns-2's behaviour at the edges of recovery, where it departs from RFC 5681, 6582 and 6675 (`docs/specs/ns2.md`). The ACK
+    /// that ends a recovery opens the window; NewReno sends at most two segments per ACK during recovery; the first segment has
+    /// no fast retransmit; an ACK of new data outside recovery clears the scoreboard.
     #[cfg(feature = "ns2")]
     pub ns2_recovery: bool,
     /// ns-2 before July 2003 (`exitFastRetrans_ 0`): the third duplicate ACK inflates the window also where no fast
@@ -73,7 +73,7 @@ pub struct Shortcuts {
 }
 
 impl Shortcuts {
-    /// None: wire-true TCP.
+    /// No departure: wire-true TCP.
     pub const NONE: Shortcuts = Shortcuts {
         window_unit: WindowUnit::Bytes,
         handshake: Handshake::ThreeWay,
@@ -91,7 +91,7 @@ impl Shortcuts {
         ns2_bare_first_segment: false,
     };
 
-    /// What ns-2 2.35 does.
+    /// The departures of ns-2 2.35.
     #[cfg(feature = "ns2")]
     pub const NS2: Shortcuts = Shortcuts {
         window_unit: WindowUnit::Segments,
@@ -106,7 +106,7 @@ impl Shortcuts {
     };
 }
 
-/// What a connection takes over from earlier ones to the same host (RFC 9040).
+/// The state that a connection takes over from earlier ones to the same host (RFC 9040).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcbSharing {
     /// Nothing.
@@ -120,39 +120,39 @@ pub enum TcbSharing {
 /// The settings of one end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// Most bytes of payload in a segment that we send and that we ask for.
+    /// Maximum bytes of payload in a segment, for both those that we send and those that we ask for.
     pub mss: u16,
-    /// The MSS taken for that of a peer whose SYN does not say one: 536 over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
+    /// The MSS of a peer whose SYN has no MSS option: 536 over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
     pub assumed_mss: u16,
     /// The row of the table.
     pub variant: Variant,
-    /// When we acknowledge.
+    /// When the receiver acknowledges.
     pub ack: AckPolicy,
     /// Retransmission timer.
     pub rto: RtoConfig,
-    /// Receive buffer in bytes; with `window_scaling` off at most 65535 are offered.
+    /// Receive buffer in bytes. Without `window_scaling` at most 65535 are offered.
     pub receive_buffer: u32,
     /// Offer window scaling (RFC 7323 §2).
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323 §3).
     pub timestamps: bool,
-    /// Most SACK blocks in a segment that we send: RFC 2018 gives room for 4, with timestamps 3.
+    /// Maximum number of SACK blocks in a segment: RFC 2018 leaves room for 4, or 3 beside timestamps.
     pub sack_blocks: u8,
     /// Report duplicates (RFC 2883).
     pub dsack: bool,
-    /// Clamp of the sender's window in segments, whatever the peer offers.
+    /// Upper bound of the sender's window in segments, whatever the peer offers.
     pub window_clamp: Option<u32>,
-    /// First slow start threshold in segments; `None`: as high as it goes (RFC 5681 §3.1).
+    /// Initial slow start threshold in segments; `None` for no bound (RFC 5681 §3.1).
     pub initial_ssthresh: Option<u32>,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
     pub nagle: bool,
-    /// Begin again with the initial window after a pause longer than the retransmission timeout (RFC 5681 §4.1).
+    /// Return to the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).
     pub restart_after_idle: bool,
-    /// Wait in TIME-WAIT: twice the maximum segment lifetime.
+    /// Time spent in TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
     /// Sharing with earlier connections.
     pub tcb_sharing: TcbSharing,
-    /// Departures.
+    /// Departures from the RFCs.
     pub shortcuts: Shortcuts,
 }
 

@@ -51,7 +51,7 @@ impl Ranges {
         Some((start.max(range.0), end.min(range.1)))
     }
 
-    /// Whether `start..end` would grow a range instead of making one more.
+    /// True if `start..end` would grow a range instead of adding one.
     pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
         let at = self.ranges.partition_point(|r| r.1 < start);
         self.ranges.get(at).is_some_and(|range| range.0 <= end)
@@ -79,7 +79,7 @@ impl Ranges {
         self.ranges.partition_point(|r| r.1 <= seq)
     }
 
-    /// Adds `start..end`; `fresh` hears each part that was not in the set before. Whether there was one.
+    /// Adds `start..end`; `fresh` is called with each part that was not in the set before. Returns whether there was one.
     pub(crate) fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> bool {
         debug_assert!(start < end);
         // Most arrivals extend the highest range or lie beyond it.
@@ -134,7 +134,7 @@ impl Ranges {
         any
     }
 
-    /// Takes out everything below `seq`; `removed` hears each part.
+    /// Takes out everything below `seq`; `removed` is called with each part.
     #[inline]
     pub(crate) fn remove_below(&mut self, seq: u64, mut removed: impl FnMut(u64, u64)) {
         while let Some(first) = self.ranges.front_mut() {
@@ -166,7 +166,7 @@ impl Ranges {
         self.ranges.get(index + 1).map(|next| (range.1, next.0))
     }
 
-    /// How many members lie in `from..to`.
+    /// The number of members in `from..to`.
     pub(crate) fn count_in(&self, from: u64, to: u64) -> u64 {
         let overlap = |r: &(u64, u64)| r.1.min(to) - r.0.max(from);
         self.ranges.iter().skip(self.index_after(from)).take_while(|r| r.0 < to).map(overlap).sum()

@@ -1,6 +1,6 @@
-//! The table of variants: a name, and what it is made of.
+//! The table of variants: a name, a description, and a row of cells.
 //!
-//! A variant is a row of cells. Nothing is subclassed: the sender reads the cells. A scenario may override any cell.
+//! Each part of the sender is built from its cells. A scenario may override any cell.
 
 use crate::units::Duration;
 
@@ -67,16 +67,16 @@ pub enum Growth {
     Bytes(u32),
 }
 
-/// When the sender takes a segment for lost.
+/// When duplicate ACKs mean that a segment is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DupThresh {
-    /// Duplicate ACKs (RFC 5681 §3.2: 3).
+    /// The number of duplicate ACKs (RFC 5681 §3.2: 3).
     pub count: u32,
     /// ns-2's `numdupacksFrac_`: at least the congestion window divided by this.
     pub window_fraction: Option<u32>,
 }
 
-/// How Reno's inflated window is left.
+/// When fast recovery by inflation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// At the first ACK of new data (Reno, RFC 5681 §3.2).
@@ -106,64 +106,64 @@ pub enum PipeForm {
     Ns2,
 }
 
-/// What keeps a burst-estimating sender from taking the echoes of its own needless retransmissions for a new loss.
+/// How the burst estimate avoids taking the echoes of its own needless retransmissions for a new loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReentryGuard {
-    /// Nothing, as far as the text of the paper goes: echoes may open a phase for nothing.
+    /// Not at all, as the paper's text has it: echoes may start a phase without a loss.
     Off,
-    /// Duplicate ACKs of exactly what ended the last phase are no loss (RFC 6582 §3.2 step 2).
+    /// Duplicate ACKs of the number that ended the last phase are no loss (RFC 6582 §3.2 step 2).
     Recover,
-    /// As many duplicate ACKs of what ended the phase are no loss as retransmissions were still in flight then.
+    /// As `Recover`, but only for as many duplicate ACKs as retransmissions were in flight at the end of the phase.
     Credit,
 }
 
-/// The burst-loss sender of the `minei` paper (§5.3): counts the duplicate ACKs until the first partial ACK, takes what
-/// is missing for one run, and sends that many segments again at once, from each hole that shows.
+/// The burst-loss sender of the `minei` paper (§5.3). It counts the duplicate ACKs until the first partial ACK, assumes that
+/// the missing segments are one run, and retransmits that many at once, from each hole that shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BurstEstimate {
-    /// Repetitions of the ACK that began the first burst which show another hole, 1 or 2: the first repetition may be
-    /// the echo of a segment that arrived out of turn.
+    /// After how many repetitions of the ACK that began the first burst another hole is assumed, 1 or 2. The first repetition
+    /// may be the echo of a reordered segment.
     pub first_repeats: u32,
-    /// A hole inside the burst sent last is being repaired already: no burst for it.
+    /// A hole inside the last burst gets no burst of its own, since it is being repaired already.
     pub in_burst_skip: bool,
-    /// Against a false second phase.
+    /// The guard against a false second phase.
     pub guard: ReentryGuard,
 }
 
-/// What is sent again when the retransmission timer runs out. With SACK the scoreboard decides.
+/// What is sent again when the retransmission timer expires. With SACK the scoreboard decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutRepair {
     /// Everything from the loss on, as far as the window reaches: all of a fixed window at once, one segment of one
     /// that starts again (RFC 5681 §3.1).
     GoBack,
-    /// The oldest segment alone; what else is missing must show itself.
+    /// The oldest segment alone; duplicate ACKs show what else is missing.
     Oldest,
 }
 
 /// How losses are repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Tahoe: window of one segment, everything again from the loss on.
+    /// Tahoe: a window of one segment; everything from the loss on is sent again.
     Restart,
     /// Reno and NewReno: the window is inflated by the duplicate ACKs.
     Inflate {
-        /// What ends it.
+        /// When it ends.
         exit: Exit,
         /// Take back the inflation by what a partial ACK acknowledges (RFC 6582 §3.2 step 3B).
         deflate: bool,
-        /// The timer under partial ACKs.
+        /// Which partial ACKs restart the timer.
         timer: PartialAckTimer,
     },
-    /// SACK: as much as the pipe has room for, lost segments first.
+    /// SACK: sends what the pipe has room for, lost segments first.
     Pipe(PipeForm),
-    /// Without SACK: as many segments at once as seem to be missing.
+    /// Without SACK: sends as many segments at once as seem to be missing.
     BurstEstimate(BurstEstimate),
 }
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// First operating point.
+    /// How the first operating point is found.
     pub startup: Startup,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
@@ -171,9 +171,9 @@ pub struct Variant {
     pub congestion: CongestionControl,
     /// Window growth per ACK.
     pub growth: Growth,
-    /// Duplicate ACKs that mean loss.
+    /// How many duplicate ACKs mean a loss.
     pub dup_thresh: DupThresh,
-    /// Repair of losses.
+    /// How losses are repaired.
     pub recovery: Recovery,
     /// Negotiate SACK (RFC 2018).
     pub sack: bool,
@@ -181,7 +181,7 @@ pub struct Variant {
     pub limited_transmit: bool,
     /// Find spurious timeouts (RFC 5682).
     pub frto: bool,
-    /// What a timeout sends again.
+    /// What is sent again after a timeout.
     pub timeout_repair: TimeoutRepair,
     /// Tahoe and Reno: no second fast retransmit for what was sent before the first (RFC 6582 §3.2 step 2, ns-2's
     /// `bugfix_`). Off: each loss of a window may cause one, as in 4.3BSD Reno and in ns-2's Reno before July 2003.
@@ -190,7 +190,7 @@ pub struct Variant {
     /// acknowledged, as in ns-2's Reno. Off: the duplicate ACKs that needless repetitions call up may cause one, as in
     /// 4.3BSD Reno, which had no guard at all.
     pub guard_after_timeout: bool,
-    /// Most segments sent in answer to one ACK.
+    /// Maximum number of segments sent in answer to one ACK.
     pub max_burst: Option<u32>,
 }
 
@@ -292,15 +292,14 @@ impl Variant {
     }
 }
 
-/// When the receiver leaves the delayed ACK aside at the start (RFC 2760 §3.2.3, DAASS).
+/// When the receiver acknowledges every segment at the start (RFC 2760 §3.2.3, DAASS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Daass {
     /// Never.
     Off,
     /// For the first segments of data.
     FirstSegments(u32),
-    /// Until the first gap in the sequence: as long as the sender's slow start has cost nothing, so far as a receiver
-    /// can tell.
+    /// Until the first gap in the sequence, by which a receiver sees the end of slow start.
     SlowStart,
 }
 
@@ -311,7 +310,7 @@ pub struct AckPolicy {
     pub delay: Duration,
     /// Every n-th in-order segment is acknowledged at once (RFC 5681 §4.2: 2).
     pub every: u32,
-    /// Quick ACKs at the start.
+    /// ACKs of every segment at the start.
     pub daass: Daass,
     /// A clock of this period, running since the driver's epoch, sends what is delayed, and `delay` is not used: 4.3BSD's
     /// fast timer (`tcp_fasttimo`, 200 ms).

@@ -160,7 +160,10 @@ fn one_way_opening() {
     assert_eq!(one.sent[0].1.syn, SynOptions::default());
     one.sends(&[(Flags::SYN, 0, 0)]);
     one.wait(100);
-    one.handle(Input::Segment(Segment { seq: 1, ack: 1, window: 100_000, ..Segment::new(Flags::ACK) }));
+    let answer = Segment { seq: 1, ack: 1, window: 100_000, ..Segment::new(Flags::ACK) };
+    let stray = Segment { ack: 2, ..answer };
+    assert!(one.connection.would_accept(one.now, &answer) && !one.connection.would_accept(one.now, &stray));
+    one.handle(Input::Segment(answer));
     assert_eq!(one.connection.state(), State::Established);
     one.handle(Input::Write(5000));
     one.sends_full(1, 2);

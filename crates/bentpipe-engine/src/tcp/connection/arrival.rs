@@ -14,17 +14,15 @@ impl<S: SendingHalf> Duplex<S> {
     #[inline(always)]
     pub(super) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         cx.emit(|| Event::Received { segment: *segment });
-        match self.check(cx.now, segment) {
-            Check::Accept => match self.state {
-                State::Closed => Verdict::Refused,
-                State::Listen => self.on_first_syn(cx, segment),
-                State::SynSent => self.on_answer_to_syn(cx, segment),
-                _ => self.on_acceptable(cx, segment),
-            },
-            refused => {
-                self.on_unacceptable(cx, segment, refused);
-                Verdict::Refused
-            }
+        let check = self.check(cx.now, segment);
+        if check != Check::Accept {
+            self.on_unacceptable(cx, segment, check);
+            return Verdict::Refused;
+        }
+        match self.state {
+            State::Listen => self.on_first_syn(cx, segment),
+            State::SynSent => self.on_answer_to_syn(cx, segment),
+            _ => self.on_acceptable(cx, segment),
         }
     }
 

@@ -40,11 +40,21 @@ impl<S: SendingHalf> Duplex<S> {
     /// What to do with a segment.
     #[inline(always)]
     pub(super) fn check(&self, now: Time, segment: &Segment) -> Check {
+        if self.is_synchronized() { self.check_synchronized(now, segment) } else { self.check_unsynchronized(segment) }
+    }
+
+    /// True once the peer's sequence numbers are known, until the end.
+    #[inline(always)]
+    fn is_synchronized(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent)
+    }
+
+    #[cold]
+    fn check_unsynchronized(&self, segment: &Segment) -> Check {
         match self.state {
-            State::Closed => self.check_closed(segment),
             State::Listen => check_listen(segment),
             State::SynSent => self.check_syn_sent(segment),
-            _ => self.check_synchronized(now, segment),
+            _ => self.check_closed(segment),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::tcp::abort::Abort;
 use crate::tcp::receiver::Fresh;
 use crate::tcp::segment::Segment;
 
-/// What the driver brings to a connection.
+/// An input from the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Open: an active connection sends its SYN, a passive one listens.
@@ -36,16 +36,16 @@ pub enum Verdict {
     Refused,
 }
 
-/// What a connection asks of the driver, or tells it.
+/// A request or a notice to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send this segment; its payload is `seq..seq + len` of the bytes written, the first byte being `FIRST_BYTE`.
     Transmit(Segment),
     /// The handshake is done.
     Connected,
-    /// So many bytes, in order, can be read from the start on: read and unread ones together.
+    /// This many bytes, counted from the start, have been received in order, read ones included.
     Readable(u64),
-    /// So many bytes of those written have been acknowledged from the start on: the driver may let go of them.
+    /// This many of the bytes written, counted from the start, are acknowledged. The driver may release them.
     Acknowledged(u64),
     /// The peer sends no more.
     PeerClosed,
@@ -53,7 +53,7 @@ pub enum Output {
     Closed(Result<(), Abort>),
 }
 
-/// What one end counted.
+/// The counters of one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpStats {
     /// Segments sent that take sequence space: data, SYN, FIN; first transmissions and repetitions.
@@ -78,10 +78,10 @@ pub struct TcpStats {
     pub duplicates_received: u64,
     /// Segments received beyond a gap.
     pub out_of_order_received: u64,
-    /// Most bytes outstanding.
+    /// Greatest number of bytes outstanding.
     pub max_flight: u64,
     /// Greatest congestion window, bytes.
     pub max_cwnd: u64,
-    /// Most segments sent in answer to one event.
+    /// Greatest number of segments sent in answer to one event.
     pub max_burst: u32,
 }

@@ -125,7 +125,7 @@ impl Receiver {
 
     /// True if `seq` lies in the receive window, or is the number expected next.
     pub(super) fn in_window(&self, seq: u64) -> bool {
-        seq == self.rcv_nxt || (seq > self.rcv_nxt && seq < self.limit())
+        self.window.holds(self.rcv_nxt, seq)
     }
 
     /// One past the last byte that the buffer or the window offered takes.

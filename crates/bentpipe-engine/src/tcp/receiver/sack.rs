@@ -11,6 +11,8 @@ pub(super) struct SackReport {
     /// The most blocks of a segment; 0 without SACK.
     max_blocks: u8,
     reports_duplicates: bool,
+    /// There is nothing to report: asked for with every segment.
+    is_empty: bool,
     /// A duplicate to report once.
     duplicate: Option<(u64, u64)>,
 }
@@ -22,6 +24,7 @@ impl SackReport {
             recent_len: 0,
             max_blocks: 0,
             reports_duplicates: false,
+            is_empty: true,
             duplicate: None,
         }
     }
@@ -40,12 +43,13 @@ impl SackReport {
     /// Reports `start..end` as a duplicate in the next segment.
     pub(super) fn set_duplicate(&mut self, start: u64, end: u64) {
         self.duplicate = Some((start, end));
+        self.is_empty = false;
     }
 
     /// True if there is nothing to report.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.recent_len == 0 && self.duplicate.is_none()
+        self.is_empty
     }
 
     /// The number of blocks that the next segment carries if it has room for all.
@@ -62,6 +66,7 @@ impl SackReport {
     pub(super) fn take_blocks(&mut self, rcv_nxt: u64, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
         let duplicate = self.duplicate.take();
+        self.is_empty = self.recent_len == 0;
         let max = max.min(self.max_blocks as usize);
         if max == 0 {
             return blocks;
@@ -95,6 +100,7 @@ impl SackReport {
         }
         self.recent = recent;
         self.recent_len = kept as u8 + 1;
+        self.is_empty = false;
     }
 
     /// Forgets the blocks below `rcv_nxt`.
@@ -107,10 +113,12 @@ impl SackReport {
             }
         }
         self.recent_len = kept as u8;
+        self.is_empty = kept == 0 && self.duplicate.is_none();
     }
 
     /// Forgets all blocks.
     pub(super) fn clear(&mut self) {
         self.recent_len = 0;
+        self.is_empty = self.duplicate.is_none();
     }
 }

@@ -92,14 +92,18 @@ impl OfferedWindow {
     /// RFC 9293 §3.10.7.4, first check: whether a segment lies in the window.
     #[inline(always)]
     pub(super) fn accepts(&self, rcv_nxt: u64, seq: u64, sequence_len: u64) -> bool {
-        let window = self.limit().saturating_sub(rcv_nxt);
-        match (sequence_len, window) {
-            (0, 0) => seq == rcv_nxt,
+        if sequence_len == 0 {
             // Linux probes one byte below: it wants an answer, and gets it because the segment is not acceptable.
-            (0, w) => seq >= rcv_nxt && seq < rcv_nxt + w,
-            // A zero-window probe: nothing fits, but its ACK counts and it wants an answer.
-            (_, 0) => false,
-            (len, w) => seq < rcv_nxt + w && seq + len > rcv_nxt,
+            return self.holds(rcv_nxt, seq);
         }
+        // With a window of zero nothing fits, but the ACK of a probe counts and it wants an answer.
+        let limit = self.limit();
+        limit > rcv_nxt && seq < limit && seq + sequence_len > rcv_nxt
+    }
+
+    /// True if `seq` lies in the window, or is the number expected next.
+    #[inline(always)]
+    pub(super) fn holds(&self, rcv_nxt: u64, seq: u64) -> bool {
+        seq == rcv_nxt || (seq > rcv_nxt && seq < self.limit())
     }
 }

@@ -19,16 +19,16 @@ use crate::packet::{self, Parcel, Store};
 use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
 
-/// One end of a flow.
+/// One end of a flow. Behind a pointer, whatever it is: a run may have a hundred thousand, of which few act at a time.
 #[derive(Clone, Debug)]
 pub(crate) enum Endpoint {
     Tcp(Box<TcpEnd>),
-    UdpSource(UdpSource),
+    UdpSource(Box<UdpSource>),
     UdpSink(Box<UdpSink>),
     /// A gateway that acknowledges in the destination's name.
     Spoofer(Box<SpoofEnd>),
     /// Where what it sends on arrives.
-    Sink(Sink),
+    Sink(Box<Sink>),
     /// One end of a link layer: not of a flow, but packets meet it in the same way.
     Layer(Box<LayerEnd>),
     /// One side of a gateway that splits a flow.

@@ -1,7 +1,5 @@
 //! What travels in virtual time.
 
-use std::collections::VecDeque;
-
 use bentpipe_engine::link::Wire;
 use bentpipe_engine::network::{Bound, EndId};
 use bentpipe_engine::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
@@ -117,8 +115,8 @@ pub(crate) struct Store {
     heads: Vec<Head>,
     /// By slot; written and read only where the head says so.
     options: Vec<Options>,
-    /// Taken from the front, given back at the end: packets keep their order in memory, which the cache likes.
-    free: VecDeque<u32>,
+    /// The last one given back is the next one taken: it is in the cache yet.
+    free: Vec<u32>,
 }
 
 impl Store {
@@ -152,7 +150,7 @@ impl Store {
 
     #[inline(always)]
     fn keep(&mut self, head: Head) -> Parcel {
-        let slot = match self.free.pop_front() {
+        let slot = match self.free.pop() {
             Some(slot) => {
                 self.heads[slot as usize] = head;
                 slot
@@ -212,7 +210,7 @@ impl Store {
     /// The packet has arrived or is lost.
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {
-        self.free.push_back(parcel.slot);
+        self.free.push(parcel.slot);
     }
 }
 

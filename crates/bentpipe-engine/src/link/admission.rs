@@ -68,26 +68,34 @@ impl Admission {
             self.on_line = next;
         }
         let (packets, bytes) = (self.waiting.len() as u32, self.waiting_bytes);
-        let is_idle = || busy_until < cx.now || busy_until == cx.now && self.departs_before(&begun);
-        let idle = is_idle();
-        let red_admits = match &mut self.red {
-            Some(red) => red.admits(cx.now, packets, idle.then_some(busy_until)),
-            None => true,
-        };
-        let average = self.red.as_deref().map(Red::average);
-        cx.emit(|| Event::Queue { packets, bytes, average });
         let has_room = match self.limit {
             QueueLimit::Unlimited => true,
             QueueLimit::Packets(limit) => packets < limit,
             QueueLimit::Bytes(limit) => bytes + u64::from(length) <= limit.get(),
         };
+        if self.red.is_none() {
+            cx.emit(|| Event::Queue { packets, bytes, average: None });
+            return if has_room || self.is_idle(cx.now, busy_until, begun) {
+                Ok(())
+            } else {
+                Err(DropReason::QueueFull)
+            };
+        }
+        let idle = self.is_idle(cx.now, busy_until, begun);
+        let Some(red) = &mut self.red else { return Ok(()) };
+        let red_admits = red.admits(cx.now, packets, idle.then_some(busy_until));
+        let average = Some(red.average());
+        cx.emit(|| Event::Queue { packets, bytes, average });
         if !has_room && !idle {
-            if let Some(red) = &mut self.red {
-                red.forced_drop();
-            }
+            red.forced_drop();
             return Err(DropReason::QueueFull);
         }
         if red_admits { Ok(()) } else { Err(DropReason::Early) }
+    }
+
+    /// Whether a packet that comes now finds nothing in transmission.
+    fn is_idle(&self, now: Time, busy_until: Time, begun: impl Fn() -> Time) -> bool {
+        busy_until < now || busy_until == now && self.departs_before(begun)
     }
 
     /// A packet that came at `now` is begun at `start`. How many wait then, itself included, if it waits and the queue

@@ -1,10 +1,11 @@
 //! Links, cell ports and processors, and the ways of packets over them: one network for every driver.
 //!
-//! A driver lays the ways with [`Network::lead`], puts packets in with [`Network::go`], and at the instant of
-//! [`Network::first`] takes out what has come to its end ([`Network::take`]). The network says where a packet goes next
-//! ([`Hop`]); what lies outside of it, ends and link layers, is the driver's. Events are ordered by [`Due`].
+//! A driver lays the ways ([`Routes::lead`]), puts packets in ([`Network::offer`] onto a link, [`Network::enter`] into a
+//! station), and at the instant of [`Network::first`] takes out what has come to its end ([`Network::take`]). The network
+//! says where that goes next ([`Hop`]); what lies outside of it, ends and link layers, is the driver's. Events are ordered
+//! by [`Due`].
 //!
-//! Links in a row cost one event, not one each ([`chain`](self::chain)): where nobody watches.
+//! Where nobody watches, links in a row can cost one event per packet instead of one each: a chain.
 
 mod chain;
 mod due;

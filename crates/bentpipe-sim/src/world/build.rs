@@ -86,7 +86,8 @@ impl World {
                     world.ends.extend([end(Role::Active), end(Role::Passive)]);
                 }
                 FlowKind::Udp(udp) => {
-                    world.ends.push(Endpoint::UdpSource(UdpSource::new(udp, n as u32, start, seed, &flow.name)));
+                    let source = UdpSource::new(udp, n as u32, start, seed, &flow.name);
+                    world.ends.push(Endpoint::UdpSource(Box::new(source)));
                     world.ends.push(Endpoint::UdpSink(Box::default()));
                 }
             }

@@ -52,7 +52,7 @@ impl Sinks {
     }
 
     pub(super) fn into_ends(self) -> impl Iterator<Item = Endpoint> {
-        self.sinks.into_iter().map(Endpoint::Sink)
+        self.sinks.into_iter().map(|sink| Endpoint::Sink(Box::new(sink)))
     }
 }
 

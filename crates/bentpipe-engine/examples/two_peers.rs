@@ -5,6 +5,8 @@
 //! The driver is all there is here beside the machines: it moves segments between ends and links, and sets the clock to the
 //! next instant at which something happens. A driver in real time does the same with a socket and a clock.
 
+#![allow(clippy::disallowed_macros, reason = "an example prints what it finds")]
+
 use std::error::Error;
 
 use bentpipe_engine::link::{Link, LinkConfig, LossConfig, Outcome, Wire};
@@ -96,6 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
+    // The end that closed first has waited for a minute in TIME-WAIT.
     for peer in peers {
         peer.outcome.ok_or("it has ended")??;
         let stats = peer.connection.stats();

@@ -45,7 +45,7 @@ impl Stop {
         self.wake();
     }
 
-    /// Wakes the loop, so that the user of [`Gateway::run`] is asked.
+    /// Wakes the loop, so that the user of [`Loop::run`] is asked.
     pub fn wake(&self) {
         // A loop that cannot be woken looks by itself before long.
         let _ = self.waker.wake();

@@ -5,8 +5,9 @@
 //! so that one pass finds all mistakes. Nothing here knows a key: each language brings its own tables of [`shape::Field`].
 //!
 //! Reading order: [`quantity`] is a number and its unit; [`document`] keeps the place of each key and value, [`error`] says
-//! what is wrong there; [`shape`] is what may be written and [`reader`] makes values of it; [`mod@schema`] writes the same
-//! tables for editors and [`mod@reference`] for people. [`overrides`] is `--set`, [`place`] finds a key again. [`tcp`] reads the settings of connections.
+//! what is wrong there; [`shape`] is what may be written and [`reader`] makes values of it; [`schema()`] writes the same
+//! tables for editors and [`mod@reference`] for people. [`overrides`] is `--set`, [`place`] finds a key again. [`tcp`] reads
+//! the settings of connections.
 #![forbid(unsafe_code)]
 
 pub mod document;

@@ -13,8 +13,6 @@ mod congestion;
 mod connection;
 mod departures;
 mod loss;
-#[cfg(feature = "ns2")]
-mod ns2;
 mod pacing;
 mod peer_window;
 mod persist;

@@ -5,12 +5,15 @@
 //! the answers, which the compiler folds away.
 
 #[cfg(feature = "ns2")]
-pub(in crate::tcp) use super::ns2::Ns2 as Departures;
-#[cfg(not(feature = "ns2"))]
-pub(in crate::tcp) use Rfc as Departures;
+mod ns2;
 
-use super::config::TcpConfig;
-use super::congestion::Window;
+#[cfg(not(feature = "ns2"))]
+pub(in crate::tcp) use self::Rfc as Departures;
+#[cfg(feature = "ns2")]
+pub(in crate::tcp) use self::ns2::Ns2 as Departures;
+
+use crate::tcp::config::TcpConfig;
+use crate::tcp::congestion::Window;
 
 /// How a sender repairs losses, as far as departures depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! ns-2's departures from the RFCs at the edges of recovery (`docs/specs/ns2.md`).
 
-use super::config::{Handshake, TcpConfig};
-use super::congestion::Window;
-use super::departures::{Departs, RepairKind};
-use super::segment::FIRST_BYTE;
-use super::variant::Daass;
+use super::{Departs, RepairKind};
+use crate::tcp::config::{Handshake, TcpConfig};
+use crate::tcp::congestion::Window;
+use crate::tcp::segment::FIRST_BYTE;
+use crate::tcp::variant::Daass;
 
 /// The departures of ns-2 that a connection asks for, possibly none.
 #[derive(Clone, Copy, Debug)]

@@ -26,13 +26,21 @@ use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use nix::errno::Errno;
 
-pub(crate) use self::readings::Waiting;
 use super::conn::{Conn, Outcome};
 use super::listeners::{self, Accepts, Listeners};
 use super::readings::Readings;
 use super::shape::{Shape, Turn};
 use super::sockets::{self, ClientAddress};
 use crate::tunnel::Event;
+
+/// Bytes of connections, at this moment.
+pub(crate) struct Waiting {
+    /// Of hosts, for the link.
+    pub(crate) unsent: u64,
+    /// From the peer, for hosts; and what may.
+    pub(crate) held: u64,
+    pub(crate) memory: u64,
+}
 
 /// What becomes of new connections while there is no link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

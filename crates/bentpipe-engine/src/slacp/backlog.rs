@@ -5,18 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::config::{ChannelConfig, Codel, Queueing};
 use super::fair::{Fair, Room};
+use super::waiting::{Waiting, cut};
 use crate::link::QueueLimit;
 use crate::units::{Duration, Time};
-
-/// A packet that waits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    pub(super) handle: u32,
-    pub(super) len: u32,
-    pub(super) flow: u64,
-    pub(super) since: Time,
-    pub(super) acknowledges: Option<u32>,
-}
 
 /// What became of a packet that was brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,12 +231,6 @@ impl Backlog {
             Some(at) => (Some(packet), now >= at),
         }
     }
-}
-
-/// A packet as so many frames of its length in all; the first ones take what does not divide.
-pub(super) fn cut(packet: Waiting, segments: u32) -> impl Iterator<Item = Waiting> {
-    let (part, more) = (packet.len / segments, packet.len % segments);
-    (0..segments).map(move |n| Waiting { len: part + u32::from(n < more), ..packet })
 }
 
 fn control_law(codel: &State, from: Time) -> Time {

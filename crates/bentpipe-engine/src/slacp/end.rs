@@ -5,7 +5,6 @@ mod sending;
 
 use std::collections::VecDeque;
 
-use super::backlog::Waiting;
 use super::config::{Overhead, SlacpConfig};
 use super::exchange::{Input, Output, Verdict};
 use super::frame::Frame;
@@ -16,6 +15,7 @@ use super::releasing::Releasing;
 use super::shortcuts::Shortcuts;
 use super::stats::Stats;
 use super::transmission::Sent;
+use super::waiting::Waiting;
 use crate::arq::{Flight, History};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;

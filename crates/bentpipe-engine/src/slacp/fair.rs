@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::backlog::{Waiting, cut};
+use super::waiting::{Waiting, cut};
 
 /// What a flow may send in its turn, bytes: a packet of Ethernet's greatest length.
 const QUANTUM: u32 = 1514;

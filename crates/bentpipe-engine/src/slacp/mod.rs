@@ -59,6 +59,7 @@ mod releasing;
 mod shortcuts;
 mod stats;
 mod transmission;
+mod waiting;
 
 use crate::wire::slacp as frame;
 pub use crate::wire::slacp::{DATA_HEADER, Frame, PROTECTED_HEADER, Report};

@@ -1,21 +1,12 @@
 //! What the `split` shape says of itself.
 
-use super::SplitStats;
+use super::{SplitStats, Waiting};
 use crate::readings::{Readings, Value};
 
 macro_rules! total {
     ($what:literal) => {
         concat!("bentpipe_gateway_streams_", $what, "_total")
     };
-}
-
-/// Bytes of connections, at this moment.
-pub(crate) struct Waiting {
-    /// Of hosts, for the link.
-    pub(crate) unsent: u64,
-    /// From the peer, for hosts; and what may.
-    pub(crate) held: u64,
-    pub(crate) memory: u64,
 }
 
 impl Readings {

@@ -4,6 +4,7 @@
 //! [`SendingHalf`] of its own.
 
 mod arrival;
+mod challenges;
 mod check;
 mod closing;
 mod events;
@@ -15,7 +16,7 @@ mod state;
 pub use self::events::{Input, Output, TcpStats, Verdict};
 pub use self::state::{Role, State};
 
-use self::rejection::Challenges;
+use self::challenges::Challenges;
 use super::abort::Abort;
 use super::config::TcpConfig;
 use super::receiver::{Fresh, Receiver};

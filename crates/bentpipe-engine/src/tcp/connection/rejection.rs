@@ -8,29 +8,6 @@ use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sending::SendingHalf;
 use crate::units::Time;
 
-/// Challenge ACKs per second (RFC 5961 §7).
-const CHALLENGE_LIMIT: u32 = 100;
-
-/// The challenge ACKs of the present second.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Challenges {
-    second: u64,
-    count: u32,
-}
-
-impl Challenges {
-    /// Whether there is one left; counts it.
-    fn take(&mut self, now: Time) -> bool {
-        let second = now.as_nanos() / 1_000_000_000;
-        if second != self.second {
-            *self = Challenges { second, count: 0 };
-        }
-        let may = self.count < CHALLENGE_LIMIT;
-        self.count += may as u32;
-        may
-    }
-}
-
 impl<S: SendingHalf> Duplex<S> {
     /// RFC 9293 §3.10.7.4, second check, as RFC 5961 has it.
     pub(super) fn on_reset<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {

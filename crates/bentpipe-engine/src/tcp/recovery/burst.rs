@@ -9,8 +9,8 @@
 //! `boundaries`; a burst covers the bytes of its segments, and is sent in full segments where the first ones were short.
 //! Readings and departures: `docs/specs/minei.md`.
 
-use super::Parts;
 use super::boundaries::Boundaries;
+use super::parts::Parts;
 use crate::tcp::loss::LossReport;
 use crate::tcp::sequence::SequenceSpace;
 use crate::tcp::span::Span;

@@ -1,6 +1,6 @@
 //! Reno's and NewReno's fast recovery: duplicate ACKs inflate the window (RFC 5681 §3.2, RFC 6582 §3.2).
 
-use super::Parts;
+use super::parts::Parts;
 use crate::tcp::congestion::Window;
 use crate::tcp::departures::{Departs, RepairKind};
 use crate::tcp::loss::LossReport;

@@ -9,20 +9,21 @@ mod inflate;
 mod limited;
 #[cfg(feature = "ns2")]
 mod ns2;
+mod parts;
 mod pipe;
 mod restart;
 
 use self::burst::Burst;
 use self::inflate::Inflate;
 use self::limited::Limited;
+pub(in crate::tcp) use self::parts::Parts;
 use self::pipe::Pipe;
 use super::congestion::Congestion;
-use super::departures::{Departures, RepairKind};
+use super::departures::RepairKind;
 use super::loss::scoreboard::Scoreboard;
 use super::loss::{Duplicates, LossReport};
 use super::sequence::SequenceSpace;
 use super::span::Span;
-use super::timer::RetransmissionTimer;
 #[cfg(feature = "ns2")]
 use super::variant::PipeForm;
 use super::variant::{Exit, Recovery, ReentryGuard, TimeoutRepair, Variant};
@@ -36,18 +37,6 @@ pub(in crate::tcp) enum Phase {
     Recovery,
     /// After a timeout or Tahoe's restart, until `recover` is acknowledged.
     Loss,
-}
-
-/// The parts of the sender that a recovery works on.
-#[derive(Debug)]
-pub(in crate::tcp) struct Parts<'a> {
-    pub(in crate::tcp) seq: &'a mut SequenceSpace,
-    pub(in crate::tcp) congestion: &'a mut Congestion,
-    pub(in crate::tcp) scoreboard: &'a mut Scoreboard,
-    pub(in crate::tcp) timer: &'a mut RetransmissionTimer,
-    pub(in crate::tcp) departures: &'a Departures,
-    /// Segments that may still go out in answer to the present event.
-    pub(in crate::tcp) burst: &'a mut u32,
 }
 
 /// What chooses the next segment.

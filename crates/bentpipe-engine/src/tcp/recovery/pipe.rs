@@ -1,6 +1,6 @@
 //! SACK-based recovery: as much is sent as the pipe has room for, lost segments first (RFC 6675 §5, RFC 3517).
 
-use super::Parts;
+use super::parts::Parts;
 use crate::tcp::congestion::Window;
 use crate::tcp::loss::LossReport;
 use crate::tcp::loss::scoreboard::Scoreboard;

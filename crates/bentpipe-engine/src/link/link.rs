@@ -190,9 +190,14 @@ impl<P: Wire> Link<P> {
         self.busy_until.saturating_since(now)
     }
 
+    /// Whether a transmission may take no time.
+    pub(crate) fn may_send_at_once(&self) -> bool {
+        !matches!(self.line, Line::Clock(_))
+    }
+
     /// Whether a packet may reach the far end in the instant at which it was offered.
     pub(crate) fn may_take_no_time(&self) -> bool {
-        self.delay == Duration::ZERO && !matches!(self.line, Line::Clock(_))
+        self.delay == Duration::ZERO && self.may_send_at_once()
     }
 
     /// Packets admitted and neither delivered nor lost yet.

@@ -102,6 +102,9 @@ impl<P: Bound> Network<P> {
     ) -> Self {
         if chains {
             routes.chain(|link| !links[link.index()].may_take_no_time());
+            for (n, _) in links.iter().enumerate().filter(|(_, link)| link.may_send_at_once()) {
+                routes.cut(LinkId::from(n));
+            }
         }
         let mut used = 0;
         let slots = (0..links.len() + stations.len()).map(|component| {

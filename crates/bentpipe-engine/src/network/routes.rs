@@ -109,6 +109,16 @@ impl Routes {
         }
     }
 
+    /// Makes a link the end of its chain for all packets, if it is that for some. Two packets may leave such a link by events
+    /// that nothing but their order on it tells apart, so both must be events.
+    pub(super) fn cut(&mut self, link: LinkId) {
+        if self.is_exit(link.index()) {
+            for place in (link.index()..self.onward.len()).step_by(self.components) {
+                self.onward[place] = ENDS;
+            }
+        }
+    }
+
     /// The row of packets to an end.
     #[inline(always)]
     pub(super) fn row_of(&self, to: EndId) -> usize {

@@ -2,6 +2,7 @@
 
 mod gateway;
 mod model;
+mod realtime;
 mod recommend;
 mod script;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use gateway::{Gateway, Keygen, Run as RunGateway};
 pub(crate) use model::{Hybrid, Model, Rates};
+pub(crate) use realtime::{Emulate, Shell, Verify};
 pub(crate) use recommend::Recommend;
 pub(crate) use script::{Host, Script};
 
@@ -153,125 +155,6 @@ pub(crate) struct Run {
     /// Plot sequence numbers over time, .svg
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
-}
-
-const EMULATE_MORE: &str = "\
-Examples:
-  bentpipe emulate geo                            hosts `server` and `client`, 600 ms apart
-  bentpipe emulate geo-bursts --seed 7            the fades of `bentpipe run geo-bursts --seed 7`
-  bentpipe emulate geo --set links.sat.delay='40 ms' --pcap both.pcapng
-  bentpipe emulate geo --host gateway --host terminal    also give these routers a namespace
-  bentpipe emulate geo -- ./test.sh               until the script ends; it finds the hosts in
-                                                  BENTPIPE_NS_SERVER, BENTPIPE_IP_SERVER, ...
-
-Run programs on a host with `ip netns exec NAMESPACE program`. Needs root. The scenario's flows
-do not run: the programs are the traffic. Ctrl-C ends the emulation and removes everything.";
-
-#[derive(Debug, Args)]
-#[command(after_help = EMULATE_MORE)]
-pub(crate) struct Emulate {
-    #[command(flatten)]
-    pub(crate) world: World,
-    /// Give this router a namespace, too; it forwards for the others; repeatable
-    #[arg(long = "host", value_name = "NODE", help_heading = "Scenario")]
-    pub(crate) hosts: Vec<String>,
-    /// Write a packet capture (pcapng), one interface per host
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) pcap: Option<PathBuf>,
-    /// Print the hosts and the summary as lines of JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-    /// Command to run; the emulation ends with it and returns its exit code
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
-}
-
-const SHELL_MORE: &str = "\
-Examples:
-  bentpipe shell geo                              a shell on the far side of a GEO link
-  bentpipe shell geo -- curl -O http://server/file
-  bentpipe shell leo -- bentpipe shell geo        one link behind the other; delays add up
-  bentpipe shell geo --pcap both.pcapng -- ssh host
-  bentpipe shell mine.toml --inside ship --outside teleport
-
-The command runs at the node where the first flow ends. The node where it starts is this machine,
-with its routes. The exit code is the command's. Without root the command runs in a user namespace;
-it then reaches the outside through `pasta` (package passt), if installed. While it runs, the
-terminal's title shows the rate, queue, drops, and lateness of wake-ups.";
-
-#[derive(Debug, Args)]
-#[command(after_help = SHELL_MORE)]
-pub(crate) struct Shell {
-    #[command(flatten)]
-    pub(crate) world: World,
-    /// Node where the command runs [default: the end of the first flow]
-    #[arg(long, value_name = "NODE", help_heading = "Scenario")]
-    pub(crate) inside: Option<String>,
-    /// Node that is this machine [default: the start of the first flow]
-    #[arg(long, value_name = "NODE", help_heading = "Scenario")]
-    pub(crate) outside: Option<String>,
-    /// Write a packet capture (pcapng) of both ends
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) pcap: Option<PathBuf>,
-    /// Print only errors and warnings
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
-    /// Command to run [default: $SHELL]
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
-}
-
-const VERIFY_MORE: &str = "\
-Examples:
-  bentpipe verify geo
-  bentpipe verify leo --set flows.download.bytes='5 MB' --json
-  bentpipe verify geo-bursts --set flows.download.bytes='20 MB' --no-kernel
-  bentpipe verify geo --sysctl tcp_recovery=0 --route 'quickack 1'
-
-Each flow runs in virtual time, in real time with the engine's own TCP over the same links, and (as
-root) with Linux's reno between network namespaces. This takes as long as the flows take. Then the
-engine's real run is repeated --draws times in virtual time, each wake-up as late as one that was
-measured. Where these draws differ from each other, the machine's timing decides.
-The command fails if a real time of the engine differs from virtual time by more than --tolerance and
-lies outside the draws.";
-
-#[derive(Debug, Args)]
-#[command(after_help = VERIFY_MORE)]
-pub(crate) struct Verify {
-    #[command(flatten)]
-    pub(crate) world: World,
-    /// TCP variant of all flows; settings given explicitly stay
-    #[arg(long, value_name = "NAME", help_heading = "Scenario")]
-    pub(crate) variant: Option<String>,
-    /// Skip the kernel's TCP, which needs root
-    #[arg(long)]
-    pub(crate) no_kernel: bool,
-    /// Maximum difference between the engine's times, percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
-    pub(crate) tolerance: f64,
-    /// Number of repetitions with drawn lateness
-    #[arg(long, value_name = "N", default_value_t = 40)]
-    pub(crate) draws: u64,
-    /// Setting below net.ipv4, at both ends; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = sysctl, help_heading = "Linux")]
-    pub(crate) sysctl: Vec<(String, String)>,
-    /// Attributes of the hosts' routes, as in `ip route`
-    #[arg(long, value_name = "WORDS", help_heading = "Linux")]
-    pub(crate) route: Option<String>,
-    /// Print JSON instead of a table
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-}
-
-fn sysctl(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("it has no `=`; expected for example tcp_recovery=0")?;
-    let name = name.strip_prefix("net.ipv4.").unwrap_or(name);
-    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_name {
-        Ok((name.to_owned(), value.to_owned()))
-    } else {
-        Err(format!("`{name}` is not a setting below net.ipv4"))
-    }
 }
 
 const COMPARE_MORE: &str = "\

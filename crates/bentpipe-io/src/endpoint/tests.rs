@@ -1,6 +1,8 @@
 //! Two endpoints back to back in virtual time, as IP packets with real bytes.
 
+mod blind;
 mod hostile;
+mod scene;
 
 use std::collections::VecDeque;
 

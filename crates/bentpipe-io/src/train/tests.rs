@@ -9,6 +9,7 @@ use super::join::Join;
 use super::*;
 
 mod gather;
+mod packets;
 mod twin;
 
 const ACK: u8 = 0x10;

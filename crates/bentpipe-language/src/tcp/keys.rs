@@ -7,7 +7,7 @@ pub const VARIANT: &[Field] = &[
     field(
         "base",
         Shape::Text,
-        "The variant that this one starts from. A variant that names itself starts from the built-in one of that name.",
+        "The variant that this one starts from. A variant that names itself starts from the built-in one of that name. Required.",
     ),
     field("description", Shape::Text, "One line that says what it is, for people."),
 ];

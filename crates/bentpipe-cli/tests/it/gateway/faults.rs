@@ -87,7 +87,7 @@ fn settings_are_read_again_while_bytes_move() {
     let own = SocketAddr::from(([10, 2, 0, 1], 0)).ip();
     drop(pair.connect(at).expect("it connects"));
     assert_eq!(from(), own, "the gateway's");
-    reload(&old.replace("round_trip", "roundtrip"), "reload: the old settings stay");
+    reload(&old.replace("round_trip", "roundtrip"), "reload: the old settings remain");
     let said = pair.said("far");
     assert!(said.contains("far.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
     drop(pair.connect(at).expect("it connects"));

@@ -86,9 +86,8 @@ impl Network {
         let mut wiring = Wiring::new(scenario, paths.len());
         let mut layers = Vec::new();
         for (number, layer) in scenario.layers.iter().enumerate() {
-            let frames = wiring.lead_frames(number);
-            for side in 0..2 {
-                layers.push(LayerEnd::new(layer, &scenario.links, side, frames[side])?);
+            for (side, frames) in wiring.lead_frames(number).into_iter().enumerate() {
+                layers.push(LayerEnd::new(layer, &scenario.links, side, frames)?);
             }
         }
         let (mut ways, mut table) = (Vec::new(), vec![None; hosts.len() * hosts.len()]);

@@ -189,7 +189,7 @@ fn value(shape: &Shape) -> String {
         Shape::Weight => "number above 0, at most 1".to_owned(),
         Shape::Choice(words) => words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),
         Shape::Table(_) | Shape::TcpSettings { .. } => "table".to_owned(),
-        Shape::List(inner) if matches!(inner, Shape::Table(_)) => "list of tables".to_owned(),
+        Shape::List(Shape::Table(_)) => "list of tables".to_owned(),
         Shape::List(Shape::Pair(inner)) => format!("list of pairs of {}", value(inner)),
         Shape::List(Shape::Text) => "list of strings".to_owned(),
         Shape::List(Shape::Count(counted)) => format!("list of {}", count(counted).replacen("number", "numbers", 1)),

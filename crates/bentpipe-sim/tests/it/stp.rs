@@ -90,7 +90,7 @@ fn mistakes_are_named() {
     assert!(message("flows.data.stp.rtt", "530").contains("needs a unit"));
     assert!(message("flows.data.stp.rto", "0 s").contains("cannot be 0 s"));
     assert!(message("flows.data.stp.mss", "10 B").contains("from 28 B"));
-    assert!(message("flows.data.tcp.variant", "sack").contains("this one is stp"));
+    assert!(message("flows.data.tcp.variant", "sack").contains("this flow is stp"));
     assert!(message("links.up.mtu", "20 B").contains("68 B to 65535 B"));
     assert!(message("links.up.header", "100 kB").contains("longer than any packet"));
     let loss = "{ nominal = \"1e-6\", implementation_loss = \"0.7\" }";

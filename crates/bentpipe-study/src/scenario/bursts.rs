@@ -67,7 +67,7 @@ pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<D
     let kept = beyond(min) - beyond(max);
     // Not a number where the mean is zero.
     if kept.is_nan() || kept < MIN_KEPT {
-        let message = format!("`{}` keeps almost no draw of an exponential with that mean", limit.path);
+        let message = format!("`{}` keeps almost no draw of an exponential distribution with that mean", limit.path);
         limit.refuse(problems, message, Some("bounds that keep at least one draw in 10 000".to_owned()));
         return None;
     }

@@ -191,7 +191,7 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
         refuse_with_cells(&config, layers, problems)?;
     } else if let Some(item) = layers.get("atm") {
         let expected = "framing = \"aal5\" beside it".to_owned();
-        item.refuse(problems, format!("`{}` means something for cells only", item.path), Some(expected));
+        item.refuse(problems, format!("`{}` applies only to cells", item.path), Some(expected));
     }
     if let Some(item) = layers.get("ties") {
         config.ties = if item.choice(TIES, problems)? == "begun" { Ties::Begun } else { Ties::Departure };
@@ -325,7 +325,7 @@ fn packet_bursts(item: &Item<'_>, problems: &mut Problems) -> Option<PacketBurst
     }
     if let Some(length) = length {
         if let Some(max) = view.get("max") {
-            max.refuse(problems, format!("`{}` bounds `burstiness`, which is not there", max.path), None);
+            max.refuse(problems, format!("`{}` needs `burstiness`", max.path), None);
         }
         let packets = length.quantity(quantity::PACKETS, problems)?;
         if packets == 0 || packets > u32::MAX as u64 {

@@ -20,7 +20,7 @@ pub(super) fn queue(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
                 let red_only = QUEUE.iter().map(|field| field.key).filter(|key| !["limit", "discipline"].contains(key));
                 for item in red_only.filter_map(|key| view.get(key)) {
                     let expected = "discipline = \"red\" beside it".to_owned();
-                    item.refuse(problems, format!("`{}` means something for RED only", item.path), Some(expected));
+                    item.refuse(problems, format!("`{}` applies only to RED", item.path), Some(expected));
                 }
                 Discipline::DropTail
             }
@@ -35,7 +35,7 @@ pub(crate) fn limit(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
     let shape = QUEUE[0].shape;
     let Some(text) = item.as_text() else {
         let message = match item.node.value {
-            Value::Integer(_) | Value::Float(_) => format!("`{}` is a bare number, it needs a unit", item.path),
+            Value::Integer(_) | Value::Float(_) => format!("`{}` needs a unit", item.path),
             ref other => format!("`{}` cannot be {}", item.path, other.kind()),
         };
         item.refuse(problems, message, Some(shape.expected()));

@@ -24,7 +24,7 @@ pub(super) fn amount(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Opti
         }
     };
     if bytes == Some(Bytes::new(0)) {
-        item.refuse(problems, format!("`{}` cannot be nothing", item.path), Some(AMOUNT.expected()));
+        item.refuse(problems, format!("`{}` cannot be 0", item.path), Some(AMOUNT.expected()));
         return None;
     }
     bytes
@@ -55,7 +55,7 @@ pub(super) fn workload(view: &View<'_>, mss: u16, problems: &mut Problems) -> Op
             }
             other => {
                 let message = match other {
-                    Value::Flag(_) => format!("`{}` = false says nothing: leave it out", item.path),
+                    Value::Flag(_) => format!("`{}` = false has no effect: remove it", item.path),
                     _ => format!("`{}` cannot be {}", item.path, other.kind()),
                 };
                 item.refuse(problems, message, Some("true, or { duration = \"60 s\" }".to_owned()));

@@ -226,7 +226,7 @@ fn cells_nodes_and_paces_are_checked() {
         ("framing = \"aal6\"", bulk, "\"packets\", \"aal5\""),
         ("framing = \"aal5\"\natm.buffer = \"10 packets\"", bulk, "8192 cells"),
         ("framing = \"aal5\"\natm.buffer = \"0 cells\"", bulk, "a cell at least"),
-        ("framing = \"aal5\"\natm.early_packet_discard = \"80 %\"", bulk, "limited buffer only"),
+        ("framing = \"aal5\"\natm.early_packet_discard = \"80 %\"", bulk, "only to a limited buffer"),
         (
             "framing = \"aal5\"",
             "bytes = \"1 MB\"\n[[layers]]\nname = \"x\"\nover = \"l\"\nweightless = true\n",

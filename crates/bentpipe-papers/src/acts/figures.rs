@@ -1,6 +1,6 @@
 //! The drawings of the paper, each from the scenario that it shows; figure 6 is data and is drawn with its sweep.
 
-use super::sweeps;
+use super::load;
 use super::worlds::world;
 use crate::drawing::{blocks, stack, topology};
 use crate::lab::Lab;
@@ -35,7 +35,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8) -> Result<Row, ReproduceError> {
     let id = format!("A-F{number:02}");
     let title = ACTS.figure(&id).map_or(id.as_str(), |figure| figure.title.as_str());
     let row = Row::new(id.as_str(), title, None, None, "");
-    let Some((shows, of)) = drawn(number) else { return sweeps::load_figure(lab, row) };
+    let Some((shows, of)) = drawn(number) else { return load::figure(lab, row) };
     let scenario = world(of, &[]);
     if let Some(folder) = &lab.options().out_dir {
         let title = format!("{id}: {title}");

@@ -7,6 +7,7 @@
 mod causes;
 mod claims;
 mod figures;
+mod load;
 mod seen;
 mod sweeps;
 mod tables;

@@ -1,10 +1,9 @@
-//! Curves: throughput over offered load (figure 6), over the bit error rate (A-E09), over the buffer (A-E11).
+//! Curves: throughput over offered load, over the bit error rate (A-E09), over the buffer (A-E11).
 
 use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure};
 use bentpipe_study::stats::mean;
 
 use super::worlds::{Load, Place, TRIALS, congested, greatest, measured, rates, world};
-use crate::Row;
 use crate::lab::Lab;
 use crate::published::ACTS;
 use crate::request::ReproduceError;
@@ -12,7 +11,7 @@ use crate::request::ReproduceError;
 /// Offered loads of figure 6, Mbit/s (A-Q14).
 const LOADS: [f64; 8] = [30.0, 45.0, 60.0, 75.0, 90.0, 105.0, 120.0, 135.0];
 /// What three hosts at full rate offer: 134.5 Mbit/s each.
-const FULL_RATE: f64 = 403.5;
+pub(super) const FULL_RATE: f64 = 403.5;
 /// Runs behind a point of a curve, or as many as there are replications if that is less.
 const TRIALS_OF_A_POINT: u32 = 4;
 
@@ -49,69 +48,16 @@ pub(super) fn curve(lab: &Lab<'_>, place: Place) -> Result<Curve, ReproduceError
     Ok(Curve { shaped, full: means[LOADS.len()] })
 }
 
-fn series(name: &str, mark: Mark, points: Vec<(f64, f64)>) -> Series {
+pub(super) fn series(name: &str, mark: Mark, points: Vec<(f64, f64)>) -> Series {
     Series { name: name.into(), mark, points }
 }
 
-fn draw(lab: &Lab<'_>, name: &str, title: &str, x: Axis, series: Vec<Series>) -> Result<(), ReproduceError> {
+pub(super) fn draw(lab: &Lab<'_>, name: &str, title: &str, x: Axis, series: Vec<Series>) -> Result<(), ReproduceError> {
     let Some(folder) = &lab.options().out_dir else { return Ok(()) };
     let y = Axis::new("aggregate throughput", "Mbit/s");
     let panel = Panel { title: title.into(), x, y, series, spans: None };
     write_figure(folder, name, &Figure { title: format!("{name}: {title}"), panels: vec![panel] })?;
     Ok(())
-}
-
-/// The row of figure 6; the drawing has our curves and the points that the paper names.
-pub(super) fn load_figure(lab: &Lab<'_>, row: Row) -> Result<Row, ReproduceError> {
-    let figure = ACTS.figure("A-F06").expect("the paper has it");
-    let mut all = Vec::new();
-    let mut distance: f64 = 0.0;
-    let mut worst = String::new();
-    let mut peaks = Vec::new();
-    for place in Place::ALL {
-        let ours = curve(lab, place)?;
-        let printed = figure.points.iter().filter(|point| point.curve == place.name());
-        let points: Vec<_> = printed.map(|point| (point.x.unwrap_or(FULL_RATE), point.y)).collect();
-        for &(x, y) in &points {
-            let mine = if x == FULL_RATE { ours.full } else { ours.at(x) };
-            let off = 100.0 * (mine / y - 1.0).abs();
-            if off > distance {
-                distance = off;
-                worst = format!("{} at {x} Mbit/s: {mine:.1} instead of {y:.1}", place.name());
-            }
-        }
-        peaks.push(format!(
-            "{} {:.1} at {}, {:.1} at full rate",
-            place.name(),
-            ours.peak().1,
-            ours.peak().0,
-            ours.full
-        ));
-        let with_full = ours.shaped.iter().copied().chain([(FULL_RATE, ours.full)]).collect();
-        all.push(series(place.name(), Mark::Line, with_full));
-        all.push(series(&format!("{}, printed", place.name()), Mark::Cross, points));
-    }
-    let x = Axis::new("offered load", "Mbit/s");
-    draw(lab, "A-F06", "Throughput over offered load, three sources", x, all)?;
-    let claims = ["A-C10", "A-C11", "A-C12", "A-C13", "A-C14"];
-    let claims = claims.map(|id| super::claims::row(lab, id)).into_iter().collect::<Result<Vec<_>, _>>()?;
-    let shows: Vec<_> = claims.iter().map(|claim| format!("{} {}", claim.id, claim.verdict.name())).collect();
-    let verdict = claims.iter().map(|claim| claim.verdict).max().expect("five claims");
-    let full = |place| Ok::<_, ReproduceError>(curve(lab, place)?.full);
-    let ordered = full(Place::Lan)? > full(Place::Wan)? && full(Place::Wan)? > full(Place::Satellite)?;
-    let why = format!(
-        "shows {}. Peaks and full rate, Mbit/s: {}. Farthest from print: {worst}. {}. {}. {SOURCES}: {}",
-        shows.join(", "),
-        peaks.join("; "),
-        if ordered {
-            "LAN, WAN, satellite in the printed order at full rate"
-        } else {
-            "The order at full rate differs"
-        },
-        switches(lab)?,
-        written(lab)?,
-    );
-    Ok(row.judged(verdict, why))
 }
 
 /// Throughput at full rate with the shared buffer and with one for each channel.
@@ -133,12 +79,12 @@ pub(super) fn switches(lab: &Lab<'_>) -> Result<String, ReproduceError> {
 }
 
 /// Why the curves do not turn at 105, as far as the experiment shows it.
-const SOURCES: &str = "Cells shaped in the hosts' cards overflow no buffer below the 134.5 Mbit/s of the line, so our \
+pub(super) const SOURCES: &str = "Cells shaped in the hosts' cards overflow no buffer below the 134.5 Mbit/s of the line, so our \
     curves rise beyond 105. Applications that write at a rate, unshaped, lose from 90 on, as what has piled up in their \
     buffers goes out in windows; written in all and carried";
 
 /// Loads that applications write without shaping, and what is carried of them.
-fn written(lab: &Lab<'_>) -> Result<String, ReproduceError> {
+pub(super) fn written(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let loads = [75.0, 90.0, 105.0, 120.0];
     let mut words = Vec::new();
     for place in Place::ALL {

@@ -13,6 +13,7 @@ mod counted;
 #[cfg(test)]
 mod experiments;
 mod figures;
+mod forced;
 mod lab;
 mod layer;
 mod layered;

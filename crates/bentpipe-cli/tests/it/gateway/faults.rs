@@ -83,7 +83,7 @@ fn settings_are_read_again_while_bytes_move() {
         until(said, || pair.said("far").contains(said));
     };
     reload(&old.replace("[split]", "[split]\nclient_address = \"replace\""), "reload: client_address and");
-    assert!(!pair.said("far").contains("the rest waits"), "{}", pair.said("far"));
+    assert!(!pair.said("far").contains("the rest changes"), "{}", pair.said("far"));
     let own = SocketAddr::from(([10, 2, 0, 1], 0)).ip();
     drop(pair.connect(at).expect("it connects"));
     assert_eq!(from(), own, "the gateway's");
@@ -92,7 +92,7 @@ fn settings_are_read_again_while_bytes_move() {
     assert!(said.contains("far.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
     drop(pair.connect(at).expect("it connects"));
     assert_eq!(from(), own, "as before");
-    reload(&old.replace("8 Mbit/s", "9 Mbit/s"), "the rest waits for the next start");
+    reload(&old.replace("8 Mbit/s", "9 Mbit/s"), "the rest changes at the next start");
     drop(pair.connect(at).expect("it connects"));
     assert_ne!(from(), own, "the file says nothing of it any more");
 

@@ -1,6 +1,6 @@
 //! Claims about what packets do: figures 2, 3, 6, 7 and 8.
 
-use super::super::figures::{Burst, burst_on_packets};
+use super::super::forced::{Burst, burst_on_packets};
 use super::super::lab::Lab;
 use super::super::record::FlowTrace;
 use super::super::setting::Setting;

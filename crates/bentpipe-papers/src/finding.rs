@@ -83,7 +83,7 @@ impl Finding {
         let ours = self.number.is_finite().then_some(self.number);
         Row::new(claim.id.as_str(), claim.text.as_str(), claim.value, ours, &claim.unit)
             .within(claim.low, claim.high)
-            .judged(self.verdict(claim), format!("{}; allowed: {}", self.note, claim.derivation))
+            .judged(self.verdict(claim), format!("{}; allowed: {} ({})", self.note, claim.tolerance, claim.derivation))
     }
 }
 

@@ -1,8 +1,8 @@
-//! The rows, one per cell of a variant and field of [`TcpConfig`](bentpipe_engine::tcp::TcpConfig).
+//! The rows, one per field of a variant and of [`TcpConfig`](bentpipe_engine::tcp::TcpConfig).
 
 use super::*;
 
-/// All rows. Order matters: a row may depend on what an earlier one has set (`inflate.*` on `recovery`).
+/// All rows. Order matters: a row may depend on an earlier one (`inflate.*` on `recovery`).
 pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "fixed_window",
@@ -19,7 +19,7 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
-    row!("congestion_control", "What moves the congestion window (Reno: RFC 5681).", CongestionControl::WORDS, Kind::Words,
+    row!("congestion_control", "Congestion control (Reno: RFC 5681).", CongestionControl::WORDS, Kind::Words,
         c.variant.congestion => Some(Cell::Word(c.word())), cell => CongestionControl::named(cell.word()).expect("the row's words")),
     Setting {
         key: "byte_counting",
@@ -196,7 +196,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "rto.phase",
-        doc: "With `rto.tick`: how far into a tick the host's clock is at the start of the run.",
+        doc: "With `rto.tick`: phase of the host's clock within a tick at the start of the run.",
         words: NONE,
         kind: Kind::Span,
         get: |c| match c.rto.clock {
@@ -297,7 +297,7 @@ pub const SETTINGS: &[Setting] = &[
     row!("shortcuts.ssthresh_base", "Value that is halved at a loss. \"flight-size\": outstanding data (RFC 5681). \"window\": the send window, with inflation (ns-2). \"whole-window\": the same, rounded down to segments (ns-2 before 2006). \"in-force\": the smaller of send window and advertised window (4.3BSD).", words base, shortcuts.ssthresh_base),
     row!("shortcuts.bsd_additive_constant", "Congestion avoidance adds another eighth of a segment per ACK (4.3BSD Reno, RFC 2525 §2.6).", flag shortcuts.bsd_additive_constant),
     row!("shortcuts.ns2_recovery", "ns-2's behaviour when recovery begins and ends; docs/specs/ns2.md lists the departures from the RFCs.", flag shortcuts.ns2_recovery),
-    row!("shortcuts.ns2_inflate_always", "ns-2 before July 2003: the third duplicate ACK inflates the window even where no fast retransmit is allowed.", flag shortcuts.ns2_inflate_always),
+    row!("shortcuts.ns2_inflate_always", "ns-2 before July 2003: the third duplicate ACK inflates the window even if no fast retransmit is allowed.", flag shortcuts.ns2_inflate_always),
     row!("shortcuts.ns2_lengths", "Segment lengths as in ns-2: a SACK block takes 8 B without padding, the options of a SYN take none.", flag shortcuts.ns2_lengths),
     row!("shortcuts.ns2_delayed_syn_ack", "ns-2 before 2010: the ACK of a one-way SYN is delayed like that of a data segment.", flag shortcuts.ns2_delayed_syn_ack),
     row!("shortcuts.ns2_bare_first_segment", "ns-2: without a SYN, the first segment of a transfer takes only the length of its payload on the line.", flag shortcuts.ns2_bare_first_segment),

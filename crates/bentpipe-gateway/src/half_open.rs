@@ -65,6 +65,11 @@ impl<K: Copy + Ord> HalfOpen<K> {
         }
     }
 
+    /// When the next one will have taken too long.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.by_age.first().map(|&(since, _)| since + CONNECT_TIMEOUT)
+    }
+
     /// One that has taken too long.
     pub(super) fn expired(&mut self, now: Time) -> Option<K> {
         let &(since, id) = self.by_age.first()?;

@@ -334,7 +334,7 @@ impl Shape for SplitShape {
             self.lose_all();
         }
         if event == (Event::Up { fresh: true }) {
-            let side = if turn.carrier.tunnel().is_initiator() { Side::Initiator } else { Side::Responder };
+            let side = if turn.carrier.tunnel().leads() { Side::Initiator } else { Side::Responder };
             let SplitConfig { window, max_packet, max_streams, budget, .. } = self.config;
             let max_payload = u32::from(max_packet) - wire::MAX_DATA_HEADER as u32;
             self.mux = Some(Mux::new(MuxConfig { side, window, max_payload, max_streams, budget }));

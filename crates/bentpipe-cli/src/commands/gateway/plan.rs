@@ -2,15 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::str::FromStr;
 
 use bentpipe_engine::units::Bytes;
 use bentpipe_gateway::settings::{
     GatewayFile, LinkTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
 };
-use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
+use bentpipe_gateway::tunnel::{KeyError, PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
-    ClientAddress, Fallback, Gateway, LinkShape, RelayConfig, RelayGateway, Rules, Satellite, SplitConfig, SplitShape,
-    UplinkConfig, UplinkGateway, congestion_controls, has_congestion,
+    ClientAddress, Fallback, Gateway, KeyFileError, LinkShape, RelayConfig, RelayGateway, Rules, Satellite,
+    SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, has_congestion, last_endpoint, read_key,
 };
 use bentpipe_io::TrainTun;
 
@@ -23,17 +24,32 @@ pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
 
 pub(super) fn tunnel(file: &GatewayFile) -> Result<TunnelConfig, Failure> {
     let table = table(file);
-    let path = table.private_key.display();
-    let text = std::fs::read_to_string(&table.private_key).map_err(|error| {
-        Failure::usage(format!("{path}: {error}"), Some("`bentpipe gateway keygen` writes one".into()))
-    })?;
-    let private: PrivateKey = text.parse().map_err(|error| Failure::usage(format!("{path}: {error}"), None))?;
+    let private: PrivateKey = secret(&table.private_key)?;
+    let preshared = table.preshared_key.as_deref().map(secret).transpose()?;
     let peer = table.peer_key.parse().map_err(|error| Failure::usage(format!("tunnel.peer_key: {error}"), None))?;
     if private.public() == peer {
         let message = "tunnel.peer_key is the public key of this box itself";
         return Err(Failure::usage(message, Some("each box needs the other's public key".into())));
     }
-    Ok(TunnelConfig { private, peer, endpoint: table.peer, keepalive: table.keepalive, dead_after: table.dead_after })
+    Ok(TunnelConfig {
+        preshared,
+        last_endpoint: last_endpoint(&table.state, &peer),
+        keepalive: table.keepalive,
+        dead_after: table.dead_after,
+        ..TunnelConfig::new(private, peer, table.peer)
+    })
+}
+
+/// The key in a file that only its owner may read.
+fn secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, Failure> {
+    read_key(path).map_err(|error| {
+        let help = match &error {
+            KeyFileError::Unreadable { .. } => "`bentpipe gateway keygen` writes one".to_owned(),
+            KeyFileError::Open { .. } => format!("chmod 600 {}", path.display()),
+            KeyFileError::Key { .. } => "`bentpipe gateway keygen` writes such a file".to_owned(),
+        };
+        Failure::usage(error.to_string(), Some(help))
+    })
 }
 
 pub(super) fn satellite(file: &GatewayFile) -> Satellite {

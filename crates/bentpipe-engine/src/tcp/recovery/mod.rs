@@ -160,6 +160,12 @@ impl LossRecovery {
         }
     }
 
+    /// True if something is to go out whatever the window.
+    #[inline(always)]
+    pub(in crate::tcp) fn has_request(&self) -> bool {
+        self.retransmit_now.is_some() || self.limited.is_allowed()
+    }
+
     /// The sequence number to retransmit next, whatever the window. It is no longer due.
     #[inline(always)]
     pub(in crate::tcp) fn take_retransmission(&mut self) -> Option<u64> {

@@ -43,6 +43,20 @@ impl Sender {
         });
     }
 
+    /// True while no loss is being repaired.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_calm(&self) -> bool {
+        self.recovery.phase() == Phase::Open
+    }
+
+    /// An ACK that comes with data and acknowledges nothing new, while no loss is being repaired: what is left of
+    /// [`Self::take_ack`] for it.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_ack_beside_data(&mut self) {
+        self.counters.acks += 1;
+        self.new_event();
+    }
+
     /// Takes SACK blocks. Returns whether they brought news.
     fn take_sack(&mut self, segment: &Segment) -> bool {
         let in_recovery = self.recovery.phase() == Phase::Recovery;

@@ -188,6 +188,8 @@ pub struct Variant {
     pub dup_thresh: DupThresh,
     /// How losses are repaired.
     pub recovery: Recovery,
+    /// SACK recovery: the window shrinks in proportion to what is delivered, over a round trip (RFC 9937), not at once.
+    pub prr: bool,
     /// Negotiate SACK (RFC 2018).
     pub sack: bool,
     /// A new segment on each of the first two duplicate ACKs (RFC 3042).
@@ -215,6 +217,7 @@ const BASE: Variant = Variant {
     slow_start_exit: SlowStartExit::Loss,
     dup_thresh: DupThresh { count: 3, window_fraction: None },
     recovery: Recovery::Restart,
+    prr: false,
     sack: false,
     limited_transmit: false,
     frto: false,
@@ -284,13 +287,14 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
     ),
     (
         "cubic",
-        "CUBIC with HyStart++, SACK-based recovery and F-RTO (RFC 9438, RFC 9406)",
+        "CUBIC with HyStart++, SACK, PRR and F-RTO (RFC 9438, 9406, 6675, 9937, 5682)",
         Variant {
             congestion: CongestionControl::Cubic,
             // RFC 9406 §4.3: L = 8 without pacing.
             growth: Growth::Bytes(8),
             slow_start_exit: SlowStartExit::HyStartPlusPlus,
             recovery: Recovery::Pipe(PipeForm::Rfc6675),
+            prr: true,
             sack: true,
             limited_transmit: true,
             frto: true,

@@ -22,7 +22,7 @@ pub(in crate::tcp) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(config: &TcpConfig, segments: u32) -> Self {
+    pub(in crate::tcp) fn new(config: &TcpConfig, segments: u32) -> Self {
         let mss = config.mss as f64;
         let mut window = Window {
             mss,

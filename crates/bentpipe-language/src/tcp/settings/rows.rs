@@ -110,6 +110,7 @@ pub const SETTINGS: &[Setting] = &[
         get: |c| estimate_get(c, |cells| Cell::Word(guard::word(cells.guard))),
         set: |c, cell| estimate(c).map(|cells| cells.guard = guard::value(cell.word())).is_some(),
     },
+    row!("prr", "SACK recovery: shrink the window in proportion to what is delivered, over one round trip (RFC 9937). False: at once.", flag variant.prr),
     row!("sack", "Negotiate SACK (RFC 2018).", flag variant.sack),
     row!("limited_transmit", "Send a new segment on each of the first two duplicate ACKs (RFC 3042).", flag variant.limited_transmit),
     row!("frto", "Detect spurious timeouts with F-RTO (RFC 5682).", flag variant.frto),

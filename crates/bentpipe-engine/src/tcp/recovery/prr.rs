@@ -71,7 +71,8 @@ impl Prr {
             // The first retransmission is forced.
             send = send.max(window.mss());
         }
-        window.set((pipe + send) as f64);
+        // With nothing outstanding a segment may always go: the next ACK would never come.
+        window.set((pipe + send).max(window.mss()) as f64);
     }
 
     /// Bytes leave.

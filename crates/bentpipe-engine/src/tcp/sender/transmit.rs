@@ -218,7 +218,7 @@ impl Sender {
         span.retransmission = span.seq < self.seq.snd_max;
         self.counters.segments += 1;
         self.counters.retransmits += span.retransmission as u64;
-        self.recovery.sent(self.seq.snd_max, end, span.retransmission);
+        self.recovery.sent(self.seq.snd_max, end, span.len, span.retransmission);
         self.seq.snd_max = self.seq.snd_max.max(end);
         self.counters.max_flight = self.counters.max_flight.max(self.seq.flight());
         span

@@ -4,7 +4,7 @@
 
 use bentpipe_engine::tcp::variant::{
     BurstEstimate, CongestionControl, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard,
-    Startup, TimeoutRepair,
+    SlowStartExit, Startup, TimeoutRepair,
 };
 use bentpipe_engine::tcp::{
     Daass, Handshake, MAX_SACK_BLOCKS, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
@@ -169,6 +169,7 @@ words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = 
 
 words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard::Recover, "credit" = ReentryGuard::Credit);
 words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);
+words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++" = SlowStartExit::HyStartPlusPlus);
 
 const RECOVERIES: [&str; 6] = ["restart", "inflate", "pipe-6675", "pipe-3517", "pipe-ns2", "burst-estimate"];
 

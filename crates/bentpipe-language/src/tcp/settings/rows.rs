@@ -19,7 +19,7 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
-    row!("congestion_control", "Congestion control (Reno: RFC 5681).", CongestionControl::WORDS, Kind::Words,
+    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438.", CongestionControl::WORDS, Kind::Words,
         c.variant.congestion => Some(Cell::Word(c.word())), cell => CongestionControl::named(cell.word()).expect("the row's words")),
     Setting {
         key: "byte_counting",
@@ -35,6 +35,8 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
+    row!("slow_start_exit", "End of the first slow start. \"loss\": a loss. \"hystart++\": also growing round trips, before the queue overflows (RFC 9406); needs timestamps.",
+        words slow_start_exit, variant.slow_start_exit),
     row!("dup_thresh.count", "Number of duplicate ACKs that indicate a loss (RFC 5681: 3).",
         count Kind::Count(Counted::new("ACKs", 1, 1000)), variant.dup_thresh.count),
     Setting {
@@ -108,6 +110,7 @@ pub const SETTINGS: &[Setting] = &[
         get: |c| estimate_get(c, |cells| Cell::Word(guard::word(cells.guard))),
         set: |c, cell| estimate(c).map(|cells| cells.guard = guard::value(cell.word())).is_some(),
     },
+    row!("prr", "SACK recovery: shrink the window in proportion to what is delivered, over one round trip (RFC 9937). False: at once.", flag variant.prr),
     row!("sack", "Negotiate SACK (RFC 2018).", flag variant.sack),
     row!("limited_transmit", "Send a new segment on each of the first two duplicate ACKs (RFC 3042).", flag variant.limited_transmit),
     row!("frto", "Detect spurious timeouts with F-RTO (RFC 5682).", flag variant.frto),

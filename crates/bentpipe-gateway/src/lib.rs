@@ -17,6 +17,7 @@ mod buffer;
 mod carrier;
 mod conn;
 mod control;
+mod half_open;
 mod key_file;
 mod link;
 mod listeners;

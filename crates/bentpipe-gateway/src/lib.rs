@@ -18,6 +18,7 @@ mod carrier;
 mod conn;
 mod control;
 mod half_open;
+mod hub;
 mod key_file;
 mod link;
 mod listeners;
@@ -46,6 +47,7 @@ mod uplink;
 
 pub use carrier::{Carried, Carrier, CarrierStats, PathChange, line_overhead, max_packet};
 pub use control::{Control, ask};
+pub use hub::{AddError, Hub, Slot, TerminalConfig};
 pub use key_file::{KeyFileError, read_key};
 pub use link::LinkShape;
 pub use metrics::{Metric, metrics};

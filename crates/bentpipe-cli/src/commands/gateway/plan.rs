@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr;
 
+use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::units::Bytes;
 use bentpipe_gateway::settings::{
     GatewayFile, LinkTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
@@ -13,7 +14,7 @@ use bentpipe_gateway::{
     ClientAddress, Fallback, Gateway, KeyFileError, LinkShape, RelayConfig, RelayGateway, Rules, Satellite,
     SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, has_congestion, last_endpoint, read_key,
 };
-use bentpipe_io::TrainTun;
+use bentpipe_io::{LinkPortConfig, TrainTun};
 
 use crate::failure::Failure;
 
@@ -200,6 +201,12 @@ pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> &'
     let ShapeTable::Relay(table) = &file.shape else { return NOTHING };
     gateway.set_client_address(client_address(&table.taken));
     ONLY_ADDRESS
+}
+
+/// The layer of `link`. The box that names its peer is the terminal: the hosts that take turns are those behind it.
+pub(super) fn packets(file: &GatewayFile) -> LinkPortConfig {
+    let is_terminal = file.tunnel.as_ref().is_some_and(|tunnel| tunnel.peer.is_some());
+    satellite(file).for_packets(if is_terminal { HostAddress::Source } else { HostAddress::Destination })
 }
 
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {

@@ -144,6 +144,11 @@ impl LinkPort {
         Duration::from_micros(self.variation.scaled / 16)
     }
 
+    /// The path has changed: what the reports said of the rate no longer holds.
+    pub fn on_path_change(&mut self) {
+        self.end.on_path_change();
+    }
+
     /// Buffer size for [`LinkPort::poll`]: the longest frame. A report has up to 276 bytes.
     pub fn max_frame(&self) -> usize {
         (self.max_packet + 1 + (DATA_HEADER + PROTECTED_HEADER) as usize).max(276)

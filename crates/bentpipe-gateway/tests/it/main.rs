@@ -8,6 +8,7 @@
 mod gigabyte;
 mod hosts;
 mod link;
+mod mtu;
 #[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
 #[allow(dead_code)]
 mod namespace;

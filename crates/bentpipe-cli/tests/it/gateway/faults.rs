@@ -89,7 +89,7 @@ fn settings_are_read_again_while_bytes_move() {
     assert_eq!(from(), own, "the gateway's");
     reload(&old.replace("round_trip", "roundtrip"), "reload: the old settings remain");
     let said = pair.said("far");
-    assert!(said.contains("far.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
+    assert!(said.contains("far.toml:12:1") && said.contains("did you mean `round_trip`?"), "{said}");
     drop(pair.connect(at).expect("it connects"));
     assert_eq!(from(), own, "as before");
     reload(&old.replace("8 Mbit/s", "9 Mbit/s"), "the rest changes at the next start");

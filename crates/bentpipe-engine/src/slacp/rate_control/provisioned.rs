@@ -99,6 +99,11 @@ impl Provisioned {
         }
     }
 
+    /// Forgets what reports have said, but for the round trip. The next two may still be of what went before.
+    pub(super) fn restart(&mut self) {
+        *self = Provisioned { min_rtt: self.min_rtt, stale: 2, ..Provisioned::new(self.max_rate) };
+    }
+
     /// The rate to send at.
     pub(super) fn rate(&self) -> Rate {
         self.rate

@@ -163,7 +163,7 @@ impl Tunnel {
         self.endpoint = Some(from);
         // The peer waits for a first datagram under the new keys.
         self.sent_at = Time::ZERO;
-        Some(Heard { event, payload: None })
+        Some(Heard { event, ..Heard::default() })
     }
 
     /// Where the next first message goes: while the peer is lost, by turns to where it was last and to where it should be.

@@ -26,8 +26,10 @@ use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use nix::errno::Errno;
 
+use super::access::Access;
 use super::conn::{Conn, Outcome};
 use super::listeners::{self, Accepts, Listeners};
+use super::policy::Policy;
 use super::readings::Readings;
 use super::shape::{Shape, Turn};
 use super::sockets::{self, ClientAddress};
@@ -68,6 +70,8 @@ pub struct SplitConfig {
     pub max_streams: u32,
     /// Bytes that may wait for users in all.
     pub budget: u64,
+    /// Which destinations may be reached, by hosts here and from here by the peer, and who its clients are.
+    pub policy: Policy,
 }
 
 /// What the shape counted.
@@ -104,6 +108,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct SplitShape {
     config: SplitConfig,
+    access: Access,
     listeners: Listeners,
     mux: Option<Mux>,
     conns: BTreeMap<StreamId, Conn>,
@@ -129,6 +134,7 @@ impl SplitShape {
     pub fn new(config: SplitConfig) -> Self {
         SplitShape {
             listeners: Listeners::new(config.listen.clone()),
+            access: Access::new(config.policy.clone()),
             config,
             mux: None,
             conns: BTreeMap::new(),
@@ -158,6 +164,7 @@ impl SplitShape {
     pub fn reconfigure(&mut self, config: &SplitConfig) {
         self.config.client_address = config.client_address;
         self.config.fallback = config.fallback;
+        self.access.set_policy(config.policy.clone());
         self.listens_otherwise = true;
     }
 
@@ -183,7 +190,7 @@ impl SplitShape {
     /// Opens or closes the listeners as the moment demands.
     fn listen(&mut self, turn: &Turn<'_>) -> io::Result<()> {
         if !self.draining && (turn.carrier.is_up() || self.config.fallback == Fallback::Refuse) {
-            return self.listeners.open(turn.registry, sockets::listen);
+            return self.listeners.open(turn.registry);
         }
         self.listeners.close();
         Ok(())
@@ -194,6 +201,10 @@ impl SplitShape {
     }
 
     fn take_in(&mut self, turn: &mut Turn<'_>, socket: TcpStream, route: Option<Route>) {
+        if route.is_some_and(|route| self.access.near(route.destination).is_err()) {
+            sockets::reset(socket);
+            return;
+        }
         let has_room = self.conns.len() < self.max_conns;
         let route = route.filter(|_| has_room && turn.carrier.is_up());
         let Some(stream) = route.and_then(|route| self.mux.as_mut()?.open(route)) else {
@@ -219,6 +230,14 @@ impl SplitShape {
 
     /// The other box has opened a stream.
     fn connect(&mut self, turn: &Turn<'_>, stream: StreamId, route: Route) {
+        let judged = match self.config.client_address {
+            ClientAddress::Keep => self.access.of_peer(&route),
+            ClientAddress::Replace => self.access.far(route.destination),
+        };
+        if judged.is_err() {
+            self.give(turn, Input::Reset { stream, reason: Reason::Forbidden });
+            return;
+        }
         let (made, other_port) = match self.conns.len() < self.max_conns {
             true => sockets::connect(route, self.config.client_address, None),
             false => (Err(Errno::EMFILE.into()), false),
@@ -335,10 +354,13 @@ impl Shape for SplitShape {
         let held = self.mux.as_ref().map_or(0, Mux::held);
         let waiting = Waiting { unsent: self.unsent, held, memory: self.config.budget };
         readings.add_split(&self.stats(), &waiting);
+        readings.add_forbidden("split", self.access.refused());
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         self.max_conns = listeners::max_conns(1)?;
+        // Whoever has the port is found out now, not when the peer comes.
+        self.listeners.reserve(sockets::bind)?;
         self.listen(turn)
     }
 

@@ -10,6 +10,7 @@ use mio::event::Event as Ready;
 use mio::{Registry, Token};
 
 use super::carrier::{Carried, Carrier};
+use super::ports;
 use super::readings::Readings;
 use super::run::{FIRST_TOKEN, Loop, Work};
 use super::shape::{Shape, Turn};
@@ -36,7 +37,7 @@ impl<S: Shape> Gateway<S> {
     /// Fails if the UDP address cannot be bound, or if epoll or a listener of the shape cannot be opened.
     pub fn new(local: SocketAddr, carrier: impl FnOnce(Time) -> Carrier, shape: S) -> io::Result<Self> {
         Loop::begin(|now, registry| {
-            let udp = Udp::bind(local)?;
+            let udp = Udp::bind(local).map_err(|error| ports::explained(ports::Kind::Udp, local.port(), error))?;
             udp.register(registry, UDP)?;
             let mut work = Tunnelled { udp, udp_is_readable: true, carrier: carrier(now), shape };
             let Tunnelled { carrier, shape, .. } = &mut work;

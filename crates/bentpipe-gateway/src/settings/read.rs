@@ -24,6 +24,9 @@ const LISTEN: &str = "0.0.0.0:4500";
 const KEEPALIVE: Duration = Duration::from_secs(5);
 const DEAD_AFTER: Duration = Duration::from_secs(15);
 const REORDERING_DEFAULT: u64 = 3;
+/// What entries of `allow`, `deny` and `peer_prefixes` look like.
+const PREFIXES: &str =
+    "such as \"10.0.0.0/8\" or, for destinations, \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\"";
 const PORT_DEFAULT: u16 = 4000;
 const STREAMS_DEFAULT: u32 = 16_384;
 const MEMORY_DEFAULT: Bytes = Bytes::new(256 << 20);
@@ -151,6 +154,10 @@ fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Tun
     };
     let keepalive = duration("keepalive", KEEPALIVE, problems)?;
     let dead_after = duration("dead_after", DEAD_AFTER, problems)?;
+    let peer_prefixes = match view.get("peer_prefixes") {
+        Some(item) => written(&item, problems).map(Some),
+        None => Some(None),
+    };
     if dead_after < keepalive.saturating_mul(2) {
         let at = view.get("dead_after").or(view.get("keepalive"))?;
         at.refuse(
@@ -167,6 +174,7 @@ fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Tun
         mtu: mtu?,
         keepalive,
         dead_after,
+        peer_prefixes: peer_prefixes?,
     })
 }
 
@@ -222,6 +230,12 @@ fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec
 /// What is said of the connections that end here, which come in by `interfaces`.
 fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Problems) -> Option<TakenTable> {
     let ports = ports(view, problems);
+    let list = |key, problems: &mut Problems| match view.get(key) {
+        Some(item) => written(&item, problems),
+        None => Some(Vec::new()),
+    };
+    let allow = list("allow", problems);
+    let deny = list("deny", problems);
     let keep_client_address = match view.get("client_address") {
         Some(item) => item.choice(ADDRESS, problems).map(|word| word == ADDRESS[0]),
         None => Some(true),
@@ -234,10 +248,22 @@ fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Proble
     Some(TakenTable {
         interfaces: interfaces?,
         ports: ports?,
+        allow: allow?,
+        deny: deny?,
         keep_client_address: keep_client_address?,
         max_streams: max_streams?,
         memory: memory?,
     })
+}
+
+/// A list of texts that say themselves what is wrong with them.
+fn written<T: std::str::FromStr<Err = String>>(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<T>> {
+    let texts = item.list(&INTERFACES, problems)?;
+    let read = texts.iter().map(|item| {
+        let read = item.text(problems)?.parse();
+        read.map_err(|error| item.refuse(problems, error, Some(PREFIXES.to_owned()))).ok()
+    });
+    read.collect::<Vec<_>>().into_iter().collect()
 }
 
 fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {

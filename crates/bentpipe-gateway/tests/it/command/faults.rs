@@ -10,8 +10,8 @@ use bentpipe_engine::units;
 use bentpipe_gateway::tunnel::{PrivateKey, Todo, Tunnel, TunnelConfig};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::namespace::Namespace;
 use super::pair::{Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, send, until};
+use crate::namespace::Namespace;
 
 pub(crate) fn many_descriptors() {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
@@ -82,7 +82,7 @@ fn settings_are_read_again_while_bytes_move() {
         far.signal("HUP");
         until(said, || pair.said("far").contains(said));
     };
-    reload(&old.replace("[split]", "[split]\nclient_address = \"replace\""), "reload: client_address and");
+    reload(&old.replace("[split]", "[split]\nclient_address = \"replace\""), "reload: client_address, without_peer");
     assert!(!pair.said("far").contains("the rest changes"), "{}", pair.said("far"));
     let own = SocketAddr::from(([10, 2, 0, 1], 0)).ip();
     drop(pair.connect(at).expect("it connects"));

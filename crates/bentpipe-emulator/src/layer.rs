@@ -43,7 +43,7 @@ impl LayerEnd {
             Err(Unsupported { key: format!("layers.{}.{key}", layer.name), what: what.to_owned(), expected: "false" })
         };
         if layer.weightless {
-            return refuse("weightless", "frames of bytes have a weight");
+            return refuse("weightless", "frames with bytes are not weightless");
         }
         if layer.hears_damage {
             return refuse("hears_damage", "what a channel damages does not arrive in real time");

@@ -116,7 +116,7 @@ fn what_real_ends_cannot_do_is_refused_with_a_reason() {
     let scenario = crossing("rate = \"2 Mbit/s\"", &weightless, "bytes = \"1 MB\"");
     let hosts = [scenario.node("A"), scenario.node("B")].map(|node| node.expect("a node"));
     let refused = Network::new(&scenario, &hosts).expect_err("no frames without a weight");
-    assert!(refused.what.contains("frames of bytes have a weight"), "{refused:?}");
+    assert!(refused.what.contains("frames with bytes are not weightless"), "{refused:?}");
 }
 
 /// A layer over one link and cells on another: each way has a channel of its own at the port.

@@ -16,7 +16,7 @@ use bentpipe_engine::wire::slacp::Integrity;
 use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
-use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
+use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, Sealed, Todo, Tunnel, TunnelConfig};
 
 /// The tunnel's tag proves frames: they need no CRC.
 pub(super) const INTEGRITY: Integrity = Integrity::Below;
@@ -50,6 +50,8 @@ pub enum Carried {
     Packet(Range<usize>),
     /// The tunnel, and the link with it, came or went.
     Event(Event),
+    /// Tell the operator.
+    Log(Note),
 }
 
 /// What an end counted over all links that it had.
@@ -201,6 +203,7 @@ impl Carrier {
                 self.on_event(event);
                 return self.poll(now, wall, out);
             }
+            Step::Do(Todo::Log(note)) => return Step::Do(Carried::Log(note)),
             Step::Wait(until) => until,
         };
         while let Some(port) = &mut self.port {

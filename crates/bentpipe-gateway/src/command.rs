@@ -81,7 +81,7 @@ fn keygen(args: &Keygen) -> Result<End, Failure> {
     let key = PrivateKey::generate();
     let path = args.file.display();
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&args.file);
-    let written = file.and_then(|mut file| writeln!(file, "{}", key.reveal()));
+    let written = file.and_then(|mut file| writeln!(file, "{}", *key.reveal()));
     written.map_err(|error| Failure::broken(format!("{path}: {error}")))?;
     print(&format!("{}\n", key.public()))?;
     Ok(End::Done)
@@ -125,7 +125,9 @@ fn joined<S: Shape>(
 ) -> Result<Box_<S>, Failure> {
     let tunnel = tunnel.expect("shapes of two boxes are read with their tunnel");
     let made = Box_::new(plan::table(file).listen, |now| Carrier::new(tunnel, link, now), shape);
-    made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))
+    let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
+    gateway.keep_state(plan::table(file).state.clone());
+    Ok(gateway)
 }
 
 fn serve<W: Work>(

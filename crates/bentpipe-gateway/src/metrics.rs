@@ -90,11 +90,9 @@ fn carrier(rate: Rate) -> Carrier {
     let span = bentpipe_engine::units::Duration::from_secs(1);
     let [private, other] = [PrivateKey::generate(), PrivateKey::generate()];
     let tunnel = TunnelConfig {
-        private,
-        peer: other.public(),
-        endpoint: None,
         keepalive: span,
         dead_after: span.saturating_mul(3),
+        ..TunnelConfig::new(private, other.public(), None)
     };
     let satellite =
         Satellite { rate, round_trip: span, path_mtu: 1500, over_ipv6: false, reordering: 0, shared: false };

@@ -39,9 +39,13 @@ pub struct TunnelTable {
     pub private_key: PathBuf,
     /// The peer's public key.
     pub peer_key: String,
+    /// The file of a secret that both boxes have besides.
+    pub preshared_key: Option<PathBuf>,
+    /// The file that notes where the peer was last.
+    pub state: PathBuf,
     /// Where this end listens.
     pub listen: SocketAddr,
-    /// Where the peer is, if this end builds the tunnel.
+    /// Where the peer is, if this end knows.
     pub peer: Option<SocketAddr>,
     /// The longest IP packet that passes between the two.
     pub mtu: u16,

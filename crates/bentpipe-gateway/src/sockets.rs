@@ -40,6 +40,8 @@ pub(super) fn max_unsent(all: u64, budget: u64) -> usize {
 /// A listener for connections to any address, as TPROXY hands them over; it does not listen yet.
 pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    // What it accepts has this from the first byte on.
+    socket.set_out_of_band_inline(true)?;
     if at.is_ipv6() {
         socket.set_only_v6(true)?;
     }
@@ -126,13 +128,15 @@ fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: Option<Opt
     Ok(TcpStream::from_std(socket.into()))
 }
 
-/// Settings of every connection: small writes go at once, a user that is gone without a word is found out, and if the
+/// Settings of every connection: small writes go at once, urgent data stays in its place (the kernel would take its last byte out
+/// of the stream), a user that is gone without a word is found out, and if the
 /// gateway dies the kernel ends the connection with a reset: an end that says "that was all" would be a lie.
 pub(super) fn tune(socket: &impl AsFd) {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(120)).with_interval(Duration::from_secs(30));
     let socket = SockRef::from(socket);
     // A connection without them still works.
     let _ = socket.set_tcp_nodelay(true);
+    let _ = socket.set_out_of_band_inline(true);
     let _ = socket.set_tcp_keepalive(&keepalive);
     let _ = socket.set_linger(Some(Duration::ZERO));
 }

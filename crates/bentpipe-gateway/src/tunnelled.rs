@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bentpipe_engine::Step;
@@ -10,11 +11,14 @@ use mio::event::Event as Ready;
 use mio::{Registry, Token};
 
 use super::carrier::{Carried, Carrier};
+use super::log;
 use super::ports;
 use super::readings::Readings;
 use super::run::{FIRST_TOKEN, Loop, Work};
 use super::shape::{Shape, Turn};
+use super::state::State;
 use super::udp::Udp;
+use crate::tunnel::Event;
 
 const UDP: Token = Token(0);
 
@@ -25,6 +29,7 @@ pub struct Tunnelled<S> {
     udp_is_readable: bool,
     carrier: Carrier,
     shape: S,
+    state: Option<State>,
 }
 
 /// One of two boxes.
@@ -39,7 +44,7 @@ impl<S: Shape> Gateway<S> {
         Loop::begin(|now, registry| {
             let udp = Udp::bind(local).map_err(|error| ports::explained(ports::Kind::Udp, local.port(), error))?;
             udp.register(registry, UDP)?;
-            let mut work = Tunnelled { udp, udp_is_readable: true, carrier: carrier(now), shape };
+            let mut work = Tunnelled { udp, udp_is_readable: true, carrier: carrier(now), shape, state: None };
             let Tunnelled { carrier, shape, .. } = &mut work;
             shape.start(&mut Turn { now, carrier, registry })?;
             Ok(work)
@@ -52,6 +57,11 @@ impl<S: Shape> Gateway<S> {
     /// Fails if the kernel does not tell the socket's address.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.work().udp.local()
+    }
+
+    /// Notes where the peer is in that file.
+    pub fn keep_state(&mut self, path: PathBuf) {
+        self.work_mut().state = Some(State::new(path));
     }
 
     /// The way to the other box.
@@ -96,7 +106,11 @@ impl<S: Shape> Work for Tunnelled<S> {
                     more |= shape.fill(&mut turn)?;
                 }
                 Step::Do(Carried::Packet(at)) => shape.on_packet(&mut turn, &udp.room()[at])?,
-                Step::Do(Carried::Event(event)) => shape.on_event(&mut turn, event)?,
+                Step::Do(Carried::Event(event)) => {
+                    say(turn.carrier, event);
+                    shape.on_event(&mut turn, event)?;
+                }
+                Step::Do(Carried::Log(note)) => log::line(note),
                 Step::Wait(until) => {
                     shape.flush()?;
                     // What has come may have called for an answer.
@@ -109,6 +123,10 @@ impl<S: Shape> Work for Tunnelled<S> {
             }
         };
         udp.flush();
+        if let Some(state) = &mut self.state {
+            let tunnel = turn.carrier.tunnel();
+            state.note(now, tunnel.endpoint().map(|at| (tunnel.peer(), at)).into_iter());
+        }
         Ok((more || self.udp_is_readable, until))
     }
 
@@ -132,5 +150,15 @@ impl<S: Shape> Work for Tunnelled<S> {
     fn read(&self, now: Time, readings: &mut Readings) {
         readings.add_carrier(now, &self.carrier, self.udp.refused);
         self.shape.read(readings);
+    }
+}
+
+/// One line for each change of the link.
+fn say(carrier: &Carrier, event: Event) {
+    let at = carrier.tunnel().endpoint().map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
+    match event {
+        Event::Up { fresh: true } => log::line(format_args!("the peer at {at} is up")),
+        Event::Up { fresh: false } => log::line(format_args!("the peer at {at} is back; the link goes on")),
+        Event::Down => log::line(format_args!("the peer at {at} has been silent for `dead_after`: the link is down")),
     }
 }

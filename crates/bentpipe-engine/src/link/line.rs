@@ -9,6 +9,8 @@ use crate::units::{Duration, Time, TransmitClock};
 #[derive(Clone, Debug)]
 pub(super) enum Line {
     Instant,
+    /// A link that has a rate and a delay, and nothing else.
+    Plain(TransmitClock),
     Clock(TransmitClock),
     Scheduled(Box<Scheduled>),
 }
@@ -37,18 +39,20 @@ impl Line {
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, free: Time, bytes: u32) -> (Time, Duration) {
         match self {
-            Line::Clock(clock) => (free, clock.transmit(bytes)),
+            Line::Clock(clock) | Line::Plain(clock) => (free, clock.transmit(bytes)),
             Line::Instant => (free, Duration::ZERO),
             Line::Scheduled(line) => line.transmit(now, free, bytes),
         }
     }
 
-    pub(super) fn of(config: &LinkConfig) -> Line {
+    /// The line of a link; `is_plain`: nothing but a rate and a delay is asked of it.
+    pub(super) fn of(config: &LinkConfig, is_plain: bool) -> Line {
         if let Some(schedule) = &config.tdma {
             return Line::Scheduled(Box::new(Scheduled::Bursts(BurstLine::new(schedule.clone()))));
         }
         match (&config.rate_trace, config.rate) {
             (Some(trace), _) => Line::Scheduled(Box::new(Scheduled::Trace(Opportunities::new(trace.clone())))),
+            (None, Some(rate)) if is_plain => Line::Plain(TransmitClock::new(rate)),
             (None, Some(rate)) => Line::Clock(TransmitClock::new(rate)),
             (None, None) => Line::Instant,
         }

@@ -20,6 +20,8 @@ macro_rules! congestion_controls {
         $make! {
             /// Slow start, congestion avoidance and halving (RFC 5681 §3.1). [`Growth`] says how fast.
             Reno(reno::Reno) = "reno",
+            /// A cubic function of the time since the last loss (RFC 9438).
+            Cubic(cubic::Cubic) = "cubic",
         }
     };
 }
@@ -65,6 +67,15 @@ pub enum Growth {
     /// Appropriate Byte Counting: the bytes acknowledged, in slow start at most this many segments per ACK
     /// (RFC 3465 §2.1, RFC 5681 §3.1).
     Bytes(u32),
+}
+
+/// What ends the first slow start besides the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowStartExit {
+    /// A loss.
+    Loss,
+    /// Growing round trips (HyStart++, RFC 9406), or a loss. Needs timestamps.
+    HyStartPlusPlus,
 }
 
 /// When duplicate ACKs mean that a segment is lost.
@@ -171,10 +182,14 @@ pub struct Variant {
     pub congestion: CongestionControl,
     /// Window growth per ACK.
     pub growth: Growth,
+    /// What ends the first slow start.
+    pub slow_start_exit: SlowStartExit,
     /// How many duplicate ACKs mean a loss.
     pub dup_thresh: DupThresh,
     /// How losses are repaired.
     pub recovery: Recovery,
+    /// SACK recovery: the window shrinks in proportion to what is delivered, over a round trip (RFC 9937), not at once.
+    pub prr: bool,
     /// Negotiate SACK (RFC 2018).
     pub sack: bool,
     /// A new segment on each of the first two duplicate ACKs (RFC 3042).
@@ -199,8 +214,10 @@ const BASE: Variant = Variant {
     initial_window: 10,
     congestion: CongestionControl::Reno,
     growth: Growth::Bytes(2),
+    slow_start_exit: SlowStartExit::Loss,
     dup_thresh: DupThresh { count: 3, window_fraction: None },
     recovery: Recovery::Restart,
+    prr: false,
     sack: false,
     limited_transmit: false,
     frto: false,
@@ -267,6 +284,22 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
         "reno-super-fast",
         "Reno that takes the first duplicate ACK for a loss: for a leg that keeps the order (minei §4.2)",
         Variant { recovery: RENO, dup_thresh: DupThresh { count: 1, window_fraction: None }, ..BASE },
+    ),
+    (
+        "cubic",
+        "CUBIC with HyStart++, SACK, PRR and F-RTO (RFC 9438, 9406, 6675, 9937, 5682)",
+        Variant {
+            congestion: CongestionControl::Cubic,
+            // RFC 9406 §4.3: L = 8 without pacing.
+            growth: Growth::Bytes(8),
+            slow_start_exit: SlowStartExit::HyStartPlusPlus,
+            recovery: Recovery::Pipe(PipeForm::Rfc6675),
+            prr: true,
+            sack: true,
+            limited_transmit: true,
+            frto: true,
+            ..BASE
+        },
     ),
     (
         "constant-window",

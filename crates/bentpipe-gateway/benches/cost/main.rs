@@ -99,11 +99,13 @@ impl Row {
         let satellite = satellite();
         let port = if reliable { satellite.for_streams() } else { satellite.for_packets() };
         let tunnel = TunnelConfig {
-            private: self.keys[side].clone(),
-            peer: self.keys[1 - side].public(),
-            endpoint: (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
             keepalive: units::Duration::from_secs(1),
             dead_after: units::Duration::from_secs(4),
+            ..TunnelConfig::new(
+                self.keys[side].clone(),
+                self.keys[1 - side].public(),
+                (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
+            )
         };
         let (cpu, is_up) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (show, tell) = (cpu.clone(), is_up.clone());

@@ -54,10 +54,22 @@ impl Readings {
                 counted.unknown,
             ),
             (
+                "replayed",
+                "bentpipe_gateway_handshakes_replayed_total",
+                "First messages of handshakes that came twice.",
+                counted.replayed,
+            ),
+            (
                 "throttled",
                 "bentpipe_gateway_handshakes_throttled_total",
-                "Handshakes not answered because of the rate limit.",
+                "First messages of handshakes not read because of the rate limit.",
                 counted.throttled,
+            ),
+            (
+                "cookies",
+                "bentpipe_gateway_cookies_sent_total",
+                "Cookies sent to a peer that had to prove its address or that its handshake is new.",
+                counted.cookies,
             ),
             (
                 "refused_by_kernel",

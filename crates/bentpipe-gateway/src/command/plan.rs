@@ -2,14 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::str::FromStr;
 
 use crate::settings::{
     GatewayFile, LinkTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
 };
-use crate::tunnel::{PrivateKey, TunnelConfig};
+use crate::tunnel::{KeyError, PrivateKey, TunnelConfig};
 use crate::{
-    ClientAddress, Fallback, Gateway, Instance, LinkShape, Policy, RelayConfig, RelayGateway, Rules, Satellite,
-    SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, has_congestion,
+    ClientAddress, Fallback, Gateway, Instance, KeyFileError, LinkShape, Policy, RelayConfig, RelayGateway, Rules,
+    Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, has_congestion,
+    last_endpoint, read_key,
 };
 use bentpipe_engine::units::Bytes;
 use bentpipe_io::TrainTun;
@@ -23,21 +25,34 @@ pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
 
 pub(super) fn tunnel(file: &GatewayFile) -> Result<TunnelConfig, Failure> {
     let table = table(file);
-    let path = table.private_key.display();
-    let text = std::fs::read_to_string(&table.private_key).map_err(|error| {
-        let help = match error.kind() {
-            std::io::ErrorKind::PermissionDenied => "the file must belong to the user that the gateway runs as",
-            _ => "`keygen` writes one",
-        };
-        Failure::usage(format!("{path}: {error}"), Some(help))
-    })?;
-    let private: PrivateKey = text.parse().map_err(|error| Failure::usage(format!("{path}: {error}"), None))?;
+    let private: PrivateKey = secret(&table.private_key)?;
+    let preshared = table.preshared_key.as_deref().map(secret).transpose()?;
     let peer = table.peer_key.parse().map_err(|error| Failure::usage(format!("tunnel.peer_key: {error}"), None))?;
     if private.public() == peer {
         let message = "tunnel.peer_key is the public key of this box itself";
         return Err(Failure::usage(message, Some("each box needs the other's public key")));
     }
-    Ok(TunnelConfig { private, peer, endpoint: table.peer, keepalive: table.keepalive, dead_after: table.dead_after })
+    Ok(TunnelConfig {
+        preshared,
+        last_endpoint: last_endpoint(&table.state, &peer),
+        keepalive: table.keepalive,
+        dead_after: table.dead_after,
+        ..TunnelConfig::new(private, peer, table.peer)
+    })
+}
+
+/// The key in a file that only its owner may read.
+fn secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, Failure> {
+    read_key(path).map_err(|error| {
+        let help = match &error {
+            KeyFileError::Unreadable { .. } => {
+                "`keygen` writes one; it must belong to the user that the gateway runs as"
+            }
+            KeyFileError::Open { .. } => "only its owner may read it: chmod 600",
+            KeyFileError::Key { .. } => "`keygen` writes such a file",
+        };
+        Failure::usage(error.to_string(), Some(help))
+    })
 }
 
 pub(super) fn satellite(file: &GatewayFile) -> Satellite {

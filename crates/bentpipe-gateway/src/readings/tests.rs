@@ -80,11 +80,9 @@ fn strictly(text: &str) -> BTreeMap<(String, BTreeMap<String, String>), f64> {
 fn gateway() -> Gateway<SplitShape> {
     let [private, other] = [PrivateKey::generate(), PrivateKey::generate()];
     let tunnel = TunnelConfig {
-        private,
-        peer: other.public(),
-        endpoint: Some(([127, 0, 0, 1], 9).into()),
         keepalive: Duration::from_secs(1),
         dead_after: Duration::from_secs(4),
+        ..TunnelConfig::new(private, other.public(), Some(([127, 0, 0, 1], 9).into()))
     };
     let satellite = Satellite {
         rate: Rate::from_bits_per_second(8_000_000).expect("not zero"),

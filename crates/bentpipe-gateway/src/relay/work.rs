@@ -14,6 +14,7 @@ use super::config::{RelayConfig, RelayStats};
 use super::pair::{CLIENT, Outcome, Pair, SERVER};
 use super::pipe::{LENGTH, Pipe};
 use crate::access::Access;
+use crate::half_open::HalfOpen;
 use crate::listeners::{self, Accepts, Listeners};
 use crate::policy::Policy;
 use crate::readings::Readings;
@@ -28,6 +29,7 @@ pub struct Relaying {
     listeners: Listeners,
     pairs: BTreeMap<u64, Pair>,
     next: u64,
+    half_open: HalfOpen<u64>,
     /// Pairs that had more to be moved when others' turn came.
     again: Vec<u64>,
     pipe: Pipe,
@@ -54,6 +56,7 @@ impl RelayGateway {
             Ok(Relaying {
                 listeners,
                 access: Access::new(config.policy.clone()),
+                half_open: HalfOpen::new(max_pairs / 2),
                 config,
                 pairs: BTreeMap::new(),
                 next: 0,
@@ -98,7 +101,7 @@ impl Relaying {
         [CLIENT, SERVER].map(|end| Token(self.listeners.next_token() + 2 * id as usize + end))
     }
 
-    fn take_in(&mut self, registry: &Registry, client: TcpStream, route: Option<Route>) {
+    fn take_in(&mut self, now: Time, registry: &Registry, client: TcpStream, route: Option<Route>) {
         let has_room = self.pairs.len() < self.max_pairs;
         let Some(route) = route.filter(|_| has_room) else {
             sockets::reset(client);
@@ -128,7 +131,18 @@ impl Relaying {
             return;
         }
         self.pairs.insert(self.next, pair);
+        let evicted = self.half_open.begin(now, self.next, route.source.ip());
         self.next += 1;
+        evicted.into_iter().for_each(|id| self.give_up(id));
+    }
+
+    /// A server takes too long, or its connection has to go for another one.
+    fn give_up(&mut self, id: u64) {
+        if let Some(pair) = self.pairs.remove(&id) {
+            self.stats.held -= pair.held();
+            self.stats.failed += 1;
+            pair.reset();
+        }
     }
 
     fn count_failure(&mut self, error: &io::Error) {
@@ -144,7 +158,10 @@ impl Relaying {
         self.stats.held = self.stats.held + pair.held() - before;
         self.stats.to_servers += to_server;
         self.stats.to_clients += to_client;
-        self.stats.connected += u64::from(has_connected);
+        if has_connected {
+            self.stats.connected += 1;
+            self.half_open.end(id);
+        }
         if more {
             self.again.push(id);
         }
@@ -152,6 +169,7 @@ impl Relaying {
             return;
         }
         let pair = self.pairs.remove(&id).expect("it was there");
+        self.half_open.end(id);
         self.stats.held -= pair.held();
         match failed {
             None => return pair.close(),
@@ -161,10 +179,10 @@ impl Relaying {
         pair.reset();
     }
 
-    fn accept(&mut self, registry: &Registry) {
+    fn accept(&mut self, now: Time, registry: &Registry) {
         let mut accepts = Accepts::new();
         while let Some((client, route)) = self.listeners.accept(&mut accepts) {
-            self.take_in(registry, client, route);
+            self.take_in(now, registry, client, route);
         }
         self.stats.refused += accepts.refused;
     }
@@ -183,18 +201,21 @@ impl Work for Relaying {
         Ok(())
     }
 
-    fn turn(&mut self, _: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
-        self.accept(registry);
+    fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
+        self.accept(now, registry);
+        while let Some(expired) = self.half_open.expired(now) {
+            self.give_up(expired);
+        }
         for id in std::mem::take(&mut self.again) {
             self.serve(id);
         }
-        Ok((self.listeners.may_accept() || !self.again.is_empty(), None))
+        Ok((self.listeners.may_accept() || !self.again.is_empty(), self.half_open.next()))
     }
 
-    fn drain(&mut self, _: Time, registry: &Registry) -> io::Result<bool> {
+    fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool> {
         // Those that the kernel has accepted are not new any more.
         while self.listeners.may_accept() {
-            self.accept(registry);
+            self.accept(now, registry);
         }
         self.listeners.close();
         Ok(self.pairs.is_empty())

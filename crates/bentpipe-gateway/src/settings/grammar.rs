@@ -45,11 +45,21 @@ pub(super) const TUNNEL: &[Field] = &[
         "File of the private key, as written by `bentpipe gateway keygen`, relative to this file. Required.",
     ),
     field("peer_key", Shape::Text, "The peer's public key, as printed by `bentpipe gateway keygen`. Required."),
+    field(
+        "preshared_key",
+        Shape::Text,
+        "File of a secret that both boxes have, base64 of 32 bytes as `bentpipe gateway keygen` writes it, relative to this file. It is mixed into all keys. Default: none.",
+    ),
     field("listen", Shape::Text, "Local address and UDP port. Default: 0.0.0.0:4500."),
+    field(
+        "state",
+        Shape::Text,
+        "File in which the gateway notes where the peer was last, so that it can call the peer after a restart, relative to this file. Default: /run/bentpipe/NAME.state.",
+    ),
     field(
         "peer",
         Shape::Text,
-        "Address and UDP port of the peer. Exactly one of the two boxes needs it; that box opens the tunnel.",
+        "Address and UDP port of the peer. At least one of the two boxes needs it; if both have it, either opens the tunnel.",
     ),
     field("mtu", Shape::SIZE, "MTU of the path between the two boxes. It is not discovered. Default: 1500 B."),
     field("keepalive", Shape::DURATION, "Interval of keepalives while no data is sent. Default: 5 s."),

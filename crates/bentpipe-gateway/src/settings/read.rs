@@ -89,7 +89,10 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
             None
         }
         (None, Some(_)) => Some(None),
-        _ => view.require("tunnel", problems).and_then(|item| tunnel(&item, beside, problems)).map(Some),
+        _ => {
+            let name = name.as_deref().unwrap_or_default();
+            view.require("tunnel", problems).and_then(|item| tunnel(&item, name, beside, problems)).map(Some)
+        }
     };
     let satellite = view.require("satellite", problems).and_then(|item| satellite(&item, problems));
     let shape = shape(&view, satellite.as_ref(), problems);
@@ -126,7 +129,7 @@ fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, problems: &mut 
     value
 }
 
-fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<TunnelTable> {
+fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut Problems) -> Option<TunnelTable> {
     let view = item.table(TUNNEL, problems)?;
     let private_key = view.require("private_key", problems).and_then(|item| Some(beside.join(item.text(problems)?)));
     let peer_key = view.require("peer_key", problems).and_then(|item| {
@@ -138,6 +141,14 @@ fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Tun
         }
         fits.then(|| text.to_owned())
     });
+    let preshared_key = match view.get("preshared_key") {
+        Some(item) => Some(beside.join(item.text(problems)?)),
+        None => None,
+    };
+    let state = match view.get("state") {
+        Some(item) => beside.join(item.text(problems)?),
+        None => PathBuf::from(format!("/run/bentpipe/{name}.state")),
+    };
     let address = "an address and a port such as \"198.51.100.7:4500\"";
     let listen = match view.get("listen") {
         Some(item) => parsed(&item, address, problems),
@@ -169,6 +180,8 @@ fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Tun
     Some(TunnelTable {
         private_key: private_key?,
         peer_key: peer_key?,
+        preshared_key,
+        state,
         listen: listen?,
         peer,
         mtu: mtu?,

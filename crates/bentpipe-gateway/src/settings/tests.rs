@@ -72,7 +72,7 @@ fn mistakes_of_each_kind() {
         ("AAAA=\"", "AAAA\"", "this is no public key"),
         ("[80, 443]", "[80, 0]", "it must be at least 1"),
         ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be a name here"),
-        ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot have"),
+        ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot contain"),
         ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not more of them"),
         ("peer = ", "dead_after = \"6 s\"\npeer = ", "a peer that is idle would be given up"),
         ("peer = ", "peer_prefixes = [\"10.1.0.7/24\"]\npeer = ", "10.1.0.7 has bits beyond the first 24"),

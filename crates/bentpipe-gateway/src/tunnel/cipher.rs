@@ -49,16 +49,28 @@ pub(super) fn machine_has_aes() -> bool {
     false
 }
 
-/// The key of one direction.
+/// The key of one direction. It is wiped when it is dropped.
 pub(super) struct Key {
     cipher: Cipher,
-    key: LessSafeKey,
+    /// Where it is made, it stays: `ring` does not wipe keys, so it is overwritten by another one.
+    key: Box<LessSafeKey>,
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        *self.key = Self::expand(self.cipher, &[0; 32]);
+        // The compiler must not drop what it takes for a useless write.
+        std::hint::black_box(&self.key);
+    }
 }
 
 impl Key {
     pub(super) fn new(cipher: Cipher, secret: &[u8; 32]) -> Self {
-        let key = UnboundKey::new(cipher.algorithm(), secret).expect("both have keys of 32 bytes");
-        Key { cipher, key: LessSafeKey::new(key) }
+        Key { cipher, key: Box::new(Self::expand(cipher, secret)) }
+    }
+
+    fn expand(cipher: Cipher, secret: &[u8; 32]) -> LessSafeKey {
+        LessSafeKey::new(UnboundKey::new(cipher.algorithm(), secret).expect("both have keys of 32 bytes"))
     }
 
     pub(super) fn cipher(&self) -> Cipher {

@@ -12,6 +12,7 @@ use bentpipe_io::tun::Tun;
 use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
+use nix::errno::Errno;
 
 use super::config::{UplinkConfig, UplinkStats};
 use super::machine::{ConnectionId, Heard, Uplink, Uplinked};
@@ -142,13 +143,26 @@ impl Uplinking {
                     let packet = &self.out[..length];
                     // What is no packet of a connection of ours comes out of the device again: not by the satellite's
                     // interface, so the rules leave it alone.
-                    if self.machine.receive(now, packet) == Heard::Pass && !self.tun.write(packet)? {
-                        self.raw.refused += 1;
+                    if self.machine.receive(now, packet) == Heard::Pass {
+                        self.pass(length)?;
                     }
                 }
             }
         }
         Ok(true)
+    }
+
+    /// Lets a packet out of the device again. One that the kernel does not take, whoever made it so, is lost as on a line; only a
+    /// device that is gone ends the gateway.
+    fn pass(&mut self, length: usize) -> io::Result<()> {
+        match self.tun.write(&self.out[..length]) {
+            Ok(true) => Ok(()),
+            Err(error) if error.raw_os_error() == Some(Errno::EBADFD as i32) => Err(error),
+            Ok(false) | Err(_) => {
+                self.raw.refused += 1;
+                Ok(())
+            }
+        }
     }
 
     fn connect(&mut self, now: Time, registry: &Registry, id: ConnectionId, route: Route) {

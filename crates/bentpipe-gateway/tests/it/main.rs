@@ -17,5 +17,6 @@ mod relay;
 mod seeds;
 mod sky;
 mod split;
+mod starving;
 mod uplink;
 mod world;

@@ -149,11 +149,13 @@ impl World {
 
     fn tunnel(&self, side: usize) -> TunnelConfig {
         TunnelConfig {
-            private: self.keys[side].clone(),
-            peer: self.keys[1 - side].public(),
-            endpoint: (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
             keepalive: Duration::from_secs(1),
             dead_after: Duration::from_secs(4),
+            ..TunnelConfig::new(
+                self.keys[side].clone(),
+                self.keys[1 - side].public(),
+                (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
+            )
         }
     }
 

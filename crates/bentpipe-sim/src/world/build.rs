@@ -13,7 +13,7 @@ use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
 use super::wiring::{Counts, Ways};
-use super::{Timers, World, spoofing};
+use super::{Timers, Waits, World, spoofing};
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
 use crate::gateway::Gateway;
 use crate::layer::Frames;
@@ -42,7 +42,7 @@ impl World {
             headers: Vec::new(),
             gateways: Vec::new(),
             goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
-            waits: vec![Due::NEVER; ends],
+            waits: vec![Waits::FOR_NOTHING; ends],
             agenda: Tournament::new(ends),
             timers,
             busy: 0,
@@ -127,8 +127,8 @@ impl World {
     }
 
     fn plan_first_actions(&mut self) {
-        for (n, end) in self.ends.iter().enumerate() {
-            let first = match end {
+        for n in 0..self.ends.len() {
+            let first = match &self.ends[n] {
                 Endpoint::Tcp(tcp) => {
                     let counts = tcp.is_finite() && !tcp.is_done();
                     self.busy += counts as usize;
@@ -149,12 +149,12 @@ impl World {
                     Time::NEVER
                 }
             };
-            if !matches!(end, Endpoint::Tcp(_) | Endpoint::Sink(_)) {
+            if !matches!(self.ends[n], Endpoint::Tcp(_) | Endpoint::Sink(_)) {
                 self.done[n] = true;
             }
             if first != Time::NEVER {
-                self.waits[n] = self.due_of_end(n, first, Time::ZERO);
-                self.agenda.set(n, self.waits[n]);
+                self.waits[n].until = first;
+                self.put_on_agenda(n, self.due_of_end(n));
             }
         }
     }

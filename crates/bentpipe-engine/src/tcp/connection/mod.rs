@@ -10,6 +10,7 @@ mod closing;
 mod events;
 mod opening;
 mod output;
+mod prediction;
 mod rejection;
 mod state;
 
@@ -85,7 +86,8 @@ pub struct Duplex<S> {
     scaled: bool,
     /// Sequence number of the peer's FIN.
     peer_fin: Option<u64>,
-    time_wait: Option<Time>,
+    /// When TIME-WAIT ends; [`Time::NEVER`] in other states.
+    time_wait: Time,
     pending: Pending,
     /// How it ended, until the driver has been told.
     closed: Option<Result<(), Abort>>,
@@ -141,7 +143,7 @@ impl<S: SendingHalf> Duplex<S> {
             ts_recent_at: Time::ZERO,
             scaled: false,
             peer_fin: None,
-            time_wait: None,
+            time_wait: Time::NEVER,
             pending: Pending::default(),
             closed: None,
             reset: None,
@@ -307,10 +309,12 @@ impl<S: SendingHalf> Machine for Duplex<S> {
         {
             return Step::Do(output);
         }
-        if self.state == State::Closed || self.reset.is_some() {
+        // Asked once for all that is rare: a connection that may send data has no reset to send and is not in TIME-WAIT.
+        let is_rare = !self.state.sends_data() || self.reset.is_some();
+        if is_rare && (self.state == State::Closed || self.reset.is_some()) {
             return self.end_of_life(cx);
         }
-        if self.sender.deadline().is_some_and(|at| at <= cx.now)
+        if self.sender.deadline() <= cx.now
             && let Err(abort) = self.sender.on_time(cx)
         {
             if self.receiver.rcv_nxt() > 0 {
@@ -319,11 +323,11 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             self.finish(cx, Err(abort));
             return self.end_of_life(cx);
         }
-        if self.time_wait.is_some_and(|at| at <= cx.now) {
+        if is_rare && self.time_wait <= cx.now {
             self.finish(cx, Ok(()));
             return self.end_of_life(cx);
         }
-        if self.can_send()
+        if (!is_rare || self.can_send())
             && let Some(span) =
                 self.sender.next(cx.now, self.reserved_for_sack()).or_else(|| self.sender.window_probe())
         {
@@ -335,7 +339,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             return self.transmit(cx, segment, false);
         }
         self.sender.check();
-        let timers = Time::earliest(self.sender.deadline(), self.receiver.ack_deadline());
-        Step::Wait(Time::earliest(timers, self.time_wait))
+        let until = self.sender.deadline().min(self.receiver.ack_deadline()).min(self.time_wait);
+        Step::Wait((until != Time::NEVER).then_some(until))
     }
 }

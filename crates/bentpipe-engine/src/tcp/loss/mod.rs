@@ -107,6 +107,7 @@ impl Detector {
     /// Takes the SACK blocks of an acceptable ACK. Returns whether they brought news.
     pub(in crate::tcp) fn take_sack(&mut self, segment: &Segment, seq: &SequenceSpace, mss: u64) -> bool {
         let mut news = false;
+        let before = self.scoreboard.sacked_bytes();
         let floor = seq.snd_una.max(segment.ack);
         // A receiver of full segments has a gap after every second one at most.
         let max = MIN_SACKED_RANGES.max((seq.flight() / mss) as usize);
@@ -116,6 +117,7 @@ impl Detector {
                 news |= self.scoreboard.sack(start, end);
             }
         }
+        self.scoreboard.note_news(before);
         if news {
             self.mark_losses(mss);
         }

@@ -17,6 +17,8 @@ pub(in crate::tcp) struct Scoreboard {
     below_rxt: u64,
     lost_edge: u64,
     high_rxt: u64,
+    /// Bytes that the last ACK with SACK blocks was the first to report.
+    news: u64,
 }
 
 fn overlap_below(start: u64, end: u64, edge: u64) -> u64 {
@@ -46,6 +48,26 @@ impl Scoreboard {
     #[inline]
     pub(in crate::tcp) fn has_room(&self, start: u64, end: u64, max: usize) -> bool {
         self.sacked.len() < max || self.sacked.touches(start, end)
+    }
+
+    /// Bytes SACKed above the cumulative acknowledgement.
+    pub(in crate::tcp) fn sacked_bytes(&self) -> u64 {
+        self.total
+    }
+
+    /// Bytes that the last ACK with SACK blocks was the first to report.
+    pub(in crate::tcp) fn newly_sacked(&self) -> u64 {
+        self.news
+    }
+
+    /// The blocks of an ACK have been taken; `before` bytes were SACKed before it.
+    pub(in crate::tcp) fn note_news(&mut self, before: u64) {
+        self.news = self.total - before;
+    }
+
+    /// Everything not SACKed below this is lost.
+    pub(in crate::tcp) fn lost_edge(&self) -> u64 {
+        self.lost_edge
     }
 
     /// The peer holds `start..end`. Whether that was news.

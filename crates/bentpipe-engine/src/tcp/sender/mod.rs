@@ -75,7 +75,7 @@ impl Sender {
             is_open: handshake_free,
             congestion,
             timer: RetransmissionTimer::new(config.rto),
-            persist: Persist::default(),
+            persist: Persist::new(),
             pacer: Pacer::default(),
             loss: Detector::new(variant.recovery, variant.dup_thresh),
             recovery: LossRecovery::new(variant),

@@ -12,9 +12,26 @@ impl Sender {
     /// The segment to send next, if any.
     #[inline(always)]
     pub(super) fn choose(&mut self, now: Time) -> Option<Span> {
-        if self.seq.snd_nxt >= self.seq.end() && self.recovery.phase() == Phase::Open && self.is_open {
+        let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
+        if is_calm && self.seq.snd_nxt >= self.seq.end() {
             return None;
         }
+        if is_calm && !self.recovery.has_request() && !self.frto.has_probe() {
+            // Whatever repairs losses, the window chooses what is new.
+            if self.burst == 0 {
+                return None;
+            }
+            let span = self.choose_by_window(now)?;
+            self.burst -= 1;
+            return Some(span);
+        }
+        self.choose_in_need(now)
+    }
+
+    /// The segment to send next before the handshake is done, while a loss is repaired, or where something is to go out whatever
+    /// the window.
+    #[inline(never)]
+    fn choose_in_need(&mut self, now: Time) -> Option<Span> {
         if let Some(seq) = self.recovery.take_retransmission() {
             // What follows the lost bytes may go with them, as far as the peer's window reaches.
             return Some(self.span(seq, self.seq.right_edge(u64::MAX).max(self.seq.snd_max)));
@@ -201,7 +218,7 @@ impl Sender {
         span.retransmission = span.seq < self.seq.snd_max;
         self.counters.segments += 1;
         self.counters.retransmits += span.retransmission as u64;
-        self.recovery.sent(self.seq.snd_max, end, span.retransmission);
+        self.recovery.sent(self.seq.snd_max, end, span.len, span.retransmission);
         self.seq.snd_max = self.seq.snd_max.max(end);
         self.counters.max_flight = self.counters.max_flight.max(self.seq.flight());
         span

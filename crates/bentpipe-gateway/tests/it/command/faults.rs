@@ -169,11 +169,13 @@ fn half_open(peer: &str, count: usize) -> Vec<Vec<u8>> {
     let begin = |_| {
         let at = units::Time::ZERO;
         let config = TunnelConfig {
-            private: PrivateKey::generate(),
-            peer: peer.parse().expect("a key"),
-            endpoint: Some(([10, 8, 0, 1], 4500).into()),
             keepalive: units::Duration::from_secs(5),
             dead_after: units::Duration::from_secs(15),
+            ..TunnelConfig::new(
+                PrivateKey::generate(),
+                peer.parse().expect("a key"),
+                Some(([10, 8, 0, 1], 4500).into()),
+            )
         };
         let mut out = vec![0; 1 << 16];
         match Tunnel::new(config, at).poll(at, 1, &mut out) {
@@ -261,7 +263,11 @@ fn garbage_from_all_sides() {
     let after = pair.fresh_status("far");
     let count = |key: &str| after["tunnel"][key].as_u64().expect("a number");
     let told = format!("{}", after["tunnel"]);
-    assert!(count("garbage") > 10_000 && count("refused") + count("throttled") > 500, "{told}");
+    assert!(count("garbage") > 10_000 && count("unknown") > 500, "{told}");
+    assert_eq!((count("throttled"), count("cookies")), (0, 0), "{told}");
+    socket.set_nonblocking(true).expect("a socket");
+    let answer = socket.recv(&mut [0; 2000]).map_err(|error| error.kind());
+    assert_eq!(answer, Err(ErrorKind::WouldBlock), "strangers get no answer");
     assert_eq!(after["up"], true);
     assert_eq!(after["tunnel"]["handshakes"], before["tunnel"]["handshakes"], "{told}");
     assert_eq!(after["process"]["open_fds"], before["process"]["open_fds"]);

@@ -37,7 +37,7 @@ fn settings_are_checked_and_rules_are_shown() {
     let output = bentpipe(folder.path(), &["run", "near.toml"]);
     let said = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.contains("near.toml:10:1") && said.contains("did you mean `round_trip`?"), "{said}");
+    assert!(said.contains("near.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(crate) fn keys(folder: &Path) -> [String; 2] {
 pub(crate) fn settings(name: &str, peer_key: &str, [top, tunnel, split]: [&str; 3], rate: &str) -> String {
     format!(
         "name = \"{name}\"\ncontrol = \"{name}.sock\"\n{top}\n[tunnel]\nprivate_key = \"{name}.key\"\npeer_key = \
-         \"{peer_key}\"\n{tunnel}\n[satellite]\nrate = \"{rate}\"\nround_trip = \"20 ms\"\n[split]\n{split}\n"
+         \"{peer_key}\"\nstate = \"{name}.state\"\n{tunnel}\n[satellite]\nrate = \"{rate}\"\nround_trip = \"20 ms\"\n[split]\n{split}\n"
     )
 }
 

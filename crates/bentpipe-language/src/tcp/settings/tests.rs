@@ -32,8 +32,10 @@ fn every_field_has_a_row() {
         initial_window: _,
         congestion: _,
         growth: _,
+        slow_start_exit: _,
         dup_thresh: DupThresh { count: _, window_fraction: _ },
         recovery: _,
+        prr: _,
         sack: _,
         limited_transmit: _,
         frto: _,
@@ -60,9 +62,9 @@ fn every_field_has_a_row() {
             Some(Recovery::BurstEstimate(cells)) => cells,
             other => panic!("{other:?}"),
         };
-    // 12 plain fields, 14 cells of the variant, 3 of an inflating recovery and 3 of a burst estimate, 4 of the ACK
+    // 12 plain fields, 16 cells of the variant, 3 of an inflating recovery and 3 of a burst estimate, 4 of the ACK
     // policy, 5 of the timer and 3 of a ticking clock, 9 shortcuts.
-    assert_eq!(SETTINGS.len(), 12 + 14 + 3 + 3 + 4 + 5 + 3 + 9);
+    assert_eq!(SETTINGS.len(), 12 + 16 + 3 + 3 + 4 + 5 + 3 + 9);
 }
 
 #[test]

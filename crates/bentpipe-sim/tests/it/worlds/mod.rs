@@ -35,7 +35,7 @@ fn channel() -> impl Strategy<Value = String> {
     ]
 }
 
-const VARIANTS: [&str; 11] = [
+const VARIANTS: [&str; 12] = [
     "tahoe",
     "reno",
     "newreno",
@@ -47,6 +47,7 @@ const VARIANTS: [&str; 11] = [
     "constant-window",
     "burst",
     "burst-ca",
+    "cubic",
 ];
 
 fn flow(n: usize) -> impl Strategy<Value = String> {

@@ -28,7 +28,7 @@ pub(crate) const OVERRIDES: Rules = Rules {
 /// A scenario.
 pub(crate) const SCENARIO: &[Field] = &[
     field("name", Shape::Text, "Name of the experiment. Required."),
-    field("description", Shape::Text, "One line that says what it is, for people."),
+    field("description", Shape::Text, "Description, one line."),
     field("source", Shape::Text, "Where the numbers come from: document, table, page."),
     field("seed", Shape::Count(Counted::new("", 0, u64::MAX)), "Seed of all random draws. Default: 1."),
     field(

@@ -4,6 +4,7 @@
 
 mod grammar;
 mod read;
+mod taken;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};

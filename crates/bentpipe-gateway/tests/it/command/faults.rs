@@ -8,15 +8,11 @@ use std::time::Duration;
 use bentpipe_engine::Step;
 use bentpipe_engine::units;
 use bentpipe_gateway::tunnel::{PrivateKey, Todo, Tunnel, TunnelConfig};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::pair::{Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, send, until};
+use super::pair::{
+    Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, many_descriptors, send, until,
+};
 use crate::namespace::Namespace;
-
-pub(crate) fn many_descriptors() {
-    let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
-    setrlimit(Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1).expect("no more than is allowed");
-}
 
 /// Without descriptors new connections are refused, old ones live on, and who asks is answered; when some are closed,
 /// new ones are taken again. `most`: connections for which 80 descriptors suffice, of which 32 are for others.
@@ -89,7 +85,7 @@ fn settings_are_read_again_while_bytes_move() {
     assert_eq!(from(), own, "the gateway's");
     reload(&old.replace("round_trip", "roundtrip"), "reload: the old settings remain");
     let said = pair.said("far");
-    assert!(said.contains("far.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
+    assert!(said.contains("far.toml:12:1") && said.contains("did you mean `round_trip`?"), "{said}");
     drop(pair.connect(at).expect("it connects"));
     assert_eq!(from(), own, "as before");
     reload(&old.replace("8 Mbit/s", "9 Mbit/s"), "the rest changes at the next start");
@@ -122,7 +118,9 @@ fn a_reload_while_the_peer_is_gone() {
     };
     reload(&old.replace("[split]", "[split]\nwithout_peer = \"refuse\""), 1);
     until("it refuses", || asked(&pair).is_err());
-    assert_eq!(asked(&pair).expect_err("it is refused").kind(), ErrorKind::ConnectionReset);
+    // By the listener, or by the rule while nobody listens.
+    let kind = asked(&pair).expect_err("it is refused").kind();
+    assert!([ErrorKind::ConnectionReset, ErrorKind::ConnectionRefused].contains(&kind), "{kind:?}");
     reload(&old, 2);
     until("they pass by", || asked(&pair).is_ok());
     pair.gateways[0].signal("TERM");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bentpipe_gateway::Instance;
 
+use super::hub::Hub;
 use super::pair::{Line, Running, asks, attach, bentpipe, echo, inside, until};
-use super::uplink::Hub;
 use crate::namespace::Namespace;
 
 /// Two gateways of different shapes on one machine, each with its own clients: neither notices what becomes of the other.

@@ -2,6 +2,7 @@
 
 mod faults;
 mod guard;
+mod hub;
 mod machine;
 mod metrics;
 mod older;

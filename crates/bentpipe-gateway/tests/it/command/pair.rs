@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::Value;
 
 use crate::namespace::Namespace;
@@ -315,4 +316,10 @@ pub(crate) fn send(stream: &TcpStream, bytes: Vec<u8>) -> JoinHandle<()> {
         writer.write_all(&bytes).expect("the gateway takes it");
         writer.shutdown(std::net::Shutdown::Write).expect("it is open");
     })
+}
+
+/// This process may open as many files as the system lets it.
+pub(crate) fn many_descriptors() {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
+    setrlimit(Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1).expect("no more than is allowed");
 }

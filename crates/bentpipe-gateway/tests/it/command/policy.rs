@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::hub::Hub;
 use super::pair::{Line, asks, echo, inside};
-use super::uplink::Hub;
 use crate::namespace::Namespace;
 
 /// A server on a box, at all of its addresses; how often it was reached.

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::{PermissionsExt, chown};
 
+use super::hub::Hub;
 use super::pair::{Hosts, Line, Running, asks, echo, inside, until};
-use super::uplink::Hub;
 
 const NOBODY: u32 = 65_534;
 

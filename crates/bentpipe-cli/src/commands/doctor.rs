@@ -1,4 +1,4 @@
-//! `bentpipe doctor`: what the machine lacks, and how to give it.
+//! `bentpipe doctor`: what the machine lacks, and how to provide it.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use caps::{CapSet, Capability};
 use crate::failure::{End, Failure};
 use crate::output;
 
-/// What was looked for, what is wrong with it, and a way out.
+/// A check: its subject, the problem, and a hint.
 struct Finding {
     what: &'static str,
-    /// Whether gateways cannot run without it; else they run worse.
+    /// True if gateways cannot run without it; otherwise they run worse.
     is_needed: bool,
     result: Result<String, (String, &'static str)>,
 }
@@ -96,7 +96,7 @@ fn uplink() -> Finding {
     Finding { what: "rules of uplink", is_needed: false, result }
 }
 
-/// What `sender = "kernel"` sends by if it is not told otherwise.
+/// The default congestion control of `sender = "kernel"`.
 fn congestion() -> Finding {
     let help =
         "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";

@@ -1,4 +1,4 @@
-//! `bentpipe gateway`: keys, rules, the loop, and how it is.
+//! `bentpipe gateway`: keys, rules, the loop, and its status.
 
 mod plan;
 mod status;
@@ -68,7 +68,7 @@ fn keygen(args: &Keygen) -> Result<End, Failure> {
 
 fn run(args: &Run) -> Result<End, Failure> {
     let file = load(&args.file)?;
-    // A key that is wrong is said before anything is changed.
+    // A wrong key is reported before anything is changed.
     let tunnel = file.tunnel.is_some().then(|| plan::tunnel(&file)).transpose()?;
     let rules = plan::rules(&file);
     if args.dry_run {
@@ -109,7 +109,7 @@ fn joined<S: Shape>(
     link: LinkPortConfig,
     shape: S,
 ) -> Result<Box_<S>, Failure> {
-    let tunnel = tunnel.expect("shapes of two boxes are read with their tunnel");
+    let tunnel = tunnel.expect("shapes with two gateways have a tunnel");
     let made = Box_::new(plan::table(file).listen, |now| Carrier::new(tunnel, link, now), shape);
     made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))
 }
@@ -123,12 +123,12 @@ fn serve<W: Work>(
     let metrics =
         file.metrics.map(|at| Scrape::bind(at).map_err(|error| Failure::broken(format!("metrics at {at}: {error}"))));
     let metrics = metrics.transpose()?;
-    // Privileges are a thread's own: those that are begun from here on have no more.
+    // Privileges are per thread: threads started from here on have no more.
     give_up_privileges()?;
     let published = Published::new(Mutex::new(Arc::new(gateway.readings(&file.name))));
     let now = move |published: &Published| {
         let mut readings = published.lock().map(|readings| Readings::clone(&readings)).unwrap_or_default();
-        // Without /proc there is less to say.
+        // Without /proc there is less to report.
         let _ = readings.add_process();
         readings
     };
@@ -161,7 +161,7 @@ fn serve<W: Work>(
     Ok(End::Done)
 }
 
-/// SIGTERM and SIGINT drain, a second one ends at once; SIGHUP asks for the settings to be read again.
+/// SIGTERM and SIGINT drain, a second one ends at once; SIGHUP reloads the settings.
 fn heed_signals(stop: Stop) -> Result<Arc<AtomicBool>, Failure> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::broken)?;
     let wants_reload = Arc::new(AtomicBool::new(false));
@@ -179,7 +179,7 @@ fn heed_signals(stop: Stop) -> Result<Arc<AtomicBool>, Failure> {
     Ok(wants_reload)
 }
 
-/// Without it nothing here works, and what the system says of that leads nowhere.
+/// Checks privileges first: without them nothing works, and the system's errors do not help.
 fn needs_privilege() -> Result<(), Failure> {
     use caps::{CapSet, Capability};
     match caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN) {
@@ -194,7 +194,8 @@ fn needs_privilege() -> Result<(), Failure> {
     }
 }
 
-/// What is left: CAP_NET_ADMIN, for listeners and connections in others' names and for the rules at the end.
+/// Drops all privileges except CAP_NET_ADMIN, for listeners and connections with other hosts' addresses and
+/// for removing the rules.
 fn give_up_privileges() -> Result<(), Failure> {
     use caps::{CapSet, Capability};
     let kept = [Capability::CAP_NET_ADMIN].into_iter().collect();
@@ -202,7 +203,7 @@ fn give_up_privileges() -> Result<(), Failure> {
     if had.contains(&Capability::CAP_SETPCAP) {
         for capability in caps::all() {
             if capability != Capability::CAP_NET_ADMIN {
-                // One that this kernel does not have cannot be dropped.
+                // A capability unknown to this kernel cannot be dropped.
                 let _ = caps::drop(None, CapSet::Bounding, capability);
             }
         }

@@ -1,4 +1,4 @@
-//! From the file's tables to the gateway's parts.
+//! Builds the gateway's parts from the file's tables.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,9 +16,9 @@ use bentpipe_io::TrainTun;
 
 use crate::failure::Failure;
 
-/// The tunnel's table: only `uplink` has none, and asks for none.
+/// The tunnel's table; only `uplink` has none.
 pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
-    file.tunnel.as_ref().expect("shapes of two boxes are read with their tunnel")
+    file.tunnel.as_ref().expect("shapes with two gateways have a tunnel")
 }
 
 pub(super) fn tunnel(file: &GatewayFile) -> Result<TunnelConfig, Failure> {
@@ -30,8 +30,8 @@ pub(super) fn tunnel(file: &GatewayFile) -> Result<TunnelConfig, Failure> {
     let private: PrivateKey = text.parse().map_err(|error| Failure::usage(format!("{path}: {error}"), None))?;
     let peer = table.peer_key.parse().map_err(|error| Failure::usage(format!("tunnel.peer_key: {error}"), None))?;
     if private.public() == peer {
-        let message = "tunnel.peer_key is the public key of this box itself";
-        return Err(Failure::usage(message, Some("each box needs the other's public key".into())));
+        let message = "tunnel.peer_key is this gateway's own public key";
+        return Err(Failure::usage(message, Some("each gateway needs the other's public key".into())));
     }
     Ok(TunnelConfig { private, peer, endpoint: table.peer, keepalive: table.keepalive, dead_after: table.dead_after })
 }
@@ -66,7 +66,7 @@ pub(super) fn rules(file: &GatewayFile) -> Rules {
     }
 }
 
-/// Where TPROXY hands connections of both versions to.
+/// The TPROXY addresses for both IP versions.
 fn everywhere(port: u16) -> Vec<SocketAddr> {
     vec![([0; 4], port).into(), ([0; 16], port).into()]
 }
@@ -92,14 +92,15 @@ pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
     SplitShape::new(split_config(file, table))
 }
 
-/// Changes what can be changed without touching connections; answers what that is.
+/// Changes what can be changed without touching connections; returns a
+/// description.
 pub(super) fn reload_split(gateway: &mut Gateway<SplitShape>, file: &GatewayFile) -> &'static str {
     let ShapeTable::Split(table) = &file.shape else { return NOTHING };
     gateway.shape_mut().reconfigure(&split_config(file, table));
     "client_address and without_peer have been updated"
 }
 
-/// Of a packet link nothing can be changed while it runs.
+/// A packet link has nothing that can change while it runs.
 pub(super) fn reload_link(_: &mut Gateway<LinkShape>, _: &GatewayFile) -> &'static str {
     NOTHING
 }
@@ -107,7 +108,7 @@ pub(super) fn reload_link(_: &mut Gateway<LinkShape>, _: &GatewayFile) -> &'stat
 const NOTHING: &str = "this shape has no setting that changes while it runs";
 const ONLY_ADDRESS: &str = "client_address has been updated";
 
-/// Whether something has changed that waits for the next start.
+/// True if a change takes effect only at the next start.
 pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
     let without_what_is_changed = |file: &GatewayFile| {
         let mut file = file.clone();
@@ -135,7 +136,8 @@ fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
     }
 }
 
-/// The gateway with its device. What cannot be done is said, and the rest works.
+/// The gateway with its device. Failed optional steps are reported; the rest
+/// works.
 pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGateway, Failure> {
     let address = client_address(&table.taken);
     let made = UplinkGateway::uplink(&table.device, uplink_config(file, table), address);
@@ -152,7 +154,7 @@ pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> 
     ONLY_ADDRESS
 }
 
-/// What this machine's kernel lacks for what the file asks of it.
+/// Kernel features that the settings need and this machine lacks.
 pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
     let ShapeTable::Relay(table) = &file.shape else { return Ok(()) };
     let name = &table.congestion;

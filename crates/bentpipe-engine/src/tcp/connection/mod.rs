@@ -331,12 +331,10 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             && let Some(span) =
                 self.sender.next(cx.now, self.reserved_for_sack()).or_else(|| self.sender.window_probe())
         {
-            let segment = self.segment(cx.now, span);
-            return self.transmit(cx, segment, span.retransmission);
+            return self.send(cx, span);
         }
         if self.receiver.ack_is_due(cx.now) && self.receiver.rcv_nxt() > 0 {
-            let segment = self.bare(cx.now);
-            return self.transmit(cx, segment, false);
+            return self.send_bare(cx);
         }
         self.sender.check();
         let until = self.sender.deadline().min(self.receiver.ack_deadline()).min(self.time_wait);

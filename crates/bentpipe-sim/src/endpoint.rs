@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::stp::{self, StpConfig};
 use bentpipe_engine::tcp::{
-    Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, Segment, TcbCache, TcbSharing, TcpConfig,
+    Abort, Connection, FIRST_BYTE, Handshake, Input, Ordinary, Output, Role, Segment, TcbCache, TcbSharing, TcpConfig,
 };
 use bentpipe_engine::units::{Bytes, Time};
 use bentpipe_engine::{Context, Machine, Probe, Step};
@@ -77,27 +78,27 @@ const ENDLESS: u64 = 1 << 50;
 
 impl TcpEnd {
     pub(crate) fn new(
-        config: TcpConfig,
+        config: &Arc<TcpConfig>,
         role: Role,
         workload: Workload,
         flow: u32,
         start: Time,
         shared: &Rc<RefCell<TcbCache>>,
     ) -> Self {
-        let connection = Transport::Tcp(Connection::new(config, role));
+        let connection = Transport::Tcp(Connection::new(config.clone(), role));
         Self::over(connection, config, role, workload, flow, start, shared)
     }
 
     /// An end of an STP connection.
     pub(crate) fn stp(config: StpConfig, role: Role, workload: Workload, flow: u32, start: Time) -> Self {
         let connection = Transport::Stp(Box::new(stp::Connection::new(config, role)));
-        Self::over(connection, TcpConfig::default(), role, workload, flow, start, &Rc::default())
+        Self::over(connection, &TcpConfig::default(), role, workload, flow, start, &Rc::default())
     }
 
     #[allow(clippy::too_many_arguments, reason = "an end is all of this")]
     fn over(
         connection: Transport,
-        config: TcpConfig,
+        config: &TcpConfig,
         role: Role,
         workload: Workload,
         flow: u32,
@@ -360,6 +361,21 @@ impl TcpEnd {
     /// The next packet of an end of TCP to send at `cx.now`, or when to ask again.
     #[inline(always)]
     pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        if self.next_action > cx.now
+            && let Transport::Tcp(connection) = &mut self.connection
+        {
+            match connection.poll_ordinary(cx) {
+                Ordinary::Transmit(segment) => return Step::Do(self.pack(&segment, packets)),
+                Ordinary::Wait(timer) => return self.wait((timer != Time::NEVER).then_some(timer)),
+                Ordinary::Other => {}
+            }
+        }
+        self.poll_tcp(cx, packets)
+    }
+
+    /// The same, whatever there is to do.
+    #[inline(never)]
+    fn poll_tcp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         self.poll_as(cx, packets, Transport::tcp)
     }
 

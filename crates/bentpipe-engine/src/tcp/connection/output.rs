@@ -46,33 +46,16 @@ impl<S: SendingHalf> Duplex<S> {
         if synchronized {
             segment.ack = self.receiver.rcv_nxt();
             self.last_ack_sent = segment.ack;
+            if !span.syn && self.receiver.has_sack_blocks() {
+                let room = if span.len == 0 { MAX_SACK_BLOCKS } else { blocks_in(self.sender.mss() - span.len) };
+                segment.sack = self.receiver.sack_blocks(room);
+            }
             self.receiver.acknowledged();
         }
         if S::PROTOCOL == Protocol::Stp {
             self.mark_poll(&mut segment);
         }
         segment
-    }
-
-    /// Sends a segment; with the SACK blocks that are due, if there are any.
-    #[inline(always)]
-    pub(super) fn send<P: Probe>(&mut self, cx: &mut Context<'_, P>, span: Span) -> Step<Output> {
-        if self.receiver.has_sack_blocks() {
-            return self.send_with_blocks(cx, span);
-        }
-        let segment = self.segment(cx.now, span);
-        self.transmit(cx, segment, span.retransmission)
-    }
-
-    // Apart, so that segments without blocks need no memory.
-    #[inline(never)]
-    fn send_with_blocks<P: Probe>(&mut self, cx: &mut Context<'_, P>, span: Span) -> Step<Output> {
-        let mut segment = self.segment(cx.now, span);
-        if segment.flags.has(Flags::ACK) && !span.syn {
-            let room = if span.len == 0 { MAX_SACK_BLOCKS } else { blocks_in(self.sender.mss() - span.len) };
-            segment.sack = self.receiver.sack_blocks(room);
-        }
-        self.transmit(cx, segment, span.retransmission)
     }
 
     /// Puts the number of a poll, and of the one heard last, on a segment without data.
@@ -102,12 +85,12 @@ impl<S: SendingHalf> Duplex<S> {
         segment.syn.window_scale = scale.then(|| self.offered_scale());
     }
 
-    /// Sends a segment without data.
+    /// A segment without data.
     #[inline(always)]
-    pub(super) fn send_bare<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+    pub(super) fn bare(&mut self, now: Time) -> Segment {
         let seq = self.sender.sequence().seq_of_bare_ack();
         self.pure_acks += 1;
-        self.send(cx, Span::empty(seq))
+        self.segment(now, Span::empty(seq))
     }
 
     /// The bytes received in order from the start, if that is all that the driver is to be told: what the next poll would tell by

@@ -4,6 +4,7 @@ use super::Sender;
 use crate::tcp::config::WindowUnit;
 use crate::tcp::departures::Departs;
 use crate::tcp::recovery::{Chooser, Phase};
+use crate::tcp::sending::SendingHalf;
 use crate::tcp::span::Span;
 use crate::tcp::startup;
 use crate::units::Time;
@@ -15,6 +16,20 @@ impl Sender {
     pub(super) fn is_ordinary(&self) -> bool {
         let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
         is_calm && (self.has_sent_all() || !(self.recovery.has_request() || self.frto.has_probe()))
+    }
+
+    /// True if no timer has expired by `now`, no probe of a closed window is due, segments are not paced, and the sender is
+    /// [ordinary](Self::is_ordinary).
+    #[inline(always)]
+    pub(in crate::tcp) fn is_quiet(&self, now: Time) -> bool {
+        self.deadline() > now && !self.persist.is_due() && self.congestion.pacing_rate().is_none() && self.is_ordinary()
+    }
+
+    /// The segment to send next, none of whose bytes are reserved for options, while the sender is [quiet](Self::is_quiet).
+    #[inline(always)]
+    pub(in crate::tcp) fn next_without_options(&mut self, now: Time) -> Option<Span> {
+        self.reserved = 0;
+        self.next_ordinary(now)
     }
 
     #[inline(always)]

@@ -146,8 +146,7 @@ impl SendingHalf for Sender {
         if rate.is_some() && !self.pacer.may_send(now) {
             return None;
         }
-        let span = self.choose(now)?;
-        let span = self.sent(now, span);
+        let span = if self.is_ordinary() { self.next_ordinary(now)? } else { self.next_in_need(now)? };
         if let Some(rate) = rate {
             self.pacer.sent(now, span.len, rate);
         }

@@ -106,8 +106,7 @@ pub fn duration(text: &str) -> Result<Duration, BadQuantity> {
 /// Fails without a number or unit, for another unit, or for zero.
 pub fn rate(text: &str) -> Result<Rate, BadQuantity> {
     let bits = quantity::RATE.parse(text)?;
-    Rate::from_bits_per_second(bits)
-        .ok_or_else(|| bad("a rate cannot be zero", "write for example \"2 Mbit/s\""))
+    Rate::from_bits_per_second(bits).ok_or_else(|| bad("a rate cannot be zero", "write for example \"2 Mbit/s\""))
 }
 
 /// An amount of data.

@@ -15,6 +15,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn is_ordinary(&self) -> bool {
         let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
+        let is_calm = is_calm && !self.tail.is_due();
         is_calm && (self.has_sent_all() || !(self.recovery.has_request() || self.frto.has_probe()))
     }
 
@@ -63,6 +64,9 @@ impl Sender {
         if !self.is_open {
             // Only the SYN.
             return (self.seq.snd_nxt == 0).then(|| self.span(0, 1));
+        }
+        if self.tail.is_due() {
+            return self.choose_tail_probe();
         }
         if self.recovery.limited.take_allowance() {
             return self.limited_transmit();
@@ -222,6 +226,14 @@ impl Sender {
         if !self.timer.is_running() || nothing_out {
             self.restart_if_idle(now);
             self.timer.start(now);
+        }
+        if self.is_open
+            && let Some(rack) = self.loss.scoreboard.rack()
+        {
+            rack.on_sent(span.seq, end, now);
+            if fresh && self.recovery.phase() == Phase::Open {
+                self.start_tail(now);
+            }
         }
         self.last_sent = now;
         self.burst_sent += 1;

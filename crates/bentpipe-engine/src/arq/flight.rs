@@ -90,8 +90,8 @@ impl<T: Copy> Flight<T> {
 
     /// Records a transmission that begins now. Returns its number.
     pub(crate) fn send(&mut self, now: Time, what: T) -> u64 {
-        // The order of numbers finds most losses; time is for the last ones, and may be generous: a report waits for
-        // its interval and for the frames before it, and a quarter of a round trip more is no harm.
+        // The order of numbers detects most losses. The timer is for the last ones and may be generous: a report waits
+        // for its interval and for the frames before it, and an extra quarter of a round trip is harmless.
         let quarter = self.rtt.srtt().unwrap_or_default().div_floor(4);
         let slack = self.report_interval.saturating_mul(2) + self.report_wait.saturating_mul(2) + quarter;
         let expires = now + self.rtt.rto() + slack;
@@ -111,7 +111,7 @@ impl<T: Copy> Flight<T> {
         self.unjudged
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.unjudged == 0
@@ -138,7 +138,7 @@ impl<T: Copy> Flight<T> {
             // Never sent: not from our peer.
             return;
         }
-        // The longest wait, forgotten by an eighth with each report.
+        // The longest wait, which decays by an eighth with each report.
         let faded = self.report_wait.saturating_mul(7).div_floor(8);
         self.report_wait = report.delay.min(MAX_PAUSE).max(faded);
         if self.silent {
@@ -146,8 +146,7 @@ impl<T: Copy> Flight<T> {
             self.rtt.reset_backoff();
         }
         let Some(upto) = report.newest.checked_sub(self.first) else {
-            // Too late for a verdict, not for a lesson: where the round trip was thought too short, nothing else would
-            // ever correct that.
+            // Too late for a verdict, but it corrects a round-trip estimate that was too short; nothing else would.
             let at = self.expired.partition_point(|&(number, _)| number < report.newest);
             if let Some(&(number, sent)) = self.expired.get(at)
                 && number == report.newest
@@ -163,8 +162,8 @@ impl<T: Copy> Flight<T> {
             let sent = newest.sent;
             self.sample(now, report, sent);
         }
-        // Whoever has patience takes what lies below a short report for unknown, not for lost: those that told of it may
-        // be. A whole one follows.
+        // With patience, numbers below a short report count as unknown, not as lost: the reports that covered them may
+        // be lost. A whole one follows.
         let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MAX_WORDS;
         let known_from = if is_whole { 0 } else { report.first() };
         for (at, transmission) in self.ring.iter_mut().enumerate().take(upto as usize + 1) {

@@ -13,8 +13,11 @@
 //! doors; [`Rules`] what the kernel has to know; [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
 #![forbid(unsafe_code)]
 
+mod access;
 mod buffer;
 mod carrier;
+#[cfg(feature = "command")]
+pub mod command;
 mod conn;
 mod control;
 mod half_open;
@@ -26,6 +29,8 @@ mod log;
 mod metrics;
 mod parts;
 mod path_mtu;
+mod policy;
+mod ports;
 mod readings;
 mod relay;
 mod resume;
@@ -45,15 +50,17 @@ mod tunnelled;
 mod udp;
 mod uplink;
 
+pub use access::Access;
 pub use carrier::{Carried, Carrier, CarrierStats, PathChange, line_overhead, max_packet};
 pub use control::{Control, ask};
 pub use hub::{AddError, Hub, Slot, TerminalConfig};
 pub use key_file::{KeyFileError, read_key};
 pub use link::LinkShape;
 pub use metrics::{Metric, metrics};
+pub use policy::{Destination, Policy, Prefix, Refusal};
 pub use readings::{Published, Reading, Readings, Value};
 pub use relay::{RelayConfig, RelayGateway, RelayStats, Relaying, congestion_controls, has_congestion};
-pub use rules::Rules;
+pub use rules::{Instance, Rules};
 pub use run::{GatewayStats, Loop, Stop, Work};
 pub use satellite::Satellite;
 pub use scrape::Scrape;

@@ -73,10 +73,15 @@ fn samples() -> std::io::Result<[Readings; 4]> {
         readings.add_carrier(Time::ZERO, &carrier(rate), &Refusals::default());
     }
     split.add_split(&SplitStats::default(), &Waiting { unsent: 0, held: 0, memory: 0 });
+    split.add_forbidden("split", 0);
+    link.add_forbidden("link", 0);
+    uplink.add_forbidden("uplink", 0);
+    relay.add_forbidden("uplink", 0);
     link.add_link(0, Some(0), 0);
     uplink.add_uplink(rate, &UplinkStats::default(), 0, 0);
     relay.add_relay(rate, 0, &RelayStats::default());
     for readings in &mut all {
+        readings.add_interfaces(&[]);
         readings.add_process()?;
     }
     Ok(all)

@@ -12,6 +12,7 @@ use mio::{Registry, Token};
 
 use super::carrier::{Carried, Carrier, PathChange};
 use super::log;
+use super::ports;
 use super::readings::Readings;
 use super::resume::Resume;
 use super::run::{FIRST_TOKEN, Loop, Work};
@@ -43,7 +44,7 @@ impl<S: Shape> Gateway<S> {
     /// Fails if the UDP address cannot be bound, or if epoll or a listener of the shape cannot be opened.
     pub fn new(local: SocketAddr, carrier: impl FnOnce(Time) -> Carrier, shape: S) -> io::Result<Self> {
         Loop::begin(|now, registry| {
-            let udp = Udp::bind(local)?;
+            let udp = Udp::bind(local).map_err(|error| ports::explained(ports::Kind::Udp, local.port(), error))?;
             udp.register(registry, UDP)?;
             let mut work = Tunnelled {
                 udp,

@@ -1,4 +1,4 @@
-//! Who is let into the queue of a link: its limit, RED, and what waits.
+//! Admission to the queue of a link: its limit, RED, and the waiting packets.
 
 use std::collections::VecDeque;
 
@@ -9,17 +9,17 @@ use crate::probe::{DropReason, Event, Probe};
 use crate::stream::Stream;
 use crate::units::Time;
 
-/// The queue before the line. Packets leave it in the order in which they came, so of those that wait it keeps only when
-/// each is begun and how long it is.
+/// The queue before the line. Packets leave it in order of arrival, so it stores only the start time and the length of
+/// each waiting packet.
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
     limit: QueueLimit,
     red: Option<Box<Red>>,
     ties: Ties,
-    /// Kept only where somebody asks: where the queue can refuse a packet, or a probe watches.
+    /// Stored only if needed: if the queue can refuse packets, or with an observer.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
-    /// Start of the transmission that is on the line, or was there last.
+    /// Start of the current or last transmission.
     on_line: Time,
 }
 
@@ -46,8 +46,8 @@ impl Admission {
         self.red.is_some() || self.limit != QueueLimit::Unlimited
     }
 
-    /// Whether a packet of `length` that comes at `cx.now` is let in, with the line busy until `busy_until`. `begun` is
-    /// when the event was begun that brings the packet; it is asked only where the packet meets a departure.
+    /// Decides on a packet of `length` that arrives at `cx.now`, with the line busy until `busy_until`. `begun` is when
+    /// the packet's event was scheduled; it is called only if a departure has the same time.
     #[inline]
     pub(super) fn admit<Pr: Probe>(
         &mut self,
@@ -59,20 +59,8 @@ impl Admission {
         if !Pr::WATCHES && !self.has_bounds() {
             return Ok(());
         }
-        while let Some(&(next, bytes)) = self.waiting.front()
-            && next <= cx.now
-            && (next < cx.now || self.departs_before(&begun))
-        {
-            self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(bytes);
-            self.on_line = next;
-        }
-        let (packets, bytes) = (self.waiting.len() as u32, self.waiting_bytes);
-        let has_room = match self.limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Packets(limit) => packets < limit,
-            QueueLimit::Bytes(limit) => bytes + u64::from(length) <= limit.get(),
-        };
+        let (packets, bytes) = self.depart(cx.now, &begun);
+        let has_room = self.has_room(length);
         if self.red.is_none() {
             cx.emit(|| Event::Queue { packets, bytes, average: None });
             return if has_room || self.is_idle(cx.now, busy_until, begun) {
@@ -93,13 +81,54 @@ impl Admission {
         if red_admits { Ok(()) } else { Err(DropReason::Early) }
     }
 
+    /// As [`Admission::admit`], of a drop-tail queue that nobody watches.
+    #[inline(always)]
+    pub(super) fn admit_by_limit(
+        &mut self,
+        now: Time,
+        length: u32,
+        busy_until: Time,
+        begun: impl Fn() -> Time,
+    ) -> Result<(), DropReason> {
+        self.depart(now, &begun);
+        if self.has_room(length) || self.is_idle(now, busy_until, begun) { Ok(()) } else { Err(DropReason::QueueFull) }
+    }
+
+    /// Takes out what has departed by `now`. Answers how many packets wait, and how many bytes.
+    #[inline(always)]
+    fn depart(&mut self, now: Time, begun: impl Fn() -> Time) -> (u32, u64) {
+        while let Some(&(next, bytes)) = self.waiting.front()
+            && next <= now
+            && (next < now || self.departs_before(&begun))
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+            self.on_line = next;
+        }
+        (self.waiting.len() as u32, self.waiting_bytes)
+    }
+
+    #[inline(always)]
+    fn has_room(&self, length: u32) -> bool {
+        match self.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(limit) => (self.waiting.len() as u32) < limit,
+            QueueLimit::Bytes(limit) => self.waiting_bytes + u64::from(length) <= limit.get(),
+        }
+    }
+
+    /// True if its limit alone refuses packets.
+    pub(super) fn is_drop_tail(&self) -> bool {
+        self.red.is_none()
+    }
+
     /// Whether a packet that comes now finds nothing in transmission.
     fn is_idle(&self, now: Time, busy_until: Time, begun: impl Fn() -> Time) -> bool {
         busy_until < now || busy_until == now && self.departs_before(begun)
     }
 
-    /// A packet that came at `now` is begun at `start`. How many wait then, itself included, if it waits and the queue
-    /// can refuse any; else 0.
+    /// Adds a packet that arrived at `now` and starts at `start`. Returns the number of waiting packets, with this one,
+    /// if it waits and the queue can refuse packets; otherwise 0.
     #[inline]
     pub(super) fn enter<Pr: Probe>(&mut self, now: Time, start: Time, length: u32) -> u32 {
         if !Pr::WATCHES && !self.has_bounds() {
@@ -111,11 +140,11 @@ impl Admission {
         }
         self.waiting.push_back((start, length));
         self.waiting_bytes += u64::from(length);
-        // Whether somebody watches must not show.
+        // The result must not depend on an observer.
         if self.has_bounds() { self.waiting.len() as u32 } else { 0 }
     }
 
-    /// Whether the departure of this instant comes before the arrival of a packet by an event begun at `begun`.
+    /// True if the departure at this instant comes before the arrival of a packet by an event scheduled at `begun`.
     #[cold]
     fn departs_before(&self, begun: impl Fn() -> Time) -> bool {
         self.ties == Ties::Departure || self.on_line <= begun()

@@ -11,7 +11,13 @@ impl Readings {
     pub(crate) fn add_carrier(&mut self, now: Time, carrier: &Carrier, refused: &Refusals) {
         use Value::{Flag, Level, Millis, Text, Total};
         let (all, tunnel) = (self, carrier.tunnel());
-        all.add("", "up", "bentpipe_gateway_link_up", "1 while the link to the peer is up.", Flag(carrier.is_up()));
+        all.add(
+            "",
+            "link_up",
+            "bentpipe_gateway_link_up",
+            "1 while the link to the peer is up.",
+            Flag(carrier.is_up()),
+        );
 
         let peer = Text(tunnel.endpoint().map(|at| at.to_string()));
         all.add("tunnel", "peer", "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);

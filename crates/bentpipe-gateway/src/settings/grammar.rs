@@ -72,6 +72,11 @@ pub(super) const TUNNEL: &[Field] = &[
         Shape::DURATION,
         "The peer counts as down after this time without a packet from it. Default: 15 s.",
     ),
+    field(
+        "peer_prefixes",
+        Shape::List(&Shape::Text),
+        "Addresses that the peer may speak from, such as \"10.1.0.0/24\": sources of packets (`link`) and of clients (`split` with `client_address = \"keep\"`). Others are dropped or refused. Default: all but loopback, multicast, broadcast and unspecified addresses.",
+    ),
 ];
 
 pub(super) const REORDERING: Counted = Counted::new("frames", 0, 1000);
@@ -110,6 +115,16 @@ pub(super) const SPLIT: &[Field] = &[
     ),
     field("ports", PORTS, "Destination ports to intercept. Default: all."),
     field(
+        "allow",
+        Shape::List(&Shape::Text),
+        "Destinations that may be reached, with ports where not all: \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\". An entry that lies within what is refused by default opens it. Default: all but the box's own addresses, loopback, link-local (such as 169.254.169.254), multicast, broadcast and unspecified addresses.",
+    ),
+    field(
+        "deny",
+        Shape::List(&Shape::Text),
+        "Destinations that may not be reached, written as in `allow`. An entry here wins over `allow`. Default: none.",
+    ),
+    field(
         "port",
         Shape::Count(PORT),
         "Local TCP port to which the kernel redirects intercepted connections (TPROXY). Default: 4000.",
@@ -142,6 +157,16 @@ pub(super) const KERNELS: &[&str] = &["congestion", "port"];
 pub(super) const UPLINK: &[Field] = &[
     field("satellite", INTERFACES, "Interfaces towards the clients, whose connections are intercepted. Required."),
     field("ports", PORTS, "Destination ports to intercept. Default: all."),
+    field(
+        "allow",
+        Shape::List(&Shape::Text),
+        "Destinations that may be reached, with ports where not all: \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\". An entry that lies within what is refused by default opens it. Default: all but the box's own addresses, loopback, link-local (such as 169.254.169.254), multicast, broadcast and unspecified addresses.",
+    ),
+    field(
+        "deny",
+        Shape::List(&Shape::Text),
+        "Destinations that may not be reached, written as in `allow`. An entry here wins over `allow`. Default: none.",
+    ),
     field(
         "sender",
         Shape::Choice(SENDER),

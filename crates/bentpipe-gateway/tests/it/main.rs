@@ -5,6 +5,8 @@
 //! ```
 #![cfg(target_os = "linux")]
 
+#[cfg(feature = "command")]
+mod command;
 mod gigabyte;
 mod hosts;
 mod link;

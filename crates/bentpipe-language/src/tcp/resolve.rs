@@ -4,7 +4,7 @@
 //! 2. The variant's row of the engine's table, as changed by the profile.
 //! 3. The scenario's own rows (`[variants.NAME]`).
 //! 4. Explicit settings: `[tcp]`, then the flow's `tcp`. Layers 3 and 4 may set both ends or one (`sender`,
-//! `receiver`). Explicit settings survive a change of variant.
+//!    `receiver`). Explicit settings survive a change of variant.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -197,7 +197,8 @@ pub fn resolve_tcp(
     Ok(resolve(profile, variant, variants, explicit)?.ends)
 }
 
-/// True if a variant with a fixed window has no explicit window at either end, nor in a row of the scenario.
+/// For each end of a variant with a fixed window: true if its window is set neither explicitly nor in a row of
+/// the scenario.
 pub fn lacks_window(variant: &str, variants: &Variants, explicit: &TcpOverrides) -> [bool; 2] {
     let rows = chain(variant, variants).map(|(_, rows)| rows).unwrap_or_default();
     [End::Sender, End::Receiver].map(|end| {

@@ -34,7 +34,9 @@ impl RateController {
 
     pub(super) fn new(config: &SlacpConfig) -> Self {
         match (config.rate, config.rate_control) {
-            (Some(rate), RateControl::Provisioned) => RateController::Provisioned(Provisioned::new(rate)),
+            (Some(rate), RateControl::Provisioned) => {
+                RateController::Provisioned(Provisioned::new(rate, config.patience))
+            }
             (Some(rate), RateControl::Shared) => RateController::Shared(Bbr::new(rate, config.initial_rtt)),
             (rate, _) => RateController::Fixed(rate),
         }
@@ -53,7 +55,7 @@ impl RateController {
     pub(super) fn on_report(&mut self, now: Time, sample: RateSample) -> Option<Rate> {
         match self {
             RateController::Fixed(_) => None,
-            RateController::Provisioned(control) => control.on_report(now, sample.arrived, sample.lost, sample.rtt),
+            RateController::Provisioned(control) => control.on_report(now, sample),
             RateController::Shared(bbr) => bbr.on_report(now, sample),
         }
     }
@@ -61,7 +63,8 @@ impl RateController {
     /// True if more may be sent while `in_flight` bytes are neither acknowledged nor lost.
     pub(super) fn has_room(&self, in_flight: u64) -> bool {
         match self {
-            RateController::Fixed(_) | RateController::Provisioned(_) => true,
+            RateController::Fixed(_) => true,
+            RateController::Provisioned(control) => in_flight < control.max_in_flight(),
             RateController::Shared(bbr) => in_flight < bbr.max_in_flight(),
         }
     }

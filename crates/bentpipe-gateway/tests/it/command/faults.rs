@@ -8,15 +8,11 @@ use std::time::Duration;
 use bentpipe_engine::Step;
 use bentpipe_engine::units;
 use bentpipe_gateway::tunnel::{PrivateKey, Todo, Tunnel, TunnelConfig};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::namespace::Namespace;
-use super::pair::{Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, send, until};
-
-pub(crate) fn many_descriptors() {
-    let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
-    setrlimit(Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1).expect("no more than is allowed");
-}
+use super::pair::{
+    Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, many_descriptors, send, until,
+};
+use crate::namespace::Namespace;
 
 /// Without descriptors new connections are refused, old ones live on, and who asks is answered; when some are closed,
 /// new ones are taken again. `most`: connections for which 80 descriptors suffice, of which 32 are for others.
@@ -82,7 +78,7 @@ fn settings_are_read_again_while_bytes_move() {
         far.signal("HUP");
         until(said, || pair.said("far").contains(said));
     };
-    reload(&old.replace("[split]", "[split]\nclient_address = \"replace\""), "reload: client_address and");
+    reload(&old.replace("[split]", "[split]\nclient_address = \"replace\""), "reload: client_address, without_peer");
     assert!(!pair.said("far").contains("the rest changes"), "{}", pair.said("far"));
     let own = SocketAddr::from(([10, 2, 0, 1], 0)).ip();
     drop(pair.connect(at).expect("it connects"));
@@ -122,7 +118,9 @@ fn a_reload_while_the_peer_is_gone() {
     };
     reload(&old.replace("[split]", "[split]\nwithout_peer = \"refuse\""), 1);
     until("it refuses", || asked(&pair).is_err());
-    assert_eq!(asked(&pair).expect_err("it is refused").kind(), ErrorKind::ConnectionReset);
+    // By the listener, or by the rule while nobody listens.
+    let kind = asked(&pair).expect_err("it is refused").kind();
+    assert!([ErrorKind::ConnectionReset, ErrorKind::ConnectionRefused].contains(&kind), "{kind:?}");
     reload(&old, 2);
     until("they pass by", || asked(&pair).is_ok());
     pair.gateways[0].signal("TERM");

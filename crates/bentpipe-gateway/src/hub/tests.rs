@@ -26,6 +26,9 @@ fn satellite(rate: u64) -> Satellite {
     }
 }
 
+/// To whom, from whom, and what.
+type Flying = (Option<usize>, usize, Vec<u8>);
+
 struct World {
     key: PrivateKey,
     keys: Vec<PrivateKey>,
@@ -33,7 +36,7 @@ struct World {
     terminals: Vec<Carrier>,
     now: Time,
     /// To a terminal, or to the hub from one.
-    flight: BTreeMap<(Time, u64), (Option<usize>, usize, Vec<u8>)>,
+    flight: BTreeMap<(Time, u64), Flying>,
     count: u64,
     /// When the terminals want to be asked.
     wake: Vec<Option<Time>>,

@@ -31,6 +31,11 @@ fn defaults_and_what_is_given() {
     assert_eq!(tunnel.listen, ([0, 0, 0, 0], 4500).into());
     assert_eq!((tunnel.mtu, tunnel.dead_after), (1500, Duration::from_secs(15)));
     assert_eq!(file.control, Path::new("/run/bentpipe/terminal.sock"));
+    assert_eq!((&tunnel.preshared_key, &*tunnel.state), (&None, Path::new("/run/bentpipe/terminal.state")));
+    let given = SPLIT.replace("peer = ", "preshared_key = \"shared.key\"\nstate = \"peers\"\npeer = ");
+    let given = GatewayFile::parse(&given, "dir/gateway.toml").expect("it is right").tunnel.expect("it is given");
+    assert_eq!(given.preshared_key.as_deref(), Some(Path::new("dir/shared.key")));
+    assert_eq!(given.state, Path::new("dir/peers"));
     assert_eq!((file.satellite.reordering, file.satellite.shared, file.metrics), (3, false, None));
     let shared = SPLIT.replace("round_trip", "shared = true\nround_trip");
     assert!(GatewayFile::parse(&shared, "gateway.toml").expect("it is right").satellite.shared);

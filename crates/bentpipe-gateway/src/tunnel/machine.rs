@@ -162,9 +162,8 @@ pub struct Tunnel {
     previous: Option<Session>,
     begun: Option<Begun>,
     answered: Option<Answered>,
-    /// When the next first message may go, when the first one of this attempt went, and how many there were.
+    /// When the next first message may go, and how many there were.
     begin_at: Time,
-    attempt_at: Option<Time>,
     attempts: u64,
     /// Until when an end without a configured endpoint calls the peer where it was last.
     calls_until: Time,
@@ -219,7 +218,6 @@ impl Tunnel {
             begun: None,
             answered: None,
             begin_at: now,
-            attempt_at: None,
             attempts: 0,
             calls_until: now + timers::CALL_FOR,
             given: None,
@@ -384,7 +382,7 @@ impl Tunnel {
     /// New keys count from now on.
     fn begin(&mut self, now: Time, session: Session, theirs: u64, anew: Option<u64>) -> Option<Event> {
         self.stats.handshakes += 1;
-        (self.begun, self.answered, self.attempt_at, self.asked_at) = (None, None, None, None);
+        (self.begun, self.answered, self.asked_at) = (None, None, None);
         if let Some(old) = self.current.replace(session) {
             self.previous = Some(old);
         }
@@ -412,7 +410,7 @@ impl Tunnel {
     fn give_up(&mut self, now: Time) {
         self.is_up = false;
         (self.current, self.previous, self.begun, self.answered) = (None, None, None, None);
-        (self.asked_at, self.attempt_at, self.attempts) = (None, None, 0);
+        (self.asked_at, self.attempts) = (None, 0);
         self.memory = draw();
         self.bound = None;
         self.calls_until = now + timers::CALL_FOR;

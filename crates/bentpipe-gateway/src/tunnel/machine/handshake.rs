@@ -1,7 +1,7 @@
 //! The handshake: the first message, its answer, and the cookie between them.
 //!
-//! Both ends may begin. Where both do at once, the first message of the end that [`Tunnel::leads`] counts. It ignores the
-//! other's for [`RETRY`] after it began, and answers afterwards: its own may not get through.
+//! Both ends may begin. Where both do at once, the first message of the end that [`Tunnel::leads`] counts: the other drops its
+//! own when it answers. The leading end answers too, and keeps its own: one of them may not get through.
 //!
 //! A first message is fresh if its timestamp is above the last one, or if it bears a cookie that its address was given within
 //! the last minutes. Otherwise its sender gets a cookie, and with it the timestamp to exceed. So no clock has to be right.
@@ -58,9 +58,6 @@ impl Tunnel {
             if !is_proven {
                 self.give_cookie(now, from, sender, datagram);
             }
-            return Some(());
-        }
-        if self.leads() && self.begun.is_some() && self.attempt_at.is_some_and(|at| now.saturating_since(at) < RETRY) {
             return Some(());
         }
         let mut handshake = self.handshake(false);
@@ -195,7 +192,6 @@ impl Tunnel {
         let mac2 = given.map_or([0; MAC], |given| mac2(&given.cookie, &out[..at]));
         out[at..INIT].copy_from_slice(&mac2);
         self.begun = Some(Begun { handshake, own, mac1, stamp: self.stamp });
-        self.attempt_at.get_or_insert(now);
         self.attempts += 1;
         self.begin_at = now + retry();
         Some(Sealed { to, len: INIT })

@@ -39,14 +39,10 @@ impl Tunnel {
             return Step::Do(Todo::Send(sealed));
         }
         let begin_at = self.wants_keys_at(now).map(|at| at.max(self.begin_at));
-        match begin_at {
-            Some(at) if at <= now => {
-                if let Some(sealed) = self.write_init(now, wall, out) {
-                    return Step::Do(Todo::Send(sealed));
-                }
-            }
-            _ if self.wants_keys_at(now).is_none_or(|at| at > now) => self.attempt_at = None,
-            _ => {}
+        if begin_at.is_some_and(|at| at <= now)
+            && let Some(sealed) = self.write_init(now, wall, out)
+        {
+            return Step::Do(Todo::Send(sealed));
         }
         let alive = self.is_up.then_some(dead_at);
         let keepalive = Some(keepalive_at).filter(|_| self.is_up && self.current.is_some());

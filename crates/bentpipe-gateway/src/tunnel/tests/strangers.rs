@@ -40,6 +40,23 @@ fn strangers_get_no_answer() {
     assert_eq!((world.payloads[0].len(), world.payloads[1].len()), (1, 1));
 }
 
+/// The mark of a recorded message opens nothing: without the keys there is no mac1 for another message.
+#[test]
+fn a_recorded_mark_is_of_no_use() {
+    let mut world = World::new();
+    world.settle();
+    let recorded = world.sent[0].1.clone();
+    let before = world.ends[1].stats();
+    for byte in 13..INIT - 16 {
+        let mut changed = recorded.clone();
+        changed[byte] ^= 1;
+        world.bring(1, address(1), &changed);
+    }
+    let stats = world.ends[1].stats();
+    assert_eq!((stats.garbage - before.garbage, stats.refused), ((INIT - 16 - 13) as u64, before.refused));
+    assert_eq!(world.answers(1), Vec::<Vec<u8>>::new());
+}
+
 /// A first message that was recorded comes again, with the peer's address as its source: the peer restarts all the same.
 #[test]
 fn a_recorded_first_message_keeps_nobody_out() {

@@ -12,6 +12,7 @@ mod unprivileged;
 mod uplink;
 
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 
 use bentpipe_gateway::Instance;
 
@@ -34,6 +35,20 @@ fn settings_are_checked_and_rules_are_shown() {
         assert!(shown.contains("ip -4 rule add preference ") && shown.contains(&format!(" fwmark {mark} ")), "{shown}");
         assert!(shown.contains("do not pass the FORWARD chain"), "{shown}");
     }
+    // A key that others may read is none; neither is one of zeros.
+    let key = folder.path().join("near.key");
+    let refused = |expected: &str| {
+        let output = bentpipe(folder.path(), &["gateway", "run", "--dry-run", "near.toml"]);
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(said.contains(expected), "{said}");
+    };
+    let mode = |mode| std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+    mode(0o644);
+    refused("near.key is secret, but others than its owner may read or write it (mode 644)");
+    mode(0o600);
+    std::fs::write(&key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").expect("a file");
+    refused("near.key: all bytes of this key are zero");
     std::fs::write(folder.path().join("near.toml"), text.replace("round_trip", "roundtrip")).expect("a file");
     let output = bentpipe(folder.path(), &["run", "near.toml"]);
     let said = String::from_utf8(output.stderr).expect("text");

@@ -1,5 +1,7 @@
 //! What travels in virtual time.
 
+use std::collections::VecDeque;
+
 use bentpipe_engine::link::Wire;
 use bentpipe_engine::network::{Bound, EndId};
 use bentpipe_engine::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
@@ -115,8 +117,9 @@ pub(crate) struct Store {
     heads: Vec<Head>,
     /// By slot; written and read only where the head says so.
     options: Vec<Options>,
-    /// The last one given back is the next one taken: it is in the cache yet.
-    free: Vec<u32>,
+    /// The first one given back is the next one taken: packets stand in the order in which they were sent, which is mostly that
+    /// in which they arrive, and the processor fetches what lies in a row before it is asked for.
+    free: VecDeque<u32>,
 }
 
 impl Store {
@@ -150,7 +153,7 @@ impl Store {
 
     #[inline(always)]
     fn keep(&mut self, head: Head) -> Parcel {
-        let slot = match self.free.pop() {
+        let slot = match self.free.pop_front() {
             Some(slot) => {
                 self.heads[slot as usize] = head;
                 slot
@@ -220,7 +223,7 @@ impl Store {
     /// The packet has arrived or is lost.
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {
-        self.free.push(parcel.slot);
+        self.free.push_back(parcel.slot);
     }
 }
 

@@ -31,19 +31,26 @@ pub enum Timers {
     Literal,
 }
 
-/// What an end waits for.
+/// What the world keeps about an end, in one place: with many ends nothing of it is in the cache.
 #[derive(Clone, Copy, Debug)]
-struct Waits {
-    /// The instant; [`Time::NEVER`] if for nothing.
+struct EndState {
+    /// What the end waits for; [`Time::NEVER`] if for nothing.
     until: Time,
-    /// Since when.
+    /// Since when it waits for that.
     begun: Time,
     /// For when it stands on the agenda, which may be earlier.
     on_agenda: Time,
+    /// The first hop of its packets.
+    first_hop: Hop,
+    /// Nothing more is expected of it.
+    is_done: bool,
 }
 
-impl Waits {
-    const FOR_NOTHING: Waits = Waits { until: Time::NEVER, begun: Time::ZERO, on_agenda: Time::NEVER };
+impl EndState {
+    /// An end that waits for nothing yet.
+    fn new(first_hop: Hop) -> Self {
+        EndState { until: Time::NEVER, begun: Time::ZERO, on_agenda: Time::NEVER, first_hop, is_done: false }
+    }
 }
 
 /// Links, ends and agenda of one run. Components are numbered, links first; the two ends of connection n are 2n and
@@ -52,8 +59,6 @@ impl Waits {
 pub(crate) struct World {
     network: Network<Parcel>,
     packets: Store,
-    /// The first hop of each end's packets.
-    first_hop: Vec<Hop>,
     /// Two for each connection, one for each flow whose TCP ends on the way, then two for each link layer.
     ends: Vec<Endpoint>,
     /// By flow whose TCP ends on the way: its end there.
@@ -70,15 +75,14 @@ pub(crate) struct World {
     starts: Vec<Time>,
     /// The end at which each flow arrives.
     goals: Vec<u32>,
-    /// What each end waits for.
-    waits: Vec<Waits>,
+    /// By end, what the world keeps about it.
+    states: Vec<EndState>,
     /// When ends act by themselves; in the order of events they follow the network's components.
     agenda: Tournament,
     timers: Timers,
     /// Finite ends that are not done; the run is over when none is left of those there were.
     busy: usize,
     has_finite: bool,
-    done: Vec<bool>,
     pub(crate) now: Time,
     /// How long ago the event that happens now was begun.
     age: Age,
@@ -107,7 +111,7 @@ impl World {
 
     /// Whether some end has something to do yet. Not by the agenda, in which a timer that was called off may still stand.
     pub(crate) fn has_timers(&self) -> bool {
-        self.waits.iter().any(|waits| waits.until != Time::NEVER)
+        self.states.iter().any(|state| state.until != Time::NEVER)
     }
 
     /// Does what is next, if that is not after `limit`. False when nothing is left.
@@ -213,7 +217,7 @@ impl World {
             Endpoint::Spoofer(_) => self.reach_spoofer(to, parcel, observer),
             Endpoint::Sink(sink) => {
                 sink.take(self.now, parcel.wire_len());
-                if !self.done[to] {
+                if !self.states[to].is_done {
                     self.note_done(to);
                 }
             }
@@ -228,7 +232,7 @@ impl World {
             && tcp.is_tcp()
         {
             let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-            let (now, age, hop) = (self.now, self.age, self.first_hop[n]);
+            let (now, age, hop) = (self.now, self.age, self.states[n].first_hop);
             let elsewhere = loop {
                 match (tcp.poll(&mut cx, &mut self.packets), hop) {
                     (Step::Do(parcel), Hop::Link(link)) => {
@@ -240,11 +244,10 @@ impl World {
                     (Step::Do(parcel), _) => break parcel,
                     (Step::Wait(until), _) => {
                         let is_done = tcp.is_done();
-                        self.wait(n, until);
-                        if is_done && !self.done[n] {
+                        if is_done && !self.states[n].is_done {
                             self.note_done(n);
                         }
-                        return;
+                        return self.wait(n, until);
                     }
                 }
             };
@@ -271,7 +274,7 @@ impl World {
                 Step::Wait(until) => break self.wait(n, until),
             }
         }
-        if !self.done[n] {
+        if !self.states[n].is_done {
             self.note_done(n);
         }
     }
@@ -279,20 +282,20 @@ impl World {
     /// An end sends a packet: to its first hop.
     #[inline(always)]
     fn send<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
-        self.go(self.first_hop[self.leaves_by(parcel)], parcel, observer);
+        self.go(self.states[self.leaves_by(parcel)].first_hop, parcel, observer);
     }
 
     /// The place of an end's timer in the order of events.
     #[inline(always)]
     fn due_of_end(&self, n: usize) -> Due {
-        let Waits { until, begun, .. } = self.waits[n];
+        let EndState { until, begun, .. } = self.states[n];
         if until == Time::NEVER { Due::NEVER } else { Due::new(until, begun, self.network.components() + n) }
     }
 
     #[inline(always)]
     fn put_on_agenda(&mut self, n: usize, due: Due) {
         self.agenda.set(n, due);
-        self.waits[n].on_agenda = due.at();
+        self.states[n].on_agenda = due.at();
     }
 
     /// Keeps what an end waits for. Since when is remembered with it, so that a lazy agenda orders events of one
@@ -300,12 +303,12 @@ impl World {
     #[inline(always)]
     fn wait(&mut self, n: usize, until: Option<Time>) {
         let until = until.unwrap_or(Time::NEVER);
-        let waits = &mut self.waits[n];
-        if until != waits.until {
-            (waits.until, waits.begun) = (until, self.now);
+        let state = &mut self.states[n];
+        if until != state.until {
+            (state.until, state.begun) = (until, self.now);
         }
         // Lazy: a slot that lies in the future but too early only costs a poll.
-        let keep = self.timers == Timers::Lazy && waits.on_agenda > self.now && waits.on_agenda < until;
+        let keep = self.timers == Timers::Lazy && state.on_agenda > self.now && state.on_agenda < until;
         if !keep {
             self.plan(n);
         }
@@ -331,7 +334,7 @@ impl World {
             _ => false,
         };
         if done {
-            self.done[n] = true;
+            self.states[n].is_done = true;
             self.busy -= 1;
         }
     }

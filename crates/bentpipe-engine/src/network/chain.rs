@@ -60,10 +60,18 @@ impl Log {
     /// Writes down a passage, at a time that has come to `now`.
     #[inline(always)]
     pub(super) fn note(&mut self, passing: Passing, now: Time) {
-        let place = self.place(self.count);
-        match self.places.get_mut(place) {
-            Some(place) if place.arrives < now => *place = passing,
-            _ => self.note_in_more_room(passing),
+        let mut place = self.place(self.count);
+        if self.places.get(place).is_none_or(|oldest| oldest.arrives >= now) {
+            place = self.make_room();
+        }
+        // Field by field: as a whole it would go through the stack, in pieces, and be read back before they have arrived there.
+        let Passing { arrives, begun, length, next, fate } = passing;
+        if let Some(place) = self.places.get_mut(place) {
+            place.arrives = arrives;
+            place.begun = begun;
+            place.length = length;
+            place.next = next;
+            place.fate = fate;
         }
         self.count += 1;
     }
@@ -73,13 +81,6 @@ impl Log {
         count as usize & self.places.len().wrapping_sub(1)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn note_in_more_room(&mut self, passing: Passing) {
-        let place = self.make_room();
-        self.places[place] = passing;
-    }
-
     /// What became of the passage that was written down last.
     pub(super) fn amend(&mut self, fate: Fate) {
         let place = self.place(self.count - 1);
@@ -87,6 +88,8 @@ impl Log {
     }
 
     /// Doubles the room if the oldest passage may be yet to come. Answers the place of the next one.
+    #[cold]
+    #[inline(never)]
     fn make_room(&mut self) -> usize {
         let places = self.places.len();
         if self.count < places as u64 {

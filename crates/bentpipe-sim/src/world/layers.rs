@@ -151,7 +151,7 @@ impl World {
                     }
                     let weight = layer.end.weight(&frame);
                     let parcel = Parcel::new(self.frames.keep(frame), EndId::from(far), weight);
-                    let hop = self.first_hop[end];
+                    let hop = self.states[end].first_hop;
                     self.go(hop, parcel, observer);
                 }
                 Output::Deliver { channel, seq } => {

@@ -27,12 +27,13 @@ use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use nix::errno::Errno;
 
+use super::access::Access;
 use super::conn::{Conn, Outcome};
 use super::half_open::HalfOpen;
 use super::listeners::{self, Accepts, Listeners};
 use super::readings::Readings;
 use super::shape::{Shape, Turn};
-use super::sockets;
+use super::sockets::{self, ClientAddress};
 use crate::tunnel::Event;
 pub(crate) use config::Waiting;
 pub use config::{Fallback, SplitConfig, SplitStats};
@@ -44,10 +45,16 @@ const ROOM: usize = 8;
 /// Besides some round trips, how long a gateway that drains waits for word that its last bytes have come.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// Payload of a message in a packet of that length.
+fn max_payload(max_packet: u16) -> u32 {
+    u32::from(max_packet) - wire::MAX_DATA_HEADER as u32
+}
+
 /// The shape.
 #[derive(Debug)]
 pub struct SplitShape {
     config: SplitConfig,
+    access: Access,
     listeners: Listeners,
     mux: Option<Mux>,
     conns: BTreeMap<StreamId, Conn>,
@@ -77,6 +84,7 @@ impl SplitShape {
     pub fn new(config: SplitConfig) -> Self {
         SplitShape {
             listeners: Listeners::new(config.listen.clone()),
+            access: Access::new(config.policy.clone()),
             mux: None,
             conns: BTreeMap::new(),
             brought: Vec::new(),
@@ -108,6 +116,7 @@ impl SplitShape {
     pub fn reconfigure(&mut self, config: &SplitConfig) {
         self.config.client_address = config.client_address;
         self.config.fallback = config.fallback;
+        self.access.set_policy(config.policy.clone());
         self.listens_otherwise = true;
     }
 
@@ -133,7 +142,7 @@ impl SplitShape {
     /// Opens or closes the listeners as the moment demands.
     fn listen(&mut self, turn: &Turn<'_>) -> io::Result<()> {
         if !self.draining && (turn.carrier.is_up() || self.config.fallback == Fallback::Refuse) {
-            return self.listeners.open(turn.registry, sockets::listen);
+            return self.listeners.open(turn.registry);
         }
         self.listeners.close();
         Ok(())
@@ -154,6 +163,10 @@ impl SplitShape {
     }
 
     fn take_in(&mut self, turn: &mut Turn<'_>, socket: TcpStream, route: Option<Route>) {
+        if route.is_some_and(|route| self.access.near(route.destination).is_err()) {
+            sockets::reset(socket);
+            return;
+        }
         let has_room = self.has_room();
         let route = route.filter(|_| has_room && turn.carrier.is_up());
         let Some(stream) = route.and_then(|route| self.mux.as_mut()?.open(route)) else {
@@ -179,6 +192,14 @@ impl SplitShape {
 
     /// The other box has opened a stream.
     fn connect(&mut self, turn: &Turn<'_>, stream: StreamId, route: Route) {
+        let judged = match self.config.client_address {
+            ClientAddress::Keep => self.access.of_peer(&route),
+            ClientAddress::Replace => self.access.far(route.destination),
+        };
+        if judged.is_err() {
+            self.give(turn, Input::Reset { stream, reason: Reason::Forbidden });
+            return;
+        }
         let (made, other_port) = match self.has_room() {
             true => sockets::connect(route, self.config.client_address, None),
             false => (Err(Errno::EMFILE.into()), false),
@@ -311,10 +332,13 @@ impl Shape for SplitShape {
         let held = self.mux.as_ref().map_or(0, Mux::held);
         let waiting = Waiting { unsent: self.unsent, held, memory: self.config.budget };
         readings.add_split(&self.stats(), &waiting);
+        readings.add_forbidden("split", self.access.refused());
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         self.max_conns = listeners::max_conns(1)?;
+        // Whoever has the port is found out now, not when the peer comes.
+        self.listeners.reserve(sockets::bind)?;
         self.listen(turn)
     }
 
@@ -334,15 +358,22 @@ impl Shape for SplitShape {
             self.lose_all();
         }
         if event == (Event::Up { fresh: true }) {
-            let side = if turn.carrier.tunnel().is_initiator() { Side::Initiator } else { Side::Responder };
-            let SplitConfig { window, max_packet, max_streams, budget, .. } = self.config;
-            let max_payload = u32::from(max_packet) - wire::MAX_DATA_HEADER as u32;
+            let side = if turn.carrier.tunnel().leads() { Side::Initiator } else { Side::Responder };
+            let SplitConfig { window, max_streams, budget, .. } = self.config;
+            let max_payload = max_payload(turn.carrier.max_packet());
             self.mux = Some(Mux::new(MuxConfig { side, window, max_payload, max_streams, budget }));
             if self.draining {
                 self.give(turn, Input::Drain);
             }
         }
         self.listen(turn)
+    }
+
+    fn on_path_mtu(&mut self, _: &mut Turn<'_>, max_packet: u16) -> io::Result<()> {
+        if let Some(mux) = &mut self.mux {
+            mux.set_max_payload(max_payload(max_packet));
+        }
+        Ok(())
     }
 
     fn on_packet(&mut self, turn: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {

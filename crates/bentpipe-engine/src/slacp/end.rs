@@ -171,6 +171,14 @@ impl End {
         self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.len())
     }
 
+    /// The path has changed, and losses that came from it are over: the rate begins again as it did at first, and if nothing
+    /// was heard the next frame goes at once.
+    pub fn on_path_change(&mut self) {
+        self.rate_control.restart(self.initial_rtt, self.flight.next_number());
+        self.probe_at = Time::ZERO;
+        self.line = self.rate_control.rate().map(TransmitClock::new);
+    }
+
     /// The current rate of sending.
     pub fn rate(&self) -> Option<Rate> {
         self.line.as_ref().map(TransmitClock::rate)

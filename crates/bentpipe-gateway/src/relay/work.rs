@@ -13,10 +13,11 @@ use mio::{Registry, Token};
 use super::config::{RelayConfig, RelayStats};
 use super::pair::{CLIENT, Outcome, Pair, SERVER};
 use super::pipe::{LENGTH, Pipe};
+use crate::access::Access;
 use crate::half_open::HalfOpen;
 use crate::listeners::{self, Accepts, Listeners};
+use crate::policy::Policy;
 use crate::readings::Readings;
-use crate::rules;
 use crate::run::{Loop, Work};
 use crate::sockets::{self, ClientAddress};
 
@@ -24,6 +25,7 @@ use crate::sockets::{self, ClientAddress};
 #[derive(Debug)]
 pub struct Relaying {
     config: RelayConfig,
+    access: Access,
     listeners: Listeners,
     pairs: BTreeMap<u64, Pair>,
     next: u64,
@@ -49,9 +51,11 @@ impl RelayGateway {
         let max_pairs = listeners::max_conns(2)?.min(config.max_streams as usize);
         Loop::begin(|_, registry| {
             let mut listeners = Listeners::new(config.listen.clone());
-            listeners.open(registry, |at| listen(at, &config))?;
+            listeners.reserve(|at| listen(at, &config))?;
+            listeners.open(registry)?;
             Ok(Relaying {
                 listeners,
+                access: Access::new(config.policy.clone()),
                 half_open: HalfOpen::new(max_pairs / 2),
                 config,
                 pairs: BTreeMap::new(),
@@ -69,6 +73,11 @@ impl RelayGateway {
         self.work().counted()
     }
 
+    /// Which servers may be connected to from now on.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.work_mut().access.set_policy(policy);
+    }
+
     /// In whose name servers are connected to from now on.
     pub fn set_client_address(&mut self, client_address: ClientAddress) {
         self.work_mut().config.client_address = client_address;
@@ -77,9 +86,9 @@ impl RelayGateway {
 
 /// What it accepts has its settings, from the SYN-ACK on.
 fn listen(at: SocketAddr, config: &RelayConfig) -> io::Result<TcpListener> {
-    let listener = sockets::listen(at)?;
+    let listener = sockets::bind(at)?;
     sockets::tune(&listener);
-    sockets::send_by(&listener, &config.congestion, config.pacing(), rules::SENT)?;
+    sockets::send_by(&listener, &config.congestion, config.pacing(), config.mark)?;
     Ok(listener)
 }
 
@@ -100,7 +109,11 @@ impl Relaying {
             return;
         };
         self.stats.total += 1;
-        let (made, other_port) = sockets::connect(route, self.config.client_address, Some(rules::SENT));
+        if self.access.far(route.destination).is_err() {
+            sockets::reset(client);
+            return;
+        }
+        let (made, other_port) = sockets::connect(route, self.config.client_address, Some(self.config.mark));
         self.stats.other_port += u64::from(other_port);
         let server = match made {
             Ok(server) => server,
@@ -223,5 +236,6 @@ impl Work for Relaying {
 
     fn read(&self, _: Time, readings: &mut Readings) {
         readings.add_relay(self.config.rate, self.config.memory, &self.counted());
+        readings.add_forbidden("uplink", self.access.refused());
     }
 }

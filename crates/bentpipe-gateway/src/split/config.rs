@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use bentpipe_engine::mux::MuxStats;
 
+use crate::policy::Policy;
 use crate::sockets::ClientAddress;
 
 /// Bytes of connections, at this moment.
@@ -41,6 +42,8 @@ pub struct SplitConfig {
     pub max_streams: u32,
     /// Bytes that may wait for users in all.
     pub budget: u64,
+    /// Which destinations may be reached, by hosts here and from here by the peer, and who its clients are.
+    pub policy: Policy,
 }
 
 /// What the shape counted.

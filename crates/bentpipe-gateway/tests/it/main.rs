@@ -5,9 +5,12 @@
 //! ```
 #![cfg(target_os = "linux")]
 
+#[cfg(feature = "command")]
+mod command;
 mod gigabyte;
 mod hosts;
 mod link;
+mod mtu;
 #[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
 #[allow(dead_code)]
 mod namespace;

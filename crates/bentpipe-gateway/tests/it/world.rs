@@ -12,9 +12,9 @@ use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Probability, Rate, Time};
 use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
-    Carrier, ClientAddress, Fallback, Gateway, LinkShape, Loop, RelayConfig, RelayGateway, RelayStats, Rules,
-    Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway, UplinkStats, Work,
-    max_packet,
+    Carrier, ClientAddress, Fallback, Gateway, Instance, LinkShape, Loop, Policy, RelayConfig, RelayGateway,
+    RelayStats, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway,
+    UplinkStats, Work, max_packet,
 };
 use bentpipe_io::{TrainTun, Tun};
 
@@ -26,6 +26,11 @@ pub(crate) const CLIENT6: &str = "fd01::2";
 pub(crate) const SERVER: &str = "10.2.0.2";
 pub(crate) const SERVER6: &str = "fd02::2";
 const PORT: u16 = 4000;
+
+/// Each gateway has a namespace of its own: all may have the same names.
+fn instance() -> Instance {
+    Instance::new("test")
+}
 
 /// The path between the gateways.
 #[derive(Clone, Copy, Debug)]
@@ -145,11 +150,13 @@ impl World {
 
     fn tunnel(&self, side: usize) -> TunnelConfig {
         TunnelConfig {
-            private: self.keys[side].clone(),
-            peer: self.keys[1 - side].public(),
-            endpoint: (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
             keepalive: Duration::from_secs(1),
             dead_after: Duration::from_secs(4),
+            ..TunnelConfig::new(
+                self.keys[side].clone(),
+                self.keys[1 - side].public(),
+                (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
+            )
         }
     }
 
@@ -228,6 +235,7 @@ impl World {
             max_packet: max_packet(1500, false),
             max_streams: 10_000,
             budget: 64 << 20,
+            policy: Policy::default(),
         }
     }
 
@@ -245,7 +253,10 @@ impl World {
                 *show.lock().expect("nobody panics") = gateway.shape().stats();
             },
         );
-        running.install([&self.near, &self.far][side].clone(), Rules::Split { capture, port: PORT, ports: vec![] });
+        running.install(
+            [&self.near, &self.far][side].clone(),
+            Rules::Split { capture, port: PORT, ports: vec![], refuse: false },
+        );
         (running, seen)
     }
 
@@ -279,7 +290,7 @@ impl World {
     pub(crate) fn uplink(&self, config: UplinkConfig, address: ClientAddress) -> (Running, Arc<Mutex<UplinkStats>>) {
         let rules = Rules::Uplink { satellite: vec!["sat".into()], device: "bentpipe0".into(), ports: vec![] };
         let make = move || {
-            let (gateway, lacks) = UplinkGateway::uplink("bentpipe0", config, address).expect("root may");
+            let (gateway, lacks) = UplinkGateway::uplink(&instance(), "bentpipe0", config, address).expect("root may");
             assert_eq!(lacks, Vec::<String>::new());
             gateway
         };
@@ -294,6 +305,8 @@ impl World {
             client_address: ClientAddress::Keep,
             max_streams: 10_000,
             memory: 64 << 20,
+            mark: instance().sent(),
+            policy: Policy::default(),
         }
     }
 
@@ -348,7 +361,7 @@ pub(crate) struct Running {
 impl Running {
     fn install(&mut self, namespace: Arc<Namespace>, rules: Rules) {
         let to_install = rules.clone();
-        namespace.inside(move || to_install.install().expect("nft and ip work"));
+        namespace.inside(move || to_install.install(&instance()).expect("nft and ip work"));
         self.rules = Some((namespace, rules));
     }
 
@@ -366,7 +379,7 @@ impl Drop for Running {
         self.stop.now();
         self.join();
         if let Some((namespace, rules)) = self.rules.take() {
-            let removed = namespace.spawn(move || rules.remove()).join();
+            let removed = namespace.spawn(move || rules.remove(&instance())).join();
             assert!(removed.is_ok() || std::thread::panicking(), "rules are removed");
         }
     }

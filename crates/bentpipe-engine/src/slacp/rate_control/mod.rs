@@ -10,7 +10,7 @@ mod provisioned;
 mod sample;
 
 use super::config::{RateControl, SlacpConfig};
-use crate::units::{Rate, Time};
+use crate::units::{Duration, Rate, Time};
 use bbr::Bbr;
 use provisioned::Provisioned;
 pub(super) use sample::RateSample;
@@ -23,6 +23,15 @@ pub(super) enum RateController {
 }
 
 impl RateController {
+    /// Forgets what reports have said; `next` is the number of the next transmission.
+    pub(super) fn restart(&mut self, initial_rtt: Duration, next: u64) {
+        match self {
+            RateController::Fixed(_) => {}
+            RateController::Provisioned(control) => control.restart(next),
+            RateController::Shared(bbr) => *bbr = Bbr::new(bbr.max_rate(), initial_rtt),
+        }
+    }
+
     pub(super) fn new(config: &SlacpConfig) -> Self {
         match (config.rate, config.rate_control) {
             (Some(rate), RateControl::Provisioned) => {

@@ -99,6 +99,12 @@ impl Provisioned {
         }
     }
 
+    /// Forgets what reports have said, but for the round trip, and what they will say of transmissions before `next`.
+    pub(super) fn restart(&mut self, next: u64) {
+        *self =
+            Provisioned { min_rtt: self.min_rtt, changed_at: next, ..Provisioned::new(self.max_rate, self.patience) };
+    }
+
     /// The rate to send at.
     pub(super) fn rate(&self) -> Rate {
         self.rate

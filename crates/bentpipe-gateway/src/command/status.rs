@@ -1,6 +1,6 @@
-//! How a gateway is, as JSON.
+//! The status of a gateway as JSON.
 
-use bentpipe_gateway::{Readings, Value};
+use crate::{Readings, Value};
 use serde_json::{Map, Value as Json, json};
 
 pub(super) fn json(readings: &Readings) -> String {

@@ -1,14 +1,19 @@
-//! `bentpipe gateway` and its files, between hosts in namespaces: what is printed, what goes through, what is left.
+//! The command and its files, between hosts in namespaces: what is printed, what goes through, what is left.
 
 mod faults;
+mod guard;
+mod hub;
+mod machine;
 mod metrics;
-#[path = "../../../../bentpipe-io/tests/it/linux/namespace.rs"]
-#[allow(dead_code)]
-mod namespace;
+mod older;
 mod pair;
+mod policy;
+mod unprivileged;
 mod uplink;
 
 use std::io::{Read, Write};
+
+use bentpipe_gateway::Instance;
 
 use self::pair::{Pair, Wanted, bentpipe, bytes, inside, keys, send, settings, until};
 
@@ -17,21 +22,23 @@ use self::pair::{Pair, Wanted, bentpipe, bytes, inside, keys, send, settings, un
 fn settings_are_checked_and_rules_are_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let [_, far] = keys(folder.path());
-    let again = bentpipe(folder.path(), &["gateway", "keygen", "near.key"]);
+    let again = bentpipe(folder.path(), &["keygen", "near.key"]);
     assert_eq!(again.status.code(), Some(1), "a key is not overwritten");
     let text = settings("near", &far, ["", "", "capture = [\"lan0\"]"], "100 Mbit/s");
     std::fs::write(folder.path().join("near.toml"), &text).expect("a file");
-    for arguments in [["gateway", "up", "--dry-run", "near.toml"], ["gateway", "run", "--dry-run", "near.toml"]] {
+    for arguments in [["up", "--dry-run", "near.toml"], ["run", "--dry-run", "near.toml"]] {
         let output = bentpipe(folder.path(), &arguments);
         let shown = String::from_utf8(output.stdout).expect("text");
         assert!(shown.contains("iifname { \"lan0\" }") && shown.contains("tproxy ip6 to :4000"), "{shown}");
-        assert!(shown.contains("ip -4 rule add preference 17900 fwmark 0xb3 lookup 179"), "{shown}");
+        let mark = format!("{:#x}", Instance::new("near").mark());
+        assert!(shown.contains("ip -4 rule add preference ") && shown.contains(&format!(" fwmark {mark} ")), "{shown}");
+        assert!(shown.contains("do not pass the FORWARD chain"), "{shown}");
     }
     std::fs::write(folder.path().join("near.toml"), text.replace("round_trip", "roundtrip")).expect("a file");
-    let output = bentpipe(folder.path(), &["gateway", "run", "near.toml"]);
+    let output = bentpipe(folder.path(), &["run", "near.toml"]);
     let said = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.contains("near.toml:10:1") && said.contains("did you mean `round_trip`?"), "{said}");
+    assert!(said.contains("near.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
 }
 
 #[test]
@@ -64,10 +71,10 @@ fn a_pair_of_gateways_by_the_command() {
         let effective = text.lines().find_map(|line| line.strip_prefix("CapEff:")).expect("the kernel says it");
         assert_eq!(u64::from_str_radix(effective.trim(), 16), Ok(1 << 12));
     }
-    assert!(inside(&pair.near, "nft list tables").contains("inet bentpipe"));
+    assert!(inside(&pair.near, "nft list tables").contains("inet bentpipe_near"));
     let (near, socket) = (pair.near.clone(), pair.folder.path().join("near.sock"));
     pair.end();
     assert_eq!(inside(&near, "nft list tables"), "", "rules are removed");
-    assert!(!inside(&near, "ip rule").contains("0xb3"));
+    assert!(!inside(&near, "ip rule").contains("fwmark 0xb3"));
     assert!(!socket.exists());
 }

@@ -1,4 +1,4 @@
-//! The arguments of `bentpipe gateway`.
+//! The arguments of `bentpipe gateway` and of `bentpipe-gateway`.
 
 use std::path::PathBuf;
 
@@ -11,9 +11,10 @@ Examples:
   bentpipe gateway run gateway.toml                    SIGTERM drains; a second one ends it
   bentpipe gateway status gateway.toml";
 
+/// What can be asked of the command.
 #[derive(Debug, Subcommand)]
 #[command(after_help = GATEWAY_MORE)]
-pub(crate) enum Gateway {
+pub enum Gateway {
     /// Write a new private key and print its public key
     Keygen(Keygen),
     /// Run a gateway, with its kernel rules installed while it runs
@@ -21,44 +22,61 @@ pub(crate) enum Gateway {
     /// Install a gateway's kernel rules without running it
     Up(Up),
     /// Remove a gateway's kernel rules
-    Down(File),
+    Down(Down),
+    /// Set what the kernel's settings should be for a gateway, before it runs without the right to
+    Prepare(File),
     /// Print the state of a running gateway as JSON
     Status(File),
 }
 
+/// Arguments of `keygen`.
 #[derive(Debug, Args)]
-pub(crate) struct Keygen {
+pub struct Keygen {
     /// File for the private key; an existing file is not overwritten
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
 }
 
+/// The argument of `status` and `prepare`.
 #[derive(Debug, Args)]
-pub(crate) struct File {
+pub struct File {
     /// The gateway's settings file
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
 }
 
+/// Arguments of `run`.
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub struct Run {
     /// The gateway's settings file
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     /// Check the settings and keys, and print the kernel rules
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// Do not change the kernel rules
     #[arg(long)]
-    pub(crate) no_rules: bool,
+    pub no_rules: bool,
 }
 
+/// Arguments of `down`.
 #[derive(Debug, Args)]
-pub(crate) struct Up {
+pub struct Down {
     /// The gateway's settings file
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
+    /// Keep refusing new connections if the gateway failed and `without_peer` is "refuse"
+    #[arg(long)]
+    pub keep_guard: bool,
+}
+
+/// Arguments of `up`.
+#[derive(Debug, Args)]
+pub struct Up {
+    /// The gateway's settings file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
     /// Print the rules without installing them
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
 }

@@ -2,14 +2,20 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::process::{Command, Output};
-use std::sync::Arc;
+use std::process::Command;
 
+use bentpipe_gateway::Instance;
 use serde_json::Value;
 
-use super::faults::{a_thousand_idle, many_descriptors, without_descriptors};
-use super::namespace::Namespace;
-use super::pair::{Hosts, Running, asks, attach, bentpipe, bytes, echo, inside, until};
+use super::faults::{a_thousand_idle, without_descriptors};
+use super::hub::Hub;
+use super::pair::{Running, asks, bytes, echo, inside, many_descriptors, until};
+use crate::namespace::Namespace;
+
+/// The names of a gateway called `hub`.
+fn hub_marks() -> Instance {
+    Instance::new("hub")
+}
 
 /// A server of one page, as often as it is asked.
 fn serve_page(host: &Namespace, page: &'static [u8]) {
@@ -32,48 +38,10 @@ fn curl(host: &Namespace, url: &str) -> Result<Vec<u8>, Option<i32>> {
     if output.status.success() { Ok(output.stdout) } else { Err(output.status.code()) }
 }
 
-/// One box between a client and a server; its settings are there, and it does not run yet.
-struct Hub {
-    hosts: Hosts,
-    hub: Namespace,
-}
-
 impl Hub {
-    fn new(uplink: &str) -> Hub {
-        let [client, hub, server] = [(); 3].map(|()| Namespace::new().expect("this test needs root and namespaces"));
-        attach(&client, &hub, "sat", 1);
-        attach(&server, &hub, "lan", 2);
-        let folder = tempfile::tempdir().expect("a folder");
-        let hosts = Hosts { client: Arc::new(client), server: Arc::new(server), folder };
-        let text = format!(
-            "name = \"hub\"\ncontrol = \"hub.sock\"\n[satellite]\nrate = \"50 Mbit/s\"\nround_trip = \"20 ms\"\n\
-             [uplink]\nsatellite = [\"sat\"]\n{uplink}"
-        );
-        std::fs::write(hosts.folder.path().join("hub.toml"), text).expect("a file");
-        Hub { hosts, hub }
-    }
-
-    /// The rules as they are shown.
-    fn rules(&self) -> String {
-        let shown = bentpipe(self.hosts.folder.path(), &["gateway", "run", "--dry-run", "hub.toml"]);
-        String::from_utf8(shown.stdout).expect("text")
-    }
-
-    fn run(&self, descriptors: u32) -> Running {
-        let running = Running::start(&self.hub, self.hosts.folder.path(), "hub", descriptors);
-        until("it is up", || self.hosts.status("hub").is_some());
-        running
-    }
-
     fn page(&self, page: &[u8]) {
         let got = curl(&self.hosts.client, "http://10.2.0.2/").expect("a page");
         assert!(got == page, "{} of {} bytes", got.len(), page.len());
-    }
-
-    fn bentpipe(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", self.hub.name(), env!("CARGO_BIN_EXE_bentpipe")]).args(arguments);
-        command.current_dir(self.hosts.folder.path()).output().expect("iproute2 is there")
     }
 
     /// What it leaves when it is asked to end and when it is killed: in both cases connections pass directly. `mark`: of one
@@ -94,7 +62,7 @@ impl Hub {
         gateway.0.wait().expect("it ends");
         assert!(inside(&self.hub, "ip rule").contains(mark));
         self.page(page);
-        let down = self.bentpipe(&["gateway", "down", "hub.toml"]);
+        let down = self.bentpipe(&["down", "hub.toml"]);
         assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
         assert!(!inside(&self.hub, "ip rule").contains(mark));
     }
@@ -126,8 +94,8 @@ fn an_uplink_by_the_command() {
     let shown = hub.rules();
     for part in [
         "iifname { \"sat\" } meta nfproto ipv6 meta l4proto tcp tcp dport { 80, 81 }",
-        "ip -4 rule add preference 17901 fwmark 0xb4 lookup 180",
-        "ip -6 route replace default dev bentpipe0 table 180",
+        &format!("fwmark {:#x} lookup", hub_marks().into_mark()),
+        "ip -6 route replace default dev bentpipe0 table ",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -141,7 +109,7 @@ fn an_uplink_by_the_command() {
     assert_eq!(status["satellite"]["told_bytes_per_second"], 50_000_000 / 8);
     // 691 segments of 1448 bytes.
     assert!(status["satellite"]["segments"].as_u64() > Some(691), "{status}");
-    hub.ends_and_dies(gateway, page, "0xb4");
+    hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().into_mark()));
 }
 
 /// The same with the kernel's sender, and a congestion control that it does not have.
@@ -151,12 +119,13 @@ fn the_kernels_sender_by_the_command() {
         return;
     }
     let wrong = Hub::new("sender = \"kernel\"\ncongestion = \"bbq\"\n");
-    assert!(wrong.rules().contains("tproxy ip to :4000"), "rules do not depend on the machine");
-    let output = wrong.bentpipe(&["gateway", "run", "hub.toml"]);
-    let said = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    for part in ["hub.toml:9:14", "uplink.congestion", "no congestion control `bbq`", "reno"] {
-        assert!(said.contains(part), "{part}: {said}");
+    for arguments in [&["run", "hub.toml"][..], &["run", "--dry-run", "hub.toml"]] {
+        let output = wrong.bentpipe(arguments);
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for part in ["hub.toml:9:14", "uplink.congestion", "no congestion control `bbq`", "reno"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
     }
     assert_eq!(inside(&wrong.hub, "nft list tables"), "", "nothing was changed");
 
@@ -164,7 +133,10 @@ fn the_kernels_sender_by_the_command() {
     let page = a_page();
     serve_page(&hub.hosts.server, page);
     let shown = hub.rules();
-    for part in ["== syn tcp dport { 80, 81 } fib daddr type != local tproxy ip6 to :4001", "fwmark 0xb3 lookup 179"] {
+    for part in [
+        "== syn tcp dport { 80, 81 } fib daddr type != local tproxy ip6 to :4001",
+        &format!("fwmark {:#x} lookup", hub_marks().mark()),
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let gateway = hub.run(1024);
@@ -184,7 +156,7 @@ fn the_kernels_sender_by_the_command() {
     let sockets = inside(&hub.hub, "ss -tinH state established sport = :81");
     assert!(sockets.contains(" cubic ") && sockets.contains("10.1.0.2:"), "{sockets}");
     drop(stream);
-    hub.ends_and_dies(gateway, page, "0xb3");
+    hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().mark()));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::namespace::Namespace;
 use super::pair::{METRICS, Pair, Wanted, bytes, send, until};
+use crate::namespace::Namespace;
 
 /// What a gateway answers to a request, whole.
 fn ask(host: &Namespace, request: &'static [u8]) -> String {

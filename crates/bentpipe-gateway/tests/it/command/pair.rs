@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::Value;
 
-use super::namespace::Namespace;
+use crate::namespace::Namespace;
 
 pub(crate) const SERVER: [u8; 4] = [10, 2, 0, 2];
 
 pub(crate) fn bentpipe(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe-gateway"));
     command.current_dir(folder).args(arguments).output().expect("the binary starts")
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn attach(host: &Namespace, gate: &Namespace, device: &str, net: u8) 
 
 pub(crate) fn keys(folder: &Path) -> [String; 2] {
     ["near.key", "far.key"].map(|file| {
-        let output = bentpipe(folder, &["gateway", "keygen", file]);
+        let output = bentpipe(folder, &["keygen", file]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text").trim().to_owned()
     })
@@ -56,7 +57,7 @@ pub(crate) fn keys(folder: &Path) -> [String; 2] {
 pub(crate) fn settings(name: &str, peer_key: &str, [top, tunnel, split]: [&str; 3], rate: &str) -> String {
     format!(
         "name = \"{name}\"\ncontrol = \"{name}.sock\"\n{top}\n[tunnel]\nprivate_key = \"{name}.key\"\npeer_key = \
-         \"{peer_key}\"\n{tunnel}\n[satellite]\nrate = \"{rate}\"\nround_trip = \"20 ms\"\n[split]\n{split}\n"
+         \"{peer_key}\"\nstate = \"{name}.state\"\n{tunnel}\n[satellite]\nrate = \"{rate}\"\nround_trip = \"20 ms\"\n[split]\n{split}\n"
     )
 }
 
@@ -67,13 +68,39 @@ impl Running {
     /// Starts it with so many descriptors at most; what it says goes into a file beside the settings.
     pub(crate) fn start(host: &Namespace, folder: &Path, name: &str, descriptors: u32) -> Running {
         let said = std::fs::File::create(folder.join(format!("{name}.said"))).expect("a file");
-        let line = format!("ulimit -n {descriptors} && exec \"$0\" gateway run {name}.toml");
+        let line = format!("ulimit -n {descriptors} && exec \"$0\" run {name}.toml");
         let child = Command::new("ip")
-            .args(["netns", "exec", host.name(), "sh", "-c", &line, env!("CARGO_BIN_EXE_bentpipe")])
+            .args(["netns", "exec", host.name(), "sh", "-c", &line, env!("CARGO_BIN_EXE_bentpipe-gateway")])
             .current_dir(folder)
             .stderr(Stdio::from(said))
             .spawn();
         Running(child.expect("iproute2 is there"))
+    }
+
+    /// As [`Running::start`], as a user who is not root and has what the unit file gives the gateway.
+    pub(crate) fn start_as_nobody(host: &Namespace, folder: &Path, name: &str) -> Running {
+        let said = std::fs::File::create(folder.join(format!("{name}.said"))).expect("a file");
+        // Distributions let everybody open /dev/net/tun; `ip netns exec` gives it mounts of its own.
+        let line = "mknod -m 666 $1.tun c 10 200 && mount --bind $1.tun /dev/net/tun && exec setpriv --reuid 65534 --regid 65534 \
+                    --clear-groups --inh-caps -all,+net_admin,+net_raw --ambient-caps +net_admin,+net_raw --bounding-set \
+                    -all,+net_admin,+net_raw --no-new-privs $0 run $1.toml";
+        let child = Command::new("ip")
+            .args(["netns", "exec", host.name(), "sh", "-c", line, env!("CARGO_BIN_EXE_bentpipe-gateway"), name])
+            .current_dir(folder)
+            .stderr(Stdio::from(said))
+            .spawn();
+        Running(child.expect("iproute2 is there"))
+    }
+
+    /// It ends before long, and not in order; what it was that it exits with.
+    pub(crate) fn fails(&mut self) -> Option<i32> {
+        for _ in 0..500 {
+            if let Some(status) = self.0.try_wait().expect("it is ours") {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it goes on");
     }
 
     /// `ip netns exec` and the shell become the command, so its number is the gateway's.
@@ -136,8 +163,23 @@ pub(crate) const NAMES: [&str; 2] = ["near", "far"];
 /// Where both gateways' metrics are, each in its own namespace.
 pub(crate) const METRICS: &str = "127.0.0.1:9179";
 
-impl Pair {
-    pub(crate) fn new(wanted: &Wanted) -> Pair {
+/// The hosts and boxes of a pair, with the settings of its gateways, which do not run yet.
+pub(crate) struct Line {
+    hosts: Hosts,
+    pub(crate) near: Arc<Namespace>,
+    pub(crate) far: Arc<Namespace>,
+}
+
+impl std::ops::Deref for Line {
+    type Target = Hosts;
+
+    fn deref(&self) -> &Hosts {
+        &self.hosts
+    }
+}
+
+impl Line {
+    pub(crate) fn new(rate: &str) -> Line {
         let [client, near, far, server] =
             [(); 4].map(|()| Arc::new(Namespace::new().expect("this test needs root and namespaces")));
         for (gate, host, net) in [(&near, &client, 1), (&far, &server, 2)] {
@@ -156,13 +198,39 @@ impl Pair {
             |name: &str, text| std::fs::write(folder.path().join(format!("{name}.toml")), text).expect("a file");
         let patience = "keepalive = \"1 s\"\ndead_after = \"5 s\"";
         let peer = format!("peer = \"10.9.0.2:4500\"\n{patience}");
-        write("near", settings("near", &far_key, [&metrics, &peer, "capture = [\"lan\"]"], wanted.rate));
-        write("far", settings("far", &near_key, [&metrics, patience, ""], wanted.rate));
-        let gateways = [(&near, "near"), (&far, "far")]
-            .map(|(host, name)| Running::start(host, folder.path(), name, wanted.descriptors));
-        let pair = Pair { hosts: Hosts { client, server, folder }, near, far, gateways };
-        until("both are up", || NAMES.iter().all(|name| pair.status(name).is_some_and(|s| s["up"] == true)));
-        pair
+        write("near", settings("near", &far_key, [&metrics, &peer, "capture = [\"lan\"]"], rate));
+        write("far", settings("far", &near_key, [&metrics, patience, ""], rate));
+        Line { hosts: Hosts { client, server, folder }, near, far }
+    }
+
+    /// Changes the settings of one gateway.
+    pub(crate) fn edit(&self, name: &str, from: &str, to: &str) {
+        let path = self.folder.path().join(format!("{name}.toml"));
+        let text = std::fs::read_to_string(&path).expect("it is there");
+        assert!(text.contains(from), "{from}: {text}");
+        std::fs::write(path, text.replace(from, to)).expect("a file");
+    }
+
+    /// Starts one of the two.
+    pub(crate) fn start(&self, name: &str, descriptors: u32) -> Running {
+        let host = if name == "near" { &self.near } else { &self.far };
+        Running::start(host, self.folder.path(), name, descriptors)
+    }
+
+    /// Waits until both say that the link is up, or not.
+    pub(crate) fn wait_until_up(&self, names: &[&str], is_up: bool) {
+        let said = |name: &&str| self.status(name).is_some_and(|s| s["up"] == is_up);
+        until("both are up", || names.iter().all(said));
+    }
+}
+
+impl Pair {
+    pub(crate) fn new(wanted: &Wanted) -> Pair {
+        let line = Line::new(wanted.rate);
+        let gateways = NAMES.map(|name| line.start(name, wanted.descriptors));
+        line.wait_until_up(&NAMES, true);
+        let Line { hosts, near, far } = line;
+        Pair { hosts, near, far, gateways }
     }
 
     /// SIGTERM to both, and both end in order.
@@ -177,7 +245,7 @@ impl Pair {
 impl Hosts {
     /// What a gateway says of itself; `None` while it does not answer.
     pub(crate) fn status(&self, name: &str) -> Option<Value> {
-        let output = bentpipe(self.folder.path(), &["gateway", "status", &format!("{name}.toml")]);
+        let output = bentpipe(self.folder.path(), &["status", &format!("{name}.toml")]);
         serde_json::from_slice(&output.stdout).ok()
     }
 
@@ -248,4 +316,10 @@ pub(crate) fn send(stream: &TcpStream, bytes: Vec<u8>) -> JoinHandle<()> {
         writer.write_all(&bytes).expect("the gateway takes it");
         writer.shutdown(std::net::Shutdown::Write).expect("it is open");
     })
+}
+
+/// This process may open as many files as the system lets it.
+pub(crate) fn many_descriptors() {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
+    setrlimit(Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1).expect("no more than is allowed");
 }

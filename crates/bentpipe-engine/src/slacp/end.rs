@@ -174,7 +174,7 @@ impl End {
     /// The path has changed, and losses that came from it are over: the rate begins again as it did at first, and if nothing
     /// was heard the next frame goes at once.
     pub fn on_path_change(&mut self) {
-        self.rate_control.restart(self.initial_rtt, self.flight.next_number());
+        self.rate_control.restart(self.initial_rtt);
         self.probe_at = Time::ZERO;
         self.line = self.rate_control.rate().map(TransmitClock::new);
     }

@@ -29,7 +29,7 @@ fn both_ends_are_up_after_a_round_trip() {
 fn both_ends_are_up_at_the_beginning_of_time() {
     let mut world = World::new();
     world.now = bentpipe_engine::units::Time::ZERO;
-    [0, 1].map(|end| world.restart(end));
+    [0, 1].into_iter().for_each(|end| world.restart(end));
     world.settle();
     assert_eq!(world.events, [[UP], [UP]]);
 }

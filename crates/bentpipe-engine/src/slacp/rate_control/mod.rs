@@ -23,11 +23,11 @@ pub(super) enum RateController {
 }
 
 impl RateController {
-    /// Forgets what reports have said; `next` is the number of the next transmission.
-    pub(super) fn restart(&mut self, initial_rtt: Duration, next: u64) {
+    /// Forgets what reports have said.
+    pub(super) fn restart(&mut self, initial_rtt: Duration) {
         match self {
             RateController::Fixed(_) => {}
-            RateController::Provisioned(control) => control.restart(next),
+            RateController::Provisioned(control) => control.restart(),
             RateController::Shared(bbr) => *bbr = Bbr::new(bbr.max_rate(), initial_rtt),
         }
     }

@@ -108,7 +108,7 @@ fn start(args: &Run, file: &GatewayFile, tunnel: Option<TunnelConfig>) -> Result
             serve(args, file, gateway, plan::reload_split)
         }
         ShapeTable::Link(table) => {
-            let gateway = joined(file, tunnel, plan::satellite(file).for_packets(), plan::link(file, table)?)?;
+            let gateway = joined(file, tunnel, plan::packets(file), plan::link(file, table)?)?;
             serve(args, file, gateway, plan::reload_link)
         }
         ShapeTable::Uplink(table) => serve(args, file, plan::uplink(file, table)?, plan::reload_uplink),

@@ -22,6 +22,9 @@ use crate::tunnel::Event;
 /// that of the ACKs that the host gives at once to what was held up, one in 64 remains.
 const BATCH: usize = 64;
 
+/// The least MTU of a device that carries IPv6 (RFC 8200 §5).
+const MIN_MTU: u16 = 1280;
+
 /// IP packets in, IP packets out; the host routes into the device what is to go this way.
 #[derive(Debug)]
 pub struct LinkShape {
@@ -110,6 +113,11 @@ impl Shape for LinkShape {
 
     fn on_event(&mut self, _: &mut Turn<'_>, _: Event) -> io::Result<()> {
         Ok(())
+    }
+
+    fn on_path_mtu(&mut self, _: &mut Turn<'_>, max_packet: u16) -> io::Result<()> {
+        // Hosts of IPv6 send 1280 bytes whatever they are told (RFC 8200 §5): such packets go in parts.
+        self.tun.set_mtu(max_packet.max(MIN_MTU))
     }
 
     fn on_packet(&mut self, _: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {

@@ -8,6 +8,7 @@ use crate::readings::{Readings, Value};
 use crate::relay::RelayStats;
 use crate::run::GatewayStats;
 use crate::split::{SplitStats, Waiting};
+use crate::trouble::Refusals;
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
 use crate::{Carrier, Satellite};
@@ -69,7 +70,7 @@ fn samples() -> std::io::Result<[Readings; 4]> {
     }
     let [split, link, uplink, relay] = &mut all;
     for readings in [&mut *split, &mut *link] {
-        readings.add_carrier(Time::ZERO, &carrier(rate), 0);
+        readings.add_carrier(Time::ZERO, &carrier(rate), &Refusals::default());
     }
     split.add_split(&SplitStats::default(), &Waiting { unsent: 0, held: 0, memory: 0 });
     split.add_forbidden("split", 0);

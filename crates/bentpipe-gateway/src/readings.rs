@@ -103,6 +103,17 @@ impl Readings {
         self.list.push(Reading { table, key, metric, help, label: None, value });
     }
 
+    /// Adds one of several values of a metric, told apart by a label.
+    pub(super) fn add_labelled(
+        &mut self,
+        table: &'static str,
+        (key, metric, help): (&'static str, &'static str, &'static str),
+        (label, of): (&'static str, &str),
+        value: Value,
+    ) {
+        self.list.push(Reading { table, key, metric, help, label: Some((label, of.to_owned())), value });
+    }
+
     /// Adds a value for each channel.
     pub(super) fn add_by_channel(
         &mut self,

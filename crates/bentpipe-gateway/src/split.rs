@@ -45,6 +45,11 @@ const ROOM: usize = 8;
 /// Besides some round trips, how long a gateway that drains waits for word that its last bytes have come.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// Payload of a message in a packet of that length.
+fn max_payload(max_packet: u16) -> u32 {
+    u32::from(max_packet) - wire::MAX_DATA_HEADER as u32
+}
+
 /// The shape.
 #[derive(Debug)]
 pub struct SplitShape {
@@ -354,14 +359,21 @@ impl Shape for SplitShape {
         }
         if event == (Event::Up { fresh: true }) {
             let side = if turn.carrier.tunnel().leads() { Side::Initiator } else { Side::Responder };
-            let SplitConfig { window, max_packet, max_streams, budget, .. } = self.config;
-            let max_payload = u32::from(max_packet) - wire::MAX_DATA_HEADER as u32;
+            let SplitConfig { window, max_streams, budget, .. } = self.config;
+            let max_payload = max_payload(turn.carrier.max_packet());
             self.mux = Some(Mux::new(MuxConfig { side, window, max_payload, max_streams, budget }));
             if self.draining {
                 self.give(turn, Input::Drain);
             }
         }
         self.listen(turn)
+    }
+
+    fn on_path_mtu(&mut self, _: &mut Turn<'_>, max_packet: u16) -> io::Result<()> {
+        if let Some(mux) = &mut self.mux {
+            mux.set_max_payload(max_payload(max_packet));
+        }
+        Ok(())
     }
 
     fn on_packet(&mut self, turn: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {

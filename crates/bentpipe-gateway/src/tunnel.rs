@@ -31,7 +31,7 @@ mod session;
 pub use cipher::Cipher;
 pub use keys::{KeyError, PresharedKey, PrivateKey, PublicKey};
 pub use machine::{Event, Heard, Note, Sealed, Todo, Tunnel, TunnelConfig, TunnelStats};
-pub use packet::{DATA_HEADER, DATA_OVERHEAD, Kind, classify};
+pub use packet::{DATA_HEADER, DATA_OVERHEAD, Kind, What, classify};
 
 #[cfg(test)]
 mod tests;

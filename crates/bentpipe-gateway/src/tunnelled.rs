@@ -10,10 +10,11 @@ use bentpipe_engine::units::Time;
 use mio::event::Event as Ready;
 use mio::{Registry, Token};
 
-use super::carrier::{Carried, Carrier};
+use super::carrier::{Carried, Carrier, PathChange};
 use super::log;
 use super::ports;
 use super::readings::Readings;
+use super::resume::Resume;
 use super::run::{FIRST_TOKEN, Loop, Work};
 use super::shape::{Shape, Turn};
 use super::state::State;
@@ -30,6 +31,7 @@ pub struct Tunnelled<S> {
     carrier: Carrier,
     shape: S,
     state: Option<State>,
+    resume: Resume,
 }
 
 /// One of two boxes.
@@ -44,7 +46,14 @@ impl<S: Shape> Gateway<S> {
         Loop::begin(|now, registry| {
             let udp = Udp::bind(local).map_err(|error| ports::explained(ports::Kind::Udp, local.port(), error))?;
             udp.register(registry, UDP)?;
-            let mut work = Tunnelled { udp, udp_is_readable: true, carrier: carrier(now), shape, state: None };
+            let mut work = Tunnelled {
+                udp,
+                udp_is_readable: true,
+                carrier: carrier(now),
+                shape,
+                state: None,
+                resume: Resume::new(),
+            };
             let Tunnelled { carrier, shape, .. } = &mut work;
             shape.start(&mut Turn { now, carrier, registry })?;
             Ok(work)
@@ -94,6 +103,10 @@ impl<S: Shape> Work for Tunnelled<S> {
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let Tunnelled { udp, carrier, shape, .. } = self;
+        if self.resume.has_jumped() {
+            log::line("this machine's clocks have jumped, as after sleep or a snapshot: the tunnel makes new keys");
+            carrier.renew(now);
+        }
         if self.udp_is_readable {
             self.udp_is_readable = udp.receive(|from, datagram| carrier.receive(now, from, datagram))?;
         }
@@ -102,7 +115,7 @@ impl<S: Shape> Work for Tunnelled<S> {
         let until = loop {
             match turn.carrier.poll(now, wall, udp.room()) {
                 Step::Do(Carried::Send(sealed)) => {
-                    udp.send(sealed.to, sealed.len);
+                    udp.send(now, sealed.to, sealed.len);
                     more |= shape.fill(&mut turn)?;
                 }
                 Step::Do(Carried::Packet(at)) => shape.on_packet(&mut turn, &udp.room()[at])?,
@@ -111,6 +124,10 @@ impl<S: Shape> Work for Tunnelled<S> {
                     shape.on_event(&mut turn, event)?;
                 }
                 Step::Do(Carried::Log(note)) => log::line(note),
+                Step::Do(Carried::PathMtu(change)) => {
+                    log::line(path_line(&change));
+                    shape.on_path_mtu(&mut turn, change.max_packet)?;
+                }
                 Step::Wait(until) => {
                     shape.flush()?;
                     // What has come may have called for an answer.
@@ -122,7 +139,11 @@ impl<S: Shape> Work for Tunnelled<S> {
                 }
             }
         };
-        udp.flush();
+        udp.flush(now);
+        if let Some(length) = udp.take_too_long() {
+            turn.carrier.on_too_long(now, length);
+            more = true;
+        }
         if let Some(state) = &mut self.state {
             let tunnel = turn.carrier.tunnel();
             state.note(now, tunnel.endpoint().map(|at| (tunnel.peer(), at)).into_iter());
@@ -140,7 +161,7 @@ impl<S: Shape> Work for Tunnelled<S> {
     }
 
     fn refused_by_kernel(&self) -> u64 {
-        self.udp.refused
+        self.udp.refusals().sum()
     }
 
     fn name(&self) -> &'static str {
@@ -148,8 +169,18 @@ impl<S: Shape> Work for Tunnelled<S> {
     }
 
     fn read(&self, now: Time, readings: &mut Readings) {
-        readings.add_carrier(now, &self.carrier, self.udp.refused);
+        readings.add_carrier(now, &self.carrier, &self.udp.refusals());
         self.shape.read(readings);
+    }
+}
+
+fn path_line(change: &PathChange) -> String {
+    let PathChange { mtu, black_hole, .. } = change;
+    match black_hole {
+        true => {
+            format!("longer datagrams to the peer are lost: the path MTU is {mtu} bytes until a larger one is found")
+        }
+        false => format!("the path MTU is {mtu} bytes"),
     }
 }
 

@@ -227,7 +227,7 @@ impl Expectations {
         outcome
     }
 
-    /// A reason may cover a family of features: `TCP_INFO: *`.
+    /// True if the feature has a reason. A reason may cover a family of features: `TCP_INFO: *`.
     fn has_reason(&self, feature: &str) -> bool {
         self.unsupported.keys().any(|known| matches(known, feature))
     }

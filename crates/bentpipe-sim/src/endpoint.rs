@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::stp::{self, StpConfig};
 use bentpipe_engine::tcp::{
-    Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, Segment, TcbCache, TcbSharing, TcpConfig,
+    Abort, Connection, FIRST_BYTE, Handshake, Input, Ordinary, Output, Role, Segment, TcbCache, TcbSharing, TcpConfig,
 };
 use bentpipe_engine::units::{Bytes, Time};
 use bentpipe_engine::{Context, Machine, Probe, Step};
@@ -55,7 +56,7 @@ pub(crate) struct TcpEnd {
     expected: u64,
     /// Bytes read.
     read: u64,
-    /// When the application does something next; [`Time::NEVER`] if it plans nothing.
+    /// When the application does something next, which is first to open the connection; [`Time::NEVER`] if it plans nothing.
     next_action: Time,
     requests_left: u32,
     /// When the next write is due, of an application that keeps to a rate; boxed, since few do.
@@ -77,27 +78,27 @@ const ENDLESS: u64 = 1 << 50;
 
 impl TcpEnd {
     pub(crate) fn new(
-        config: TcpConfig,
+        config: &Arc<TcpConfig>,
         role: Role,
         workload: Workload,
         flow: u32,
         start: Time,
         shared: &Rc<RefCell<TcbCache>>,
     ) -> Self {
-        let connection = Transport::Tcp(Connection::new(config, role));
+        let connection = Transport::Tcp(Connection::new(config.clone(), role));
         Self::over(connection, config, role, workload, flow, start, shared)
     }
 
     /// An end of an STP connection.
     pub(crate) fn stp(config: StpConfig, role: Role, workload: Workload, flow: u32, start: Time) -> Self {
         let connection = Transport::Stp(Box::new(stp::Connection::new(config, role)));
-        Self::over(connection, TcpConfig::default(), role, workload, flow, start, &Rc::default())
+        Self::over(connection, &TcpConfig::default(), role, workload, flow, start, &Rc::default())
     }
 
     #[allow(clippy::too_many_arguments, reason = "an end is all of this")]
     fn over(
         connection: Transport,
-        config: TcpConfig,
+        config: &TcpConfig,
         role: Role,
         workload: Workload,
         flow: u32,
@@ -131,7 +132,7 @@ impl TcpEnd {
             to_send,
             expected,
             read: 0,
-            next_action: Time::NEVER,
+            next_action: if client { start } else { Time::ZERO },
             requests_left,
             pacer: None,
             shared: (config.tcb_sharing != TcbSharing::Off).then(|| shared.clone()),
@@ -184,6 +185,7 @@ impl TcpEnd {
 
     fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.opened = true;
+        self.next_action = Time::NEVER;
         if let Some(shared) = &self.shared {
             self.connection.inherit(&shared.borrow());
         }
@@ -270,7 +272,7 @@ impl TcpEnd {
             return self.connection.handle(cx, Input::Segment(segment));
         };
         connection.handle(cx, Input::Segment(segment));
-        if !self.opened || self.next_action <= cx.now {
+        if self.next_action <= cx.now {
             return;
         }
         if let Some(total) = connection.take_readable() {
@@ -315,16 +317,21 @@ impl TcpEnd {
         }
     }
 
+    /// Makes a packet of a segment that goes out.
     #[inline(always)]
-    fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: &Output, packets: &mut Store) -> Option<Parcel> {
+    fn pack(&self, segment: &Segment, packets: &mut Store) -> Parcel {
+        let mut wire_len = packet::wire_len(segment, self.ns2_lengths);
+        if self.bare_first && segment.len > 0 && segment.seq == FIRST_BYTE {
+            wire_len = segment.len as u32;
+        }
+        packets.put_segment(self.flow, self.client, wire_len, segment)
+    }
+
+    /// Takes what the connection tells.
+    #[inline(never)]
+    fn hear<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: &Output) {
         match *output {
-            Output::Transmit(ref segment) => {
-                let mut wire_len = packet::wire_len(segment, self.ns2_lengths);
-                if self.bare_first && segment.len > 0 && segment.seq == FIRST_BYTE {
-                    wire_len = segment.len as u32;
-                }
-                return Some(packets.put_segment(self.flow, self.client, wire_len, segment));
-            }
+            Output::Transmit(_) => debug_assert!(false, "segments are packed"),
             Output::Readable(total) => self.on_readable(cx, total),
             Output::Acknowledged(total) => self.on_acknowledged(cx, total),
             // A server of bulk data has nothing to say and closes behind the client.
@@ -343,7 +350,6 @@ impl TcpEnd {
         if *output == Output::Connected {
             self.connected_at = Some(cx.now);
         }
-        None
     }
 
     /// Whether it is one of TCP; else it is one of STP.
@@ -355,6 +361,21 @@ impl TcpEnd {
     /// The next packet of an end of TCP to send at `cx.now`, or when to ask again.
     #[inline(always)]
     pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        if self.next_action > cx.now
+            && let Transport::Tcp(connection) = &mut self.connection
+        {
+            match connection.poll_ordinary(cx) {
+                Ordinary::Transmit(segment) => return Step::Do(self.pack(&segment, packets)),
+                Ordinary::Wait(timer) => return self.wait((timer != Time::NEVER).then_some(timer)),
+                Ordinary::Other => {}
+            }
+        }
+        self.poll_tcp(cx, packets)
+    }
+
+    /// The same, whatever there is to do.
+    #[inline(never)]
+    fn poll_tcp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         self.poll_as(cx, packets, Transport::tcp)
     }
 
@@ -370,16 +391,13 @@ impl TcpEnd {
         packets: &mut Store,
         of: impl Fn(&mut Transport) -> Option<&mut M>,
     ) -> Step<Parcel> {
-        if !self.opened || self.next_action <= cx.now {
+        if self.next_action <= cx.now {
             self.act(cx);
         }
         while let Some(connection) = of(&mut self.connection) {
             match connection.poll(cx) {
-                Step::Do(output) => {
-                    if let Some(parcel) = self.take(cx, &output, packets) {
-                        return Step::Do(parcel);
-                    }
-                }
+                Step::Do(Output::Transmit(segment)) => return Step::Do(self.pack(&segment, packets)),
+                Step::Do(output) => self.hear(cx, &output),
                 Step::Wait(timer) => return self.wait(timer),
             }
         }
@@ -388,7 +406,7 @@ impl TcpEnd {
 
     #[inline(always)]
     fn wait(&self, timer: Option<Time>) -> Step<Parcel> {
-        let until = if self.opened { timer.unwrap_or(Time::NEVER).min(self.next_action) } else { self.first_action() };
+        let until = timer.unwrap_or(Time::NEVER).min(self.next_action);
         Step::Wait((until != Time::NEVER).then_some(until))
     }
 }

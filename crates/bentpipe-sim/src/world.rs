@@ -66,6 +66,8 @@ pub(crate) struct World {
     /// By end: what the headers of packets to it say to a link layer; empty where there is none.
     headers: Vec<Headers>,
     gateways: Vec<Gateway>,
+    /// When each flow starts.
+    starts: Vec<Time>,
     /// The end at which each flow arrives.
     goals: Vec<u32>,
     /// What each end waits for.

@@ -1,4 +1,4 @@
-//! `bentpipe doctor`: what the machine lacks for gateways and emulation, and how to give it.
+//! `bentpipe doctor`: what the machine lacks, and how to provide it.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `bentpipe scenarios`, `variants` and `schema`: what there is.
+//! `bentpipe scenarios`, `variants` and `schema`.
 
 use bentpipe_engine::tcp::variant::{Startup, VARIANTS};
 use bentpipe_gateway::settings::schema as gateway_schema;

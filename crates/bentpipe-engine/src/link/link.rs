@@ -162,7 +162,7 @@ impl<P: Wire> Link<P> {
         let drop_list = (!config.drop_list.is_empty())
             .then(|| Box::new(DropList { numbers: config.drop_list.clone(), next: 0, count: 0 }));
         let (sky, admission) = (Sky::of(config, seed, name), Admission::of(config, seed, name));
-        let is_plain = drop_list.is_none() && sky.is_none() && config.mtu.is_none() && !admission.has_bounds();
+        let is_plain = drop_list.is_none() && sky.is_none() && config.mtu.is_none() && admission.is_drop_tail();
         Link {
             header: config.header,
             mtu: config.mtu.unwrap_or(u32::MAX),
@@ -189,7 +189,7 @@ impl<P: Wire> Link<P> {
 
     /// Whether a transmission may take no time.
     pub(crate) fn may_send_at_once(&self) -> bool {
-        !matches!(self.line, Line::Clock(_) | Line::Plain(_))
+        !matches!(self.line, Line::Clock(_) | Line::Plain(_) | Line::Queued(_))
     }
 
     /// Whether a packet may reach the far end in the instant at which it was offered.
@@ -253,6 +253,16 @@ impl<P: Wire> Link<P> {
     ) -> Result<Transit, DropReason> {
         if let Some((begun, arrives)) = self.pass_plainly::<Pr>(cx.now, packet.wire_len()) {
             return Ok(Transit { arrives, begun, lost: false, waiting: 0 });
+        }
+        if let Line::Queued(clock) = &mut self.line
+            && !Pr::WATCHES
+        {
+            let length = packet.wire_len();
+            self.admission.admit_by_limit(cx.now, length, self.busy_until, begun)?;
+            let begun = self.busy_until.max(cx.now);
+            self.busy_until = begun + clock.transmit(length + self.header);
+            let waiting = self.admission.enter::<Pr>(cx.now, begun, length);
+            return Ok(Transit { arrives: self.busy_until + self.delay, begun, lost: false, waiting });
         }
         self.full_transit(cx, packet, begun)
     }

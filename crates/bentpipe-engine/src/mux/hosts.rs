@@ -6,8 +6,7 @@
 use core::net::{IpAddr, Ipv6Addr};
 use std::collections::BTreeMap;
 
-use super::line::Line;
-use super::turns::{Turn, Turns};
+use crate::turns::{Line, Turn, Turns};
 use crate::wire::mux::StreamId;
 
 /// A client's host. Of IPv6 it is the network of 64 bits, in which a host may take any address.
@@ -24,6 +23,9 @@ impl Host {
     }
 }
 
+/// What a host or a stream may send in one turn: an initial window of TCP (RFC 6928), so that a short answer goes in one.
+const QUANTUM: i64 = 14_600;
+
 /// What a host has to send.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
@@ -32,7 +34,7 @@ pub(super) struct Queue {
     pub(super) own: u32,
     pub(super) resets: Line<StreamId>,
     pub(super) credits: Line<StreamId>,
-    pub(super) turns: Turns<StreamId>,
+    pub(super) turns: Turns<StreamId, QUANTUM>,
     turn: Turn,
 }
 
@@ -46,7 +48,7 @@ impl Queue {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hosts {
     queues: BTreeMap<Host, Queue>,
-    turns: Turns<Host>,
+    turns: Turns<Host, QUANTUM>,
 }
 
 impl Hosts {
@@ -72,7 +74,7 @@ impl Hosts {
         let Some(queue) = self.queues.get_mut(&host) else { return };
         if queue.has_something() {
             self.turns.wake(host, &mut queue.turn);
-        } else if queue.streams == 0 && queue.turn.is_unused() {
+        } else if queue.streams == 0 && Turns::<Host, QUANTUM>::is_unused(&queue.turn) {
             self.turns.remove(&mut queue.turn);
             self.queues.remove(&host);
         }

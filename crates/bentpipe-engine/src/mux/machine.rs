@@ -52,6 +52,11 @@ pub struct Mux {
 }
 
 impl Mux {
+    /// Messages that are made from now on have at most so many bytes of payload.
+    pub fn set_max_payload(&mut self, max_payload: u32) {
+        self.config.max_payload = max_payload;
+    }
+
     /// An end without streams.
     pub fn new(config: MuxConfig) -> Self {
         let hello = Message::Hello { credit: config.window, streams: config.max_streams };

@@ -39,16 +39,14 @@
 //! assert_eq!(server.poll(&mut cx()), Step::Do(Output::Received { stream, len: 500 }));
 //! ```
 //!
-//! Reading order: [`Message`], [`MuxConfig`], `stream` one of them, `hosts` and `turns` whose turn it is, [`Mux`].
+//! Reading order: [`Message`], [`MuxConfig`], `stream` one of them, `hosts` whose turn it is, [`Mux`].
 
 mod config;
 mod exchange;
 mod hosts;
-mod line;
 mod machine;
 mod stats;
 mod stream;
-mod turns;
 
 pub use crate::wire::mux::{Message, Reason, Route, StreamId};
 pub use config::{MuxConfig, Side};

@@ -1,7 +1,7 @@
 //! One stream at one end: what may still be sent, and what may still come.
 
 use super::hosts::Host;
-use super::turns::Turn;
+use crate::turns::Turn;
 use crate::wire::mux as wire;
 use crate::wire::mux::{Message, Route, StreamId};
 

@@ -246,7 +246,7 @@ struct World {
     known: [BTreeMap<StreamId, Known>; 2],
     /// On the way from each end: messages of one flow keep their order, others none.
     carried: [Vec<Message>; 2],
-    was_reset: std::collections::BTreeSet<StreamId>,
+    was_reset: BTreeSet<StreamId>,
 }
 
 impl World {

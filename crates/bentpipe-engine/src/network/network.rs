@@ -158,7 +158,8 @@ impl<P: Bound> Network<P> {
     ///
     /// # Errors
     /// The packet, if it is lost and will not be taken out: here, or on the way to the end of its chain.
-    #[inline]
+    // Not inlined: where it was, the sender of TCP lost its registers.
+    #[inline(never)]
     pub fn offer<W: Watch<P>>(
         &mut self,
         now: Time,
@@ -225,6 +226,7 @@ impl<P: Bound> Network<P> {
 
     /// A packet comes to a link by the event `came`, which ended its way on the link before in the same chain. `None` if it is
     /// refused.
+    #[inline(never)]
     fn pass_on<W: Watch<P>>(
         &mut self,
         came: Due,

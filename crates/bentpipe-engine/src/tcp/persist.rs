@@ -62,6 +62,12 @@ impl Persist {
         self.due = true;
     }
 
+    /// Whether a probe is due.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_due(&self) -> bool {
+        self.due
+    }
+
     /// Whether a probe is due; it no longer is.
     #[inline(always)]
     pub(in crate::tcp) fn take_due(&mut self) -> bool {

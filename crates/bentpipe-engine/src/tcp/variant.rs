@@ -110,6 +110,8 @@ pub enum PartialAckTimer {
 pub enum PipeForm {
     /// RFC 6675: enters on `IsLost` too, (DupThresh - 1) * SMSS bytes SACKed above mark a loss, rescue retransmission.
     Rfc6675,
+    /// RACK: a segment is lost if one that was sent later has arrived for long enough (RFC 8985).
+    Rack,
     /// RFC 3517, the conservative form of the `transat` paper: enters on duplicate ACKs alone, DupThresh * SMSS.
     Rfc3517,
     #[cfg(feature = "ns2")]
@@ -196,6 +198,8 @@ pub struct Variant {
     pub limited_transmit: bool,
     /// Find spurious timeouts (RFC 5682).
     pub frto: bool,
+    /// RACK: send a probe where no ACK comes for two round trips (RFC 8985 §7).
+    pub tail_probe: bool,
     /// What is sent again after a timeout.
     pub timeout_repair: TimeoutRepair,
     /// Tahoe and Reno: no second fast retransmit for what was sent before the first (RFC 6582 §3.2 step 2, ns-2's
@@ -221,6 +225,7 @@ const BASE: Variant = Variant {
     sack: false,
     limited_transmit: false,
     frto: false,
+    tail_probe: false,
     timeout_repair: TimeoutRepair::GoBack,
     once_per_window: true,
     guard_after_timeout: true,
@@ -276,6 +281,11 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
         Variant { recovery: Recovery::Pipe(PipeForm::Ns2), sack: true, ..BASE },
     ),
     (
+        "rack",
+        "Reno's window with RACK-TLP and PRR (RFC 5681, RFC 8985, RFC 9937)",
+        Variant { recovery: Recovery::Pipe(PipeForm::Rack), prr: true, sack: true, tail_probe: true, ..BASE },
+    ),
+    (
         "sack-frto",
         "SACK and F-RTO (RFC 6675, RFC 5682)",
         Variant { recovery: Recovery::Pipe(PipeForm::Rfc6675), sack: true, limited_transmit: true, frto: true, ..BASE },
@@ -287,17 +297,17 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
     ),
     (
         "cubic",
-        "CUBIC with HyStart++, SACK, PRR and F-RTO (RFC 9438, 9406, 6675, 9937, 5682)",
+        "CUBIC with HyStart++, RACK-TLP, PRR and F-RTO (RFC 9438, 9406, 8985, 9937, 5682)",
         Variant {
             congestion: CongestionControl::Cubic,
             // RFC 9406 §4.3: L = 8 without pacing.
             growth: Growth::Bytes(8),
             slow_start_exit: SlowStartExit::HyStartPlusPlus,
-            recovery: Recovery::Pipe(PipeForm::Rfc6675),
+            recovery: Recovery::Pipe(PipeForm::Rack),
             prr: true,
             sack: true,
-            limited_transmit: true,
             frto: true,
+            tail_probe: true,
             ..BASE
         },
     ),

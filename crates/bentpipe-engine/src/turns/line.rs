@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A queue. Each entry has a ticket, by which it is removed.
 #[derive(Clone, Debug)]
-pub(super) struct Line<K> {
+pub(crate) struct Line<K> {
     entries: BTreeMap<u64, K>,
     next: u64,
 }
@@ -17,28 +17,28 @@ impl<K> Default for Line<K> {
 
 impl<K: Copy> Line<K> {
     /// Adds an entry at the end. Returns its ticket.
-    pub(super) fn push(&mut self, entry: K) -> u64 {
+    pub(crate) fn push(&mut self, entry: K) -> u64 {
         self.next += 1;
         self.entries.insert(self.next, entry);
         self.next
     }
 
     /// The first entry.
-    pub(super) fn front(&self) -> Option<K> {
+    pub(crate) fn front(&self) -> Option<K> {
         self.entries.first_key_value().map(|(_, &entry)| entry)
     }
 
     /// Takes the first entry.
-    pub(super) fn pop(&mut self) -> Option<K> {
+    pub(crate) fn pop(&mut self) -> Option<K> {
         self.entries.pop_first().map(|(_, entry)| entry)
     }
 
     /// Removes the entry with this ticket.
-    pub(super) fn remove(&mut self, ticket: u64) {
+    pub(crate) fn remove(&mut self, ticket: u64) {
         self.entries.remove(&ticket);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }

@@ -233,6 +233,7 @@ for_each_variant! {
     burst_delivers: "burst",
     burst_ca_delivers: "burst-ca",
     cubic_delivers: "cubic",
+    rack_delivers: "rack",
 }
 
 proptest! {

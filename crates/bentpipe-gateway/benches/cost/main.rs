@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::units;
 use bentpipe_engine::units::{Rate, Time};
 use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
@@ -97,7 +98,7 @@ impl Row {
         rules: Rules,
     ) -> Running {
         let satellite = satellite();
-        let port = if reliable { satellite.for_streams() } else { satellite.for_packets() };
+        let port = if reliable { satellite.for_streams() } else { satellite.for_packets(HostAddress::Source) };
         let tunnel = TunnelConfig {
             keepalive: units::Duration::from_secs(1),
             dead_after: units::Duration::from_secs(4),

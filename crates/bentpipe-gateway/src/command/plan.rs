@@ -1,4 +1,4 @@
-//! From the file's tables to the gateway's parts.
+//! Builds the gateway's parts from the file's tables.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,14 +13,15 @@ use crate::{
     Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, has_congestion,
     last_endpoint, read_key,
 };
+use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::units::Bytes;
-use bentpipe_io::TrainTun;
+use bentpipe_io::{LinkPortConfig, TrainTun};
 
 use super::failure::Failure;
 
-/// The tunnel's table: only `uplink` has none, and asks for none.
+/// The tunnel's table; only `uplink` has none.
 pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
-    file.tunnel.as_ref().expect("shapes of two boxes are read with their tunnel")
+    file.tunnel.as_ref().expect("shapes with two gateways have a tunnel")
 }
 
 pub(super) fn tunnel(file: &GatewayFile) -> Result<TunnelConfig, Failure> {
@@ -106,7 +107,7 @@ pub(super) fn rules(file: &GatewayFile) -> Rules {
     }
 }
 
-/// Where TPROXY hands connections of both versions to.
+/// The TPROXY addresses for both IP versions.
 fn everywhere(port: u16) -> Vec<SocketAddr> {
     vec![([0; 4], port).into(), ([0; 16], port).into()]
 }
@@ -133,7 +134,8 @@ pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
     SplitShape::new(split_config(file, table))
 }
 
-/// Changes what can be changed without touching connections; answers what that is.
+/// Changes what can be changed without touching connections; returns a
+/// description.
 pub(super) fn reload_split(gateway: &mut Gateway<SplitShape>, file: &GatewayFile) -> &'static str {
     let ShapeTable::Split(table) = &file.shape else { return NOTHING };
     gateway.shape_mut().reconfigure(&split_config(file, table));
@@ -152,7 +154,7 @@ pub(super) fn reload_link(gateway: &mut Gateway<LinkShape>, file: &GatewayFile) 
 const NOTHING: &str = "this shape has no setting that changes while it runs";
 const ONE_BOX: &str = "client_address, allow and deny have been updated";
 
-/// Whether something has changed that waits for the next start.
+/// True if a change takes effect only at the next start.
 pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
     let without_what_is_changed = |file: &GatewayFile| {
         let mut file = file.clone();
@@ -189,7 +191,8 @@ fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
     }
 }
 
-/// The gateway with its device. What cannot be done is said, and the rest works.
+/// The gateway with its device. Failed optional steps are reported; the rest
+/// works.
 pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGateway, Failure> {
     let address = client_address(&table.taken);
     let made = UplinkGateway::uplink(&instance(file), &table.device, uplink_config(file, table), address);
@@ -208,7 +211,7 @@ pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> 
     ONE_BOX
 }
 
-/// What this machine's kernel lacks for what the file asks of it.
+/// Kernel features that the settings need and this machine lacks.
 pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
     let ShapeTable::Relay(table) = &file.shape else { return Ok(()) };
     let name = &table.congestion;
@@ -246,6 +249,12 @@ pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> &'
     gateway.set_policy(policy(file));
     gateway.set_client_address(client_address(&table.taken));
     ONE_BOX
+}
+
+/// The layer of `link`. The box that names its peer is the terminal: the hosts that take turns are those behind it.
+pub(super) fn packets(file: &GatewayFile) -> LinkPortConfig {
+    let is_terminal = file.tunnel.as_ref().is_some_and(|tunnel| tunnel.peer.is_some());
+    satellite(file).for_packets(if is_terminal { HostAddress::Source } else { HostAddress::Destination })
 }
 
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {

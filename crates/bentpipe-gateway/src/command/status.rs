@@ -1,4 +1,4 @@
-//! How a gateway is, as JSON.
+//! The status of a gateway as JSON.
 
 use crate::{Readings, Value};
 use serde_json::{Map, Value as Json, json};

@@ -14,7 +14,7 @@ use super::cipher::{Cipher, machine_has_aes};
 use super::guard::{Bucket, Cookies, Guard, Seen};
 use super::keys::{PresharedKey, PrivateKey, PublicKey};
 use super::noise::Handshake;
-use super::packet::{COOKIE, Kind, MAC, MARK, classify};
+use super::packet::{COOKIE, Kind, MAC, MARK, What, classify};
 use super::session::Session;
 pub use note::Note;
 use note::Notes;
@@ -74,6 +74,8 @@ pub enum Event {
 pub struct Heard {
     /// What became of the tunnel by it.
     pub event: Option<Event>,
+    /// What its payload is.
+    pub what: What,
     /// Where its payload lies in it.
     pub payload: Option<Range<usize>>,
 }
@@ -183,6 +185,8 @@ pub struct Tunnel {
     notes: Notes,
     heard_at: Time,
     sent_at: Time,
+    /// The peer waits for a datagram under the new keys.
+    owes_word: bool,
     /// When the first payload went to which nothing has come back.
     asked_at: Option<Time>,
     stats: TunnelStats,
@@ -230,6 +234,7 @@ impl Tunnel {
             notes: Notes::default(),
             heard_at: now,
             sent_at: now,
+            owes_word: false,
             asked_at: None,
             stats: TunnelStats::default(),
             has_aes: machine_has_aes(),
@@ -298,12 +303,13 @@ impl Tunnel {
     ///
     /// [`DATA_HEADER`]: super::DATA_HEADER
     /// [`DATA_OVERHEAD`]: super::DATA_OVERHEAD
-    pub fn seal(&mut self, now: Time, payload: usize, out: &mut [u8]) -> Option<Sealed> {
+    pub fn seal(&mut self, now: Time, what: What, payload: usize, out: &mut [u8]) -> Option<Sealed> {
         let (to, session) = (self.endpoint?, self.current.as_mut().filter(|session| now < session.void_at())?);
-        let len = session.seal(payload, out)?;
+        let len = session.seal(what, payload, out)?;
         self.sent_at = now;
+        self.owes_word = false;
         self.stats.sent += 1;
-        if payload > 0 {
+        if payload > 0 && what != What::Ack {
             self.asked_at.get_or_insert(now);
         }
         Some(Sealed { to, len })
@@ -312,7 +318,9 @@ impl Tunnel {
     /// Takes a datagram, which is decrypted where it lies.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Heard {
         let done = match classify(datagram) {
-            Some(Kind::Data { receiver, number }) => return self.on_data(now, from, receiver, number, datagram),
+            Some(Kind::Data { what, receiver, number }) => {
+                return self.on_data(now, from, (what, receiver, number), datagram);
+            }
             Some(Kind::Response { sender, receiver }) => self.on_response(now, from, sender, receiver, datagram),
             Some(Kind::Init { sender, mark }) if mark == self.mark() => {
                 self.on_init(now, from, sender, datagram).map(|()| Heard::default())
@@ -333,9 +341,15 @@ impl Tunnel {
         })
     }
 
-    fn on_data(&mut self, now: Time, from: SocketAddr, receiver: u32, number: u32, datagram: &mut [u8]) -> Heard {
+    fn on_data(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        (what, receiver, number): (What, u32, u32),
+        datagram: &mut [u8],
+    ) -> Heard {
         if self.answered.as_ref().is_some_and(|answered| answered.session.own == receiver) {
-            let opened = self.answered.as_mut().and_then(|answered| answered.session.open(number, datagram));
+            let opened = self.answered.as_mut().and_then(|answered| answered.session.open(what, number, datagram));
             let Some((payload, _)) = opened else {
                 self.stats.refused += 1;
                 return Heard::default();
@@ -344,7 +358,7 @@ impl Tunnel {
             let Answered { session, theirs, anew } = self.answered.take().expect("just used");
             let event = self.begin(now, session, theirs, anew);
             self.heard(now, Some(from));
-            return Heard { event, payload: Some(payload).filter(|payload| !payload.is_empty()) };
+            return Heard { event, what, payload: Some(payload).filter(|payload| !payload.is_empty()) };
         }
         let current = self.current.as_mut().filter(|session| session.own == receiver);
         let session = current.or(self.previous.as_mut().filter(|session| session.own == receiver));
@@ -352,12 +366,12 @@ impl Tunnel {
             self.stats.unknown += 1;
             return Heard::default();
         };
-        let Some((payload, highest)) = session.open(number, datagram) else {
+        let Some((payload, highest)) = session.open(what, number, datagram) else {
             self.stats.refused += 1;
             return Heard::default();
         };
         self.heard(now, highest.then_some(from));
-        Heard { event: None, payload: Some(payload).filter(|payload| !payload.is_empty()) }
+        Heard { event: None, what, payload: Some(payload).filter(|payload| !payload.is_empty()) }
     }
 
     fn heard(&mut self, now: Time, from: Option<SocketAddr>) {

@@ -3,7 +3,8 @@
 //! ```text
 //! init      1  sender(4)    peer(8)      noise message 1, payload of 41 bytes (137)  mac1(16)  mac2(16)
 //! response  2  sender(4)    receiver(4)  noise message 2, payload of 10 bytes (58)   mac1(16)
-//! data      3  receiver(4)  number(4)    encrypted payload, 16 bytes longer than it
+//! data      3  receiver(4)  number(4)    encrypted payload, 16 bytes longer than it; 5 a part, 6 a probe, 7 its
+//!                                        acknowledgement, with the first byte as additional data
 //! cookie    4  receiver(4)  nonce(24)    encrypted cookie and timestamp (40)
 //! ```
 //!
@@ -38,6 +39,36 @@ pub(super) const COOKIE_REPLY: usize = COOKIE_HEADER + COOKIE_TEXT + TAG;
 /// The first message of version 3, which had neither mark nor cookie.
 pub(super) const INIT_3: usize = 142;
 
+/// What a payload is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum What {
+    /// A frame of the link, or nothing.
+    #[default]
+    Frame,
+    /// A part of a frame.
+    Part,
+    /// A probe of the path's MTU.
+    Probe,
+    /// The acknowledgement of a probe.
+    Ack,
+}
+
+impl What {
+    /// The first byte of a datagram with such a payload.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            What::Frame => 3,
+            What::Part => 5,
+            What::Probe => 6,
+            What::Ack => 7,
+        }
+    }
+
+    fn of(code: u8) -> Option<What> {
+        [What::Frame, What::Part, What::Probe, What::Ack].into_iter().find(|what| what.code() == code)
+    }
+}
+
 /// What a datagram says it is; the rest is to be proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -57,6 +88,8 @@ pub enum Kind {
     },
     /// An encrypted payload.
     Data {
+        /// What the payload is.
+        what: What,
         /// The receiver's number for the session.
         receiver: u32,
         /// Number of the datagram, its lower half.
@@ -78,8 +111,8 @@ pub fn classify(datagram: &[u8]) -> Option<Kind> {
         (1, INIT) => Kind::Init { sender: u32_at(1)?, mark: *datagram.get(5..)?.first_chunk()? },
         (1, INIT_3) => Kind::Init3,
         (2, RESPONSE) => Kind::Response { sender: u32_at(1)?, receiver: u32_at(5)? },
-        (3, DATA_OVERHEAD..) => Kind::Data { receiver: u32_at(1)?, number: u32_at(5)? },
         (4, COOKIE_REPLY) => Kind::Cookie { receiver: u32_at(1)? },
+        (&code, DATA_OVERHEAD..) => Kind::Data { what: What::of(code)?, receiver: u32_at(1)?, number: u32_at(5)? },
         _ => return None,
     };
     Some(kind)
@@ -103,8 +136,8 @@ pub(super) fn start(kind: Kind, out: &mut [u8]) -> usize {
             put(&sender.to_le_bytes());
             put(&receiver.to_le_bytes());
         }
-        Kind::Data { receiver, number } => {
-            put(&[3]);
+        Kind::Data { what, receiver, number } => {
+            put(&[what.code()]);
             put(&receiver.to_le_bytes());
             put(&number.to_le_bytes());
         }

@@ -8,7 +8,7 @@ use bentpipe_engine::wire::seq::{Numbering, SeqNumber};
 use super::cipher::{Cipher, Key};
 use super::keys::wipe_stack;
 use super::noise::Handshake;
-use super::packet::{DATA_HEADER, DATA_OVERHEAD, Kind, start};
+use super::packet::{DATA_HEADER, DATA_OVERHEAD, Kind, What, start};
 use super::replay::Replay;
 
 /// A session's age at which the initiator makes a new one (WireGuard's REKEY-AFTER-TIME), and at which none of its
@@ -34,6 +34,16 @@ pub(super) struct Session {
     ours: bool,
 }
 
+/// Frames have no additional data, which saves time; all else has its kind, so that nothing is taken for another kind.
+fn additional(what: &What) -> &'static [u8] {
+    match what {
+        What::Frame => &[],
+        What::Part => &[5],
+        What::Probe => &[6],
+        What::Ack => &[7],
+    }
+}
+
 impl Session {
     /// The session of a handshake that is done; whether it is `ours` to make the next one.
     pub(super) fn new(own: u32, theirs: u32, ours: bool, handshake: Handshake, cipher: Cipher, since: Time) -> Self {
@@ -48,22 +58,23 @@ impl Session {
 
     /// Makes a datagram of `out`, in which a payload of so many bytes lies behind [`DATA_HEADER`]; its length. `None` where
     /// there is no room, or no number left.
-    pub(super) fn seal(&mut self, payload: usize, out: &mut [u8]) -> Option<usize> {
+    pub(super) fn seal(&mut self, what: What, payload: usize, out: &mut [u8]) -> Option<usize> {
         let number = self.next;
         let datagram = out.get_mut(..payload + DATA_OVERHEAD).filter(|_| number < MAX_NUMBER)?;
-        let at = start(Kind::Data { receiver: self.theirs, number: COUNT.wrap(number).0 }, datagram);
-        self.seals.seal(number, &mut datagram[at..])?;
+        let kind = Kind::Data { what, receiver: self.theirs, number: COUNT.wrap(number).0 };
+        let at = start(kind, datagram);
+        self.seals.seal(number, additional(&what), &mut datagram[at..])?;
         self.next += 1;
         Some(datagram.len())
     }
 
     /// Opens a datagram in place: where its payload lies, and whether its number is the highest so far.
-    pub(super) fn open(&mut self, number: u32, datagram: &mut [u8]) -> Option<(Range<usize>, bool)> {
+    pub(super) fn open(&mut self, what: What, number: u32, datagram: &mut [u8]) -> Option<(Range<usize>, bool)> {
         let number = COUNT.unwrap(SeqNumber(number), self.replay.end());
         if number >= MAX_NUMBER || !self.replay.may_be_new(number) {
             return None;
         }
-        let length = self.opens.open(number, &mut datagram[DATA_HEADER..])?;
+        let length = self.opens.open(number, additional(&what), &mut datagram[DATA_HEADER..])?;
         Some((DATA_HEADER..DATA_HEADER + length, self.replay.note(number)))
     }
 

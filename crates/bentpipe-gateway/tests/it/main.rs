@@ -10,6 +10,7 @@ mod command;
 mod gigabyte;
 mod hosts;
 mod link;
+mod mtu;
 #[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
 #[allow(dead_code)]
 mod namespace;

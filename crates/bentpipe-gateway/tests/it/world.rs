@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use bentpipe_engine::link::{ChannelConfig as Channel, Distribution, LinkConfig, LossConfig, QueueLimit};
+use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Probability, Rate, Time};
@@ -179,7 +180,11 @@ impl World {
         mut user: impl FnMut(&mut Gateway<S>) + Send + 'static,
     ) -> Running {
         let satellite = self.satellite();
-        let port = if reliable { satellite.for_streams() } else { satellite.for_packets() };
+        let port = if reliable {
+            satellite.for_streams()
+        } else {
+            satellite.for_packets([HostAddress::Source, HostAddress::Destination][side])
+        };
         let tunnel = self.tunnel(side);
         let namespace = [&self.near, &self.far][side].clone();
         let (send, receive) = std::sync::mpsc::channel();

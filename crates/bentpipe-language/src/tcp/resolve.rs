@@ -197,7 +197,8 @@ pub fn resolve_tcp(
     Ok(resolve(profile, variant, variants, explicit)?.ends)
 }
 
-/// True if a variant with a fixed window has no explicit window at either end, nor in a row of the scenario.
+/// For each end of a variant with a fixed window: true if its window is set neither explicitly nor in a row of
+/// the scenario.
 pub fn lacks_window(variant: &str, variants: &Variants, explicit: &TcpOverrides) -> [bool; 2] {
     let rows = chain(variant, variants).map(|(_, rows)| rows).unwrap_or_default();
     [End::Sender, End::Receiver].map(|end| {

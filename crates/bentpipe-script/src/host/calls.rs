@@ -173,7 +173,7 @@ impl Host {
         }
     }
 
-    /// True if a blocking connect() has finished.
+    /// The result of a blocking connect(), if it has finished.
     pub fn connected(&mut self, id: SocketId) -> Reply {
         let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
         if let Some(errno) = socket.error.take() {

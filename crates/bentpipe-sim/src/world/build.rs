@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bentpipe_engine::network::{Age, Due, Tournament};
 use bentpipe_engine::splice::{EndConfig, Leg};
@@ -20,12 +21,33 @@ use crate::layer::Frames;
 use crate::packet::Store;
 use crate::run::RunError;
 
+/// The settings of connections, kept once where they are alike: a run may have a hundred thousand.
+#[derive(Default)]
+struct Settings {
+    /// The latest ones: mostly those of a flow's two ends.
+    latest: Vec<Arc<TcpConfig>>,
+}
+
+impl Settings {
+    const KEPT: usize = 8;
+
+    fn shared(&mut self, config: TcpConfig) -> &Arc<TcpConfig> {
+        let place = self.latest.iter().position(|known| **known == config).unwrap_or_else(|| {
+            self.latest.truncate(Self::KEPT - 1);
+            self.latest.insert(0, Arc::new(config));
+            0
+        });
+        &self.latest[place]
+    }
+}
+
 /// What the connections from one host to another share.
 type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
 
 impl World {
     /// The world of a scenario. With `chains` nobody must watch it.
     pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers, chains: bool) -> Result<World, RunError> {
+        let mut settings = Settings::default();
         let connections = topology::connections(scenario);
         let counts = Counts::of(scenario);
         let (ends, first_sink) = (counts.all(), counts.connections);
@@ -41,6 +63,7 @@ impl World {
             frames: Frames::default(),
             headers: Vec::new(),
             gateways: Vec::new(),
+            starts: Vec::with_capacity(scenario.flows.len()),
             goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
             waits: vec![Waits::FOR_NOTHING; ends],
             agenda: Tournament::new(ends),
@@ -56,17 +79,18 @@ impl World {
         let mut hosts = Hosts::new();
         let mut sinks = spoofing::Sinks::default();
         for (n, flow) in scenario.flows.iter().enumerate() {
-            let start = Time::ZERO + flow.start;
+            let start = Time::ZERO + flow.start_under(seed);
+            world.starts.push(start);
             let shared = |from: usize, to: usize, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
             match &flow.kind {
                 FlowKind::Tcp(tcp) => {
                     let there = shared(flow.from, flow.to, &mut hosts);
                     let back = shared(flow.to, flow.from, &mut hosts);
                     let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
-                    let end = |config, stp: Option<StpConfig>, role, shared| {
+                    let mut end = |config, stp: Option<StpConfig>, role, shared| {
                         let end = match stp {
                             Some(stp) => TcpEnd::stp(stp, role, tcp.workload, n as u32, start),
-                            None => TcpEnd::new(config, role, tcp.workload, n as u32, start, shared),
+                            None => TcpEnd::new(settings.shared(config), role, tcp.workload, n as u32, start, shared),
                         };
                         Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
                     };

@@ -31,6 +31,7 @@ const TRANSPORTS: &[Part] = &[
     ("constant-window", "tcp = { variant = \"constant-window\" }"),
     ("burst", "tcp = { variant = \"burst\" }"),
     ("burst-ca", "tcp = { variant = \"burst-ca\" }"),
+    ("rack", "tcp = { variant = \"rack\" }"),
     ("cubic", "tcp = { variant = \"cubic\" }"),
     ("bsd-reno", "tcp = { profile = \"bsd-reno\" }"),
     ("ns2", "tcp = { profile = \"ns2\", variant = \"sack-ns2\" }"),

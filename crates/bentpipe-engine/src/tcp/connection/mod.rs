@@ -15,9 +15,12 @@ mod rejection;
 mod state;
 
 pub use self::events::{Input, Output, TcpStats, Verdict};
+pub use self::prediction::Ordinary;
 pub use self::state::{Role, State};
 
 use self::challenges::Challenges;
+use std::sync::Arc;
+
 use super::abort::Abort;
 use super::config::TcpConfig;
 use super::receiver::{Fresh, Receiver};
@@ -67,7 +70,8 @@ pub type Connection = Duplex<Sender>;
 /// One end of a connection that opens and closes as TCP does, whoever its sender is.
 #[derive(Clone, Debug)]
 pub struct Duplex<S> {
-    config: TcpConfig,
+    /// Shared by connections that are set alike.
+    config: Arc<TcpConfig>,
     role: Role,
     state: State,
     sender: S,
@@ -106,8 +110,9 @@ fn timestamp(now: Time) -> u32 {
 }
 
 impl Connection {
-    /// A connection that is not open yet.
-    pub fn new(config: TcpConfig, role: Role) -> Self {
+    /// A connection that is not open yet. Its settings can be shared with others.
+    pub fn new(config: impl Into<Arc<TcpConfig>>, role: Role) -> Self {
+        let config = config.into();
         Duplex::with_sender(Sender::new(&config), config, role)
     }
 
@@ -129,7 +134,7 @@ impl Connection {
 
 impl<S: SendingHalf> Duplex<S> {
     /// A connection that is not open yet, with its sender.
-    pub(crate) fn with_sender(sender: S, config: TcpConfig, role: Role) -> Self {
+    pub(crate) fn with_sender(sender: S, config: Arc<TcpConfig>, role: Role) -> Self {
         Duplex {
             role,
             state: State::Closed,

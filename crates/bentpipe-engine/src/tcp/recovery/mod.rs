@@ -220,6 +220,7 @@ impl LossRecovery {
         self.recover = Some(parts.seq.snd_max);
         self.limited.forbid();
         self.phase = Phase::Recovery;
+        let first = parts.scoreboard.rack().map_or(Some(snd_una), |rack| rack.first_lost().map(|(start, _)| start));
         match &mut self.repair {
             Repair::Restart => {
                 restart::enter(parts, loss);
@@ -232,7 +233,7 @@ impl LossRecovery {
             Repair::Ns2Pipe(pipe) => pipe.enter(parts, loss, duplicates.threshold),
             Repair::Burst(burst) => return burst.enter(parts.seq, loss, duplicates.count),
         }
-        self.retransmit_now = Some(snd_una);
+        self.retransmit_now = first;
     }
 
     /// An ACK that does not move `snd_una` comes during recovery; `is_duplicate`: it counts as a duplicate. Returns whether
@@ -348,7 +349,11 @@ impl LossRecovery {
         self.limited.forbid();
         self.retransmit_now = None;
         match &mut self.repair {
-            Repair::Pipe(pipe) if is_open => return pipe.on_timeout(seq, scoreboard),
+            Repair::Pipe(pipe) if is_open => {
+                // What else is in flight must not keep the first segment back.
+                self.retransmit_now = pipe.is_by_time().then_some(seq.snd_una);
+                return pipe.on_timeout(seq, scoreboard);
+            }
             Repair::Burst(burst) => burst.forget(),
             _ => {}
         }

@@ -51,16 +51,22 @@ impl Pipe {
 
     /// The recovery is over.
     pub(super) fn leave(&mut self, parts: Parts<'_>) {
+        parts.scoreboard.on_recovered();
         if let Some(prr) = &mut self.prr {
             prr.leave(&mut parts.congestion.window);
         }
+    }
+
+    /// True if each segment is judged by its time, so that not all of a flight is lost at a timeout.
+    pub(super) fn is_by_time(&self) -> bool {
+        self.form == PipeForm::Rack
     }
 
     /// Everything that was sent and is not SACKed is lost.
     pub(super) fn on_timeout(&mut self, seq: &SequenceSpace, scoreboard: &mut Scoreboard) {
         self.rescue = None;
         if scoreboard.reneged(seq.snd_una) {
-            scoreboard.clear();
+            scoreboard.renege();
         }
         scoreboard.begin_recovery(seq.snd_una);
         scoreboard.raise_lost_edge(seq.snd_max);

@@ -19,9 +19,9 @@ pub(super) struct Prr {
     delivered: u64,
     /// Sent during the recovery.
     out: u64,
-    /// `snd_una` and the edge of what is lost, as of the last ACK.
+    /// `snd_una` and the scoreboard's losses, as of the last ACK.
     snd_una: u64,
-    lost_edge: u64,
+    losses: u64,
 }
 
 /// Everything that has ever been delivered, by ACK or SACK.
@@ -42,7 +42,7 @@ impl Prr {
             delivered: delivered_before,
             out: 0,
             snd_una: seq.snd_una,
-            lost_edge: scoreboard.lost_edge(),
+            losses: scoreboard.losses(),
         };
         self.on_ack(window, seq, scoreboard);
     }
@@ -51,8 +51,8 @@ impl Prr {
     pub(super) fn on_ack(&mut self, window: &mut Window, seq: &SequenceSpace, scoreboard: &Scoreboard) {
         let now = delivered(seq, scoreboard);
         let newly = now.saturating_sub(self.delivered);
-        let is_safe = seq.snd_una > self.snd_una && scoreboard.lost_edge() <= self.lost_edge.max(seq.snd_una);
-        (self.snd_una, self.lost_edge) = (seq.snd_una, scoreboard.lost_edge());
+        let is_safe = seq.snd_una > self.snd_una && scoreboard.losses() == self.losses;
+        (self.snd_una, self.losses) = (seq.snd_una, scoreboard.losses());
         if newly == 0 {
             return;
         }

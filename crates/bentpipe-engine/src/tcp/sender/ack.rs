@@ -23,7 +23,12 @@ impl Sender {
         self.counters.acks += 1;
         self.new_event();
         let ack = segment.ack;
-        let news = !segment.sack.is_empty() && self.take_sack(segment);
+        let by_time = self.loss.scoreboard.rack().is_some();
+        let (news, lost) = if by_time {
+            self.look_back(cx.now, segment)
+        } else {
+            (!segment.sack.is_empty() && self.take_sack(cx.now, segment), false)
+        };
         if ack > self.seq.snd_una {
             self.on_new_ack(cx, ack, sample);
             if news && self.recovery.phase() == Phase::Open && self.loss.counts_advancing_acks() {
@@ -35,6 +40,9 @@ impl Sender {
             if plain || news || self.recovery.phase() == Phase::Recovery {
                 self.on_same_ack(cx, plain && !window_changed, news);
             }
+        }
+        if by_time {
+            self.after_look_back(cx, segment, lost);
         }
         cx.emit(|| Event::Window {
             cwnd: self.congestion.window.cwnd() + self.congestion.window.inflation(),
@@ -58,13 +66,13 @@ impl Sender {
     }
 
     /// Takes SACK blocks. Returns whether they brought news.
-    fn take_sack(&mut self, segment: &Segment) -> bool {
+    pub(super) fn take_sack(&mut self, now: Time, segment: &Segment) -> bool {
         let in_recovery = self.recovery.phase() == Phase::Recovery;
         let advances = segment.ack > self.seq.snd_una;
         if self.departures.ignores_sack(in_recovery, advances) {
             return false;
         }
-        self.loss.take_sack(segment, &self.seq, self.mss as u64)
+        self.loss.take_sack(now, segment, &self.seq, self.mss as u64)
     }
 
     #[inline(always)]
@@ -162,6 +170,7 @@ impl Sender {
     /// An ACK of `acked` new bytes opens the window.
     #[inline(always)]
     fn grow(&mut self, now: Time, acked: u64, rtt: Option<Duration>) {
+        let rtt = rtt.or_else(|| self.loss.scoreboard.rack()?.rtt());
         let sample = self.ack_sample(now, acked, rtt);
         if self.is_open && self.congestion.on_ack(&sample) {
             self.counters.max_cwnd = self.counters.max_cwnd.max(self.congestion.window.cwnd());

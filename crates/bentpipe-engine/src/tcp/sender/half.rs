@@ -124,7 +124,8 @@ impl SendingHalf for Sender {
 
     #[inline(always)]
     fn deadline(&self) -> Time {
-        let timers = self.timer.deadline().min(self.persist.deadline());
+        let by_time = self.tail.deadline().min(self.loss.scoreboard.deadline());
+        let timers = self.timer.deadline().min(self.persist.deadline()).min(by_time);
         if self.congestion.pacing_rate().is_some() { timers.min(self.pacer.deadline()) } else { timers }
     }
 
@@ -133,6 +134,7 @@ impl SendingHalf for Sender {
             self.new_event();
         }
         self.persist.on_time(cx.now, self.timer.rtt.rto());
+        self.on_time_by_rack(cx);
         if self.timer.deadline() <= cx.now {
             self.on_timeout(cx)?;
         }
@@ -146,8 +148,7 @@ impl SendingHalf for Sender {
         if rate.is_some() && !self.pacer.may_send(now) {
             return None;
         }
-        let span = self.choose(now)?;
-        let span = self.sent(now, span);
+        let span = if self.is_ordinary() { self.next_ordinary(now)? } else { self.next_in_need(now)? };
         if let Some(rate) = rate {
             self.pacer.sent(now, span.len, rate);
         }

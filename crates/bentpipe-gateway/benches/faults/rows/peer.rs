@@ -120,7 +120,7 @@ pub(super) fn stopped(is_short: bool) -> Measured {
     // A clean end with other bytes would be the fault; a reset says what it is.
     let is_wrong = end.is_ok() && got != expected || !expected.starts_with(&got);
     let end = if end.is_ok() { "completed".to_owned() } else { format!("ended by {:?}", end.expect_err("it is one")) };
-    let text = format!("serves after {serves:.1} s; the transfer {end}, wrong bytes: {is_wrong}");
+    let text = format!("serves after {serves:.1} s; {} of {} bytes, {end}; wrong: {is_wrong}", got.len(), expected.len());
     Measured { text, is_met: serves < 20.0 && !is_wrong }
 }
 

@@ -162,8 +162,8 @@ impl Tunnel {
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
         self.endpoint = Some(from);
         // The peer waits for a first datagram under the new keys.
-        self.sent_at = Time::ZERO;
-        Some(Heard { event, payload: None })
+        self.owes_word = true;
+        Some(Heard { event, ..Heard::default() })
     }
 
     /// Where the next first message goes: while the peer is lost, by turns to where it was last and to where it should be.

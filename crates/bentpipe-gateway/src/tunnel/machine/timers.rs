@@ -3,7 +3,7 @@
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
 
-use super::{Event, Sealed, Todo, Tunnel};
+use super::{Event, Sealed, Todo, Tunnel, What};
 
 /// How long an end without a configured endpoint calls a peer that it has lost (WireGuard's REKEY-ATTEMPT-TIME): after that,
 /// another may have its address.
@@ -33,8 +33,8 @@ impl Tunnel {
         }
         let keepalive_at = self.sent_at + self.config.keepalive;
         if self.is_up
-            && keepalive_at <= now
-            && let Some(sealed) = self.seal(now, 0, out)
+            && (keepalive_at <= now || self.owes_word)
+            && let Some(sealed) = self.seal(now, What::Frame, 0, out)
         {
             return Step::Do(Todo::Send(sealed));
         }

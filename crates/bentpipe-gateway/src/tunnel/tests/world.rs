@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
 
-use crate::tunnel::{DATA_HEADER, Event, Note, PrivateKey, Sealed, Todo, Tunnel, TunnelConfig};
+use crate::tunnel::{DATA_HEADER, Event, Note, PrivateKey, Sealed, Todo, Tunnel, TunnelConfig, What};
 
 pub(super) const UP: Event = Event::Up { fresh: true };
 pub(super) const HOUR: i64 = 3600;
@@ -144,7 +144,9 @@ impl World {
     pub(super) fn say(&mut self, end: usize, text: &[u8]) -> bool {
         let mut out = [0; 1500];
         out[DATA_HEADER..][..text.len()].copy_from_slice(text);
-        let Some(Sealed { to, len }) = self.ends[end].seal(self.now, text.len(), &mut out) else { return false };
+        let Some(Sealed { to, len }) = self.ends[end].seal(self.now, What::Frame, text.len(), &mut out) else {
+            return false;
+        };
         self.send(end, to, &out[..len]);
         while self.arrive() {}
         true

@@ -53,7 +53,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "recovery",
-        doc: "Loss recovery. \"restart\": go back to the loss (Tahoe). \"inflate\": fast recovery with window inflation (Reno, NewReno). \"pipe-6675\", \"pipe-3517\": SACK recovery by that RFC. \"pipe-ns2\": ns-2's Sack1. \"burst-estimate\": the burst-loss sender of Minei and Cohen.",
+        doc: "Loss recovery. \"restart\": go back to the loss (Tahoe). \"inflate\": fast recovery with window inflation (Reno, NewReno). \"rack\": SACK recovery by time (RFC 8985). \"pipe-6675\", \"pipe-3517\": SACK recovery by that RFC. \"pipe-ns2\": ns-2's Sack1. \"burst-estimate\": the burst-loss sender of Minei and Cohen.",
         words: &RECOVERIES,
         kind: Kind::Words,
         get: |c| Some(Cell::Word(recovery_word(c.variant.recovery))),
@@ -114,6 +114,7 @@ pub const SETTINGS: &[Setting] = &[
     row!("sack", "Negotiate SACK (RFC 2018).", flag variant.sack),
     row!("limited_transmit", "Send a new segment on each of the first two duplicate ACKs (RFC 3042).", flag variant.limited_transmit),
     row!("frto", "Detect spurious timeouts with F-RTO (RFC 5682).", flag variant.frto),
+    row!("tail_probe", "`rack`: send a probe if no ACK arrives for two round trips (RFC 8985 §7).", flag variant.tail_probe),
     row!("timeout_repair", "Retransmission after a timeout. \"go-back\": everything from the loss on, as the window allows (RFC 5681 §3.1). \"oldest\": only the oldest segment.",
         words repair, variant.timeout_repair),
     row!("once_per_window", "Tahoe, Reno: no second fast retransmit for data sent before the first one (RFC 6582 §3.2). False: as 4.3BSD Reno.",

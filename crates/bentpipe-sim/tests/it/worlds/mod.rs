@@ -35,7 +35,7 @@ fn channel() -> impl Strategy<Value = String> {
     ]
 }
 
-const VARIANTS: [&str; 12] = [
+const VARIANTS: [&str; 13] = [
     "tahoe",
     "reno",
     "newreno",
@@ -48,6 +48,7 @@ const VARIANTS: [&str; 12] = [
     "burst",
     "burst-ca",
     "cubic",
+    "rack",
 ];
 
 fn flow(n: usize) -> impl Strategy<Value = String> {

@@ -111,7 +111,7 @@ impl<T: Copy> Flight<T> {
         self.unjudged
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.unjudged == 0
@@ -147,8 +147,7 @@ impl<T: Copy> Flight<T> {
             self.rtt.reset_backoff();
         }
         let Some(upto) = report.newest.checked_sub(self.first) else {
-            // Too late for a verdict, not for a lesson: where the round trip was thought too short, nothing else would
-            // ever correct that.
+            // Too late for a verdict, but it corrects a round-trip estimate that was too short; nothing else would.
             let at = self.expired.partition_point(|&(number, _)| number < report.newest);
             if let Some(&(number, sent)) = self.expired.get(at)
                 && number == report.newest
@@ -164,8 +163,8 @@ impl<T: Copy> Flight<T> {
             let sent = newest.sent;
             self.sample(now, report, sent);
         }
-        // Whoever has patience takes what lies below a short report for unknown, not for lost: those that told of it may
-        // be. A whole one follows.
+        // With patience, numbers below a short report count as unknown, not as lost: the reports that covered them may
+        // be lost. A whole one follows.
         let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MAX_WORDS;
         let known_from = if is_whole { 0 } else { report.first() };
         for (at, transmission) in self.ring.iter_mut().enumerate().take(upto as usize + 1) {

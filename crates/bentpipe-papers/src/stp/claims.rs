@@ -1,4 +1,4 @@
-//! The statements of the paper, each as a named check on runs of ours.
+//! The claims of the paper, each as a named check on our runs.
 
 use bentpipe_study::scenario::FlowKind;
 
@@ -29,7 +29,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("S-C13", |study| drops(study)),
 ];
 
-/// The rates at which transfers come to an end; the last of the table's is none of them.
+/// The error rates at which transfers finish: all of the table except the last.
 fn survivable() -> Vec<f64> {
     let mut rates: Vec<_> = rates().collect();
     rates.pop();
@@ -55,8 +55,8 @@ fn kbit(bits: Option<f64>) -> f64 {
     bits.map_or(f64::NAN, |bits| bits / 1000.0)
 }
 
-/// Kilobits per second at the table's rate of that number. Where the printed rate does not give the number, but a loss of
-/// Eb/N0 that is one for the whole row does, the shape is borne out and the axis is not.
+/// Goodput in kbit/s at the table's rate with this index. If not the printed rate but one loss of Eb/N0 for the whole
+/// row gives the number, the shape is confirmed and the axis is not.
 fn goodput(study: &Study<'_>, id: &str, transport: Transport, column: usize) -> Checked {
     let ber = survivable()[column];
     let face = kbit(study.face_value(transport, ber)?.goodput());

@@ -248,7 +248,7 @@ fn cells_nodes_and_paces_are_checked() {
             "packets in several frames need all of them",
         ),
         ("", &layer("weightless = true", "segments = 65"), "from 1 to 64"),
-        ("", &layer("", "queueing = \"fair\", ack_filter = true"), "neither `codel` nor `ack_filter`"),
+        ("", &layer("", "queueing = \"fair\", ack_filter = true"), "fair scheduling excludes `codel` and `ack_filter`"),
         ("", &layer("", "queueing = \"shared\""), "\"fifo\", \"fair\""),
         ("", "bytes = \"1 MB\"\n[nodes.c]\nprocessing = \"1 ms\"\n", "no link leads to a node `c`"),
         (

@@ -3,6 +3,7 @@
 //! the link's.
 
 use bentpipe_engine::Step;
+use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_gateway::tunnel::{DATA_HEADER, PrivateKey, Todo, Tunnel, TunnelConfig, What};
 use bentpipe_gateway::{Carried, Carrier, Satellite};

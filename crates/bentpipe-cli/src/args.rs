@@ -1,6 +1,5 @@
 //! The command line's arguments.
 
-mod gateway;
 mod model;
 mod realtime;
 mod recommend;
@@ -8,10 +7,10 @@ mod script;
 
 use std::path::PathBuf;
 
+use bentpipe_gateway::command::Gateway;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use gateway::{Gateway, Keygen, Run as RunGateway};
 pub(crate) use model::{Hybrid, Model, Rates};
 pub(crate) use realtime::{Emulate, Shell, Verify};
 pub(crate) use recommend::Recommend;

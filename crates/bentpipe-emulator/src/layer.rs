@@ -51,6 +51,7 @@ impl LayerEnd {
             layer: layer.end(links, side),
             rules,
             default_channel,
+            flows: None,
             max_packet: LinkPort::MAX_PACKET,
             compresses: false,
             integrity: Integrity::Crc,

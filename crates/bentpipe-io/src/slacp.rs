@@ -11,7 +11,7 @@ mod outgoing;
 use std::sync::Arc;
 
 use bentpipe_engine::compression::Announcement;
-use bentpipe_engine::slacp::classify::{self, Rule};
+use bentpipe_engine::slacp::classify::{self, Flow, FlowHash, Rule};
 use bentpipe_engine::slacp::{DATA_HEADER, End, Frame, Input, Output, PROTECTED_HEADER, SlacpConfig, Stats, Verdict};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity, SlacpError};
@@ -40,6 +40,8 @@ pub struct LinkPortConfig {
     pub rules: Vec<(Rule, u8)>,
     /// The channel of all other packets.
     pub default_channel: u8,
+    /// A secret by which packets are sorted by flow and host; `None`: hosts are not told apart.
+    pub flows: Option<FlowHash>,
     /// Max packet length in bytes.
     pub max_packet: u16,
     /// True to compress headers; the default channel must then retransmit.
@@ -78,6 +80,7 @@ pub struct LinkPort {
     end: End,
     rules: Vec<(Rule, u8)>,
     default_channel: u8,
+    flows: Option<FlowHash>,
     max_packet: usize,
     integrity: Integrity,
     headers: Option<Headers>,
@@ -99,7 +102,7 @@ impl LinkPort {
     /// Panics if the layer is weightless or has no channels, if packets may be longer than [`LinkPort::MAX_PACKET`],
     /// or if headers are compressed and the default channel does not retransmit.
     pub fn new(config: &LinkPortConfig) -> Self {
-        let LinkPortConfig { layer, rules, default_channel, max_packet, compresses, integrity } = config;
+        let LinkPortConfig { layer, rules, default_channel, flows, max_packet, compresses, integrity } = config;
         assert!(!layer.shortcuts.weightless, "frames with bytes are not weightless");
         assert!(!layer.channels.is_empty(), "a packet needs a channel");
         assert!(*max_packet <= Self::MAX_PACKET, "packets of {max_packet} bytes do not fit a symbol");
@@ -109,6 +112,7 @@ impl LinkPort {
             end: End::new(layer),
             rules: rules.clone(),
             default_channel: *default_channel,
+            flows: *flows,
             max_packet: usize::from(*max_packet),
             integrity: *integrity,
             headers: compresses.then(Headers::default),
@@ -140,6 +144,11 @@ impl LinkPort {
         Duration::from_micros(self.variation.scaled / 16)
     }
 
+    /// The path has changed: what the reports said of the rate no longer holds.
+    pub fn on_path_change(&mut self) {
+        self.end.on_path_change();
+    }
+
     /// Buffer size for [`LinkPort::poll`]: the longest frame. A report has up to 276 bytes.
     pub fn max_frame(&self) -> usize {
         (self.max_packet + 1 + (DATA_HEADER + PROTECTED_HEADER) as usize).max(276)
@@ -164,19 +173,19 @@ impl LinkPort {
         if packet.len() > self.max_packet {
             return Err(EmitError::TooLong(packet.len()));
         }
-        let (seen, flow) = classify::read(packet);
+        let (seen, flow) = classify::read_with(packet, self.flows.as_ref());
         let channel = classify::classify(&self.rules, self.default_channel, &seen, packet.len() as u32);
         let acknowledges = seen.acknowledges;
         let Some(headers) = &mut self.headers else {
             self.give(cx, channel, flow, acknowledges, packet.into());
             return Ok(());
         };
-        let (form, announcement) = headers.compress(flow, packet)?;
+        let (form, announcement) = headers.compress(flow.flow, packet)?;
         self.stats.headers_saved += (packet.len() - form.len()) as u64;
         self.give(cx, channel, flow, acknowledges, form);
         if let Some(Announcement { base, message }) = announcement {
             // In a flow of its own, so nothing waits for it.
-            let handle = self.give(cx, self.default_channel, !flow, None, message.into());
+            let handle = self.give(cx, self.default_channel, Flow { flow: !flow.flow, ..flow }, None, message.into());
             self.headers.as_mut().expect("just used").announced(handle, base);
         }
         Ok(())
@@ -196,7 +205,7 @@ impl LinkPort {
         if packet.len() > self.max_packet {
             return Err(EmitError::TooLong(packet.len()));
         }
-        self.give(cx, channel, flow, None, packet.into());
+        self.give(cx, channel, Flow { flow, host: 0 }, None, packet.into());
         Ok(())
     }
 
@@ -204,13 +213,13 @@ impl LinkPort {
         &mut self,
         cx: &mut Context<'_, P>,
         channel: u8,
-        flow: u64,
+        Flow { flow, host }: Flow,
         acknowledges: Option<u32>,
         bytes: Bytes,
     ) -> u32 {
         let len = bytes.len() as u32;
         let handle = self.given.keep(bytes);
-        self.end.handle(cx, Input::Packet { channel, handle, len, flow, acknowledges });
+        self.end.handle(cx, Input::Packet { channel, handle, len, flow, host, acknowledges });
         handle
     }
 

@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::stp::{self, StpConfig};
 use bentpipe_engine::tcp::{
-    Abort, Connection, FIRST_BYTE, Handshake, Input, Output, Role, TcbCache, TcbSharing, TcpConfig,
+    Abort, Connection, FIRST_BYTE, Handshake, Input, Ordinary, Output, Role, Segment, TcbCache, TcbSharing, TcpConfig,
 };
 use bentpipe_engine::units::{Bytes, Time};
 use bentpipe_engine::{Context, Machine, Probe, Step};
@@ -55,8 +56,8 @@ pub(crate) struct TcpEnd {
     expected: u64,
     /// Bytes read.
     read: u64,
-    /// What the application does next, and when.
-    next_action: Option<Time>,
+    /// When the application does something next, which is first to open the connection; [`Time::NEVER`] if it plans nothing.
+    next_action: Time,
     requests_left: u32,
     /// When the next write is due, of an application that keeps to a rate; boxed, since few do.
     pacer: Option<Box<Pacer>>,
@@ -77,27 +78,27 @@ const ENDLESS: u64 = 1 << 50;
 
 impl TcpEnd {
     pub(crate) fn new(
-        config: TcpConfig,
+        config: &Arc<TcpConfig>,
         role: Role,
         workload: Workload,
         flow: u32,
         start: Time,
         shared: &Rc<RefCell<TcbCache>>,
     ) -> Self {
-        let connection = Transport::Tcp(Connection::new(config, role));
+        let connection = Transport::Tcp(Connection::new(config.clone(), role));
         Self::over(connection, config, role, workload, flow, start, shared)
     }
 
     /// An end of an STP connection.
     pub(crate) fn stp(config: StpConfig, role: Role, workload: Workload, flow: u32, start: Time) -> Self {
         let connection = Transport::Stp(Box::new(stp::Connection::new(config, role)));
-        Self::over(connection, TcpConfig::default(), role, workload, flow, start, &Rc::default())
+        Self::over(connection, &TcpConfig::default(), role, workload, flow, start, &Rc::default())
     }
 
     #[allow(clippy::too_many_arguments, reason = "an end is all of this")]
     fn over(
         connection: Transport,
-        config: TcpConfig,
+        config: &TcpConfig,
         role: Role,
         workload: Workload,
         flow: u32,
@@ -131,7 +132,7 @@ impl TcpEnd {
             to_send,
             expected,
             read: 0,
-            next_action: None,
+            next_action: if client { start } else { Time::ZERO },
             requests_left,
             pacer: None,
             shared: (config.tcb_sharing != TcbSharing::Off).then(|| shared.clone()),
@@ -184,6 +185,7 @@ impl TcpEnd {
 
     fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.opened = true;
+        self.next_action = Time::NEVER;
         if let Some(shared) = &self.shared {
             self.connection.inherit(&shared.borrow());
         }
@@ -194,7 +196,7 @@ impl TcpEnd {
             }
             Workload::Greedy { duration } if self.client => {
                 self.connection.handle(cx, Input::Write(ENDLESS));
-                self.next_action = duration.map(|span| self.start + span);
+                self.next_action = duration.map_or(Time::NEVER, |span| self.start + span);
             }
             Workload::RequestResponse { .. } if self.client => self.ask(cx),
             Workload::Paced { .. } if self.client => self.write_paced(cx),
@@ -203,7 +205,7 @@ impl TcpEnd {
     }
 
     fn ask<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        self.next_action = None;
+        self.next_action = Time::NEVER;
         if let Workload::RequestResponse { request, .. } = self.workload
             && self.requests_left > 0
         {
@@ -215,10 +217,10 @@ impl TcpEnd {
     /// Writes what is due by now, and plans the next write.
     fn write_paced<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         let (Workload::Paced { write, .. }, Some(pacer)) = (self.workload, &mut self.pacer) else { return };
-        self.next_action = None;
+        self.next_action = Time::NEVER;
         while self.connection.written() < self.to_send {
             if pacer.next() > cx.now {
-                self.next_action = Some(pacer.next());
+                self.next_action = pacer.next();
                 return;
             }
             let bytes = write.get().min(self.to_send - self.connection.written());
@@ -248,13 +250,13 @@ impl TcpEnd {
             }
             return;
         }
-        if self.next_action.is_some_and(|at| at <= cx.now) {
+        if self.next_action <= cx.now {
             match self.workload {
                 Workload::RequestResponse { .. } => self.ask(cx),
                 Workload::Paced { .. } => self.write_paced(cx),
                 // The time of a greedy source is over: what is out is not waited for.
                 _ => {
-                    self.next_action = None;
+                    self.next_action = Time::NEVER;
                     self.to_send = self.connection.acknowledged();
                     self.acked_at = Some(cx.now);
                     self.connection.handle(cx, Input::Abort);
@@ -263,6 +265,31 @@ impl TcpEnd {
         }
     }
 
+    /// Takes a segment. What it has told of is taken care of by the next poll, or here where that is all there is to do.
+    #[inline(always)]
+    pub(crate) fn take_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
+        let Transport::Tcp(connection) = &mut self.connection else {
+            return self.connection.handle(cx, Input::Segment(segment));
+        };
+        connection.handle(cx, Input::Segment(segment));
+        if self.next_action <= cx.now {
+            return;
+        }
+        if let Some(total) = connection.take_readable() {
+            self.on_readable(cx, total);
+        } else if let Some(total) = connection.take_acknowledged() {
+            self.on_acknowledged(cx, total);
+        }
+    }
+
+    #[inline(always)]
+    fn on_acknowledged<P: Probe>(&mut self, cx: &mut Context<'_, P>, total: u64) {
+        if total >= self.to_send && self.to_send > 0 && self.acked_at.is_none() {
+            self.acked_at = Some(cx.now);
+        }
+    }
+
+    #[inline(always)]
     fn on_readable<P: Probe>(&mut self, cx: &mut Context<'_, P>, total: u64) {
         let fresh = total - self.read;
         self.read = total;
@@ -274,8 +301,8 @@ impl TcpEnd {
             if self.client {
                 let answered = total / response.get().max(1);
                 let asked = (count - self.requests_left) as u64;
-                if answered == asked && self.requests_left > 0 && self.next_action.is_none() {
-                    self.next_action = Some(cx.now + think);
+                if answered == asked && self.requests_left > 0 && self.next_action == Time::NEVER {
+                    self.next_action = cx.now + think;
                 }
                 if self.received_at == Some(cx.now) && self.closes {
                     self.connection.handle(cx, Input::Close);
@@ -290,22 +317,23 @@ impl TcpEnd {
         }
     }
 
+    /// Makes a packet of a segment that goes out.
     #[inline(always)]
-    fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: &Output, packets: &mut Store) -> Option<Parcel> {
+    fn pack(&self, segment: &Segment, packets: &mut Store) -> Parcel {
+        let mut wire_len = packet::wire_len(segment, self.ns2_lengths);
+        if self.bare_first && segment.len > 0 && segment.seq == FIRST_BYTE {
+            wire_len = segment.len as u32;
+        }
+        packets.put_segment(self.flow, self.client, wire_len, segment)
+    }
+
+    /// Takes what the connection tells.
+    #[inline(never)]
+    fn hear<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: &Output) {
         match *output {
-            Output::Transmit(ref segment) => {
-                let mut wire_len = packet::wire_len(segment, self.ns2_lengths);
-                if self.bare_first && segment.len > 0 && segment.seq == FIRST_BYTE {
-                    wire_len = segment.len as u32;
-                }
-                return Some(packets.put_segment(self.flow, self.client, wire_len, segment));
-            }
+            Output::Transmit(_) => debug_assert!(false, "segments are packed"),
             Output::Readable(total) => self.on_readable(cx, total),
-            Output::Acknowledged(total) => {
-                if total >= self.to_send && self.to_send > 0 && self.acked_at.is_none() {
-                    self.acked_at = Some(cx.now);
-                }
-            }
+            Output::Acknowledged(total) => self.on_acknowledged(cx, total),
             // A server of bulk data has nothing to say and closes behind the client.
             Output::PeerClosed => {
                 self.connection.handle(cx, Input::Close);
@@ -322,7 +350,6 @@ impl TcpEnd {
         if *output == Output::Connected {
             self.connected_at = Some(cx.now);
         }
-        None
     }
 
     /// Whether it is one of TCP; else it is one of STP.
@@ -334,6 +361,21 @@ impl TcpEnd {
     /// The next packet of an end of TCP to send at `cx.now`, or when to ask again.
     #[inline(always)]
     pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        if self.next_action > cx.now
+            && let Transport::Tcp(connection) = &mut self.connection
+        {
+            match connection.poll_ordinary(cx) {
+                Ordinary::Transmit(segment) => return Step::Do(self.pack(&segment, packets)),
+                Ordinary::Wait(timer) => return self.wait((timer != Time::NEVER).then_some(timer)),
+                Ordinary::Other => {}
+            }
+        }
+        self.poll_tcp(cx, packets)
+    }
+
+    /// The same, whatever there is to do.
+    #[inline(never)]
+    fn poll_tcp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         self.poll_as(cx, packets, Transport::tcp)
     }
 
@@ -349,16 +391,13 @@ impl TcpEnd {
         packets: &mut Store,
         of: impl Fn(&mut Transport) -> Option<&mut M>,
     ) -> Step<Parcel> {
-        if !self.opened || self.next_action.is_some() {
+        if self.next_action <= cx.now {
             self.act(cx);
         }
         while let Some(connection) = of(&mut self.connection) {
             match connection.poll(cx) {
-                Step::Do(output) => {
-                    if let Some(parcel) = self.take(cx, &output, packets) {
-                        return Step::Do(parcel);
-                    }
-                }
+                Step::Do(Output::Transmit(segment)) => return Step::Do(self.pack(&segment, packets)),
+                Step::Do(output) => self.hear(cx, &output),
                 Step::Wait(timer) => return self.wait(timer),
             }
         }
@@ -367,8 +406,8 @@ impl TcpEnd {
 
     #[inline(always)]
     fn wait(&self, timer: Option<Time>) -> Step<Parcel> {
-        let until = if self.opened { Time::earliest(timer, self.next_action) } else { Some(self.first_action()) };
-        Step::Wait(until)
+        let until = timer.unwrap_or(Time::NEVER).min(self.next_action);
+        Step::Wait((until != Time::NEVER).then_some(until))
     }
 }
 

@@ -139,7 +139,7 @@ impl Store {
     #[inline(always)]
     pub(crate) fn put_segment(&mut self, flow: u32, forward: bool, wire_len: u32, segment: &Segment) -> Parcel {
         let &Segment { seq, ack, window, len, flags, syn, timestamps, sack } = segment;
-        let plain = sack.is_empty() && timestamps.is_none() && !flags.has(Flags::SYN);
+        let plain = !segment.has_options();
         let marks = if forward { FORWARD } else { 0 } | if plain { 0 } else { OPTIONS };
         let parcel = self.keep(Head { seq, ack, window, wire_len, flow, len, flags, marks });
         if !plain {
@@ -176,6 +176,16 @@ impl Store {
         let Head { seq, wire_len, flow, marks, .. } = self.heads[parcel.slot as usize];
         let body = if marks & DATAGRAM != 0 { Body::Udp(seq) } else { Body::Tcp(self.segment(parcel)) };
         Packet { flow, forward: marks & FORWARD != 0, wire_len, body }
+    }
+
+    /// The segment of a parcel that holds one, if it has no options.
+    #[inline(always)]
+    pub(crate) fn plain_segment(&self, parcel: Parcel) -> Option<Segment> {
+        let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot as usize];
+        if marks & (OPTIONS | DATAGRAM) != 0 {
+            return None;
+        }
+        Some(Segment { seq, ack, window, len, ..Segment::new(flags) })
     }
 
     /// The segment of a parcel that holds one.
@@ -215,9 +225,13 @@ impl Store {
 }
 
 /// Bytes on the line of a segment with its headers; the numbers of STP's polls weigh what timestamps do.
-#[inline]
+#[inline(always)]
 pub(crate) fn wire_len(segment: &Segment, ns2_lengths: bool) -> u32 {
-    let options = if ns2_lengths { 8 * segment.sack.len() as u32 } else { segment.options_len() };
+    let options = match ns2_lengths {
+        true => 8 * segment.sack.len() as u32,
+        false if segment.has_options() => segment.options_len(),
+        false => 0,
+    };
     IPV4_HEADER + TCP_HEADER + options + segment.len as u32
 }
 

@@ -72,8 +72,7 @@ pub fn run_with<O: Observer>(
 ) -> Result<RunResult, RunError> {
     /// Events between two questions: some milliseconds of work.
     const EVENTS_PER_QUESTION: u32 = 1 << 17;
-    let scenario = scenario.with_seed(seed);
-    let mut world = World::new(&scenario, seed, timers, !O::WATCHES)?;
+    let mut world = World::new(scenario, seed, timers, !O::WATCHES)?;
     let limit = Time::ZERO + scenario.time_limit;
     let mut until_question = EVENTS_PER_QUESTION;
     let mut exhausted = false;
@@ -98,7 +97,7 @@ pub fn run_with<O: Observer>(
         seed,
         end,
         timed_out: exhausted && !world.is_over() && scenario.flows.iter().any(is_finite),
-        flows: scenario.flows.iter().enumerate().map(|(n, flow)| world.flow_result(n, flow.start)).collect(),
+        flows: (0..scenario.flows.len()).map(|n| world.flow_result(n)).collect(),
         links: books.links,
         layers: world.layer_stats(),
         in_flight: books.in_flight,

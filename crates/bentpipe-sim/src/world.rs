@@ -4,7 +4,6 @@ use bentpipe_engine::link::Wire;
 use bentpipe_engine::network::{Age, Books, Due, Hop, Network, Tournament};
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Headers;
-use bentpipe_engine::tcp::Input;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Step};
 
@@ -32,6 +31,21 @@ pub enum Timers {
     Literal,
 }
 
+/// What an end waits for.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    /// The instant; [`Time::NEVER`] if for nothing.
+    until: Time,
+    /// Since when.
+    begun: Time,
+    /// For when it stands on the agenda, which may be earlier.
+    on_agenda: Time,
+}
+
+impl Waits {
+    const FOR_NOTHING: Waits = Waits { until: Time::NEVER, begun: Time::ZERO, on_agenda: Time::NEVER };
+}
+
 /// Links, ends and agenda of one run. Components are numbered, links first; the two ends of connection n are 2n and
 /// 2n + 1. A flow's connection has the flow's number; the further legs of split ones stand behind all flows.
 #[derive(Debug)]
@@ -52,10 +66,12 @@ pub(crate) struct World {
     /// By end: what the headers of packets to it say to a link layer; empty where there is none.
     headers: Vec<Headers>,
     gateways: Vec<Gateway>,
+    /// When each flow starts.
+    starts: Vec<Time>,
     /// The end at which each flow arrives.
     goals: Vec<u32>,
-    /// What each end waits for at last: the agenda may hold something earlier.
-    waits: Vec<Due>,
+    /// What each end waits for.
+    waits: Vec<Waits>,
     /// When ends act by themselves; in the order of events they follow the network's components.
     agenda: Tournament,
     timers: Timers,
@@ -91,7 +107,7 @@ impl World {
 
     /// Whether some end has something to do yet. Not by the agenda, in which a timer that was called off may still stand.
     pub(crate) fn has_timers(&self) -> bool {
-        self.waits.iter().any(|waits| *waits != Due::NEVER)
+        self.waits.iter().any(|waits| waits.until != Time::NEVER)
     }
 
     /// Does what is next, if that is not after `limit`. False when nothing is left.
@@ -112,12 +128,12 @@ impl World {
             return true;
         }
         let n = due.component() - self.network.components();
-        let waits = self.waits[n];
-        if waits.at() > time {
+        let due = self.due_of_end(n);
+        if due.at() > time {
             // A timer that was put off since: nothing happens now, so the present stays where it is.
-            self.agenda.set(n, waits);
+            self.put_on_agenda(n, due);
         } else {
-            (self.now, self.age) = (time, waits.age());
+            (self.now, self.age) = (time, due.age());
             self.run_end(n, observer);
         }
         true
@@ -159,17 +175,20 @@ impl World {
 
     #[inline(always)]
     fn deliver<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
-        if let Endpoint::Tcp(tcp) = &mut self.ends[to] {
-            let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
-            tcp.connection.handle(&mut cx, Input::Segment(self.packets.segment(parcel)));
-            self.run_end(to, observer);
+        if let Endpoint::Tcp(tcp) = &mut self.ends[to]
+            && let Some(segment) = self.packets.plain_segment(parcel)
+        {
+            // Its slot is the first to be taken again: it is in the cache.
             self.packets.release(parcel);
+            let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+            tcp.take_segment(&mut cx, segment);
+            self.run_end(to, observer);
         } else {
             self.deliver_elsewhere(to, parcel, observer);
         }
     }
 
-    /// To an end that is no connection.
+    /// To an end that is no connection, or of a segment with options.
     #[inline(never)]
     fn deliver_elsewhere<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
         match &mut self.ends[to] {
@@ -185,7 +204,12 @@ impl World {
                 let slot = gateway.slot();
                 self.run_end(slot, observer);
             }
-            Endpoint::Tcp(_) | Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
+            Endpoint::Tcp(tcp) => {
+                let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+                tcp.take_segment(&mut cx, self.packets.segment(parcel));
+                self.run_end(to, observer);
+            }
+            Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
             Endpoint::Spoofer(_) => self.reach_spoofer(to, parcel, observer),
             Endpoint::Sink(sink) => {
                 sink.take(self.now, parcel.wire_len());
@@ -204,16 +228,27 @@ impl World {
             && tcp.is_tcp()
         {
             let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-            match tcp.poll(&mut cx, &mut self.packets) {
-                Step::Do(parcel) => self.send(parcel, observer),
-                Step::Wait(until) => {
-                    self.wait(n, until);
-                    if !self.done[n] {
-                        self.note_done(n);
+            let (now, age, hop) = (self.now, self.age, self.first_hop[n]);
+            let elsewhere = loop {
+                match (tcp.poll(&mut cx, &mut self.packets), hop) {
+                    (Step::Do(parcel), Hop::Link(link)) => {
+                        let mut watch = Watching::new(&mut *cx.probe, &self.packets, self.flow_ends);
+                        if self.network.offer(now, || age.begun(now), &mut watch, link, parcel).is_err() {
+                            self.packets.release(parcel);
+                        }
                     }
-                    return;
+                    (Step::Do(parcel), _) => break parcel,
+                    (Step::Wait(until), _) => {
+                        let is_done = tcp.is_done();
+                        self.wait(n, until);
+                        if is_done && !self.done[n] {
+                            self.note_done(n);
+                        }
+                        return;
+                    }
                 }
-            }
+            };
+            self.go(hop, elsewhere, observer);
         }
         self.run_other(n, observer);
     }
@@ -249,25 +284,39 @@ impl World {
 
     /// The place of an end's timer in the order of events.
     #[inline(always)]
-    fn due_of_end(&self, end: usize, at: Time, begun: Time) -> Due {
-        Due::new(at, begun, self.network.components() + end)
+    fn due_of_end(&self, n: usize) -> Due {
+        let Waits { until, begun, .. } = self.waits[n];
+        if until == Time::NEVER { Due::NEVER } else { Due::new(until, begun, self.network.components() + n) }
+    }
+
+    #[inline(always)]
+    fn put_on_agenda(&mut self, n: usize, due: Due) {
+        self.agenda.set(n, due);
+        self.waits[n].on_agenda = due.at();
     }
 
     /// Keeps what an end waits for. Since when is remembered with it, so that a lazy agenda orders events of one
     /// instant as a literal one does.
     #[inline(always)]
     fn wait(&mut self, n: usize, until: Option<Time>) {
-        let waits = match until {
-            Some(until) if until == self.waits[n].at() => self.waits[n],
-            Some(until) => self.due_of_end(n, until, self.now),
-            None => Due::NEVER,
-        };
-        self.waits[n] = waits;
-        let due = self.agenda.due(n);
+        let until = until.unwrap_or(Time::NEVER);
+        let waits = &mut self.waits[n];
+        if until != waits.until {
+            (waits.until, waits.begun) = (until, self.now);
+        }
         // Lazy: a slot that lies in the future but too early only costs a poll.
-        let keep = self.timers == Timers::Lazy && due.at() > self.now && due <= waits;
-        if !keep && due != waits {
-            self.agenda.set(n, waits);
+        let keep = self.timers == Timers::Lazy && waits.on_agenda > self.now && waits.on_agenda < until;
+        if !keep {
+            self.plan(n);
+        }
+    }
+
+    #[inline(never)]
+    fn plan(&mut self, n: usize) {
+        let (due, planned) = (self.due_of_end(n), self.agenda.due(n));
+        let keep = self.timers == Timers::Lazy && planned.at() > self.now && planned <= due;
+        if !keep && planned != due {
+            self.put_on_agenda(n, due);
         }
     }
 

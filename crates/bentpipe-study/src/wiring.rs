@@ -80,7 +80,7 @@ impl<'s> Wiring<'s> {
     /// links in a row share their events; there must be no observer.
     pub fn network<P: Bound>(self, seed: u64, channels: Vec<u32>, chains: bool) -> Network<P> {
         let scenario = self.scenario;
-        let count = channels.iter().max().map_or(0, |&most| most as usize + 1);
+        let count = channels.iter().max().map_or(0, |&max| max as usize + 1);
         let links = (0..scenario.links.len()).map(|link| plain_link(scenario, link, seed)).collect();
         let mut stations = Vec::new();
         for (link, spec) in scenario.links.iter().enumerate().filter(|(_, spec)| spec.config.cells.is_some()) {

@@ -59,20 +59,8 @@ impl Admission {
         if !Pr::WATCHES && !self.has_bounds() {
             return Ok(());
         }
-        while let Some(&(next, bytes)) = self.waiting.front()
-            && next <= cx.now
-            && (next < cx.now || self.departs_before(&begun))
-        {
-            self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(bytes);
-            self.on_line = next;
-        }
-        let (packets, bytes) = (self.waiting.len() as u32, self.waiting_bytes);
-        let has_room = match self.limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Packets(limit) => packets < limit,
-            QueueLimit::Bytes(limit) => bytes + u64::from(length) <= limit.get(),
-        };
+        let (packets, bytes) = self.depart(cx.now, &begun);
+        let has_room = self.has_room(length);
         if self.red.is_none() {
             cx.emit(|| Event::Queue { packets, bytes, average: None });
             return if has_room || self.is_idle(cx.now, busy_until, begun) {
@@ -91,6 +79,47 @@ impl Admission {
             return Err(DropReason::QueueFull);
         }
         if red_admits { Ok(()) } else { Err(DropReason::Early) }
+    }
+
+    /// As [`Admission::admit`], for a drop-tail queue without an observer.
+    #[inline(always)]
+    pub(super) fn admit_by_limit(
+        &mut self,
+        now: Time,
+        length: u32,
+        busy_until: Time,
+        begun: impl Fn() -> Time,
+    ) -> Result<(), DropReason> {
+        self.depart(now, &begun);
+        if self.has_room(length) || self.is_idle(now, busy_until, begun) { Ok(()) } else { Err(DropReason::QueueFull) }
+    }
+
+    /// Removes the packets that have departed by `now`. Returns the number of waiting packets, and their bytes.
+    #[inline(always)]
+    fn depart(&mut self, now: Time, begun: impl Fn() -> Time) -> (u32, u64) {
+        while let Some(&(next, bytes)) = self.waiting.front()
+            && next <= now
+            && (next < now || self.departs_before(&begun))
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+            self.on_line = next;
+        }
+        (self.waiting.len() as u32, self.waiting_bytes)
+    }
+
+    #[inline(always)]
+    fn has_room(&self, length: u32) -> bool {
+        match self.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(limit) => (self.waiting.len() as u32) < limit,
+            QueueLimit::Bytes(limit) => self.waiting_bytes + u64::from(length) <= limit.get(),
+        }
+    }
+
+    /// True if only its limit refuses packets.
+    pub(super) fn is_drop_tail(&self) -> bool {
+        self.red.is_none()
     }
 
     /// True if a packet that arrives now finds the line idle.

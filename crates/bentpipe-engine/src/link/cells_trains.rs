@@ -50,7 +50,7 @@ impl<P: Wire> CellPort<P> {
             if !matches!(train.fate, Fate::Whole | Fate::Broken) {
                 continue;
             }
-            min_slack = min_slack.and_then(|least| Some(least.min(busy.checked_sub(train.next)?)));
+            min_slack = min_slack.and_then(|min| Some(min.min(busy.checked_sub(train.next)?)));
             let begins = busy.max(train.next);
             first_begins.get_or_insert((train.next, begins));
             busy = begins + self.cell;

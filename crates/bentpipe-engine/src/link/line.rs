@@ -1,6 +1,6 @@
 //! The line of a link: the start and duration of transmissions.
 
-use super::config::LinkConfig;
+use super::config::{LinkConfig, QueueLimit};
 use super::opportunities::Opportunities;
 use super::slots::BurstLine;
 use crate::units::{Duration, Time, TransmitClock};
@@ -9,6 +9,10 @@ use crate::units::{Duration, Time, TransmitClock};
 #[derive(Clone, Debug)]
 pub(super) enum Line {
     Instant,
+    /// A link that has a rate and a delay, and nothing else.
+    Plain(TransmitClock),
+    /// A link that has a rate, a delay and a queue with a limit, and nothing else.
+    Queued(TransmitClock),
     Clock(TransmitClock),
     Scheduled(Box<Scheduled>),
 }
@@ -39,18 +43,23 @@ impl Line {
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, free: Time, bytes: u32) -> (Time, Duration) {
         match self {
-            Line::Clock(clock) => (free, clock.transmit(bytes)),
+            Line::Clock(clock) | Line::Plain(clock) | Line::Queued(clock) => (free, clock.transmit(bytes)),
             Line::Instant => (free, Duration::ZERO),
             Line::Scheduled(line) => line.transmit(now, free, bytes),
         }
     }
 
-    pub(super) fn of(config: &LinkConfig) -> Line {
+    /// The line of a link; `is_plain`: it has no losses and no MTU, and its queue no other discipline than drop-tail.
+    pub(super) fn of(config: &LinkConfig, is_plain: bool) -> Line {
         if let Some(schedule) = &config.tdma {
             return Line::Scheduled(Box::new(Scheduled::Bursts(BurstLine::new(schedule.clone()))));
         }
         match (&config.rate_trace, config.rate) {
             (Some(trace), _) => Line::Scheduled(Box::new(Scheduled::Trace(Opportunities::new(trace.clone())))),
+            (None, Some(rate)) if is_plain && config.queue.limit == QueueLimit::Unlimited => {
+                Line::Plain(TransmitClock::new(rate))
+            }
+            (None, Some(rate)) if is_plain => Line::Queued(TransmitClock::new(rate)),
             (None, Some(rate)) => Line::Clock(TransmitClock::new(rate)),
             (None, None) => Line::Instant,
         }

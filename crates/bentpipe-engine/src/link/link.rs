@@ -2,11 +2,10 @@
 //! arrival, and a hop costs one event. Packets in flight are in a ring in order of delivery; only the head's time is
 //! visible.
 
-use std::collections::VecDeque;
-
 use super::admission::Admission;
 use super::config::LinkConfig;
 use super::line::Line;
+use super::ring::Ring;
 use super::sky::Sky;
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{DropReason, Event, Probe};
@@ -143,8 +142,6 @@ struct InFlight<P> {
 /// A unidirectional link.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    /// True if the link has only a rate and a delay: no limits, no losses.
-    is_plain: bool,
     header: u32,
     mtu: u32,
     line: Line,
@@ -154,7 +151,7 @@ pub struct Link<P> {
     sky: Option<Box<Sky>>,
     drop_list: Option<Box<DropList>>,
     admission: Admission,
-    in_flight: VecDeque<InFlight<P>>,
+    in_flight: Ring<InFlight<P>>,
     counters: LinkCounters,
 }
 
@@ -164,17 +161,17 @@ impl<P: Wire> Link<P> {
         let drop_list = (!config.drop_list.is_empty())
             .then(|| Box::new(DropList { numbers: config.drop_list.clone(), next: 0, count: 0 }));
         let (sky, admission) = (Sky::of(config, seed, name), Admission::of(config, seed, name));
+        let is_plain = drop_list.is_none() && sky.is_none() && config.mtu.is_none() && admission.is_drop_tail();
         Link {
-            is_plain: drop_list.is_none() && sky.is_none() && config.mtu.is_none() && !admission.has_bounds(),
             header: config.header,
             mtu: config.mtu.unwrap_or(u32::MAX),
-            line: Line::of(config),
+            line: Line::of(config, is_plain),
             delay: config.delay,
             busy_until: Time::ZERO,
             sky,
             drop_list,
             admission,
-            in_flight: VecDeque::new(),
+            in_flight: Ring::new(),
             counters: LinkCounters::default(),
         }
     }
@@ -191,7 +188,7 @@ impl<P: Wire> Link<P> {
 
     /// True if a transmission may take no time.
     pub(crate) fn may_send_at_once(&self) -> bool {
-        !matches!(self.line, Line::Clock(_))
+        !matches!(self.line, Line::Clock(_) | Line::Plain(_) | Line::Queued(_))
     }
 
     /// True if a packet may reach the far end at the instant it was offered.
@@ -253,15 +250,33 @@ impl<P: Wire> Link<P> {
         packet: &P,
         begun: impl Fn() -> Time,
     ) -> Result<Transit, DropReason> {
-        if !Pr::WATCHES
-            && self.is_plain
-            && let Line::Clock(clock) = &mut self.line
+        if let Some((begun, arrives)) = self.pass_plainly::<Pr>(cx.now, packet.wire_len()) {
+            return Ok(Transit { arrives, begun, lost: false, waiting: 0 });
+        }
+        if let Line::Queued(clock) = &mut self.line
+            && !Pr::WATCHES
         {
-            let start = self.busy_until.max(cx.now);
-            self.busy_until = start + clock.transmit(packet.wire_len() + self.header);
-            return Ok(Transit { arrives: self.busy_until + self.delay, begun: start, lost: false, waiting: 0 });
+            let length = packet.wire_len();
+            self.admission.admit_by_limit(cx.now, length, self.busy_until, begun)?;
+            let begun = self.busy_until.max(cx.now);
+            self.busy_until = begun + clock.transmit(length + self.header);
+            let waiting = self.admission.enter::<Pr>(cx.now, begun, length);
+            return Ok(Transit { arrives: self.busy_until + self.delay, begun, lost: false, waiting });
         }
         self.full_transit(cx, packet, begun)
+    }
+
+    /// Takes a packet of `length` bytes that arrives at `now` if the link has only a rate and a delay, without an observer.
+    /// Returns when its transmission starts and when it arrives.
+    #[inline(always)]
+    pub(crate) fn pass_plainly<Pr: Probe>(&mut self, now: Time, length: u32) -> Option<(Time, Time)> {
+        if Pr::WATCHES {
+            return None;
+        }
+        let Line::Plain(clock) = &mut self.line else { return None };
+        let begun = self.busy_until.max(now);
+        self.busy_until = begun + clock.transmit(length + self.header);
+        Some((begun, self.busy_until + self.delay))
     }
 
     /// As [`Link::transit`], for any link.
@@ -307,6 +322,12 @@ impl<P: Wire> Link<P> {
     #[inline(always)]
     pub(crate) fn note_offered(&mut self, admitted: Result<u32, DropReason>) -> bool {
         self.counters.note_offered(admitted)
+    }
+
+    /// Counts a packet admitted by a plain link.
+    #[inline(always)]
+    pub(crate) fn note_admitted(&mut self) {
+        self.counters.offered += 1;
     }
 
     /// Counts a packet of `length` bytes at the far end. Returns its length with the link's own header.

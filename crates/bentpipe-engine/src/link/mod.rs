@@ -14,6 +14,7 @@ mod link;
 pub mod modulation;
 mod opportunities;
 mod queue;
+mod ring;
 mod sequence;
 mod server;
 mod sky;

@@ -60,17 +60,33 @@ impl Log {
     /// Writes down a passage, at a time that has come to `now`.
     #[inline(always)]
     pub(super) fn note(&mut self, passing: Passing, now: Time) {
-        let mut place = self.count as usize & (self.places.len() - 1);
-        if self.places[place].arrives >= now {
-            place = self.make_room();
+        let place = self.place(self.count);
+        match self.places.get_mut(place) {
+            Some(place) if place.arrives < now => *place = passing,
+            _ => self.note_in_more_room(passing),
         }
-        self.places[place] = passing;
         self.count += 1;
     }
 
-    /// Doubles the room if the oldest passage may be yet to come. Answers the place of the next one.
+    #[inline(always)]
+    fn place(&self, count: u64) -> usize {
+        count as usize & self.places.len().wrapping_sub(1)
+    }
+
     #[cold]
     #[inline(never)]
+    fn note_in_more_room(&mut self, passing: Passing) {
+        let place = self.make_room();
+        self.places[place] = passing;
+    }
+
+    /// What became of the passage that was written down last.
+    pub(super) fn amend(&mut self, fate: Fate) {
+        let place = self.place(self.count - 1);
+        self.places[place].fate = fate;
+    }
+
+    /// Doubles the room if the oldest passage may be yet to come. Answers the place of the next one.
     fn make_room(&mut self) -> usize {
         let places = self.places.len();
         if self.count < places as u64 {

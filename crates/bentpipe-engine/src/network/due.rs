@@ -70,6 +70,8 @@ impl Age {
 #[derive(Clone, Debug)]
 pub struct Tournament<const FAN: usize = 8> {
     slots: Vec<[Due; FAN]>,
+    /// How many slots there are.
+    components: usize,
     /// The winners of each group of slots, then theirs, up to one group; none for a single group.
     rounds: Vec<Vec<[Due; FAN]>>,
     winner: Due,
@@ -85,7 +87,7 @@ impl<const FAN: usize> Tournament<FAN> {
             groups = groups.div_ceil(FAN);
             rounds.push(vec![[Due::NEVER; FAN]; groups]);
         }
-        Tournament { slots, rounds, winner: Due::NEVER }
+        Tournament { slots, components, rounds, winner: Due::NEVER }
     }
 
     /// When a component is due.
@@ -100,7 +102,8 @@ impl<const FAN: usize> Tournament<FAN> {
         let group = &mut self.slots[component / FAN];
         if self.rounds.is_empty() {
             group[component % FAN] = due;
-            self.winner = least(group);
+            // Few compete, and the empty slots behind them need not be looked at.
+            self.winner = group.iter().take(self.components).fold(Due::NEVER, |least, due| least.min(*due));
             return;
         }
         let was = core::mem::replace(&mut group[component % FAN], due);

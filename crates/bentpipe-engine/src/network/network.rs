@@ -2,7 +2,7 @@
 
 use super::chain::{Books, Fate, Log, Passing, take_off_what_comes};
 use super::due::{Due, Tournament};
-use super::routes::Routes;
+use super::routes::{DIFFERS, ENDS, Routes};
 use super::{Bound, EndId, Hop, LINK_BASE, LinkId, Passage, StationId, Watch};
 use crate::link::{CellPort, Link, LinkCounters, Outcome, Server, Transit};
 use crate::machine::Context;
@@ -71,6 +71,12 @@ struct Node<P> {
     link: Link<P>,
     /// What passes to the next link of a chain.
     log: Log,
+    /// The next link of the chain for all packets, [`ENDS`], or [`DIFFERS`].
+    onward: u32,
+    /// Where all packets go that leave their chain here, if that is the same for all.
+    behind: Option<Hop>,
+    /// Its slot in the agenda.
+    slot: u32,
 }
 
 /// What has come to its end: a packet, and where it goes next or why it is lost.
@@ -85,7 +91,7 @@ pub struct Network<P> {
     routes: Routes,
     /// The virtual channel of the packets to each end.
     channels: Vec<u32>,
-    /// By component, its slot in the agenda: links inside of chains need none.
+    /// By station, its slot in the agenda.
     slots: Vec<u32>,
     agenda: Tournament<4>,
 }
@@ -106,21 +112,23 @@ impl<P: Bound> Network<P> {
                 routes.cut(LinkId::from(n));
             }
         }
+        // Links inside of chains need no slot in the agenda.
         let mut used = 0;
-        let slots = (0..links.len() + stations.len()).map(|component| {
+        let mut slot = |component: usize| {
             let slot = used;
             used += u32::from(routes.is_exit(component));
             slot
+        };
+        let nodes = links.into_iter().enumerate().map(|(n, link)| Node {
+            link,
+            log: Log::new(),
+            onward: routes.onward_of_all(n),
+            behind: routes.behind_of_all(n),
+            slot: slot(n),
         });
-        let slots = slots.collect();
-        Network {
-            slots,
-            agenda: Tournament::new(used as usize),
-            links: links.into_iter().map(|link| Node { link, log: Log::new() }).collect(),
-            stations,
-            routes,
-            channels,
-        }
+        let links: Vec<_> = nodes.collect();
+        let slots = (0..stations.len()).map(|station| slot(links.len() + station)).collect();
+        Network { slots, agenda: Tournament::new(used as usize), links, stations, routes, channels }
     }
 
     /// How many components it has.
@@ -150,7 +158,8 @@ impl<P: Bound> Network<P> {
     ///
     /// # Errors
     /// The packet, if it is lost and will not be taken out: here, or on the way to the end of its chain.
-    #[inline]
+    // Not inlined: where it was, the sender of TCP lost its registers.
+    #[inline(never)]
     pub fn offer<W: Watch<P>>(
         &mut self,
         now: Time,
@@ -161,71 +170,87 @@ impl<P: Bound> Network<P> {
     ) -> Result<(), P> {
         debug_assert!(!W::WATCHES || !self.routes.has_chains(), "chains tell of the future");
         watch.packet(now, link, Passage::Offered, &packet);
-        let mut at = link.index();
-        let mut cx = Context { now, who: Who(LINK_BASE + link.0), probe: &mut *watch };
+        let (mut at, length) = (link.index(), packet.wire_len());
         let entry = &mut self.links[at].link;
-        let transit = entry.transit(&mut cx, &packet, begun);
-        entry.note_offered(transit.map(|transit| transit.waiting));
-        let mut transit = match transit {
-            Ok(transit) => transit,
-            Err(reason) => {
-                watch.packet(now, link, Passage::Dropped(reason), &packet);
-                return Err(packet);
-            }
-        };
-        if !W::WATCHES {
-            let row = self.routes.row_of(packet.to());
-            while let Some(next) = self.routes.onward(row, at) {
-                match self.pass_on(at, next, transit, &packet, watch, now) {
-                    Some(further) => (at, transit) = (next.index(), further),
-                    None => return Err(packet),
+        let (mut begins, mut arrives, mut lost) = if let Some((begins, arrives)) = entry.pass_plainly::<W>(now, length)
+        {
+            entry.note_admitted();
+            (begins, arrives, false)
+        } else {
+            let mut cx = Context { now, who: Who(LINK_BASE + link.0), probe: &mut *watch };
+            let transit = entry.transit(&mut cx, &packet, begun);
+            entry.note_offered(transit.map(|transit| transit.waiting));
+            match transit {
+                Ok(Transit { begun, arrives, lost, .. }) => (begun, arrives, lost),
+                Err(reason) => {
+                    watch.packet(now, link, Passage::Dropped(reason), &packet);
+                    return Err(packet);
                 }
             }
+        };
+        loop {
+            let node = &mut self.links[at];
+            let next = match node.onward {
+                _ if W::WATCHES => ENDS,
+                DIFFERS => self.routes.onward(self.routes.row_of(packet.to()), at),
+                next => next,
+            };
+            if next == ENDS {
+                let is_head = node.link.in_flight() == 0;
+                node.link.carry(Transit { arrives, begun: begins, lost, waiting: 0 }, packet);
+                if is_head {
+                    self.agenda.set(node.slot as usize, Due::new(arrives, begins, at));
+                }
+                return Ok(());
+            }
+            // The next link mostly takes it; if not, the note is amended.
+            let (from, fate) = (at, if lost { Fate::Lost } else { Fate::Admitted });
+            let length_on_line = node.link.note_arrival(length, lost);
+            let next = LinkId(next);
+            node.log.note(Passing { arrives, begun: begins, length: length_on_line, next, fate }, now);
+            if lost {
+                return Err(packet);
+            }
+            at = next.index();
+            let link = &mut self.links[at].link;
+            if let Some((begins_next, arrives_next)) = link.pass_plainly::<W>(arrives, length) {
+                link.note_admitted();
+                (begins, arrives) = (begins_next, arrives_next);
+            } else {
+                let came = Due::new(arrives, begins, from);
+                let Some(transit) = self.pass_on(came, next, &packet, watch, now) else { return Err(packet) };
+                (begins, arrives, lost) = (transit.begun, transit.arrives, transit.lost);
+            }
         }
-        let link = &mut self.links[at].link;
-        let is_head = link.in_flight() == 0;
-        link.carry(transit, packet);
-        if is_head {
-            self.agenda.set(self.slots[at] as usize, Due::new(transit.arrives, transit.begun, at));
-        }
-        Ok(())
     }
 
-    /// From a link to the next one of its chain; `None` where the packet is lost in between.
-    #[inline(always)]
+    /// A packet comes to a link by the event `came`, which ended its way on the link before in the same chain. `None` if it is
+    /// refused.
+    #[inline(never)]
     fn pass_on<W: Watch<P>>(
         &mut self,
-        from: usize,
-        next: LinkId,
-        transit: Transit,
+        came: Due,
+        link: LinkId,
         packet: &P,
         probe: &mut W,
         now: Time,
     ) -> Option<Transit> {
-        let Transit { arrives, begun, lost, .. } = transit;
-        let (mut fate, mut further) = (Fate::Lost, None);
-        if !lost {
-            let node = &mut self.links[next.index()];
-            let mut cx = Context { now: arrives, who: Who(LINK_BASE + next.0), probe };
-            // As old as an event of the literal network would say.
-            let age = || Due::new(arrives, begun, from).age().begun(arrives);
-            match node.link.transit(&mut cx, packet, age) {
-                Ok(transit) => {
-                    if node.link.note_offered(Ok(transit.waiting)) {
-                        node.log.note_record(Due::new(arrives, begun, from), transit.waiting, now);
-                    }
-                    (fate, further) = (Fate::Admitted, Some(transit));
+        let Node { link: at, log, .. } = &mut self.links[link.index()];
+        let mut cx = Context { now: came.at(), who: Who(LINK_BASE + link.0), probe };
+        // As old as an event of the literal network would say.
+        match at.transit(&mut cx, packet, || came.age().begun(came.at())) {
+            Ok(transit) => {
+                if at.note_offered(Ok(transit.waiting)) {
+                    log.note_record(came, transit.waiting, now);
                 }
-                Err(reason) => {
-                    node.link.note_offered(Err(reason));
-                    fate = Fate::Refused(reason);
-                }
+                Some(transit)
+            }
+            Err(reason) => {
+                at.note_offered(Err(reason));
+                self.links[came.component()].log.amend(Fate::Refused(reason));
+                None
             }
         }
-        let Node { link, log } = &mut self.links[from];
-        let length = link.note_arrival(packet.wire_len(), lost);
-        log.note(Passing { arrives, begun, length, next, fate }, now);
-        further
     }
 
     /// A packet comes to a station.
@@ -246,18 +271,21 @@ impl<P: Bound> Network<P> {
         if component >= self.links.len() {
             return self.take_of_station(now, watch, StationId::from(component - self.links.len()));
         }
-        let link = &mut self.links[component].link;
+        let Node { link, behind, slot, .. } = &mut self.links[component];
         let id = LinkId::from(component);
         let arrival = link.take(&mut Context { now, who: Who(LINK_BASE + id.0), probe: &mut *watch });
         let due = link.head().map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, component));
-        self.agenda.set(self.slots[component] as usize, due);
+        self.agenda.set(*slot as usize, due);
         let arrival = arrival?;
         if arrival.outcome == Outcome::Lost {
             watch.packet(now, id, Passage::Dropped(DropReason::Channel), &arrival.packet);
             return Some((arrival.packet, Err(DropReason::Channel)));
         }
         watch.packet(now, id, Passage::Delivered, &arrival.packet);
-        let hop = self.behind(id, arrival.packet.to());
+        let hop = match *behind {
+            Some(hop) => hop,
+            None => self.behind(id, arrival.packet.to()),
+        };
         Some((arrival.packet, Ok(hop)))
     }
 
@@ -279,8 +307,8 @@ impl<P: Bound> Network<P> {
     fn plan(&mut self, station: StationId) {
         let component = self.links.len() + station.index();
         let head = self.stations[station.index()].head();
-        self.agenda
-            .set(self.slots[component] as usize, head.map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, component)));
+        let due = head.map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, component));
+        self.agenda.set(self.slots[station.index()] as usize, due);
     }
 
     /// What the links have counted, up to the event `end` and without it. It must not be before the latest event.

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use super::{EndId, Hop, LinkId};
 
 /// In the table of chains: the packet leaves its chain here.
-const ENDS: u32 = u32::MAX;
+pub(super) const ENDS: u32 = u32::MAX;
+/// No link: where packets go on depends on what they are bound for.
+pub(super) const DIFFERS: u32 = u32::MAX - 1;
 
 /// The ways of packets over links and stations.
 #[derive(Clone, Debug)]
@@ -131,11 +133,30 @@ impl Routes {
         self.hops[row + component]
     }
 
-    /// The link behind a link in the same chain.
+    /// The link behind a link in the same chain, or [`ENDS`].
     #[inline(always)]
-    pub(super) fn onward(&self, row: usize, link: usize) -> Option<LinkId> {
-        let next = self.onward[row + link];
-        (next != ENDS).then_some(LinkId(next))
+    pub(super) fn onward(&self, row: usize, link: usize) -> u32 {
+        self.onward[row + link]
+    }
+
+    /// The same for all packets that pass the link; [`DIFFERS`] if it is not.
+    pub(super) fn onward_of_all(&self, link: usize) -> u32 {
+        let mut all = self.rows_that_pass(link).map(|place| self.onward[place]);
+        let first = all.next().unwrap_or(ENDS);
+        if all.all(|next| next == first) { first } else { DIFFERS }
+    }
+
+    /// Where all packets go that leave their chain behind a link, if that is the same for all.
+    pub(super) fn behind_of_all(&self, link: usize) -> Option<Hop> {
+        let mut all =
+            self.rows_that_pass(link).filter(|&place| self.onward[place] == ENDS).map(|place| self.hops[place]);
+        let first = all.next()?;
+        all.all(|hop| hop == first).then_some(first)
+    }
+
+    /// The places of a component in the rows that lead over it.
+    fn rows_that_pass(&self, component: usize) -> impl Iterator<Item = usize> + '_ {
+        (component..self.hops.len()).step_by(self.components).filter(|&place| self.passes[place])
     }
 
     /// Whether any links form a chain.
@@ -145,7 +166,6 @@ impl Routes {
 
     /// Whether some packets leave their chain behind a component.
     pub(super) fn is_exit(&self, component: usize) -> bool {
-        let mut places = (component..self.hops.len()).step_by(self.components);
-        places.any(|place| self.passes[place] && self.onward[place] == ENDS)
+        self.rows_that_pass(component).any(|place| self.onward[place] == ENDS)
     }
 }

@@ -31,7 +31,7 @@ pub type Connection = Duplex<Sender>;
 impl Connection {
     /// A connection that is not open yet.
     pub fn new(config: StpConfig, role: Role) -> Self {
-        Duplex::with_sender(Sender::new(config), config.shared(), role)
+        Duplex::with_sender(Sender::new(config), config.shared().into(), role)
     }
 }
 

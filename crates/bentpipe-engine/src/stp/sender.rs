@@ -295,9 +295,9 @@ impl SendingHalf for Sender {
     }
 
     #[inline]
-    fn deadline(&self) -> Option<Time> {
+    fn deadline(&self) -> Time {
         let timer = Time::earliest(self.flight.deadline(), self.persist_at);
-        Time::earliest(timer, self.polls.as_ref().and_then(Polls::deadline))
+        Time::earliest(timer, self.polls.as_ref().and_then(Polls::deadline)).unwrap_or(Time::NEVER)
     }
 
     /// One segment at a time: it is sent before the next timer is checked.

@@ -34,7 +34,7 @@ pub use crate::rtt::{RtoConfig, RttClock, RttEstimator};
 pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use abort::Abort;
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
-pub use connection::{Connection, Duplex, Input, Output, Role, State, TcpStats, Verdict};
+pub use connection::{Connection, Duplex, Input, Ordinary, Output, Role, State, TcpStats, Verdict};
 pub use receiver::Fresh;
 pub use sender::Sender;
 pub use sending::{Protocol, SenderCounters, SendingHalf};

@@ -19,10 +19,10 @@ impl Pacer {
         !self.is_holding
     }
 
-    /// When the segment that was held back may leave.
+    /// When the segment that was held back may leave; [`Time::NEVER`] if none was.
     #[inline(always)]
-    pub(in crate::tcp) fn deadline(&self) -> Option<Time> {
-        self.is_holding.then_some(self.next)
+    pub(in crate::tcp) fn deadline(&self) -> Time {
+        if self.is_holding { self.next } else { Time::NEVER }
     }
 
     /// Bytes of payload leave now. Time that was not used is lost: a pause is not followed by a burst.
@@ -45,12 +45,12 @@ mod tests {
         // 2000 bytes take two seconds.
         pacer.sent(at(5), 2000, rate);
         assert!(!pacer.may_send(at(6)));
-        assert_eq!(pacer.deadline(), Some(at(7)));
+        assert_eq!(pacer.deadline(), at(7));
         assert!(pacer.may_send(at(7)));
-        assert_eq!(pacer.deadline(), None);
+        assert_eq!(pacer.deadline(), Time::NEVER);
         // A pause gives no credit.
         pacer.sent(at(20), 1000, rate);
         assert!(!pacer.may_send(at(20)));
-        assert_eq!(pacer.deadline(), Some(at(21)));
+        assert_eq!(pacer.deadline(), at(21));
     }
 }

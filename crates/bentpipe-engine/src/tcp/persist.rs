@@ -9,43 +9,51 @@ const MAX_INTERVAL: Duration = Duration::from_secs(60);
 const MAX_DOUBLINGS: u32 = 6;
 
 /// When the next probe is due.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(in crate::tcp) struct Persist {
-    at: Option<Time>,
+    /// [`Time::NEVER`] while the timer is off.
+    at: Time,
     probes: u32,
     /// A probe goes out now.
     due: bool,
 }
 
 impl Persist {
+    pub(in crate::tcp) const fn new() -> Self {
+        Persist { at: Time::NEVER, probes: 0, due: false }
+    }
+
+    /// When it expires; [`Time::NEVER`] while it is off.
     #[inline(always)]
-    pub(in crate::tcp) fn deadline(&self) -> Option<Time> {
+    pub(in crate::tcp) fn deadline(&self) -> Time {
         self.at
     }
 
     #[inline(always)]
     pub(in crate::tcp) fn is_running(&self) -> bool {
-        self.at.is_some()
+        self.at != Time::NEVER
     }
 
     /// Starts the timer. The first probe is due after `rto`.
     pub(in crate::tcp) fn start(&mut self, now: Time, rto: Duration) {
         self.probes = 0;
-        self.at = Some(now + self.interval(rto));
+        self.at = now + self.interval(rto);
     }
 
     /// The window is open. Returns whether the timer was running.
     #[inline(always)]
     pub(in crate::tcp) fn stop(&mut self) -> bool {
-        self.at.take().is_some()
+        let was_running = self.is_running();
+        self.at = Time::NEVER;
+        was_running
     }
 
     /// Makes a probe due if the timer has expired.
     pub(in crate::tcp) fn on_time(&mut self, now: Time, rto: Duration) {
-        if self.at.is_some_and(|at| at <= now) {
+        if self.at <= now {
             self.probes += 1;
             self.due = true;
-            self.at = Some(now + self.interval(rto));
+            self.at = now + self.interval(rto);
         }
     }
 
@@ -54,10 +62,16 @@ impl Persist {
         self.due = true;
     }
 
+    /// Whether a probe is due.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_due(&self) -> bool {
+        self.due
+    }
+
     /// Whether a probe is due; it no longer is.
     #[inline(always)]
     pub(in crate::tcp) fn take_due(&mut self) -> bool {
-        core::mem::take(&mut self.due)
+        self.due && core::mem::take(&mut self.due)
     }
 
     fn interval(&self, rto: Duration) -> Duration {
@@ -72,15 +86,15 @@ mod tests {
     #[test]
     fn the_interval_doubles_up_to_a_minute() {
         let rto = Duration::from_secs(1);
-        let mut persist = Persist::default();
+        let mut persist = Persist::new();
         persist.start(Time::ZERO, rto);
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-            let (before, at) = (persist.deadline(), persist.deadline().expect("it runs"));
+            let (before, at) = (persist.deadline(), persist.deadline());
             persist.on_time(at.saturating_sub(Duration::from_nanos(1)), rto);
             assert_eq!((persist.deadline(), persist.take_due()), (before, false));
             persist.on_time(at, rto);
             assert!(persist.take_due());
-            let next = persist.deadline().expect("it runs");
+            let next = persist.deadline();
             assert_eq!(next - at, Duration::from_secs((2 * seconds).min(60)));
         }
     }

@@ -5,6 +5,7 @@
 //! once, in [`Duplex`](super::Duplex).
 
 use super::abort::Abort;
+use super::connection::{Duplex, Verdict};
 use super::segment::{FIRST_BYTE, Segment};
 use super::span::Span;
 use crate::machine::Context;
@@ -127,8 +128,17 @@ pub trait SendingHalf: sealed::Sequenced {
         window_changed: bool,
         sample: Option<Duration>,
     );
-    /// When the next timer expires.
-    fn deadline(&self) -> Option<Time>;
+    /// Takes a segment by a short way, if it is one that the protocol predicts; `None`: with any other nothing has been done.
+    #[inline(always)]
+    fn take_predicted<P: Probe>(_: &mut Duplex<Self>, _: &mut Context<'_, P>, _: &Segment) -> Option<Verdict>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// When the next timer expires; [`Time::NEVER`] if none runs.
+    fn deadline(&self) -> Time;
     /// Runs the timers that are due.
     ///
     /// # Errors

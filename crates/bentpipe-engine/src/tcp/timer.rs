@@ -7,7 +7,8 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct RetransmissionTimer {
     pub(in crate::tcp) rtt: RttEstimator,
-    at: Option<Time>,
+    /// When it expires; [`Time::NEVER`] while it is off.
+    at: Time,
     /// The segment being timed: its end, and when it was sent.
     timed: Option<(u64, Time)>,
     /// Times that the timer has expired since new data was acknowledged.
@@ -19,7 +20,7 @@ impl RetransmissionTimer {
     pub(in crate::tcp) fn new(config: RtoConfig) -> Self {
         RetransmissionTimer {
             rtt: RttEstimator::new(config),
-            at: None,
+            at: Time::NEVER,
             timed: None,
             retries: 0,
             max_retries: config.max_retries,
@@ -28,30 +29,30 @@ impl RetransmissionTimer {
 
     /// Stops the timer. The estimate stays.
     pub(in crate::tcp) fn reset(&mut self) {
-        (self.at, self.timed, self.retries) = (None, None, 0);
+        (self.at, self.timed, self.retries) = (Time::NEVER, None, 0);
     }
 
-    /// When it expires.
+    /// When it expires; [`Time::NEVER`] while it is off.
     #[inline(always)]
-    pub(in crate::tcp) fn deadline(&self) -> Option<Time> {
+    pub(in crate::tcp) fn deadline(&self) -> Time {
         self.at
     }
 
     #[inline(always)]
     pub(in crate::tcp) fn is_running(&self) -> bool {
-        self.at.is_some()
+        self.at != Time::NEVER
     }
 
     /// Starts the timer, or starts it anew.
     #[inline(always)]
     pub(in crate::tcp) fn start(&mut self, now: Time) {
-        self.at = Some(self.rtt.deadline(now));
+        self.at = self.rtt.deadline(now);
     }
 
     //= RFC 6298 §5.2, §5.3: off when all is acknowledged, restarted by an ACK of new data
     #[inline(always)]
     pub(in crate::tcp) fn restart(&mut self, now: Time, is_outstanding: bool) {
-        self.at = is_outstanding.then(|| self.rtt.deadline(now));
+        self.at = if is_outstanding { self.rtt.deadline(now) } else { Time::NEVER };
     }
 
     /// Times that the timer has expired since new data was acknowledged.

@@ -93,6 +93,14 @@ impl TrainTun {
         self.overruns.count()
     }
 
+    /// Changes the device's MTU: the kernel then tells hosts, and clamps the MSS of new connections where a rule says so.
+    ///
+    /// # Errors
+    /// Fails if the device is gone, or without CAP_NET_ADMIN.
+    pub fn set_mtu(&self, mtu: u16) -> io::Result<()> {
+        self.device.set_mtu(mtu)
+    }
+
     /// Packets that the host did not accept.
     pub fn refused(&self) -> u64 {
         self.refused

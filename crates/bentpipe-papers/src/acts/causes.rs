@@ -53,13 +53,13 @@ pub(super) fn at_full_rate(lab: &Lab<'_>) -> Words {
     ];
     let mut words = Vec::new();
     for (name, key, value) in VARIED {
-        let mut most = Vec::new();
+        let mut best = Vec::new();
         for place in Place::ALL {
             let world = measured(place, Load::Full, &[(key, value)]);
             let what = format!("acts, full rate, {name}, {}", place.name());
-            most.push(format!("{:.1}", greatest(&rates(&lab.runs(&what, &world, TRIALS)?))));
+            best.push(format!("{:.1}", greatest(&rates(&lab.runs(&what, &world, TRIALS)?))));
         }
-        words.push(format!("{name} {}", most.join(", ")));
+        words.push(format!("{name} {}", best.join(", ")));
     }
     Ok(words.join("; "))
 }

@@ -101,8 +101,8 @@ pub(crate) fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawi
     let columns = columns(scenario, &path, &flow.kind);
     let height = |side: &Option<Layers>| side.as_ref().map_or(0, Vec::len);
     let layers = |column: &Column| column.common.len() + height(&column.left).max(height(&column.right));
-    let most = columns.iter().map(layers).max().unwrap_or(0) as i32;
-    let ground = 30 + LAYER * most;
+    let max = columns.iter().map(layers).max().unwrap_or(0) as i32;
+    let ground = 30 + LAYER * max;
     let mut canvas = Canvas::default();
     let mut csv = String::from("node,side,layer,bytes of a full packet\n");
     let x = |n: usize| 20 + (WIDTH + GAP) * n as i32;

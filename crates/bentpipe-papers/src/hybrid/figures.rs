@@ -124,10 +124,10 @@ fn by_round_trip(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError
 
 fn by_buffer(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
     let measured = simulate(lab, number)?;
-    let most = if number == 9 { 200.0 } else { 300.0 };
+    let max = if number == 9 { 200.0 } else { 300.0 };
     let curve = |s: &Setting| {
         let s = *s;
-        along(s.scheme, steps(5.0, most, 59), move |buffer| s.path().with_buffer(buffer).ok())
+        along(s.scheme, steps(5.0, max, 59), move |buffer| s.path().with_buffer(buffer).ok())
     };
     let group = |s: &Setting| match number {
         9 => format!("p = {}", s.loss),

@@ -142,7 +142,7 @@ impl Setting {
             Scheme::EndToEnd => (END_TO_END, "hybrid-end-to-end.toml", "layers.arq.channels.data.queue"),
             Scheme::Split => (SPLIT, "hybrid-split.toml", "flows.data.spoof.buffer"),
         };
-        let transmissions = self.transmissions.map_or("unlimited".to_owned(), |most| most.to_string());
+        let transmissions = self.transmissions.map_or("unlimited".to_owned(), |max| max.to_string());
         let mut sets = vec![
             ("time_limit", format!("{} s", self.seconds)),
             ("links.terrestrial.delay", format!("{} ns", self.t1_us * 500)),

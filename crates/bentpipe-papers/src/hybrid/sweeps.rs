@@ -75,7 +75,7 @@ pub(super) fn settings(number: u8) -> Vec<Setting> {
         13 => {
             for p in LOSSES {
                 let plain = Setting::new(EndToEnd, BUFFER, 100, 100, p);
-                all.extend(TRANSMISSIONS.map(|most| Setting { transmissions: Some(most), ..plain }));
+                all.extend(TRANSMISSIONS.map(|max| Setting { transmissions: Some(max), ..plain }));
             }
         }
         14 => {

@@ -67,7 +67,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "M-M16",
         Built(
             &[Test("engine", "after_a_loss_another_is_as_likely_as_the_factor_says")],
-            "`packet_bursts` with `burstiness` and `most`",
+            "`packet_bursts` with `burstiness` and `max`",
         ),
     ),
     ("M-M17", Built(&[Test("engine", "runs_have_exactly_their_length")], "`packet_bursts` with `length`")),

@@ -85,13 +85,13 @@ type Ratio = fn(&Study<'_>, f64) -> Result<Option<f64>, ReproduceError>;
 
 fn growth(study: &Study<'_>) -> Checked {
     // The smallest quotient of neighbours, and the ratios.
-    let least = |ratio: Ratio| -> Result<(f64, String), ReproduceError> {
+    let smallest = |ratio: Ratio| -> Result<(f64, String), ReproduceError> {
         let ratios = survivable().into_iter().map(|ber| ratio(study, ber)).collect::<Result<Option<Vec<_>>, _>>()?;
         let Some(ratios) = ratios else { return Ok((f64::NAN, "none".to_owned())) };
-        let least = ratios.windows(2).map(|pair| pair[1] / pair[0]).fold(f64::INFINITY, f64::min);
-        Ok((least, ratios.iter().map(|ratio| format!("{ratio:.3}")).collect::<Vec<_>>().join(", ")))
+        let min = ratios.windows(2).map(|pair| pair[1] / pair[0]).fold(f64::INFINITY, f64::min);
+        Ok((min, ratios.iter().map(|ratio| format!("{ratio:.3}")).collect::<Vec<_>>().join(", ")))
     };
-    let ((face, at_face), (shifted, offset)) = (least(ratio)?, least(shifted_ratio)?);
+    let ((face, at_face), (shifted, offset)) = (smallest(ratio)?, smallest(shifted_ratio)?);
     let note = format!(
         "at face value the ratios are {at_face}; with the losses of Eb/N0 that table 1 takes {offset}, the least quotient \
          {shifted:.3}"

@@ -82,10 +82,10 @@ impl Counted {
     }
 
     fn verdict(&self) -> Verdict {
-        let (least, _) = self.expected();
-        if self.sides[0] as f64 >= least {
+        let (min, _) = self.expected();
+        if self.sides[0] as f64 >= min {
             Verdict::Match
-        } else if self.sized as f64 >= least {
+        } else if self.sized as f64 >= min {
             Verdict::Shape
         } else {
             Verdict::Differs
@@ -97,10 +97,10 @@ impl Counted {
     pub(super) fn row(&self, id: &str, title: &str, more: &str) -> Row {
         let [inside, slower, faster] = self.sides;
         let of = inside + slower + faster;
-        let (least, most) = self.expected();
+        let (min, max) = self.expected();
         let size = TRANSAT_TABLES.replications;
         let mut why = format!(
-            "{inside} of {of} published statistics lie in the 90 % range of samples of {size} of ours; of such samples of our own {least:.0} to {most:.0} do, nine times in ten; outside, ours are slower in {slower} and faster in {faster}, and {} of {of} are within a factor of 1.5; ns-2's ranges hold {} of {}",
+            "{inside} of {of} published statistics lie in the 90 % range of samples of {size} of ours; of such samples of our own {min:.0} to {max:.0} do, nine times in ten; outside, ours are slower in {slower} and faster in {faster}, and {} of {of} are within a factor of 1.5; ns-2's ranges hold {} of {}",
             self.sized, self.ns2[0], self.ns2[1],
         );
         if let [same, above, below] = self.moved
@@ -112,7 +112,7 @@ impl Counted {
             );
         }
         Row::new(id, format!("{title}; statistics inside our range"), None, Some(inside as f64), &format!("of {of}"))
-            .within(Some(least), None)
+            .within(Some(min), None)
             .judged(self.verdict(), format!("{why}; {more}"))
     }
 }

@@ -193,8 +193,8 @@ fn voice_rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
         for run in runs.iter() {
             let voice = run.flows.last().expect("the voice comes last");
             let delays = voice.delays.as_ref().expect("datagrams have delays");
-            let [least, p99] = [0.0, 0.99].map(|q| delays.quantile(q).expect("some arrive").as_secs_f64());
-            extra.push((p99 - least) * 1e3);
+            let [min, p99] = [0.0, 0.99].map(|q| delays.quantile(q).expect("some arrive").as_secs_f64());
+            extra.push((p99 - min) * 1e3);
             arrived += delays.count();
             sent += voice.stats.data_segments;
         }

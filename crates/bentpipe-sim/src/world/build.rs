@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bentpipe_engine::network::{Age, Due, Tournament};
 use bentpipe_engine::splice::{EndConfig, Leg};
@@ -13,12 +14,32 @@ use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
 use super::wiring::{Counts, Ways};
-use super::{Timers, World, spoofing};
+use super::{Timers, Waits, World, spoofing};
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
 use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::packet::Store;
 use crate::run::RunError;
+
+/// The settings of connections, kept once where they are alike: a run may have a hundred thousand.
+#[derive(Default)]
+struct Settings {
+    /// The latest ones: mostly those of a flow's two ends.
+    latest: Vec<Arc<TcpConfig>>,
+}
+
+impl Settings {
+    const KEPT: usize = 8;
+
+    fn shared(&mut self, config: TcpConfig) -> &Arc<TcpConfig> {
+        let place = self.latest.iter().position(|known| **known == config).unwrap_or_else(|| {
+            self.latest.truncate(Self::KEPT - 1);
+            self.latest.insert(0, Arc::new(config));
+            0
+        });
+        &self.latest[place]
+    }
+}
 
 /// What the connections from one host to another share.
 type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
@@ -26,6 +47,7 @@ type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
 impl World {
     /// The world of a scenario. With `chains` nobody must watch it.
     pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers, chains: bool) -> Result<World, RunError> {
+        let mut settings = Settings::default();
         let connections = topology::connections(scenario);
         let counts = Counts::of(scenario);
         let (ends, first_sink) = (counts.all(), counts.connections);
@@ -41,8 +63,9 @@ impl World {
             frames: Frames::default(),
             headers: Vec::new(),
             gateways: Vec::new(),
+            starts: Vec::with_capacity(scenario.flows.len()),
             goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
-            waits: vec![Due::NEVER; ends],
+            waits: vec![Waits::FOR_NOTHING; ends],
             agenda: Tournament::new(ends),
             timers,
             busy: 0,
@@ -56,17 +79,18 @@ impl World {
         let mut hosts = Hosts::new();
         let mut sinks = spoofing::Sinks::default();
         for (n, flow) in scenario.flows.iter().enumerate() {
-            let start = Time::ZERO + flow.start;
+            let start = Time::ZERO + flow.start_under(seed);
+            world.starts.push(start);
             let shared = |from: usize, to: usize, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
             match &flow.kind {
                 FlowKind::Tcp(tcp) => {
                     let there = shared(flow.from, flow.to, &mut hosts);
                     let back = shared(flow.to, flow.from, &mut hosts);
                     let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
-                    let end = |config, stp: Option<StpConfig>, role, shared| {
+                    let mut end = |config, stp: Option<StpConfig>, role, shared| {
                         let end = match stp {
                             Some(stp) => TcpEnd::stp(stp, role, tcp.workload, n as u32, start),
-                            None => TcpEnd::new(config, role, tcp.workload, n as u32, start, shared),
+                            None => TcpEnd::new(settings.shared(config), role, tcp.workload, n as u32, start, shared),
                         };
                         Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
                     };
@@ -127,8 +151,8 @@ impl World {
     }
 
     fn plan_first_actions(&mut self) {
-        for (n, end) in self.ends.iter().enumerate() {
-            let first = match end {
+        for n in 0..self.ends.len() {
+            let first = match &self.ends[n] {
                 Endpoint::Tcp(tcp) => {
                     let counts = tcp.is_finite() && !tcp.is_done();
                     self.busy += counts as usize;
@@ -149,12 +173,12 @@ impl World {
                     Time::NEVER
                 }
             };
-            if !matches!(end, Endpoint::Tcp(_) | Endpoint::Sink(_)) {
+            if !matches!(self.ends[n], Endpoint::Tcp(_) | Endpoint::Sink(_)) {
                 self.done[n] = true;
             }
             if first != Time::NEVER {
-                self.waits[n] = self.due_of_end(n, first, Time::ZERO);
-                self.agenda.set(n, self.waits[n]);
+                self.waits[n].until = first;
+                self.put_on_agenda(n, self.due_of_end(n));
             }
         }
     }

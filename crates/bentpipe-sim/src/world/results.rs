@@ -2,7 +2,7 @@
 
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::tcp::{Abort, TcpStats};
-use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::units::Time;
 
 use super::World;
 use crate::delays::Delays;
@@ -52,8 +52,8 @@ impl World {
         legs
     }
 
-    pub(crate) fn flow_result(&self, n: usize, start: Duration) -> FlowResult {
-        let start = Time::ZERO + start;
+    pub(crate) fn flow_result(&self, n: usize) -> FlowResult {
+        let start = self.starts[n];
         match (&self.ends[2 * n], &self.ends[self.goals[n] as usize]) {
             (Endpoint::Tcp(from), Endpoint::Tcp(to)) => FlowResult {
                 start,

@@ -85,6 +85,13 @@ pub struct FlowSpec {
     pub return_route: Option<Vec<usize>>,
 }
 
+impl FlowSpec {
+    /// When it starts under `seed`.
+    pub fn start_under(&self, seed: u64) -> Duration {
+        self.spread.map_or(self.start, |spread| spread.draw(seed, &self.name))
+    }
+}
+
 /// Starts drawn uniformly from `earliest..earliest + width`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
@@ -338,9 +345,7 @@ impl Scenario {
         let mut changed = self.clone();
         changed.seed = seed;
         for flow in &mut changed.flows {
-            if let Some(spread) = flow.spread {
-                flow.start = spread.draw(seed, &flow.name);
-            }
+            flow.start = flow.start_under(seed);
         }
         changed
     }

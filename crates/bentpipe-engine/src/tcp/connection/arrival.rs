@@ -13,6 +13,16 @@ use crate::units::{Duration, Time};
 impl<S: SendingHalf> Duplex<S> {
     #[inline(always)]
     pub(super) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
+        if let Some(verdict) = S::take_predicted(self, cx, segment) {
+            return verdict;
+        }
+        // A copy, so that a predicted segment can stay in registers.
+        self.on_any_segment(cx, &{ *segment })
+    }
+
+    /// The long way, of any segment.
+    #[inline(never)]
+    pub(super) fn on_any_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         cx.emit(|| Event::Received { segment: *segment });
         let check = self.check(cx.now, segment);
         if check != Check::Accept {

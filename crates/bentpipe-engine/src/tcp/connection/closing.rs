@@ -5,6 +5,7 @@ use crate::machine::Context;
 use crate::probe::Probe;
 use crate::tcp::abort::Abort;
 use crate::tcp::sending::SendingHalf;
+use crate::units::Time;
 
 impl<S: SendingHalf> Duplex<S> {
     pub(super) fn on_close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
@@ -91,13 +92,13 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     fn enter_time_wait<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        self.time_wait = Some(cx.now + self.config.time_wait);
+        self.time_wait = cx.now + self.config.time_wait;
         self.enter(cx, State::TimeWait);
     }
 
     /// The end: nothing is sent any more but a reset that is due.
     pub(super) fn finish<P: Probe>(&mut self, cx: &mut Context<'_, P>, result: Result<(), Abort>) {
-        self.time_wait = None;
+        self.time_wait = Time::NEVER;
         self.closed = Some(result);
         self.enter(cx, State::Closed);
     }

@@ -10,13 +10,17 @@ mod closing;
 mod events;
 mod opening;
 mod output;
+mod prediction;
 mod rejection;
 mod state;
 
 pub use self::events::{Input, Output, TcpStats, Verdict};
+pub use self::prediction::Ordinary;
 pub use self::state::{Role, State};
 
 use self::challenges::Challenges;
+use std::sync::Arc;
+
 use super::abort::Abort;
 use super::config::TcpConfig;
 use super::receiver::{Fresh, Receiver};
@@ -66,7 +70,8 @@ pub type Connection = Duplex<Sender>;
 /// One end of a connection that opens and closes as TCP does, whoever its sender is.
 #[derive(Clone, Debug)]
 pub struct Duplex<S> {
-    config: TcpConfig,
+    /// Shared by connections that are set alike.
+    config: Arc<TcpConfig>,
     role: Role,
     state: State,
     sender: S,
@@ -85,7 +90,8 @@ pub struct Duplex<S> {
     scaled: bool,
     /// Sequence number of the peer's FIN.
     peer_fin: Option<u64>,
-    time_wait: Option<Time>,
+    /// When TIME-WAIT ends; [`Time::NEVER`] in other states.
+    time_wait: Time,
     pending: Pending,
     /// How it ended, until the driver has been told.
     closed: Option<Result<(), Abort>>,
@@ -104,8 +110,9 @@ fn timestamp(now: Time) -> u32 {
 }
 
 impl Connection {
-    /// A connection that is not open yet.
-    pub fn new(config: TcpConfig, role: Role) -> Self {
+    /// A connection that is not open yet. Its settings can be shared with others.
+    pub fn new(config: impl Into<Arc<TcpConfig>>, role: Role) -> Self {
+        let config = config.into();
         Duplex::with_sender(Sender::new(&config), config, role)
     }
 
@@ -127,7 +134,7 @@ impl Connection {
 
 impl<S: SendingHalf> Duplex<S> {
     /// A connection that is not open yet, with its sender.
-    pub(crate) fn with_sender(sender: S, config: TcpConfig, role: Role) -> Self {
+    pub(crate) fn with_sender(sender: S, config: Arc<TcpConfig>, role: Role) -> Self {
         Duplex {
             role,
             state: State::Closed,
@@ -141,7 +148,7 @@ impl<S: SendingHalf> Duplex<S> {
             ts_recent_at: Time::ZERO,
             scaled: false,
             peer_fin: None,
-            time_wait: None,
+            time_wait: Time::NEVER,
             pending: Pending::default(),
             closed: None,
             reset: None,
@@ -307,10 +314,12 @@ impl<S: SendingHalf> Machine for Duplex<S> {
         {
             return Step::Do(output);
         }
-        if self.state == State::Closed || self.reset.is_some() {
+        // Asked once for all that is rare: a connection that may send data has no reset to send and is not in TIME-WAIT.
+        let is_rare = !self.state.sends_data() || self.reset.is_some();
+        if is_rare && (self.state == State::Closed || self.reset.is_some()) {
             return self.end_of_life(cx);
         }
-        if self.sender.deadline().is_some_and(|at| at <= cx.now)
+        if self.sender.deadline() <= cx.now
             && let Err(abort) = self.sender.on_time(cx)
         {
             if self.receiver.rcv_nxt() > 0 {
@@ -319,11 +328,11 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             self.finish(cx, Err(abort));
             return self.end_of_life(cx);
         }
-        if self.time_wait.is_some_and(|at| at <= cx.now) {
+        if is_rare && self.time_wait <= cx.now {
             self.finish(cx, Ok(()));
             return self.end_of_life(cx);
         }
-        if self.can_send()
+        if (!is_rare || self.can_send())
             && let Some(span) =
                 self.sender.next(cx.now, self.reserved_for_sack()).or_else(|| self.sender.window_probe())
         {
@@ -335,7 +344,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             return self.transmit(cx, segment, false);
         }
         self.sender.check();
-        let timers = Time::earliest(self.sender.deadline(), self.receiver.ack_deadline());
-        Step::Wait(Time::earliest(timers, self.time_wait))
+        let until = self.sender.deadline().min(self.receiver.ack_deadline()).min(self.time_wait);
+        Step::Wait((until != Time::NEVER).then_some(until))
     }
 }

@@ -93,6 +93,26 @@ impl<S: SendingHalf> Duplex<S> {
         self.segment(now, Span::empty(seq))
     }
 
+    /// The bytes received in order from the start, if that is all that the driver is to be told: what the next poll would tell by
+    /// [`Output::Readable`].
+    #[inline(always)]
+    pub fn take_readable(&mut self) -> Option<u64> {
+        (self.pending == Pending::READABLE).then(|| {
+            self.pending = Pending::default();
+            self.received()
+        })
+    }
+
+    /// The bytes written and acknowledged, if that is all that the driver is to be told: what the next poll would tell by
+    /// [`Output::Acknowledged`].
+    #[inline(always)]
+    pub fn take_acknowledged(&mut self) -> Option<u64> {
+        (self.pending == Pending::ACKNOWLEDGED).then(|| {
+            self.pending = Pending::default();
+            self.sender.sequence().acknowledged()
+        })
+    }
+
     pub(super) fn notification(&mut self) -> Option<Output> {
         if self.pending.take(Pending::CONNECTED) {
             return Some(Output::Connected);
@@ -109,8 +129,9 @@ impl<S: SendingHalf> Duplex<S> {
         None
     }
 
+    /// True in a state in which data or a SYN may go out.
     pub(super) fn can_send(&self) -> bool {
-        !matches!(self.state, State::Closed | State::Listen | State::TimeWait | State::FinWait2)
+        self.state.sends_data() || matches!(self.state, State::SynSent | State::SynReceived)
     }
 
     pub(super) fn end_of_life<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {

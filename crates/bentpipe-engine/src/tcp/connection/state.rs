@@ -27,6 +27,14 @@ pub enum State {
     TimeWait,
 }
 
+impl State {
+    /// True in a state in which data or a FIN may go out.
+    #[inline(always)]
+    pub(super) fn sends_data(self) -> bool {
+        matches!(self, State::Established | State::FinWait1 | State::CloseWait | State::Closing | State::LastAck)
+    }
+}
+
 /// Which side opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {

@@ -86,6 +86,12 @@ impl Frto {
         core::mem::replace(&mut self.stage, Stage::Off) == Stage::Second
     }
 
+    /// Whether a new segment may go out.
+    #[inline(always)]
+    pub(in crate::tcp) fn has_probe(&self) -> bool {
+        self.probes > 0
+    }
+
     /// Whether a new segment may go out now; counts it.
     #[inline(always)]
     pub(in crate::tcp) fn take_probe(&mut self) -> bool {

@@ -3,19 +3,17 @@
 use crate::tcp::variant::{AckPolicy, Daass};
 use crate::units::{Duration, Time};
 
-/// When an acknowledgement is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    No,
-    Now,
-    By(Time),
-}
+/// An ACK is due at once.
+const NOW: Time = Time::ZERO;
+/// No ACK is due.
+const NONE: Time = Time::NEVER;
 
 /// The delayed ACK.
 #[derive(Clone, Debug)]
 pub(super) struct AckSchedule {
     policy: AckPolicy,
-    due: Due,
+    /// [`NOW`], [`NONE`], or when a delayed ACK must go out.
+    due: Time,
     /// In-order segments not acknowledged yet.
     pending: u32,
     /// Segments with data so far, for DAASS.
@@ -24,8 +22,12 @@ pub(super) struct AckSchedule {
 }
 
 impl AckSchedule {
-    pub(super) fn new(policy: AckPolicy) -> Self {
-        AckSchedule { policy, due: Due::No, pending: 0, data_segments: 0, had_gap: false }
+    pub(super) fn new(mut policy: AckPolicy) -> Self {
+        if policy.delay == Duration::ZERO && policy.tick.is_none() {
+            // Without a delay there is nothing to wait for.
+            policy.every = 1;
+        }
+        AckSchedule { policy, due: NONE, pending: 0, data_segments: 0, had_gap: false }
     }
 
     /// A segment with data has come.
@@ -50,46 +52,38 @@ impl AckSchedule {
             Daass::FirstSegments(n) => self.data_segments <= n,
             Daass::SlowStart => !self.had_gap,
         };
-        let at_once = self.policy.delay == Duration::ZERO && self.policy.tick.is_none();
-        if quick || at_once || self.pending >= self.policy.every {
-            self.due = Due::Now;
-        } else if self.due == Due::No {
-            self.due = Due::By(match self.policy.tick {
+        if quick || self.pending >= self.policy.every {
+            self.due = NOW;
+        } else if self.due == NONE {
+            self.due = match self.policy.tick {
                 None => now + self.policy.delay,
                 // The next expiry: one that falls on this instant has passed.
                 Some(tick) => Time::from_ticks((now.as_ticks() / tick.as_ticks().max(1) + 1) * tick.as_ticks().max(1)),
-            });
+            };
         }
     }
 
     /// An ACK must go out now, whatever else.
     #[inline(always)]
     pub(super) fn acknowledge_now(&mut self) {
-        self.due = Due::Now;
+        self.due = NOW;
     }
 
     #[inline(always)]
     pub(super) fn is_due(&self, now: Time) -> bool {
-        match self.due {
-            Due::No => false,
-            Due::Now => true,
-            Due::By(at) => at <= now,
-        }
+        self.due <= now
     }
 
-    /// When the delayed ACK must go out.
+    /// When the delayed ACK must go out; [`Time::NEVER`] if none is delayed.
     #[inline(always)]
-    pub(super) fn deadline(&self) -> Option<Time> {
-        match self.due {
-            Due::By(at) => Some(at),
-            Due::No | Due::Now => None,
-        }
+    pub(super) fn deadline(&self) -> Time {
+        if self.due == NOW { Time::NEVER } else { self.due }
     }
 
     /// An ACK goes out.
     #[inline(always)]
     pub(super) fn acknowledged(&mut self) {
-        self.due = Due::No;
+        self.due = NONE;
         self.pending = 0;
     }
 }

@@ -181,6 +181,20 @@ impl Receiver {
         Fresh::Span(from, end)
     }
 
+    /// True if data from `rcv_nxt` to `end` fits, and nothing waits beyond a gap.
+    #[inline(always)]
+    pub(super) fn expects(&self, end: u64) -> bool {
+        end <= self.limit() && self.beyond.is_empty()
+    }
+
+    /// Takes data that [`Self::expects`] has found to be next: the part of [`Self::on_data`] that is left for it.
+    #[inline(always)]
+    pub(super) fn on_expected_data(&mut self, now: Time, end: u64) {
+        self.acks.on_data();
+        let from = core::mem::replace(&mut self.rcv_nxt, end);
+        self.acks.on_in_order(now, end - from > self.mss as u64);
+    }
+
     fn on_old_data(&mut self, now: Time, seq: u64, end: u64) {
         self.duplicates += 1;
         let is_last = end == self.rcv_nxt && self.beyond.is_empty();
@@ -297,9 +311,9 @@ impl Receiver {
         self.acks.is_due(now)
     }
 
-    /// When the delayed ACK must go out.
+    /// When the delayed ACK must go out; [`Time::NEVER`] if none is delayed.
     #[inline(always)]
-    pub(super) fn ack_deadline(&self) -> Option<Time> {
+    pub(super) fn ack_deadline(&self) -> Time {
         self.acks.deadline()
     }
 

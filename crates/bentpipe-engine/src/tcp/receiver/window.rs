@@ -16,16 +16,39 @@ pub(super) struct OfferedWindow {
     told: u64,
     scale: u8,
     mss: u16,
+    /// An opening by less than this is not offered (RFC 9293 §3.8.6.2.2).
+    min_opening: u64,
+    /// `told` is what would be offered now if `rcv_nxt` is this.
+    told_at: u64,
 }
+
+/// The least opening that is offered, with a buffer of `buffer` bytes.
+fn min_opening(buffer: u64, mss: u16) -> u64 {
+    u64::from(mss).min(buffer / 2)
+}
+
+/// No `rcv_nxt`: what is to be offered must be computed.
+const UNKNOWN: u64 = u64::MAX;
 
 impl OfferedWindow {
     pub(super) fn new(buffer: u64, mss: u16) -> Self {
-        OfferedWindow { read: FIRST_BYTE, buffer, max: u64::MAX, edge: 0, told: 0, scale: 0, mss }
+        OfferedWindow {
+            read: FIRST_BYTE,
+            buffer,
+            max: u64::MAX,
+            edge: 0,
+            told: 0,
+            scale: 0,
+            mss,
+            min_opening: min_opening(buffer, mss),
+            told_at: UNKNOWN,
+        }
     }
 
     /// The handshake has agreed on windows of at most `max` bytes.
     pub(super) fn set_max(&mut self, max: u64) {
         self.max = max;
+        self.told_at = UNKNOWN;
     }
 
     pub(super) fn buffer(&self) -> u64 {
@@ -35,12 +58,14 @@ impl OfferedWindow {
     /// The FIN has taken a sequence number: it needs no reading.
     pub(super) fn pass_fin(&mut self) {
         self.read += 1;
+        self.told_at = UNKNOWN;
     }
 
     /// The user has taken `bytes`. Returns whether the peer should hear of the window now: it was smaller than a segment and
     /// opens by one (RFC 9293 §3.8.6.2.2), or this read alone has freed two segments and a quarter of the buffer.
     pub(super) fn read(&mut self, rcv_nxt: u64, bytes: u64) -> bool {
         self.read = (self.read + bytes).min(rcv_nxt);
+        self.told_at = UNKNOWN;
         let mss = self.mss as u64;
         let frees_much = bytes >= (2 * mss).max(self.buffer / 4);
         if self.told.saturating_sub(rcv_nxt) >= mss && !frees_much {
@@ -48,7 +73,7 @@ impl OfferedWindow {
         }
         let wanted = self.limit();
         let window = wanted.saturating_sub(rcv_nxt).min(self.max);
-        let tell = rcv_nxt + ((window >> self.scale) << self.scale) >= self.told + mss.min(self.buffer / 2);
+        let tell = rcv_nxt + ((window >> self.scale) << self.scale) >= self.told + self.min_opening;
         if tell {
             self.edge = wanted;
         }
@@ -58,6 +83,8 @@ impl OfferedWindow {
     /// The buffer has another size. Returns whether the peer should hear of it, as in [`Self::read`].
     pub(super) fn resize(&mut self, rcv_nxt: u64, buffer: u64) -> bool {
         self.buffer = buffer;
+        self.min_opening = min_opening(buffer, self.mss);
+        self.told_at = UNKNOWN;
         // Before the peer's SYN nobody can be told.
         rcv_nxt > 0 && self.read(rcv_nxt, 0)
     }
@@ -65,13 +92,16 @@ impl OfferedWindow {
     /// The window to offer, rounded down to a multiple that a shift of `scale` can express.
     #[inline(always)]
     pub(super) fn offer(&mut self, rcv_nxt: u64, scale: u8) -> u32 {
+        if rcv_nxt == self.told_at && scale == self.scale {
+            return (self.told - rcv_nxt) as u32;
+        }
         let wanted = self.read + self.buffer;
         // Small openings are held back; an edge once offered stands.
-        if wanted >= self.edge + (self.mss as u64).min(self.buffer / 2) {
+        if wanted >= self.edge + self.min_opening {
             self.edge = wanted;
         }
         let window = (self.edge.saturating_sub(rcv_nxt).min(self.max) >> scale) << scale;
-        (self.told, self.scale) = (rcv_nxt + window, scale);
+        (self.told, self.scale, self.told_at) = (rcv_nxt + window, scale, rcv_nxt);
         window as u32
     }
 
@@ -79,7 +109,7 @@ impl OfferedWindow {
     pub(super) fn offer_in_syn(&mut self, limit: u64) -> u32 {
         let window = self.buffer.min(limit);
         self.edge = FIRST_BYTE + window;
-        self.told = self.edge;
+        (self.told, self.told_at) = (self.edge, UNKNOWN);
         window as u32
     }
 

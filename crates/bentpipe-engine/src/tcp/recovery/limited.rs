@@ -34,6 +34,12 @@ impl Limited {
         self.is_allowed = true;
     }
 
+    /// Whether a segment is allowed.
+    #[inline(always)]
+    pub(super) fn is_allowed(&self) -> bool {
+        self.is_allowed
+    }
+
     /// Whether a segment is allowed; it no longer is.
     #[inline(always)]
     pub(in crate::tcp) fn take_allowance(&mut self) -> bool {

@@ -4,6 +4,7 @@ use super::Sender;
 use crate::machine::Context;
 use crate::probe::Probe;
 use crate::tcp::abort::Abort;
+use crate::tcp::connection::{Duplex, Verdict};
 use crate::tcp::departures::{Departs, RepairKind};
 use crate::tcp::segment::Segment;
 use crate::tcp::sending::sealed::Sequenced;
@@ -113,17 +114,28 @@ impl SendingHalf for Sender {
     }
 
     #[inline(always)]
-    fn deadline(&self) -> Option<Time> {
-        let timers = Time::earliest(self.timer.deadline(), self.persist.deadline());
-        if self.congestion.pacing_rate().is_some() { Time::earliest(timers, self.pacer.deadline()) } else { timers }
+    fn take_predicted<P: Probe>(
+        connection: &mut Duplex<Self>,
+        cx: &mut Context<'_, P>,
+        segment: &Segment,
+    ) -> Option<Verdict> {
+        connection.take_predicted(cx, segment)
+    }
+
+    #[inline(always)]
+    fn deadline(&self) -> Time {
+        let by_time = self.tail.deadline().min(self.loss.scoreboard.deadline());
+        let timers = self.timer.deadline().min(self.persist.deadline()).min(by_time);
+        if self.congestion.pacing_rate().is_some() { timers.min(self.pacer.deadline()) } else { timers }
     }
 
     fn on_time<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
-        if self.pacer.deadline().is_some_and(|at| at <= cx.now) {
+        if self.pacer.deadline() <= cx.now {
             self.new_event();
         }
         self.persist.on_time(cx.now, self.timer.rtt.rto());
-        if self.timer.deadline().is_some_and(|at| at <= cx.now) {
+        self.on_time_by_rack(cx);
+        if self.timer.deadline() <= cx.now {
             self.on_timeout(cx)?;
         }
         Ok(())
@@ -136,8 +148,7 @@ impl SendingHalf for Sender {
         if rate.is_some() && !self.pacer.may_send(now) {
             return None;
         }
-        let span = self.choose(now)?;
-        let span = self.sent(now, span);
+        let span = if self.is_ordinary() { self.next_ordinary(now)? } else { self.next_in_need(now)? };
         if let Some(rate) = rate {
             self.pacer.sent(now, span.len, rate);
         }

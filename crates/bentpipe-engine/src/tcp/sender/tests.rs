@@ -34,14 +34,14 @@ fn a_pacing_rate_spaces_segments() {
             break;
         }
         assert_eq!(sender.next(now, 0), None, "held back");
-        now = sender.deadline().expect("the pacer's");
+        now = sender.deadline();
         let mut probe = NoProbe;
         let mut cx = Context { now, who: Who(0), probe: &mut probe };
         sender.on_time(&mut cx).expect("nothing is given up");
     }
     // All is sent: only the retransmission timer is left, 1 s after the first segment of the flight.
     assert_eq!(sender.next(at(100), 0), None);
-    assert_eq!(sender.deadline(), Some(at(1005)));
+    assert_eq!(sender.deadline(), at(1005));
 }
 
 /// Without a pacing rate a window goes out at once.
@@ -75,5 +75,5 @@ fn three_duplicate_acks_halve_and_retransmit() {
     assert_eq!((sender.cwnd(), sender.ssthresh(), sender.congestion.window.usable()), (5000, 5000, 8000));
     let span = sender.next(at(104), 0).expect("the fast retransmit");
     assert_eq!((span.seq, span.retransmission, sender.sequence().flight()), (1, true, 10_000));
-    assert_eq!(sender.deadline(), Some(at(103) + Duration::from_secs(1)));
+    assert_eq!(sender.deadline(), at(103) + Duration::from_secs(1));
 }

@@ -4,17 +4,59 @@ use super::Sender;
 use crate::tcp::config::WindowUnit;
 use crate::tcp::departures::Departs;
 use crate::tcp::recovery::{Chooser, Phase};
+use crate::tcp::sending::SendingHalf;
 use crate::tcp::span::Span;
 use crate::tcp::startup;
 use crate::units::Time;
 
 impl Sender {
-    /// The segment to send next, if any.
+    /// True if the window alone says what goes out next: the handshake is done, no loss is being repaired, and nothing is asked
+    /// for whatever the window.
     #[inline(always)]
-    pub(super) fn choose(&mut self, now: Time) -> Option<Span> {
-        if self.seq.snd_nxt >= self.seq.end() && self.recovery.phase() == Phase::Open && self.is_open {
+    pub(super) fn is_ordinary(&self) -> bool {
+        let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
+        let is_calm = is_calm && !self.tail.is_due();
+        is_calm && (self.has_sent_all() || !(self.recovery.has_request() || self.frto.has_probe()))
+    }
+
+    /// True if no timer has expired by `now`, no probe of a closed window is due, segments are not paced, and the sender is
+    /// [ordinary](Self::is_ordinary).
+    #[inline(always)]
+    pub(in crate::tcp) fn is_quiet(&self, now: Time) -> bool {
+        self.deadline() > now && !self.persist.is_due() && self.congestion.pacing_rate().is_none() && self.is_ordinary()
+    }
+
+    /// The segment to send next, none of whose bytes are reserved for options, while the sender is [quiet](Self::is_quiet).
+    #[inline(always)]
+    pub(in crate::tcp) fn next_without_options(&mut self, now: Time) -> Option<Span> {
+        self.reserved = 0;
+        self.next_ordinary(now)
+    }
+
+    #[inline(always)]
+    fn has_sent_all(&self) -> bool {
+        self.seq.snd_nxt >= self.seq.end()
+    }
+
+    /// The segment to send next while the sender is [ordinary](Self::is_ordinary). It is counted as sent.
+    #[inline(always)]
+    pub(super) fn next_ordinary(&mut self, now: Time) -> Option<Span> {
+        if self.has_sent_all() || self.burst == 0 {
             return None;
         }
+        let span = self.choose_by_window(now)?;
+        self.burst -= 1;
+        Some(self.sent(now, span))
+    }
+
+    /// The segment to send next at other times. It is counted as sent.
+    #[inline(never)]
+    pub(super) fn next_in_need(&mut self, now: Time) -> Option<Span> {
+        let span = self.choose_in_need(now)?;
+        Some(self.sent(now, span))
+    }
+
+    fn choose_in_need(&mut self, now: Time) -> Option<Span> {
         if let Some(seq) = self.recovery.take_retransmission() {
             // What follows the lost bytes may go with them, as far as the peer's window reaches.
             return Some(self.span(seq, self.seq.right_edge(u64::MAX).max(self.seq.snd_max)));
@@ -22,6 +64,9 @@ impl Sender {
         if !self.is_open {
             // Only the SYN.
             return (self.seq.snd_nxt == 0).then(|| self.span(0, 1));
+        }
+        if self.tail.is_due() {
+            return self.choose_tail_probe();
         }
         if self.recovery.limited.take_allowance() {
             return self.limited_transmit();
@@ -182,6 +227,14 @@ impl Sender {
             self.restart_if_idle(now);
             self.timer.start(now);
         }
+        if self.is_open
+            && let Some(rack) = self.loss.scoreboard.rack()
+        {
+            rack.on_sent(span.seq, end, now);
+            if fresh && self.recovery.phase() == Phase::Open {
+                self.start_tail(now);
+            }
+        }
         self.last_sent = now;
         self.burst_sent += 1;
         self.counters.max_burst = self.counters.max_burst.max(self.burst_sent);
@@ -201,7 +254,7 @@ impl Sender {
         span.retransmission = span.seq < self.seq.snd_max;
         self.counters.segments += 1;
         self.counters.retransmits += span.retransmission as u64;
-        self.recovery.sent(self.seq.snd_max, end, span.retransmission);
+        self.recovery.sent(self.seq.snd_max, end, span.len, span.retransmission);
         self.seq.snd_max = self.seq.snd_max.max(end);
         self.counters.max_flight = self.counters.max_flight.max(self.seq.flight());
         span

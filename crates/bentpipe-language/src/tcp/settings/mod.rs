@@ -4,7 +4,7 @@
 
 use bentpipe_engine::tcp::variant::{
     BurstEstimate, CongestionControl, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard,
-    Startup, TimeoutRepair,
+    SlowStartExit, Startup, TimeoutRepair,
 };
 use bentpipe_engine::tcp::{
     Daass, Handshake, MAX_SACK_BLOCKS, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
@@ -169,13 +169,15 @@ words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = 
 
 words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard::Recover, "credit" = ReentryGuard::Credit);
 words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);
+words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++" = SlowStartExit::HyStartPlusPlus);
 
-const RECOVERIES: [&str; 6] = ["restart", "inflate", "pipe-6675", "pipe-3517", "pipe-ns2", "burst-estimate"];
+const RECOVERIES: [&str; 7] = ["restart", "inflate", "rack", "pipe-6675", "pipe-3517", "pipe-ns2", "burst-estimate"];
 
 fn recovery_word(recovery: Recovery) -> &'static str {
     match recovery {
         Recovery::Restart => "restart",
         Recovery::Inflate { .. } => "inflate",
+        Recovery::Pipe(PipeForm::Rack) => "rack",
         Recovery::Pipe(PipeForm::Rfc6675) => "pipe-6675",
         Recovery::Pipe(PipeForm::Rfc3517) => "pipe-3517",
         Recovery::Pipe(PipeForm::Ns2) => "pipe-ns2",
@@ -186,6 +188,7 @@ fn recovery_word(recovery: Recovery) -> &'static str {
 fn recovery_from(word: &str, before: Recovery) -> Recovery {
     match word {
         "restart" => Recovery::Restart,
+        "rack" => Recovery::Pipe(PipeForm::Rack),
         "pipe-6675" => Recovery::Pipe(PipeForm::Rfc6675),
         "pipe-3517" => Recovery::Pipe(PipeForm::Rfc3517),
         "pipe-ns2" => Recovery::Pipe(PipeForm::Ns2),

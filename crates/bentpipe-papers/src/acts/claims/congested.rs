@@ -101,18 +101,18 @@ pub(super) fn c12(lab: &Lab<'_>) -> Checked {
 /// The throughput falls from the peak to full rate, most on the satellite.
 pub(super) fn c13(lab: &Lab<'_>) -> Checked {
     let falls: Vec<_> = curves(lab)?.iter().map(|curve| curve.full - curve.peak().1).collect();
-    let most = falls[2] < falls[0] && falls[2] < falls[1];
+    let falls_most = falls[2] < falls[0] && falls[2] < falls[1];
     let note = format!("from the peak to full rate {:.1}, {:.1}, {:.1}", falls[0], falls[1], falls[2]);
     let all = falls.iter().all(|fall| *fall < 0.0);
-    Ok(Finding::new(greatest(&falls), note).and(most).or_shape(all))
+    Ok(Finding::new(greatest(&falls), note).and(falls_most).or_shape(all))
 }
 
 /// Shaping gives more than full rate.
 pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let gains: Vec<_> = curves(lab)?.iter().map(|curve| curve.peak().1 / curve.full).collect();
-    let least = gains.iter().copied().fold(f64::INFINITY, f64::min);
+    let min = gains.iter().copied().fold(f64::INFINITY, f64::min);
     let note = format!("{:.2}, {:.2}, {:.2}", gains[0], gains[1], gains[2]);
-    Ok(Finding::new(least, note).or_shape(greatest(&gains) > 1.0))
+    Ok(Finding::new(min, note).or_shape(greatest(&gains) > 1.0))
 }
 
 /// SACK helps on the noisy link and under congestion.

@@ -80,7 +80,7 @@ pub(super) fn c03(lab: &Lab<'_>) -> Checked {
     let curve = |p| BUFFERS.map(|b| (f64::from(b), model(&Setting::new(Scheme::EndToEnd, b, 100, 100, p))));
     let curves = sweeps::LOSSES.map(curve);
     let fit = |curve: &[(f64, f64)]| straightness(&curve.iter().map(|(b, y)| (b.ln(), *y)).collect::<Vec<_>>());
-    let least = curves.iter().map(|curve| fit(curve)).fold(1.0, f64::min);
+    let min = curves.iter().map(|curve| fit(curve)).fold(1.0, f64::min);
     let rises = |pair: &[(f64, f64)]| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0);
     let concave = |curve: &[(f64, f64)]| curve.windows(3).all(|w| rises(&w[..2]) > rises(&w[1..]));
     // The error of a rise is the root of the sum of its points' squared errors.
@@ -106,20 +106,20 @@ pub(super) fn c03(lab: &Lab<'_>) -> Checked {
         listed(&simulated[0]),
         listed(&simulated[1])
     );
-    let straight = published("H-C03").holds_for(least);
-    Ok(Finding::new(least, what).and(by_model && by_simulation).or_shape(straight))
+    let straight = published("H-C03").holds_for(min);
+    Ok(Finding::new(min, what).and(by_model && by_simulation).or_shape(straight))
 }
 
 /// Additional transmissions beyond enough change nothing.
 pub(super) fn c10(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C10");
     let all = simulate(lab, 13)?;
-    let at = |p: f64, most: u32| {
-        let fits = |s: &Setting| s.loss == p && s.transmissions == Some(most);
+    let at = |p: f64, max: u32| {
+        let fits = |s: &Setting| s.loss == p && s.transmissions == Some(max);
         all.iter().find(|point| fits(&point.setting)).expect("a point of the figure").per_mu
     };
     let change = |p, from| percent((at(p, 20) / at(p, from) - 1.0).abs());
-    let greatest = |p, from: &[u32]| from.iter().map(|&most| change(p, most)).fold(0.0, f64::max);
+    let greatest = |p, from: &[u32]| from.iter().map(|&max| change(p, max)).fold(0.0, f64::max);
     let number = greatest(0.1, &[5, 7, 10]);
     let note = format!(
         "max change of the simulated throughput from 5, 7 or 10 to 20 transmissions at p = 0.1 ({:.1}, {:.1}, {:.1} %); one \

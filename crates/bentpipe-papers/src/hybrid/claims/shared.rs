@@ -74,10 +74,10 @@ pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let all = simulate(lab, 15)?;
     let several = of_scheme(&all, Scheme::EndToEnd).into_iter().filter(|p| p.setting.connections > 1);
     let ratio = |point: &&Measured| point.per_mu / point.model();
-    let least = several.min_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("points with several connections");
+    let min = several.min_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("points with several connections");
     let what = format!(
         "min total of 2 to 20 connections over Eq. 39: at N = {}, B = {}",
-        least.setting.connections, least.setting.buffer
+        min.setting.connections, min.setting.buffer
     );
-    Ok(Finding::new(ratio(&least), what))
+    Ok(Finding::new(ratio(&min), what))
 }

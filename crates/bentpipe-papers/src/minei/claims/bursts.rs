@@ -180,15 +180,15 @@ fn sent(lab: &Lab<'_>, senders: &[&str]) -> Result<Vec<Vec<f64>>, ReproduceError
 pub(super) fn c47(lab: &Lab<'_>) -> Checked {
     let sent = sent(lab, &["burst", "reno"])?;
     let ratios: Vec<_> = sent[0].iter().zip(&sent[1]).map(|(new, reno)| new / reno).collect();
-    let most = ratios.iter().copied().fold(0.0, f64::max);
-    Ok(Finding::new(most, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")))
+    let max = ratios.iter().copied().fold(0.0, f64::max);
+    Ok(Finding::new(max, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")))
 }
 
 pub(super) fn c48(lab: &Lab<'_>) -> Checked {
     let sent = sent(lab, &["sack-ns2", "reno", "newreno-sbs", "burst", "burst-ca"])?;
     let of = |n: usize| {
-        let least = sent[1..].iter().map(|other| other[n]).fold(f64::INFINITY, f64::min);
-        sent[0][n] / least
+        let min = sent[1..].iter().map(|other| other[n]).fold(f64::INFINITY, f64::min);
+        sent[0][n] / min
     };
     let ratios = [of(0), of(1), of(2)];
     let worst = ratios.iter().copied().fold(0.0, f64::max);

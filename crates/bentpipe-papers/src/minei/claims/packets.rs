@@ -47,54 +47,54 @@ pub(super) fn c13(lab: &Lab<'_>) -> Checked {
 /// The smallest window from which on, up to 20 packets, no case causes a timeout.
 fn min_window(lab: &Lab<'_>, cases: impl Fn(u64) -> Vec<Case>) -> Result<f64, ReproduceError> {
     const MAX: u64 = 20;
-    let mut least = MAX + 1;
+    let mut min = MAX + 1;
     for window in (2..=MAX).rev() {
         for case in cases(window) {
             if case.run(lab)?.timeouts > 0 {
-                return Ok(least as f64);
+                return Ok(min as f64);
             }
         }
-        least = window;
+        min = window;
     }
-    Ok(least as f64)
+    Ok(min as f64)
 }
 
 pub(super) fn c23(lab: &Lab<'_>) -> Checked {
     let at_once = min_window(lab, |window| vec![Case::unbounded("reno", window, [1])])?;
     // The paper's receivers delay ACKs (§3.1). Whether an ACK is pending at the loss depends on which packet is lost.
     let delayed = |window| [1, 2].map(|lost| Case::new("reno", window, [lost]).with("ack.delay", "200 ms")).into();
-    let least = min_window(lab, delayed)?;
+    let min = min_window(lab, delayed)?;
     let note = format!(
         "smallest window without a timeout, of 2 to 20, whichever of two packets is lost; ACKs are delayed as in the paper: \
          an ACK that was delayed when the loss showed is not a duplicate. If every packet is acknowledged at once it is {at_once}: \
          three packets after the lost one give three duplicates"
     );
-    Ok(Finding::new(least, note))
+    Ok(Finding::new(min, note))
 }
 
 pub(super) fn c24(lab: &Lab<'_>) -> Checked {
-    let least = min_window(lab, |window| vec![Case::unbounded("reno", window, [1, 2])])?;
+    let min = min_window(lab, |window| vec![Case::unbounded("reno", window, [1, 2])])?;
     // A window bounded by the receiver allows no new data on duplicate ACKs.
     let bounded = min_window(lab, |window| vec![Case::new("reno", window, [1, 2])])?;
     let note = format!(
         "smallest window without a timeout, of 2 to 20; only the congestion window bounds it, as in the paper's count. If the receiver's window does, it is {bounded} (21: none)"
     );
-    Ok(Finding::new(least, note))
+    Ok(Finding::new(min, note))
 }
 
 pub(super) fn c25(lab: &Lab<'_>) -> Checked {
-    let (mut least, mut exceptions) = (u64::MAX, Vec::new());
+    let (mut min, mut exceptions) = (u64::MAX, Vec::new());
     for window in 5..=42u64 {
         for losses in 3..=6.min(window - 1) {
             let timeouts = Case::unbounded("reno", window, 1..=losses).run(lab)?.timeouts;
-            least = least.min(timeouts);
+            min = min.min(timeouts);
             if timeouts == 0 {
                 exceptions.push((window, losses));
             }
         }
     }
     let note = format!("windows 5 to 42, three to six in a row; without a timeout (window, losses): {exceptions:?}");
-    Ok(Finding::new(least as f64, note))
+    Ok(Finding::new(min as f64, note))
 }
 
 /// Round trips after a timeout with fewer than four packets in flight: windows of 1 and 2.

@@ -115,8 +115,8 @@ pub(super) fn c14(lab: &Lab<'_>) -> Checked {
         rates[3].mean,
         rates[4].mean
     );
-    let least = MINEI.claim("M-C14").expect("a claim of the paper").limit("over_direct");
-    Ok(Finding::new(rates[0].mean, note).or_shape(rates[0].mean > least * rates[1].mean))
+    let wanted = MINEI.claim("M-C14").expect("a claim of the paper").limit("over_direct");
+    Ok(Finding::new(rates[0].mean, note).or_shape(rates[0].mean > wanted * rates[1].mean))
 }
 
 pub(super) fn c15(lab: &Lab<'_>) -> Checked {

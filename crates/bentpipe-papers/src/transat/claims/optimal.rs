@@ -127,14 +127,14 @@ pub(super) fn t_c12(lab: &Lab<'_>) -> Checked {
     let mut greatest = Vec::new();
     for variant in Variant::ALL {
         let (result, _) = run(lab, 2, "fastest-cbr0.8-on", variant)?;
-        let most = result.flows.iter().map(|f| f.stats.max_flight).max().unwrap_or(0);
-        greatest.push((most as f64 / 1024.0, variant.name()));
+        let max = result.flows.iter().map(|f| f.stats.max_flight).max().unwrap_or(0);
+        greatest.push((max as f64 / 1024.0, variant.name()));
     }
-    let (most, variant) = greatest.iter().copied().fold((0.0, ""), |a, b| if b.0 > a.0 { b } else { a });
-    let under = greatest.iter().filter(|(most, _)| *most < 64.0).count();
+    let (max, variant) = greatest.iter().copied().fold((0.0, ""), |a, b| if b.0 > a.0 { b } else { a });
+    let under = greatest.iter().filter(|(max, _)| *max < 64.0).count();
     let note =
         format!("most data outstanding in any of the four flows, with {variant}; {under} of 8 variants below 64 KB");
-    Ok(Finding::new(most, note).or_shape(under >= 4))
+    Ok(Finding::new(max, note).or_shape(under >= 4))
 }
 
 /// Four flows do not share fairly.
@@ -146,12 +146,12 @@ pub(super) fn t_c13(lab: &Lab<'_>) -> Checked {
             ratios.push(slowest / time(lab, 2, &format!("fastest-{row}"), variant)?);
         }
     }
-    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = ratios.iter().copied().fold(0.0, f64::max);
+    let min = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = ratios.iter().copied().fold(0.0, f64::max);
     let unfair = ratios.iter().filter(|r| **r > 1.05).count();
     let note =
-        format!("slowest against fastest flow from {least:.2} to {most:.2}, {unfair} of {} above 1.05", ratios.len());
-    Ok(Finding::new(least, note).or_shape(2 * unfair > ratios.len()))
+        format!("slowest against fastest flow from {min:.2} to {max:.2}, {unfair} of {} above 1.05", ratios.len());
+    Ok(Finding::new(min, note).or_shape(2 * unfair > ratios.len()))
 }
 
 /// Median of the times of a cell of table 2 over the paper's number of replications: they differ if RED or the starts

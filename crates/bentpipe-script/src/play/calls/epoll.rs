@@ -30,7 +30,7 @@ impl Player {
         }
     }
 
-    pub(super) fn epoll_events(&mut self, epoll: i64, most: usize) -> Vec<(i64, u32)> {
+    pub(super) fn epoll_events(&mut self, epoll: i64, max: usize) -> Vec<(i64, u32)> {
         let Some(mut interests) = self.epolls.remove(&epoll) else { return Vec::new() };
         let mut told = Vec::new();
         for interest in &mut interests {
@@ -48,7 +48,7 @@ impl Player {
             } else if interest.is_edge {
                 interest.told.0 &= ready;
             }
-            if ready == 0 || interest.is_off || !is_new || told.len() == most {
+            if ready == 0 || interest.is_off || !is_new || told.len() == max {
                 continue;
             }
             interest.told = (ready, progress);

@@ -1,0 +1,90 @@
+//! A queue in a ring whose length is a power of two, so that a place is found by a mask: each packet enters and leaves one at
+//! each link.
+
+/// A first-in first-out queue.
+#[derive(Clone, Debug)]
+pub(super) struct Ring<T> {
+    /// A power of two of places, or none.
+    places: Vec<Option<T>>,
+    /// Entries taken out so far, and put in so far.
+    out: usize,
+    put: usize,
+}
+
+impl<T> Ring<T> {
+    pub(super) const fn new() -> Self {
+        Ring { places: Vec::new(), out: 0, put: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.put.wrapping_sub(self.out)
+    }
+
+    /// The place of the `n`th entry ever.
+    #[inline(always)]
+    fn place(&self, n: usize) -> usize {
+        n & self.places.len().wrapping_sub(1)
+    }
+
+    /// The entry that was put in first.
+    #[inline(always)]
+    pub(super) fn front(&self) -> Option<&T> {
+        self.places.get(self.place(self.out))?.as_ref()
+    }
+
+    #[inline(always)]
+    pub(super) fn push_back(&mut self, entry: T) {
+        if self.len() == self.places.len() {
+            self.grow();
+        }
+        let place = self.place(self.put);
+        self.places[place] = Some(entry);
+        self.put = self.put.wrapping_add(1);
+    }
+
+    /// Takes out the entry that was put in first.
+    #[inline(always)]
+    pub(super) fn pop_front(&mut self) -> Option<T> {
+        let place = self.place(self.out);
+        let front = self.places.get_mut(place)?.take()?;
+        self.out = self.out.wrapping_add(1);
+        Some(front)
+    }
+
+    /// Doubles the places, of which all are in use.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let first = self.place(self.out);
+        if !self.places.is_empty() {
+            self.places.rotate_left(first);
+        }
+        (self.out, self.put) = (0, self.places.len());
+        self.places.resize_with((2 * self.places.len()).max(16), || None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        /// A ring does what a deque does.
+        #[test]
+        fn agrees_with_a_deque(puts in prop::collection::vec(0u8..5, 0..300)) {
+            let (mut ring, mut deque) = (Ring::new(), VecDeque::new());
+            for (n, put) in puts.into_iter().enumerate() {
+                if put > 1 {
+                    ring.push_back(n);
+                    deque.push_back(n);
+                } else {
+                    prop_assert_eq!(ring.pop_front(), deque.pop_front());
+                }
+                prop_assert_eq!((ring.len(), ring.front()), (deque.len(), deque.front()));
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Header prediction: the short way of the segments that come and go by the million (V. Jacobson, "4BSD TCP header
+//! prediction", Computer Communication Review 20(2), 1990).
+//!
+//! On a connection without losses a segment is either the next data in order, or an ACK of new data without data. Few
+//! questions tell such a segment, and then most checks of the long way are known to pass. What a predicted segment does is a
+//! part of what the long way does. [`Duplex::poll_ordinary`] is the same for what is sent. The tests run both ways on the same
+//! segments.
+
+use super::{Duplex, Pending, State, Verdict};
+use crate::machine::Context;
+use crate::probe::Probe;
+use crate::tcp::receiver::Fresh;
+use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::sender::Sender;
+use crate::tcp::sending::SendingHalf;
+use crate::tcp::sending::sealed::Sequenced;
+use crate::units::Time;
+
+/// What an ordinary poll comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ordinary {
+    /// Send this segment, which has no options.
+    Transmit(Segment),
+    /// As [`Step::Wait`](crate::Step::Wait), with [`Time::NEVER`] for no instant.
+    Wait(Time),
+    /// The poll is not ordinary: nothing has been done, and [`Machine::poll`](crate::Machine::poll) is to be called.
+    Other,
+}
+
+impl Duplex<Sender> {
+    /// Polls the connection by a short way: for a driver whose polls are so many that the long way's questions count. What it
+    /// returns is what [`Machine::poll`](crate::Machine::poll) would.
+    #[inline(always)]
+    pub fn poll_ordinary<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Ordinary {
+        // Whoever watches sees the long way.
+        if P::WATCHES
+            || self.pending.any()
+            || !self.state.sends_data()
+            || self.reset.is_some()
+            || self.timestamps
+            || self.receiver.has_sack_blocks()
+            || !self.sender.is_quiet(cx.now)
+        {
+            return Ordinary::Other;
+        }
+        if let Some(span) = self.sender.next_without_options(cx.now) {
+            let mut flags = Flags::ACK;
+            if span.fin {
+                flags = flags | Flags::FIN;
+            }
+            if span.push {
+                flags = flags | Flags::PSH;
+            }
+            return Ordinary::Transmit(self.plain(flags, span.seq, span.len));
+        }
+        if self.receiver.ack_is_due(cx.now) {
+            self.pure_acks += 1;
+            return Ordinary::Transmit(self.plain(Flags::ACK, self.sender.sequence().seq_of_bare_ack(), 0));
+        }
+        self.sender.check();
+        Ordinary::Wait(self.sender.deadline().min(self.receiver.ack_deadline()))
+    }
+
+    /// A segment without options: what is left of [`Duplex::segment`] for it.
+    #[inline(always)]
+    fn plain(&mut self, flags: Flags, seq: u64, len: u16) -> Segment {
+        let ack = self.receiver.rcv_nxt();
+        let window = self.receiver.offer_window(self.rcv_scale);
+        self.last_ack_sent = ack;
+        self.receiver.acknowledged();
+        Segment { seq, ack, window, len, ..Segment::new(flags) }
+    }
+
+    /// Takes a segment that has been predicted; `None` for any other, with which nothing has been done.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_predicted<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        segment: &Segment,
+    ) -> Option<Verdict> {
+        // Whoever watches sees the long way.
+        if P::WATCHES
+            || segment.flags != Flags::ACK
+            || !segment.sack.is_empty()
+            || self.timestamps
+            || !matches!(self.state, State::Established | State::FinWait1)
+            || segment.seq != self.receiver.rcv_nxt()
+            || self.peer_fin.is_some()
+            || !self.sender.is_calm()
+        {
+            return None;
+        }
+        if segment.len == 0 {
+            if segment.ack <= self.sender.snd_una() || segment.ack > self.sender.snd_max() {
+                return None;
+            }
+            self.on_acceptable_ack(cx, segment);
+            return Some(Verdict::Accepted(Fresh::None));
+        }
+        let end = segment.seq + u64::from(segment.len);
+        if segment.ack != self.sender.snd_una() || !self.receiver.expects(end) {
+            return None;
+        }
+        self.sender.update_window(segment);
+        self.sender.on_ack_beside_data();
+        self.receiver.on_expected_data(cx.now, end);
+        self.pending.set(Pending::READABLE);
+        Some(Verdict::Accepted(Fresh::Span(segment.seq, end)))
+    }
+}
+
+#[cfg(test)]
+#[path = "prediction_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! The short way and the long way on the same segments: what they answer and every field of the connections is compared.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::machine::{Machine, Step};
+use crate::probe::NoProbe;
+use crate::tcp::{Connection, Input, Output, Role, TcpConfig, Variant};
+use crate::units::Duration;
+
+/// A connection, and its twin that takes the long way.
+struct Twins {
+    short: Connection,
+    long: Connection,
+    /// Segments that were predicted, and polls that were ordinary.
+    predicted: u32,
+    ordinary: u32,
+}
+
+impl Twins {
+    fn new(config: TcpConfig, role: Role) -> Self {
+        let new = || Connection::new(config, role);
+        Twins { short: new(), long: new(), predicted: 0, ordinary: 0 }
+    }
+
+    fn compare(&self) {
+        assert_eq!(format!("{:?}", self.short), format!("{:?}", self.long));
+    }
+
+    fn handle(&mut self, now: Time, input: Input) {
+        let cx = || Context::<'static, NoProbe>::silent(now);
+        let (short, long) = match &input {
+            Input::Segment(segment) => {
+                let predicted = self.short.take_predicted(&mut cx(), segment);
+                self.predicted += u32::from(predicted.is_some());
+                let short = predicted.unwrap_or_else(|| self.short.on_any_segment(&mut cx(), segment));
+                (short, self.long.on_any_segment(&mut cx(), segment))
+            }
+            _ => (self.short.handle(&mut cx(), input), self.long.handle(&mut cx(), input)),
+        };
+        assert_eq!(short, long);
+        self.compare();
+    }
+
+    fn poll(&mut self, now: Time) -> Step<Output> {
+        let mut cx = Context::silent(now);
+        let short = match self.short.poll_ordinary(&mut cx) {
+            Ordinary::Transmit(segment) => Some(Step::Do(Output::Transmit(segment))),
+            Ordinary::Wait(until) => Some(Step::Wait((until != Time::NEVER).then_some(until))),
+            Ordinary::Other => None,
+        };
+        self.ordinary += u32::from(short.is_some());
+        let short = short.unwrap_or_else(|| self.short.poll(&mut cx));
+        assert_eq!(short, self.long.poll(&mut Context::silent(now)));
+        self.compare();
+        short
+    }
+}
+
+/// Two ends that send each other so many bytes over a pipe of 10 ms, which loses the segments of these numbers and delivers
+/// those of the others twice.
+fn transfer(config: TcpConfig, bytes: [u64; 2], lost: &[usize], doubled: &[usize]) -> [Twins; 2] {
+    let mut ends = [Twins::new(config, Role::Active), Twins::new(config, Role::Passive)];
+    let mut pipes: [VecDeque<(Time, Segment)>; 2] = Default::default();
+    let (mut now, mut sent, mut read) = (Time::ZERO, 0, [0; 2]);
+    for end in [1, 0] {
+        ends[end].handle(now, Input::Open);
+        ends[end].handle(now, Input::Write(bytes[end]));
+    }
+    for _ in 0..20_000 {
+        let mut next = Time::NEVER;
+        for n in 0..2 {
+            while let Some(&(at, segment)) = pipes[n].front()
+                && at <= now
+            {
+                pipes[n].pop_front();
+                ends[n].handle(now, Input::Segment(segment));
+            }
+            loop {
+                match ends[n].poll(now) {
+                    Step::Do(Output::Transmit(segment)) => {
+                        sent += 1;
+                        let copies = if lost.contains(&sent) { 0 } else { 1 + doubled.contains(&sent) as usize };
+                        let arrives = now + Duration::from_millis(10);
+                        pipes[1 - n].extend(core::iter::repeat_n((arrives, segment), copies));
+                    }
+                    Step::Do(Output::Readable(total)) => {
+                        ends[n].handle(now, Input::Read(total - read[n]));
+                        read[n] = total;
+                    }
+                    // An end closes when it has everything.
+                    Step::Do(_) => {}
+                    Step::Wait(until) => break next = next.min(until.unwrap_or(Time::NEVER)),
+                }
+                if read[n] == bytes[1 - n] && ends[n].short.acknowledged() == bytes[n] {
+                    ends[n].handle(now, Input::Close);
+                }
+            }
+        }
+        next = pipes.iter().flatten().map(|&(at, _)| at).fold(next, Time::min);
+        if next == Time::NEVER {
+            break;
+        }
+        now = next.max(now);
+    }
+    assert_eq!(read, [bytes[1], bytes[0]]);
+    ends
+}
+
+fn config(variant: &str, timestamps: bool, delayed: bool) -> TcpConfig {
+    let mut config = TcpConfig { timestamps, time_wait: Duration::from_secs(1), ..TcpConfig::default() };
+    config.variant = Variant::named(variant).expect("a row of the table");
+    if !delayed {
+        config.ack = crate::tcp::AckPolicy::IMMEDIATE;
+    }
+    config
+}
+
+/// Without losses the short way is the way of nearly all: 500 segments one way, an ACK for every second.
+#[test]
+fn nearly_all_segments_of_a_clean_transfer_are_predicted() {
+    let [sender, receiver] = transfer(config("sack", false, true), [500 * 1460, 0], &[], &[]);
+    // Not predicted: the SYN, the ACK of the handshake, the FIN and its ACK, and the last segment, which has PSH.
+    assert!(receiver.predicted >= 498, "{}", receiver.predicted);
+    assert!(sender.predicted >= 248, "{}", sender.predicted);
+    // A poll for each segment sent, and one more for each received.
+    assert!(sender.ordinary >= 500 + 248 && receiver.ordinary >= 498, "{} {}", sender.ordinary, receiver.ordinary);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever is lost or doubled, and whichever way the data goes.
+    #[test]
+    fn the_short_way_does_what_the_long_way_does(
+        variant in prop::sample::select(vec!["tahoe", "newreno", "sack", "sack-frto", "burst-ca"]),
+        (timestamps, delayed) in any::<(bool, bool)>(),
+        there in 0u64..120_000,
+        back in prop_oneof![Just(0u64), 0u64..60_000],
+        lost in prop::collection::vec(1usize..150, 0..12),
+        doubled in prop::collection::vec(1usize..150, 0..4),
+    ) {
+        transfer(config(variant, timestamps, delayed), [there, back], &lost, &doubled);
+    }
+}

@@ -1,6 +1,7 @@
-//! A link: queue → serializer → propagation → channel. The queue is FIFO, so a packet's departure is computed on
-//! arrival, and a hop costs one event. Packets in flight are in a ring in order of delivery; only the head's time is
-//! visible.
+//! A link: queue → serializer → propagation → channel.
+//!
+//! The queue is FIFO, so a packet's departure is computed on arrival, and a hop costs one event. Packets in flight are
+//! in a ring in order of delivery; only the head's time is visible.
 
 use super::admission::Admission;
 use super::config::LinkConfig;

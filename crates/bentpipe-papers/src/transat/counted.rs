@@ -1,7 +1,9 @@
-//! Counts the confirmed statistics of tables 3 to 14, per table and in total. Nine in ten of the published statistics
-//! should lie in the 90 % ranges of our samples, but they are correlated: a table's quantiles come from the same runs,
-//! its columns have the same bursts, and three tables count the same flows. So the bound comes from our own runs: each
-//! of many samples of 20 of them takes the place of the paper, and its statistics inside the ranges are counted.
+//! Counts the confirmed statistics of tables 3 to 14, per table and in total.
+//!
+//! Nine in ten of the published statistics should lie in the 90 % ranges of our samples, but they are correlated: a
+//! table's quantiles come from the same runs, its columns have the same bursts, and three tables count the same flows.
+//! So the bound comes from our own runs: each of many samples of 20 of them takes the place of the paper, and its
+//! statistics inside the ranges are counted.
 
 use bentpipe_study::stats::Sample;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use bentpipe_engine::stp::StpConfig;
-use bentpipe_engine::tcp::variant::{Exit, Growth, PartialAckTimer, PipeForm, Recovery, Startup};
+use bentpipe_engine::tcp::variant::{CongestionControl, Exit, Growth, PartialAckTimer, PipeForm, Recovery, Startup};
 use bentpipe_engine::tcp::{Daass, Handshake, RttClock, TcpConfig};
 use bentpipe_engine::units::Duration;
 use bentpipe_sim::record::{FlowOutlook, Outlook};
@@ -171,7 +171,7 @@ fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> 
     vec![
         ("startup", startup(config, follows_path)),
         ("first ssthresh", segments(config.initial_ssthresh, "unlimited")),
-        ("growth", growth(variant.growth)),
+        ("growth", growth(variant.congestion, variant.growth)),
         ("loss is", format!("{} duplicate ACKs{fraction}", dup.count)),
         ("recovery", recovery(variant.recovery)),
         ("limited transmit", on(variant.limited_transmit)),
@@ -210,10 +210,12 @@ fn startup(config: &TcpConfig, follows_path: bool) -> String {
     }
 }
 
-pub(super) fn growth(growth: Growth) -> String {
-    match growth {
-        Growth::PerAck => "per ACK".to_owned(),
-        Growth::Bytes(limit) => format!("per byte, L = {limit}"),
+pub(super) fn growth(congestion: CongestionControl, growth: Growth) -> String {
+    match (congestion, growth) {
+        (CongestionControl::Reno, Growth::PerAck) => "per ACK".to_owned(),
+        (CongestionControl::Reno, Growth::Bytes(limit)) => format!("per byte, L = {limit}"),
+        (CongestionControl::Cubic, Growth::PerAck) => "CUBIC (RFC 9438)".to_owned(),
+        (CongestionControl::Cubic, Growth::Bytes(limit)) => format!("CUBIC (RFC 9438), L = {limit}"),
     }
 }
 
@@ -225,6 +227,7 @@ pub(super) fn recovery(recovery: Recovery) -> String {
             PartialAckTimer::Impatient => "NewReno, impatient (RFC 6582)".to_owned(),
             PartialAckTimer::SlowButSteady => "NewReno, slow but steady (RFC 6582)".to_owned(),
         },
+        Recovery::Pipe(PipeForm::Rack) => "RACK (RFC 8985)".to_owned(),
         Recovery::Pipe(PipeForm::Rfc6675) => "SACK pipe (RFC 6675)".to_owned(),
         Recovery::Pipe(PipeForm::Rfc3517) => "SACK pipe (RFC 3517)".to_owned(),
         Recovery::Pipe(PipeForm::Ns2) => "SACK pipe (ns-2)".to_owned(),

@@ -61,7 +61,11 @@ pub(super) const TUNNEL: &[Field] = &[
         Shape::Text,
         "Address and UDP port of the peer. At least one of the two boxes needs it; if both have it, either opens the tunnel.",
     ),
-    field("mtu", Shape::SIZE, "MTU of the path between the two boxes. It is not discovered. Default: 1500 B."),
+    field(
+        "mtu",
+        Shape::SIZE,
+        "Largest MTU that the path between the two boxes may have. The actual MTU is discovered. Default: 1500 B.",
+    ),
     field("keepalive", Shape::DURATION, "Interval of keepalives while no data is sent. Default: 5 s."),
     field(
         "dead_after",

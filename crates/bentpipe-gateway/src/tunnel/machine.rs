@@ -185,6 +185,8 @@ pub struct Tunnel {
     notes: Notes,
     heard_at: Time,
     sent_at: Time,
+    /// The peer waits for a datagram under the new keys.
+    owes_word: bool,
     /// When the first payload went to which nothing has come back.
     asked_at: Option<Time>,
     stats: TunnelStats,
@@ -232,6 +234,7 @@ impl Tunnel {
             notes: Notes::default(),
             heard_at: now,
             sent_at: now,
+            owes_word: false,
             asked_at: None,
             stats: TunnelStats::default(),
             has_aes: machine_has_aes(),
@@ -304,6 +307,7 @@ impl Tunnel {
         let (to, session) = (self.endpoint?, self.current.as_mut().filter(|session| now < session.void_at())?);
         let len = session.seal(what, payload, out)?;
         self.sent_at = now;
+        self.owes_word = false;
         self.stats.sent += 1;
         if payload > 0 && what != What::Ack {
             self.asked_at.get_or_insert(now);

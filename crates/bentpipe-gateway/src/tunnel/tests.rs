@@ -24,6 +24,16 @@ fn both_ends_are_up_after_a_round_trip() {
     assert!(!world.sent.iter().any(|(_, d)| d.windows(4).any(|w| w == b"ping" || w == b"pong")));
 }
 
+/// The clock of a process begins at zero: the datagram that confirms a handshake goes at once then, too.
+#[test]
+fn both_ends_are_up_at_the_beginning_of_time() {
+    let mut world = World::new();
+    world.now = bentpipe_engine::units::Time::ZERO;
+    [0, 1].into_iter().for_each(|end| world.restart(end));
+    world.settle();
+    assert_eq!(world.events, [[UP], [UP]]);
+}
+
 /// Whichever end has no instructions for AES, both hear each other.
 #[test]
 fn the_cipher_is_one_that_both_are_quick_at() {

@@ -67,6 +67,8 @@ pub(in crate::slacp) struct Provisioned {
     loss_before: f64,
     /// Transmissions below this number were sent at another rate.
     changed_at: u64,
+    /// `changed_at` is the next transmission, whose number the next report brings.
+    is_restarted: bool,
     /// Bytes in flight at the last judgement.
     in_flight: u64,
     /// An outage of this length is endured.
@@ -92,6 +94,7 @@ impl Provisioned {
             is_first_step: false,
             loss_before: 0.0,
             changed_at: 0,
+            is_restarted: false,
             in_flight: 0,
             patience,
             carried: None,
@@ -99,9 +102,10 @@ impl Provisioned {
         }
     }
 
-    /// Forgets what reports have said, but for the round trip. The next two may still be of what went before.
+    /// Forgets what reports have said, but for the round trip. What was sent before the next report does not count.
     pub(super) fn restart(&mut self) {
-        *self = Provisioned { min_rtt: self.min_rtt, stale: 2, ..Provisioned::new(self.max_rate) };
+        let Provisioned { max_rate, patience, min_rtt, .. } = *self;
+        *self = Provisioned { min_rtt, is_restarted: true, ..Provisioned::new(max_rate, patience) };
     }
 
     /// The rate to send at.
@@ -126,6 +130,9 @@ impl Provisioned {
     pub(super) fn on_report(&mut self, now: Time, sample: RateSample) -> Option<Rate> {
         if let Some(rtt) = sample.rtt {
             self.min_rtt.on_sample(now, rtt);
+        }
+        if core::mem::take(&mut self.is_restarted) {
+            self.changed_at = sample.next;
         }
         if sample.newest < self.changed_at {
             (self.since, self.in_flight) = (None, sample.in_flight);

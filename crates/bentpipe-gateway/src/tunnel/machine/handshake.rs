@@ -162,7 +162,7 @@ impl Tunnel {
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
         self.endpoint = Some(from);
         // The peer waits for a first datagram under the new keys.
-        self.sent_at = Time::ZERO;
+        self.owes_word = true;
         Some(Heard { event, ..Heard::default() })
     }
 

@@ -33,7 +33,7 @@ impl Tunnel {
         }
         let keepalive_at = self.sent_at + self.config.keepalive;
         if self.is_up
-            && keepalive_at <= now
+            && (keepalive_at <= now || self.owes_word)
             && let Some(sealed) = self.seal(now, What::Frame, 0, out)
         {
             return Step::Do(Todo::Send(sealed));

@@ -1,4 +1,4 @@
-//! A world from its scenario.
+//! Builds a world from its scenario.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -41,11 +41,11 @@ impl Settings {
     }
 }
 
-/// What the connections from one host to another share.
+/// State shared by the connections from one host to another.
 type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
 
 impl World {
-    /// The world of a scenario. With `chains` nobody must watch it.
+    /// The world of a scenario. With `chains` there must be no observer.
     pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers, chains: bool) -> Result<World, RunError> {
         let mut settings = Settings::default();
         let connections = topology::connections(scenario);
@@ -159,7 +159,7 @@ impl World {
                     tcp.first_action()
                 }
                 Endpoint::UdpSource(source) => source.first_action(),
-                // Listens from the beginning; the far port is polled with the near one.
+                // Listens from the start; the far port is polled with the near one.
                 Endpoint::Port { leg: Leg::Near, .. } => Time::ZERO,
                 Endpoint::Port { leg: Leg::Far, .. } | Endpoint::UdpSink(_) | Endpoint::Layer(_) => Time::NEVER,
                 Endpoint::Spoofer(spoofer) => spoofer.first_action(),

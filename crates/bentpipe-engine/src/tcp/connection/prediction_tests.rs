@@ -1,4 +1,4 @@
-//! The short way and the long way on the same segments: what they answer and every field of the connections is compared.
+//! The fast path and the slow path on the same segments: the answers and every field of the connections are compared.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::probe::NoProbe;
 use crate::tcp::{Connection, Input, Output, Role, TcpConfig, Variant};
 use crate::units::Duration;
 
-/// A connection, and its twin that takes the long way.
+/// A connection, and its twin that takes the slow path.
 struct Twins {
     short: Connection,
     long: Connection,
@@ -119,7 +119,7 @@ fn config(variant: &str, timestamps: bool, delayed: bool) -> TcpConfig {
     config
 }
 
-/// Without losses the short way is the way of nearly all: 500 segments one way, an ACK for every second.
+/// Without losses nearly all segments take the fast path: 500 segments one way, an ACK for every second.
 #[test]
 fn nearly_all_segments_of_a_clean_transfer_are_predicted() {
     let [sender, receiver] = transfer(config("sack", false, true), [500 * 1460, 0], &[], &[]);

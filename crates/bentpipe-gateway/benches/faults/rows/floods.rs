@@ -115,7 +115,7 @@ pub(super) fn silent(is_short: bool) -> Measured {
         inside(&line.server, command);
     }
     let server = line.serve(80, echo);
-    let _both = [line.start("near", 1024), line.start("far", 1024)];
+    let _both = [line.start("near", 8192), line.start("far", 8192)];
     line.wait_until_up(&["near", "far"], true);
     let is_over = Arc::new(AtomicBool::new(false));
     let flooding = flood(&line, SocketAddr::from(([10, 2, 0, 3], 80)), 500, false, is_over.clone());

@@ -29,9 +29,6 @@ fn satellite(rate: u64) -> Satellite {
 /// To whom, from whom, and what.
 type Flying = (Option<usize>, usize, Vec<u8>);
 
-/// To a terminal, or to the hub; from a terminal; its bytes.
-type Datagram = (Option<usize>, usize, Vec<u8>);
-
 struct World {
     key: PrivateKey,
     keys: Vec<PrivateKey>,

@@ -4,11 +4,11 @@ OUT ?= out
 FUZZ_SECONDS ?= 600
 COUNT ?= 100
 SEED ?= 1
-FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse stp_pair slacp_parse slacp_pair compression mux_parse tunnel_parse gateway_parse uplink_parse script_parse
+FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse stp_pair slacp_parse slacp_pair compression mux_parse tunnel_parse carrier_peer gateway_parse uplink_parse script_parse
 
 CONFORMANCE = validation/conformance
 
-.PHONY: conformance proof reference demo test check bench bench-gateway bench-cost validate validate-ns2 validate-explore fuzz api goldens docs clean
+.PHONY: conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo. Built as the tests are, which then have less to build.
 demo:
@@ -39,6 +39,29 @@ bench:
 bench-gateway:
 	@scripts/setup rust ip nft ping
 	$(CARGO) bench --quiet -p bentpipe-gateway --bench gateway -- --out $(CURDIR)/bench-gateway.json
+
+# The gateway alone, static, for boxes without a compiler: $(OUT)/bentpipe-gateway.
+STATIC = $(shell uname -m)-unknown-linux-musl
+BUILT = $(or $(CARGO_TARGET_DIR),target)/$(STATIC)/box/bentpipe-gateway
+box:
+	@scripts/setup rust musl-gcc
+	@rustup target list --installed | grep -q $(STATIC) || rustup target add $(STATIC)
+	CC_$(subst -,_,$(STATIC))=musl-gcc $(CARGO) build --quiet --locked --profile box --target $(STATIC) -p bentpipe-gateway --bin bentpipe-gateway
+	@mkdir -p $(OUT)
+	@cp $(BUILT) $(OUT)/bentpipe-gateway
+	@ls -l $(OUT)/bentpipe-gateway
+
+# The Debian package of it, in $(OUT). It is installed and started in a namespace by `scripts/try-deb`, as root.
+deb: box
+	@scripts/setup cargo-deb
+	$(CARGO) deb --quiet --no-build --no-strip --profile box --target $(STATIC) -p bentpipe-gateway --output $(OUT)/bentpipe-gateway.deb
+	@ls -l $(OUT)/bentpipe-gateway.deb
+
+# Gateways under faults: each demand with its bar, one by one, in its full form; root, an hour and a half; writes
+# bench-gateway-faults.json. `ONLY=older,policy` runs some, `SHORT=yes` the short forms of all.
+bench-gateway-faults:
+	@scripts/setup rust ip nft ping
+	$(CARGO) bench --quiet -p bentpipe-gateway --bench faults -- $(if $(ONLY),--only $(ONLY)) $(if $(SHORT),--short $(SHORT)) --out $(CURDIR)/bench-gateway-faults.json
 
 # What gateways cost: CPU per byte and per connection, beside the kernel's forwarding and a plain relay; root, a minute.
 bench-cost:
@@ -78,6 +101,16 @@ fuzz:
 		(cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1) || exit 1; \
 	done
 
+# The names of the fuzz targets as a JSON list, for jobs that share them.
+fuzz-targets:
+	@printf '['; sep=; for target in $(FUZZ_TARGETS); do printf '%s"%s"' "$$sep" $$target; sep=,; done; printf ']\n'
+
+# Licences, advisories and sources of all that we build on: deny.toml.
+deny:
+	@scripts/setup rust cargo-deny
+	$(CARGO) deny --locked check
+	$(CARGO) deny --locked --manifest-path fuzz/Cargo.toml check --config deny.toml
+
 # The engine as a library, nightly: it builds for wasm32, its public items (wanted: those that a stranger needs), and what broke
 # since BASE. Needs a nightly toolchain for rustdoc's JSON.
 BASE ?= HEAD~1
@@ -86,7 +119,7 @@ api:
 	rustup target add wasm32-unknown-unknown
 	$(CARGO) check --quiet -p bentpipe-engine --target wasm32-unknown-unknown
 	@mkdir -p $(OUT)
-	$(CARGO) +nightly public-api -p bentpipe-engine --simplified > $(OUT)/api.txt
+	$(CARGO) +nightly public-api -p bentpipe-engine -sss > $(OUT)/api.txt
 	@echo "$$(wc -l < $(OUT)/api.txt) public items, in $(OUT)/api.txt"
 	$(CARGO) semver-checks -p bentpipe-engine --baseline-rev $(BASE)
 

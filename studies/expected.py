@@ -1,9 +1,9 @@
-"""What the scripts that write `studies/<paper>/expected.toml` share.
+"""Shared by the scripts that write `studies/<paper>/expected.toml`.
 
-The transcriptions of the papers lie outside the repository: per paper `claims.csv` (statements with value and
+The transcriptions of the papers are outside the repository: per paper `claims.csv` (statements with value and
 tolerance) and `tables/`, and for all of them `index.csv` (each topology, mechanism, experiment, table, figure, claim
-and decision with its id) and `INDEX.md` (how many of each). What is written is committed, so that a build needs none
-of them. Nothing but Python's standard library is needed.
+and decision with its id) and `INDEX.md` (how many of each). The output is committed, so that a build needs none
+of them. The scripts need only Python's standard library.
 """
 
 import csv
@@ -13,7 +13,7 @@ from pathlib import Path
 
 KINDS = {"N": "topology", "M": "mechanism", "E": "experiment", "T": "table", "F": "figure", "C": "claim", "Q": "decision"}
 
-# The transcriptions point to notes and calculations that are no part of this repository.
+# The transcriptions refer to notes and calculations outside this repository.
 PLAIN = [
     (r"\s*\(see SPEC\)", ""),
     (r"full protocol, see SPEC section 4", "the full protocol"),

@@ -67,6 +67,7 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
         copies: on(0)
             .then_some(Copies { interval: Duration::from_millis(1 + u64::from(block >> 2)), max: block & 3 })
             .filter(|copies| copies.max > 0),
+        resends_oldest_first: block & 0x20 != 0,
         fec: on(2).then_some(fec),
         order: [Order::Flow, Order::Channel, Order::Flow, Order::None][usize::from(switches >> 3 & 3)],
         priority: u8::from(on(5)),
@@ -99,12 +100,13 @@ fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
         reordering: u64::from(tolerance & 0x0f),
         release: if switches & 4 == 0 { Release::AtOnce } else { release(bytes.next()) },
         window,
+        urgent_share: (tolerance & 8 != 0).then_some(50),
         shortcuts: Shortcuts { hears_damage: switches & 8 != 0, ..Shortcuts::NONE },
         ..SlacpConfig::new(line, initial_rtt, channels)
     };
     let rules = (0..CHANNELS).map(|n| (Rule { dscp: Some(n), ..Rule::default() }, n)).collect();
     let compresses = tolerance & 2 != 0 && layer.channels[0].arq.is_some();
-    LinkPortConfig { layer, rules, default_channel: 0, max_packet: MAX_PACKET, compresses, integrity }
+    LinkPortConfig { layer, rules, default_channel: 0, flows: None, max_packet: MAX_PACKET, compresses, integrity }
 }
 
 /// A packet that says its direction, channel, flow and number, and whose other bytes follow from these.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes expected.toml, the only place where the numbers of the `stp` paper stand.
+"""Writes expected.toml, the only place with the numbers of the `stp` paper.
 
     make_expected.py PAPERS_DIR
 
@@ -20,18 +20,18 @@ NEAR = 0.05
 OFFSET = 0.25
 HEADERS = ("headers of the MAC layer and what an acknowledgement costs on the return link are not printed: by the paper's own"
            " figures (S-C02) round trips of 560 ms last 15 to 25 ms longer than ours, and a point for the losses")
-OFFSETS = ("a quarter either way: an offset read off three cells of a row is good to 0.1 dB, which moves the error rate by a"
+OFFSETS = ("a quarter either way: an offset from three cells of a row is accurate to 0.1 dB, which moves the error rate by a"
            " quarter to a half")
-ERRORS = (f"{100 * NEAR:.0f} % at the printed bit error rate; the shape is right where it is within {100 * OFFSET:.0f} % on the"
-          " channel whose Eb/N0 lies one constant offset below, that of the row: " + OFFSETS)
+ERRORS = (f"{100 * NEAR:.0f} % at the printed bit error rate; the shape is right if it is within {100 * OFFSET:.0f} % on the"
+          " channel with the row's constant offset of Eb/N0: " + OFFSETS)
 # With errors: the number at face value, and what the channel with an offset may give.
 WITH_ERRORS = lambda value: (value, *WITHIN(value, NEAR), "kbit/s", ERRORS,
                              {"limits": dict(zip(("offset_low", "offset_high"), WITHIN(value, OFFSET)))})
-# The least quotient of neighbours in table 2.
+# The smallest quotient of neighbours in table 2.
 GROWTH = 1.45 / 1.28
 CLEAN = "headers of the MAC layer and what an acknowledgement costs on the return link are not printed: 15 to 25 ms per round trip of 560"
 
-# Per claim: published number, least and greatest value that still bears it out, unit, derivation.
+# Per claim: published number, min and max value that still support it, unit, derivation.
 CLAIMS = {
     "S-C01": (63000, 63000, 63000, "B", "whole segments of 1000 B in 66 250 B with headers"),
     "S-C02": (847.03, *WITHIN(847.03, 0.04), "kbit/s", CLEAN),
@@ -44,22 +44,22 @@ CLAIMS = {
     "S-C09": WITH_ERRORS(93.00),
     "S-C10": WITH_ERRORS(3.587),
     "S-C11": (1, 0.99, 1, "probability", "all runs but one in a hundred, of both protocols"),
-    "S-C12": (GROWTH, 1 + (GROWTH - 1) / 2, None, "ratio", "the least quotient of neighbours: half of the growth that is printed"
-              " where it grows least, from 0 to 1e-10. Less would be no growth beside the 2 % to which a ratio is known (S-C04)."
-              " The shape is right where it grows by as much with the offsets of Eb/N0 that table 1 takes"),
+    "S-C12": (GROWTH, 1 + (GROWTH - 1) / 2, None, "ratio", "the smallest quotient of neighbours: half of the smallest growth"
+              " in print, from 0 to 1e-10. Less would be no growth beside the 2 % to which a ratio is known (S-C04)."
+              " The shape is right if it grows by as much with the Eb/N0 offsets of table 1"),
     "S-C13": (44 - 99, None, 0, "points", "the sign: drop of STP less drop of TCP from 1e-10 to 1e-6"),
 }
 
 # What must come out of experiments that print no numbers of their own.
 COMPARED = {
-    "S-E06": (None, 0, 100 * NEAR, "%", "greatest distance of the curves from the printed points of table 1, at the printed bit error"
-              " rates: " + HEADERS + ". The shape is right where no curve rises, by more than three standard errors, and STP lies"
+    "S-E06": (None, 0, 100 * NEAR, "%", "max distance of the curves from the printed points of table 1, at the printed bit error"
+              " rates: " + HEADERS + ". The shape is right if no curve rises by more than three standard errors and STP lies"
               " above TCP at each rate"),
-    "S-E07": (None, 0, 100 * OFFSET, "%", "greatest distance of the curves, each with its row's loss of Eb/N0, from the printed points: "
+    "S-E07": (None, 0, 100 * OFFSET, "%", "max distance of the curves, each with its row's loss of Eb/N0, from the printed points: "
               + OFFSETS + ". The shape as S-E06"),
     "S-E08": (None, 0.5, None, "ratio", "section V: STP is \"to maintain the highest transmission rate in the channel during all"
               " communication\". Half of the link is taken: a sender that slows down sends no more than the other half. The"
-              " transfer has to come to its end"),
+              " transfer has to finish"),
 }
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes expected.toml and ns2.toml, the only places where the numbers of the `transat` paper and of ns-2 stand.
+"""Writes expected.toml and ns2.toml, the only places with the numbers of the `transat` paper and of ns-2.
 
     make_expected.py PAPERS_DIR NS2_DIR
 
@@ -114,7 +114,7 @@ def write_rows(out, heading, rows, digits=6):
 
 
 def claim_numbers(t):
-    """Per claim: published number, least and greatest value that still bears it out, unit of the three, derivation.
+    """Per claim: published number, min and max value that still support it, unit of the three, derivation.
 
     The published number follows from the tables `t` or is printed in the text; the bounds are the tolerances of
     claims.csv. None: no bound, or no number printed.
@@ -131,7 +131,7 @@ def claim_numbers(t):
     best = sum(min(VARIANTS[:6], key=lambda v: t[n]["median"][v]) == "Enh" for n in burst)
     gain = lambda n, v: t[n]["median"][v] - t[n]["median"][f"{v}_RED"]
     return {
-        "T-C01": (0, 0, 3, "%", "greatest distance of the six times from the published ones. Without loss only lengths, delays and the ACK clock decide: 3 % is three times ns-2's own distance"),
+        "T-C01": (0, 0, 3, "%", "max distance of the six times from the published ones. Without loss only lengths, delays and the ACK clock decide: 3 % is three times ns-2's own distance"),
         "T-C02": (0, 0, 3, "%", "as T-C01"),
         "T-C03": (r3["Ref"] / r1["Ref"], 3.5, 8, "ratio", "one repair per round trip and lost segment: 60 to 130 losses of 1042 segments give 3.5 to 8"),
         "T-C04": (0, 0, 0, "packets", "a window of 62 segments fits pipe and queue"),
@@ -142,16 +142,16 @@ def claim_numbers(t):
         "T-C09": (2, 2, None, "episodes", "a second episode with CBR 0.8 and only one with 1.7"),
         "T-C10": (1, 1, 1, "episodes", "one episode and no more"),
         "T-C11": (scaling, 0, 0.5, "s", "about one round trip: half a second"),
-        "T-C12": (None, 0, 64, "KB", "greatest amount outstanding of any flow"),
-        "T-C13": (unfair, 1.05, None, "ratio", "slowest against fastest flow, least over all rows and variants; 5 % is about one round trip"),
+        "T-C12": (None, 0, 64, "KB", "max amount outstanding of any flow"),
+        "T-C13": (unfair, 1.05, None, "ratio", "slowest against fastest flow, minimum over all rows and variants; 5 % is about one round trip"),
         "T-C14": (t[2]["slowest-cbr0.8-on"]["Enh_RED"] - t[2]["slowest-cbr0.8-on"]["Enh"], None, 0, "s", "the sign, and the fastest flow within 10 %"),
-        "T-C15": (t[2]["fastest-on"]["Enh_RED"] - t[2]["fastest-on"]["Enh"], 0, None, "s", "useless is zero, harmful more: against a queue without RED that has the same room; and the average below the minimum threshold when the queue first overflows"),
+        "T-C15": (t[2]["fastest-on"]["Enh_RED"] - t[2]["fastest-on"]["Enh"], 0, None, "s", "zero if useless, more if harmful: against a queue of the same size without RED; and the average below the minimum threshold when the queue first overflows"),
         "T-C16": (t[2]["fastest-cbr0.8-on"]["Ref"] - t[2]["fastest-on"]["Ref"], None, 0, "s", "both signs"),
-        "T-C17": (worse, 0, 2, "exceptions", "two of 72 may turn by chance: medians of 20 runs have wide ranges"),
-        "T-C18": (best, 11, 12, "tables", "one of 12 may turn by chance"),
+        "T-C17": (worse, 0, 2, "exceptions", "two of 72 may be reversed by chance: medians of 20 runs have wide ranges"),
+        "T-C18": (best, 11, 12, "tables", "one of 12 may be reversed by chance"),
         "T-C19": (cbr17["SACK_LT"] / cbr17["Enh"], None, 1, "ratio", "the ordering"),
-        "T-C20": (t[5]["median"]["Enh"] / t[3]["median"]["Enh"], None, 1, "ratio", "monotone in PER; each median within 20 % of the published one is asked as well"),
-        "T-C21": (t[5]["median"]["Ref"] / t[3]["median"]["Ref"], 0.75, 1.25, "ratio", "the medians of 20 runs range by that much; the turn from 25 to 1 % is asked as well"),
+        "T-C20": (t[5]["median"]["Enh"] / t[3]["median"]["Enh"], None, 1, "ratio", "monotone in PER; each median within 20 % of the published one is required as well"),
+        "T-C21": (t[5]["median"]["Ref"] / t[3]["median"]["Ref"], 0.75, 1.25, "ratio", "medians of 20 runs vary by that much; the reversal from 25 to 1 % is required as well"),
         "T-C22": (t[8]["median"]["Enh_RED"] - t[8]["median"]["Enh"], None, 0, "s", "both signs"),
         "T-C23": (gain(12, "Enh") - gain(6, "Enh"), None, 0, "s", "RED gains less at 1 % than at 100 %; nothing left for Reference"),
         "T-C24": (5, 3, 7, "ratio", "\"roughly 5 times\", give or take 40 %"),

@@ -1,4 +1,4 @@
-//! The cases: scenarios as text, the same worlds that the peers' scripts build.
+//! The cases: scenarios as text, equal to those of the peers' scripts.
 
 use bentpipe_study::scenario::Scenario;
 
@@ -58,8 +58,8 @@ pub(crate) fn hundred_flows() -> Scenario {
     geo("geo-100flows", "155 Mbit/s", "6600 packets", 2740, flows, "60 s")
 }
 
-/// 2 GB over 155 Mbit/s by so many flows, which start within two minutes. For the cost per packet against the number of
-/// flows.
+/// 2 GB over 155 Mbit/s by this many flows, which start within two minutes. For the cost per packet against the number
+/// of flows.
 pub(crate) fn many_flows(count: u32) -> Scenario {
     let bytes = 2_000_000_000 / u64::from(count);
     let flows = format!(
@@ -68,8 +68,8 @@ pub(crate) fn many_flows(count: u32) -> Scenario {
     geo("geo-flows", "155 Mbit/s", "6600 packets", 2740, &flows, "1000 s")
 }
 
-/// One flow held at a window of `packets` by its clamp, over a line that is never the bottleneck: so many are in flight
-/// throughout. For the cost per packet against the window.
+/// One flow with its window clamped to `packets`, over a line that is never the bottleneck, so that this many are
+/// always in flight. For the cost per packet against the window.
 pub(crate) fn window_of(packets: u32, segments: u64) -> Scenario {
     let flows = format!("[[flows]]\nname = \"data\"\nfrom = \"H1\"\nto = \"H2\"\nbytes = \"{} B\"\n", segments * 1460);
     let mut scenario = geo("geo-window", "40 Gbit/s", "1000000 packets", packets, &flows, "100000 s");
@@ -79,10 +79,10 @@ pub(crate) fn window_of(packets: u32, segments: u64) -> Scenario {
     scenario
 }
 
-/// Datagrams through S-LACP with ARQ and FEC over a link that loses one in a hundred: `packets` on their way between
-/// transmission and acknowledgement throughout.
+/// Datagrams through S-LACP with ARQ and FEC over a link that loses one in a hundred; `packets` are always between
+/// transmission and acknowledgement.
 pub(crate) fn layer_with(packets: u32, datagrams: u64) -> Scenario {
-    // A round trip of 0.5 s, and packets of 1500 B: so many of them per second, on a line with a fifth to spare.
+    // A round trip of 0.5 s and packets of 1500 B give the packets per second; the line has a fifth to spare.
     let per_second = u64::from(packets) * 2;
     let (rate, line) = (per_second * 12_000, per_second * 14_400);
     let stop = datagrams / per_second + 1;
@@ -129,8 +129,8 @@ pub(crate) fn burst_window_of(packets: u32, segments: u64) -> Scenario {
     Scenario::parse(&text, "burst-window", &set).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
 }
 
-/// Three hosts, each with datagrams that fill an OC-3c line, into one OC-3c port for a minute: 64 million cells come, a
-/// third of them goes. Early and partial packet discard, 8192 cells for each.
+/// Three hosts, each with datagrams that fill an OC-3c line, into one OC-3c port for a minute: 64 million cells arrive,
+/// a third of them leaves. Early and partial packet discard, 8192 cells for each.
 pub(crate) fn three_lines_of_cells() -> Scenario {
     let mut text = String::from("name = \"atm-minute\"\ntime_limit = \"60 s\"\n");
     for host in ["a", "b", "c"] {

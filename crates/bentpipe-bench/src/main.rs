@@ -1,4 +1,4 @@
-//! `make bench`: our cases beside the peers', one core, as ratios measured in one run. Writes `bench.json`.
+//! `make bench`: compares our cases with the peers' on one core, as ratios measured in one run. Writes `bench.json`.
 
 mod cases;
 mod measure;
@@ -29,7 +29,7 @@ struct Entry {
 #[derive(Parser)]
 #[command(about = "Times the simulator beside its peers; without a command: everything, into bench.json")]
 struct Arguments {
-    /// Where the table goes
+    /// Output file
     #[arg(long, default_value = "bench.json")]
     out: PathBuf,
     /// Pairs of runs per comparison
@@ -48,28 +48,28 @@ enum Case {
     FatFlow,
     /// 100 flows over 155 Mbit/s of GEO for 60 s
     HundredFlows,
-    /// 2 GB over 155 Mbit/s of GEO by so many flows
+    /// 2 GB over 155 Mbit/s of GEO by this many flows
     Flows {
-        /// How many flows
+        /// Number of flows
         count: u32,
     },
-    /// Three full lines of OC-3c into one, cell by cell, for 60 s
+    /// Three full OC-3c lines into one, cell by cell, for 60 s
     Cells,
-    /// So many packets in flight under S-LACP at 1 % loss, so many datagrams
+    /// S-LACP at 1 % loss, with this many packets in flight
     Layer {
         /// Packets in flight
         packets: u32,
         /// Datagrams to send
         datagrams: u64,
     },
-    /// The burst-loss sender: a window of so many packets, so many segments
+    /// The burst-loss sender with this window
     Burst {
         /// Packets in flight
         packets: u32,
         /// Segments to send
         segments: u64,
     },
-    /// A window of so many packets, so many segments
+    /// A flow with this window
     Window {
         /// Packets in flight
         packets: u32,
@@ -99,7 +99,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// One line on what a run did, so that a comparison of times is one of equal work.
+/// One line on the work of a run, so that times of equal work are compared.
 fn report(result: &RunResult) {
     let sent: u64 = result.flows.iter().map(|f| f.stats.data_segments).sum();
     let resent: u64 = result.flows.iter().map(|f| f.stats.retransmits).sum();
@@ -143,7 +143,7 @@ fn everything(arguments: &Arguments) -> Result<()> {
     write(&arguments.out, &entries)
 }
 
-/// Data packets per CPU-second over the three hops, of the two cases.
+/// Data packets per CPU-second over the three hops, for the two cases.
 fn throughput(entries: &mut Vec<Entry>) -> Result<()> {
     for (name, case) in [("geo-1gb-packets", Case::FatFlow), ("geo-100flows-packets", Case::HundredFlows)] {
         let scenario = scenario(case);
@@ -167,7 +167,7 @@ fn throughput(entries: &mut Vec<Entry>) -> Result<()> {
     Ok(())
 }
 
-/// Cost per packet with many packets in flight against 100: 1 is flat.
+/// Cost per packet with many packets in flight over that with 100: 1 is flat.
 fn windows(ours: &impl Fn(&[&str]) -> Command, pairs: usize, entries: &mut Vec<Entry>) -> Result<()> {
     // S-LACP's window ends at 65 535 frames.
     for (name, case, max) in [
@@ -185,8 +185,8 @@ fn windows(ours: &impl Fn(&[&str]) -> Command, pairs: usize, entries: &mut Vec<E
     Ok(())
 }
 
-/// Cost per packet with 50 000 flows against 100, of all packets sent, those that open and close connections included:
-/// 1 is flat.
+/// Cost per packet with 50 000 flows over that with 100, for all packets sent, including those that open and close
+/// connections: 1 is flat.
 fn flows(entries: &mut Vec<Entry>) -> Result<()> {
     let per_packet = |count: u32| -> Result<f64> {
         let scenario = scenario(Case::Flows { count });
@@ -195,7 +195,7 @@ fn flows(entries: &mut Vec<Entry>) -> Result<()> {
             let before = measure::cpu_seconds_of_self()?;
             let result = run(&scenario, 1, &mut NoProbe)?;
             let seconds = measure::cpu_seconds_of_self()? - before;
-            // What enters the network: at the first link of either direction.
+            // Packets that enter the network, at the first link of either direction.
             best = best.min(seconds / (result.links[0].offered + result.links[5].offered) as f64 * 1e9);
         }
         Ok(best)
@@ -247,7 +247,7 @@ fn table_3(entries: &mut Vec<Entry>) -> Result<()> {
 
 /// Instructions per data packet: the same on every run, so that commits can be compared.
 fn counts(ours: &impl Fn(&[&str]) -> Command, entries: &mut Vec<Entry>) -> Result<()> {
-    // The difference of two lengths leaves out the start of the program and of the transfer.
+    // The difference of two lengths excludes the start of the program and of the transfer.
     for window in ["100", "10000"] {
         let of = |segments: &str| instructions(ours(&["window", window, segments]));
         let (short, long) = match (of("100000"), of("300000")) {

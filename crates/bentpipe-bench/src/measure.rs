@@ -1,4 +1,4 @@
-//! CPU time of whole processes, in turns; and instructions, by callgrind.
+//! CPU time of whole processes, run in turns, and instruction counts by callgrind.
 
 use std::process::{Command, Stdio};
 
@@ -23,8 +23,8 @@ fn cpu_seconds(who: UsageWho) -> Result<f64> {
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
-/// Keeps this process and those that it starts on one core, the last that it may use: moves between cores cost the
-/// short runs of ours up to half their time, and differently each time. Without the right to, things stay as they are.
+/// Pins this process and its children to one core, the last allowed one; migrations slowed our short runs by up to 50
+/// %, varying from run to run. Does nothing without permission.
 pub(crate) fn stay_on_one_core() {
     let Ok(allowed) = sched_getaffinity(Pid::this()) else { return };
     let last = (0..CpuSet::count()).rev().find(|&core| allowed.is_set(core).unwrap_or(false));
@@ -39,7 +39,7 @@ pub(crate) fn cpu_seconds_of_self() -> Result<f64> {
     cpu_seconds(UsageWho::RUSAGE_SELF)
 }
 
-/// CPU time that a command takes, start-up included.
+/// CPU time of a command, including start-up.
 fn time(command: &mut Command) -> Result<f64> {
     let before = cpu_seconds(UsageWho::RUSAGE_CHILDREN)?;
     let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output();
@@ -55,7 +55,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs both in turns, one warm-up first, so that a slow minute of the machine meets both.
+/// Runs both in turns after one warm-up, so that slow phases of the machine affect both.
 pub(crate) fn paired(mut ours: Command, mut peer: Command, pairs: usize) -> Result<Paired> {
     time(&mut ours)?;
     time(&mut peer)?;

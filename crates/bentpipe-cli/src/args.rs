@@ -1,6 +1,5 @@
 //! The command line's arguments.
 
-mod gateway;
 mod model;
 mod realtime;
 mod recommend;
@@ -8,10 +7,10 @@ mod script;
 
 use std::path::PathBuf;
 
+use bentpipe_gateway::command::Gateway;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use gateway::{Gateway, Keygen, Run as RunGateway};
 pub(crate) use model::{Hybrid, Model, Rates};
 pub(crate) use realtime::{Emulate, Shell, Verify};
 pub(crate) use recommend::Recommend;
@@ -57,11 +56,11 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show how eight TCPs fare over one satellite link
+    /// Compare eight TCPs over one satellite link
     Demo(Demo),
     /// Run a scenario once
     Run(Run),
-    /// Compare TCP variants; in each replication all meet the same fades
+    /// Compare TCP variants; in each replication all have the same fades
     Compare(Compare),
     /// Recommend plain TCP, split connections, S-LACP, or both for a path
     Recommend(Recommend),
@@ -81,7 +80,7 @@ pub(crate) enum Command {
     /// Accelerate other hosts' traffic over a satellite link
     #[command(subcommand)]
     Gateway(Gateway),
-    /// Play packetdrill scripts against the engine's TCP, in virtual time
+    /// Run packetdrill scripts against the engine's TCP, in virtual time
     Script(Script),
     /// Check what gateways and emulation need on this machine
     Doctor,
@@ -284,7 +283,7 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Variants {
-    /// A scenario whose own variants are listed, too
+    /// Scenario whose own variants are listed, too
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! How the command ends: exit codes, and errors as they are shown.
+//! Exit codes and error output.
 
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -6,16 +6,16 @@ use std::process::ExitCode;
 
 use bentpipe_study::scenario::ScenarioErrors;
 
-/// An end that is no error of ours.
+/// The end of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// All went well.
+    /// Success.
     Done,
-    /// A transfer was given up or did not end in time.
+    /// A transfer was aborted or did not finish in time.
     Failed,
-    /// Ctrl-C; what there was has been shown.
+    /// Ctrl-C; complete results have been shown.
     Interrupted,
-    /// A command that we ran ended with this code.
+    /// The exit code of a command that we ran.
     Code(u8),
 }
 
@@ -30,7 +30,7 @@ impl End {
     }
 }
 
-/// The value that was read, its warnings printed.
+/// Returns the value and prints its warnings.
 pub(crate) fn warned<T>(read: Result<(T, ScenarioErrors), ScenarioErrors>) -> Result<T, Failure> {
     let (value, warnings) = read.map_err(Failure::Scenario)?;
     if !warnings.0.is_empty() {
@@ -43,21 +43,21 @@ fn has_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Why a command could not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The run, or a file to be written.
+    /// A run failed, or a file could not be written.
     Broken(String),
-    /// The arguments: what is wrong, and a way out.
+    /// Wrong arguments: the error and a hint.
     Usage(String, Option<String>),
-    /// The scenario.
+    /// Errors in the scenario.
     Scenario(ScenarioErrors),
-    /// Nobody reads our output any more, which is no failure of ours.
+    /// The reader closed our output, which is not an error.
     Pipe,
 }
 
 impl Failure {
-    /// Something that went wrong on the way.
+    /// A runtime failure.
     pub(crate) fn broken(error: impl Display) -> Self {
         Failure::Broken(error.to_string())
     }
@@ -67,7 +67,7 @@ impl Failure {
         Failure::Usage(message.to_string(), help)
     }
 
-    /// Says it on standard error.
+    /// Prints it to standard error.
     pub(crate) fn report(self) -> ExitCode {
         let colour = has_colour();
         let error = if colour { "\x1b[1;31merror\x1b[0m" } else { "error" };

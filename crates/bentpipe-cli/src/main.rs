@@ -1,7 +1,6 @@
-//! The `bentpipe` command: arguments, files and exit codes. What is computed is computed in the crates below.
-//!
-//! Reading order: [`args`] what can be asked for; [`commands`] one file each; [`source`] and [`shipped`] where scenarios
-//! come from; [`output`] what is printed, and how to make it again; [`failure`] exit codes; [`interrupt`] Ctrl-C.
+//! The `bentpipe` command: arguments, files and exit codes. The crates below do the computing. Reading order: [`args`]
+//! the arguments; [`commands`] one file each; [`source`] and [`shipped`] load scenarios; [`output`] prints results with
+//! how to reproduce them; [`failure`] exit codes; [`interrupt`] Ctrl-C.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: Command) -> Result<End, Failure> {
-    // What runs in real time handles signals itself, and wants to do so before there is a second thread.
+    // Commands in real time handle signals themselves, before there is a second thread.
     let command = match command {
         Command::Emulate(emulate) => return commands::emulate::emulate(&emulate),
         Command::Shell(shell) => return commands::shell::shell(&shell),

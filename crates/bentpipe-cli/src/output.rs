@@ -1,4 +1,4 @@
-//! What is printed: tables for people, JSON for programs, and with each how to make it again.
+//! Output: tables for people, JSON for programs, each with how to reproduce it.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// How to make an output again.
+/// How to reproduce an output.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Remake {
     /// Version of bentpipe.
     pub(crate) bentpipe: &'static str,
     /// The command line.
     pub(crate) command: String,
-    /// The seed, or the first of them.
+    /// The first seed.
     #[serde(skip)]
     pub(crate) seed: u64,
 }
@@ -27,7 +27,7 @@ impl Remake {
         Remake { bentpipe: env!("CARGO_PKG_VERSION"), command: shell("bentpipe", arguments), seed }
     }
 
-    /// In one line.
+    /// As one line.
     pub(crate) fn line(&self) -> String {
         format!("bentpipe {}, seed {}: {}", self.bentpipe, self.seed, self.command)
     }
@@ -36,7 +36,7 @@ impl Remake {
 /// A command line for a shell.
 pub(crate) fn shell(command: &str, arguments: impl Iterator<Item = String>) -> String {
     let all: Vec<_> = std::iter::once(command.to_owned()).chain(arguments).collect();
-    // Only a zero byte cannot be quoted, and no argument holds one.
+    // Only a zero byte cannot be quoted, and no argument contains one.
     shlex::try_join(all.iter().map(String::as_str)).unwrap_or_else(|_| all.join(" "))
 }
 
@@ -56,17 +56,17 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&format!("{text}\n"))
 }
 
-/// Columns of the terminal; `None` where the output goes elsewhere.
+/// Width of the terminal; `None` if the output goes elsewhere.
 pub(crate) fn width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
-/// Rows under a header; columns from `numbers` on stand to the right.
+/// Rows under a header; columns from `numbers` on are right-aligned.
 pub(crate) fn table(header: &[&str], numbers: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     aligned(header, rows, |column| column >= numbers)
 }
 
-/// Rows under a header, of which column `right` alone stands to the right.
+/// Rows under a header; only column `right` is right-aligned.
 pub(crate) fn left_and_right(header: &[&str], right: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     aligned(header, rows, |column| column == right)
 }
@@ -85,7 +85,7 @@ fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: 
     table.trim_fmt()
 }
 
-/// Writes a figure whole, with how to make it again inside.
+/// Writes a complete figure, with how to reproduce it.
 pub(crate) fn write_svg(path: &Path, figure: &Figure, remake: &Remake) -> Result<(), Failure> {
     let svg = figure.to_svg().map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
     let line = remake.line().replace('&', "&amp;").replace('<', "&lt;");
@@ -93,7 +93,7 @@ pub(crate) fn write_svg(path: &Path, figure: &Figure, remake: &Remake) -> Result
     write_whole(path, described.as_bytes()).map_err(Failure::broken)
 }
 
-/// Whether a file of this name can be written: better known before a run than after it.
+/// Checks before a run that a file can be written.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     let refused = |error| Failure::broken(format!("{} could not be written: {error}", path.display()));
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -104,17 +104,17 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     tempfile::tempfile_in(folder).map(drop).map_err(refused)
 }
 
-/// A number with so many decimals, or a dash.
+/// A number with this many decimals, or a dash.
 pub(crate) fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("–".to_owned(), |value| format!("{value:.decimals$}"))
 }
 
-/// Bytes in a unit that people read.
+/// Bytes in a readable unit.
 pub(crate) fn bytes(count: u64) -> String {
     scaled(count as f64, "B")
 }
 
-/// A rate in a unit that people read.
+/// A rate in a readable unit.
 pub(crate) fn rate(bits_per_second: f64) -> String {
     scaled(bits_per_second, "bit/s")
 }

@@ -1,4 +1,4 @@
-//! Progress on standard error; silent where that is no terminal.
+//! Progress on standard error; silent if that is not a terminal.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// Something of unknown length; the message says where it is.
+/// Progress of unknown length; the message shows the position.
 pub(crate) fn spinner() -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg}").expect("a plain template");
     let bar = ProgressBar::new_spinner().with_style(style);
@@ -14,7 +14,7 @@ pub(crate) fn spinner() -> ProgressBar {
     bar
 }
 
-/// So many steps.
+/// Progress over a number of steps.
 pub(crate) fn steps(count: u64) -> ProgressBar {
     let template = "{bar:32} {pos}/{len} {msg} {eta} left";
     let style = ProgressStyle::with_template(template).expect("a plain template").progress_chars("━╸ ");

@@ -43,7 +43,7 @@ shipped!(
     "transat-slacp",
 );
 
-/// The text of the scenario of that name.
+/// The text of the scenario with that name.
 pub(crate) fn text(name: &str) -> Option<&'static str> {
     SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

@@ -1,4 +1,4 @@
-//! Where a scenario comes from: a file, the binary, or standard input; and what is changed in it.
+//! Loads a scenario from a file, the binary or standard input, and applies changes.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,19 +10,19 @@ use crate::args::World;
 use crate::failure::{Failure, warned};
 use crate::shipped;
 
-/// The scenario with its changes. A file of a shipped scenario's name comes before it.
+/// The scenario with its changes. A file takes precedence over a shipped scenario of the same name.
 pub(crate) fn load(world: &World) -> Result<Scenario, Failure> {
     let scenario = read(&world.file, &world.sets)?;
     Ok(world.seed.map_or(scenario.clone(), |seed| scenario.with_seed(seed)))
 }
 
-/// The same with all TCP connections of another variant.
+/// The same, with another variant for all TCP connections.
 pub(crate) fn load_with_variant(world: &World, variant: Option<&str>) -> Result<Scenario, Failure> {
     let scenario = load(world)?;
     variant.map_or(Ok(scenario.clone()), |variant| with_variant(&scenario, variant))
 }
 
-/// The scenario with all TCP connections of another variant.
+/// The scenario with another variant for all TCP connections.
 pub(crate) fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenario, Failure> {
     scenario.with_variant(variant).map_err(|unknown| {
         let names = scenario.variant_names();
@@ -40,7 +40,7 @@ fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
     warned(Scenario::parse_with_warnings(&text, &name, sets))
 }
 
-/// The text of a scenario that is no file, or of one that can be read, and its name in errors.
+/// The text of a scenario from any source, and its name in errors.
 fn text(file: &str) -> Result<(String, String), Failure> {
     if file == "-" {
         let mut text = String::new();
@@ -62,9 +62,9 @@ fn text(file: &str) -> Result<(String, String), Failure> {
     Ok((text.to_owned(), format!("{file}.toml")))
 }
 
-/// The scenario is right, and what was to be done with it cannot be: said at its place in the text.
+/// An error for a valid scenario that the command cannot use, at its position in the text.
 pub(crate) fn refuse(world: &World, key: &str, message: &str, expected: &str) -> Failure {
-    // Standard input has been read and is gone.
+    // Standard input has already been read.
     let text = if world.file == "-" { None } else { text(&world.file).ok() };
     match text {
         Some((text, name)) => Failure::Scenario(Scenario::refusal(&text, &name, &world.sets, key, message, expected)),
@@ -72,7 +72,7 @@ pub(crate) fn refuse(world: &World, key: &str, message: &str, expected: &str) ->
     }
 }
 
-/// The arguments that make the same scenario again.
+/// The arguments that reproduce the scenario.
 pub(crate) fn arguments(world: &World, variant: Option<&str>, seed: u64) -> Vec<String> {
     let mut arguments = vec![world.file.clone()];
     arguments.extend(world.sets.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]));

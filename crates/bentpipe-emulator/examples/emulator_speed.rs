@@ -1,9 +1,7 @@
-//! How many packets the emulator moves per second of its own CPU time: a bulk transfer of the kernel's TCP through two
-//! namespaces and a link of 10 Gbit/s, with offloads as always. Beside it, what the kernel alone takes: the same with
-//! nothing between the devices, each train passed on as it was read.
-//!
-//! The emulator's thread pays for more than its own code: a packet written to a device is taken in by the receiving
-//! host's stack in the same call.
+//! Measures packets per second of the emulator's CPU time: a bulk transfer of the kernel's TCP through two namespaces
+//! and a link of 10 Gbit/s, with offloads. For comparison, the same with nothing between the devices, each train
+//! forwarded as read. The emulator's thread also pays for kernel work: a packet written to a device is processed by
+//! the receiving host's stack in the same call.
 //!
 //! usage, as root: cargo run --release -p bentpipe-emulator --example emulator_speed [SECONDS]
 
@@ -79,7 +77,7 @@ fn emulated(seconds: f64) -> Outcome<f64> {
             emulator.turns() as f64 / seconds,
             emulator.lateness().median().as_nanos() / 1000,
         );
-        // The sockets see their end in their own time.
+        // The sockets notice their end later.
         let grace = emulator.clock().now() + Span::from_millis(500);
         while emulator.clock().now() < grace {
             emulator.turn(Some(grace))?;
@@ -140,7 +138,7 @@ fn passed_on(seconds: f64) -> Outcome<f64> {
     })
 }
 
-/// A bulk transfer from `a` to `b` while `moves` moves the packets; it is told how to end it.
+/// A bulk transfer from `a` to `b` while `moves` moves the packets; it receives a flag that ends it.
 fn transfer<T>(
     a: &Namespace,
     b: &Namespace,

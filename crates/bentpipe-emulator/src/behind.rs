@@ -1,8 +1,7 @@
-//! A place behind a link: a namespace of its own, and the machine as it is at the other end.
-//!
-//! The scenario's links lie between two devices. One is in the namespace of the caller, where the machine's routes are;
-//! the other is the only way out of the new namespace. A place may lie behind another: the caller's namespace is then
-//! that one's, and the delays add up. The namespace has no name and goes with the last process in it.
+//! A network namespace behind a link, with the machine itself at the other end. The scenario's links are between two
+//! devices. One is in the caller's namespace, with the machine's routes; the other is the only exit of the new
+//! namespace. Namespaces can be nested: the caller's is then behind another link, and the delays add up. The namespace
+//! has no name and disappears with its last process.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,7 +23,7 @@ use crate::running::Emulator;
 /// The device behind the link.
 const INSIDE: &str = "bentpipe0";
 
-/// A place behind a link. The link and the way out are gone when it is dropped.
+/// A namespace behind a link. Dropping it removes the link and the way out.
 #[derive(Debug)]
 pub struct Behind {
     emulator: Emulator,
@@ -32,16 +31,16 @@ pub struct Behind {
     outside: Outside,
     addressing: Addressing,
     has_v6: bool,
-    /// Last, so that devices go before rules.
+    /// Last field, so that devices are dropped before rules.
     _session: Session,
 }
 
 impl Behind {
-    /// Builds it and starts the links. `outside` is the node whose place the machine takes, `inside` the one that the
-    /// place is.
+    /// Builds it and starts the links. The machine takes the place of the node `outside`, the new namespace that of
+    /// `inside`.
     ///
     /// # Errors
-    /// What the scenario has that cannot be, what the machine lacks, and what the system refuses.
+    /// Fails if the scenario is unsupported, the machine lacks something, or a system call fails.
     pub fn build(scenario: &Scenario, outside: usize, inside: usize) -> Result<Self, EmulateError> {
         let plan = Plan::new(scenario, &[])?;
         let network = Network::new(scenario, &[outside, inside])?;
@@ -77,7 +76,7 @@ impl Behind {
         Ok(Behind { emulator, namespace, outside: way_out, addressing, has_v6, _session: session })
     }
 
-    /// Starts a program there.
+    /// Starts a program in the namespace.
     ///
     /// # Errors
     /// Fails if the program is missing or may not be run, or if its namespaces cannot be entered.
@@ -85,13 +84,13 @@ impl Behind {
         self.namespace.inside(|| {
             Signals::release_thread();
             if let Some(resolver) = &self.outside.resolver {
-                // Mounts of this thread are its own from here on, and its child's.
+                // From here on, mounts are private to this thread and its child.
                 unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_FS)?;
                 let none = None::<&str>;
                 mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
                 let file = tempfile::NamedTempFile::new()?;
                 std::fs::write(file.path(), resolver)?;
-                // It stays readable for all, and where it is mounted after its name is gone.
+                // It stays world-readable, and mounted after its name is removed.
                 std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
                 mount(Some(file.path()), &nat::resolv_conf(), none, MsFlags::MS_BIND, none)?;
             }
@@ -110,23 +109,23 @@ impl Behind {
         std::iter::once(self.addressing.v4(1).into()).chain(v6).collect()
     }
 
-    /// What can be reached beyond the machine.
+    /// What can be reached outside the machine.
     pub fn outside(&self) -> &Outside {
         &self.outside
     }
 
-    /// The links, to look at.
+    /// Read access to the links.
     pub fn emulator(&self) -> &Emulator {
         &self.emulator
     }
 
-    /// The links, to run them.
+    /// Mutable access to the links, to run them.
     pub fn emulator_mut(&mut self) -> &mut Emulator {
         &mut self.emulator
     }
 }
 
-/// The device at the machine's end, unlike any other run's.
+/// The device at the machine's end, with a unique name.
 fn outer_name() -> String {
     format!("bp{}", std::process::id())
 }
@@ -140,7 +139,7 @@ fn config(name: &str, plan: &Plan, addressing: Addressing, host: usize) -> TunCo
     }
 }
 
-/// Networks that no device here is in, and the device that has one of them now.
+/// A free network, and the device that now uses it.
 fn free(plan: &Plan) -> Result<(Addressing, TrainTun), EmulateError> {
     let doing = "the device before the link";
     let _turn = Session::turn().map_err(EmulateError::system(doing))?;

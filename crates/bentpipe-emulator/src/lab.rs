@@ -16,40 +16,40 @@ use crate::running::Emulator;
 /// The device of each host.
 pub(super) const DEVICE: &str = "bentpipe0";
 
-/// Trains that the kernel keeps while we are busy: a second's worth at 64 kB each and more than 1 Gbit/s.
+/// Queue length of a device in trains: more than a second at 64 kB each and 1 Gbit/s.
 const QUEUE: &str = "4096";
 
-/// Most packets of a train that a device takes from the kernel.
+/// Max packets per train from the kernel.
 const TRAIN: &str = "128";
 
 /// A host of an emulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The scenario's name of it.
+    /// Its name in the scenario.
     pub name: String,
     /// Its network namespace, for `ip netns exec`.
     pub namespace: String,
     /// Its address.
     pub v4: Ipv4Addr,
-    /// The same in IPv6, where the MTU allows it.
+    /// The same for IPv6, if the MTU allows it.
     pub v6: Option<Ipv6Addr>,
 }
 
-/// A scenario's hosts as namespaces, wired by its links. All is gone when it is dropped.
+/// A scenario's hosts as namespaces, connected by its links. Dropping it removes everything.
 #[derive(Debug)]
 pub struct Lab {
     emulator: Emulator,
     hosts: Vec<Host>,
-    /// Last, so that devices go before their namespaces.
+    /// Last field, so that devices are dropped before their namespaces.
     _session: Session,
 }
 
 impl Lab {
-    /// Builds the hosts and starts the links: their time begins at the end of this. `more` are nodes that shall be
-    /// hosts too; they forward what is not for them.
+    /// Builds the hosts and starts the links; their time starts at the end of this call. `more` are additional nodes to
+    /// become hosts; they forward packets for others.
     ///
     /// # Errors
-    /// What the scenario has that cannot be, what the machine lacks, and what the system refuses.
+    /// Fails if the scenario is unsupported, the machine lacks something, or a system call fails.
     pub fn build(scenario: &Scenario, more: &[usize]) -> Result<Self, EmulateError> {
         let plan = Plan::new(scenario, more)?;
         let network = Network::new(scenario, &plan.hosts)?;
@@ -65,8 +65,8 @@ impl Lab {
             if hosts.iter().any(|host: &Host| host.namespace == namespace) {
                 return Err(Unsupported {
                     key: "links".to_owned(),
-                    what: format!("the host `{name}` has the name of another one when it is written in plain letters"),
-                    expected: "names that differ in more than signs",
+                    what: format!("the host `{name}` has the same name as another one in plain letters"),
+                    expected: "names that differ in letters or digits",
                 }
                 .into());
             }
@@ -88,12 +88,12 @@ impl Lab {
         &self.hosts
     }
 
-    /// The links, to look at.
+    /// Read access to the links.
     pub fn emulator(&self) -> &Emulator {
         &self.emulator
     }
 
-    /// The links, to run them.
+    /// Mutable access to the links, to run them.
     pub fn emulator_mut(&mut self) -> &mut Emulator {
         &mut self.emulator
     }
@@ -118,19 +118,19 @@ fn make(session: &mut Session, host: &Host, mtu: u16, forwards: bool) -> io::Res
     })
 }
 
-/// What a host of ours is like, in the namespace of the calling thread.
+/// Configures a host, in the namespace of the calling thread.
 pub(crate) fn settle(forwards: bool) -> io::Result<()> {
     ip(&["link", "set", "lo", "up"])?;
     let forwards = if forwards { "1" } else { "0" };
     for (setting, value) in [
         ("ipv4/ip_forward", forwards),
         ("ipv6/conf/all/forwarding", forwards),
-        // A router of ours sends packets back by the device that they came from.
+        // Our routers send packets back through the device they came from.
         ("ipv4/conf/all/send_redirects", "0"),
         ("ipv4/conf/default/send_redirects", "0"),
         ("ipv4/conf/all/rp_filter", "0"),
         ("ipv4/conf/default/rp_filter", "0"),
-        // Nobody answers solicitations of routers: they would only be counted as packets for nobody.
+        // Nobody answers router solicitations: they would only count as unroutable packets.
         ("ipv6/conf/default/router_solicitations", "0"),
     ] {
         let path = Path::new("/proc/sys/net").join(setting);
@@ -142,12 +142,12 @@ pub(crate) fn settle(forwards: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Queue and trains of a device of ours. Its own ioctl for the queue is not for those who are root in a user namespace.
+/// Sets queue length and trains of a device. The ioctl for the queue does not work for root in a user namespace.
 pub(crate) fn tune(device: &str) -> io::Result<()> {
     ip(&["link", "set", "dev", device, "txqueuelen", QUEUE, "gso_max_segs", TRAIN])
 }
 
-/// All that is not known otherwise goes into the device.
+/// Routes everything else to the device.
 pub(crate) fn routes(device: &str, has_v6: bool) -> io::Result<()> {
     tune(device)?;
     ip(&["route", "add", "default", "dev", device])?;
@@ -157,13 +157,13 @@ pub(crate) fn routes(device: &str, has_v6: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// A name that the system's names may have in them.
+/// The name as used in names of the system.
 fn plain(name: &str) -> String {
     let sign = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     name.chars().map(sign).collect()
 }
 
-/// Whether this user on this machine can do it, in words.
+/// Fails if this user or machine cannot do it.
 pub(crate) fn possible() -> Result<(), EmulateError> {
     let lacking = |what: &str, help: &str| EmulateError::Lacking { what: what.to_owned(), help: help.to_owned() };
     if !nix::unistd::geteuid().is_root() {
@@ -181,7 +181,7 @@ pub(crate) fn needs_tun() -> Result<(), EmulateError> {
     })
 }
 
-/// A program that we call.
+/// Checks for a program that we call.
 pub(crate) fn needs_program(program: &str, package: &str) -> Result<(), EmulateError> {
     let found = std::process::Command::new(program).arg("-V").output();
     found.map(drop).map_err(|error| EmulateError::Lacking {

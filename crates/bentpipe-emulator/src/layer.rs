@@ -1,7 +1,5 @@
-//! Link layers on emulated links: S-LACP with its bytes, an end at each side of a pair of links.
-//!
-//! A layer carries bytes, so what a packet is on its way to has to be found again behind it: by the packet's addresses,
-//! where more than one way leads over the layer.
+//! Link layers on emulated links: S-LACP with bytes, an end at each side of a pair of links. A layer carries bytes, so
+//! a packet's path must be found again after it: by the packet's addresses, if several paths use the layer.
 
 use std::collections::BTreeMap;
 
@@ -21,39 +19,39 @@ use super::Unsupported;
 #[derive(Debug)]
 pub(super) struct LayerEnd {
     port: LinkPort,
-    /// The link that it sends on, and how its frames come there.
+    /// The link that it sends on, and the path of its frames to it.
     pub(super) sends_on: LinkId,
     pub(super) frames: Hop,
-    /// Longest packet that it takes.
+    /// Max packet length.
     mtu: usize,
     wakes: Option<Time>,
-    /// Since when that is fixed.
+    /// When that was set.
     since: Time,
-    /// What the packets are bound for that this end hands over: the first of all, and by their addresses as soon as there
-    /// is another one.
+    /// Destinations of the packets that this end delivers: the first one, and by address as soon as there is another.
     first: Option<EndId>,
     others: BTreeMap<Vec<u8>, EndId>,
     buffer: Vec<u8>,
 }
 
 impl LayerEnd {
-    /// The end that sends on the first link of the layer, or on the second.
+    /// The end that sends on the first or the second link of the layer.
     pub(super) fn new(layer: &LayerSpec, links: &[LinkSpec], side: usize, frames: Hop) -> Result<Self, Unsupported> {
         let refuse = |key: &str, what: &str| {
             Err(Unsupported { key: format!("layers.{}.{key}", layer.name), what: what.to_owned(), expected: "false" })
         };
         if layer.weightless {
-            return refuse("weightless", "frames of bytes have a weight");
+            return refuse("weightless", "frames with bytes are not weightless");
         }
         if layer.hears_damage {
-            return refuse("hears_damage", "what a channel damages does not arrive in real time");
+            return refuse("hears_damage", "damaged frames do not arrive in real time");
         }
         let (rules, default_channel) = layer.rules();
-        // Compressed headers and frames without CRC are the gateway's; sizes here are those of the simulation.
+        // Only the gateway uses compressed headers and frames without CRC; sizes here are those of the simulation.
         let port = LinkPort::new(&LinkPortConfig {
             layer: layer.end(links, side),
             rules,
             default_channel,
+            flows: None,
             max_packet: LinkPort::MAX_PACKET,
             compresses: false,
             integrity: Integrity::Crc,
@@ -65,12 +63,12 @@ impl LayerEnd {
         Ok(LayerEnd { port, sends_on, frames, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
     }
 
-    /// When it wants to be polled, and since when that is so.
+    /// When to poll it, and when that was set.
     pub(super) fn head(&self) -> Option<(Time, Time)> {
         self.wakes.map(|wakes| (wakes, self.since))
     }
 
-    /// A packet from above; false where none so long is carried. Then it is to be polled.
+    /// Handles a packet from above; false if it is too long. Poll afterwards.
     pub(super) fn send(&mut self, now: Time, packet: &[u8]) -> bool {
         if packet.len() > self.mtu {
             return false;
@@ -79,10 +77,10 @@ impl LayerEnd {
         self.port.send(&mut context(now, &mut NoProbe), packet).is_ok()
     }
 
-    /// A frame of the far end. Then it is to be polled.
+    /// Handles a frame of the far end. Poll afterwards.
     pub(super) fn receive(&mut self, now: Time, frame: &[u8]) {
         self.asks(now);
-        // Both ends are ours and links damage nothing: it is a frame.
+        // Both ends are ours and links damage nothing, so this is a frame.
         let _ = self.port.receive(&mut context(now, &mut NoProbe), frame);
     }
 
@@ -90,12 +88,12 @@ impl LayerEnd {
         (self.wakes, self.since) = (Some(now), now);
     }
 
-    /// What it has to give at `now`: a frame for the far end or a packet from there, in its bytes.
+    /// The output at `now`: the bytes of a frame for the far end or of a packet from there.
     pub(super) fn poll(&mut self, now: Time) -> Option<(Emitted, &[u8])> {
         match self
             .port
             .poll(&mut context(now, &mut NoProbe), &mut self.buffer)
-            .expect("the buffer takes each of its frames")
+            .expect("the buffer has room for every frame")
         {
             Step::Wait(until) => {
                 (self.wakes, self.since) = (until, now);
@@ -108,7 +106,7 @@ impl LayerEnd {
         }
     }
 
-    /// This packet, when this end hands it over, is bound for that.
+    /// Stores the destination of a packet that this end will deliver.
     pub(super) fn remember(&mut self, packet: &[u8], to: EndId) {
         let first = *self.first.get_or_insert(to);
         if to != first || !self.others.is_empty() {
@@ -116,7 +114,7 @@ impl LayerEnd {
         }
     }
 
-    /// What a packet is bound for that this end hands over.
+    /// The destination of a packet that this end delivers.
     pub(super) fn bound_for(&self, packet: &[u8]) -> Option<EndId> {
         self.others.get(addresses(packet)).copied().or(self.first)
     }
@@ -125,7 +123,7 @@ impl LayerEnd {
         self.port.layer_stats()
     }
 
-    /// Packets of which it is not known that they have arrived.
+    /// Packets not known to have arrived.
     pub(super) fn in_flight(&self) -> usize {
         self.port.unconfirmed()
     }
@@ -135,7 +133,7 @@ fn context(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
     Context { now, who: Who(0), probe }
 }
 
-/// Source and destination; nothing for what is no IP packet.
+/// Source and destination; `None` if it is not an IP packet.
 fn addresses(packet: &[u8]) -> &[u8] {
     ip::peek(packet).map_or(&[], |seen| &packet[seen.addresses])
 }

@@ -1,9 +1,8 @@
-//! Links that do not exist, between network stacks that do: the scenario's links in real time.
-//!
-//! Reading order: [`Network`] is the links, and the layers over them, and knows no clock; [`Plan`] says which nodes are hosts and what their
-//! addresses are; [`Emulator`] moves packets between devices and the network by the clock; [`Lab`] gives each host a
-//! namespace, [`Behind`] puts one namespace behind the links and the machine before
-//! them, by way of `nat`; [`rootless`] is for users who are not root. [`transfers`] and [`sockets`] run a scenario's flows over them, by the engine's TCP and by the kernel's. Linux only.
+//! Emulates a scenario's links between real network stacks, in real time. Reading order: [`Network`] has the links and
+//! the layers over them, without a clock; [`Plan`] selects hosts and their addresses; [`Emulator`] moves packets
+//! between devices and the network by the clock; [`Lab`] gives each host a namespace, [`Behind`] puts one namespace
+//! behind the links and the machine before them, with `nat`; [`rootless`] is for users without root. [`transfers`] and
+//! [`sockets`] run a scenario's flows over them, with the engine's TCP and with the kernel's. Linux only.
 #![forbid(unsafe_code)]
 
 mod behind;
@@ -27,22 +26,22 @@ pub use network::{Exit, Network};
 pub use plan::{Addressing, Plan};
 pub use running::{Emulator, Tap, Traffic};
 
-/// What of a scenario has no place in real time.
+/// A part of a scenario that is unsupported in real time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}`: {what}; expected {expected}")]
 pub struct Unsupported {
-    /// Where it stands in the scenario.
+    /// Its position in the scenario.
     pub key: String,
     /// What is wrong with it.
     pub what: String,
-    /// What can be.
+    /// What is supported.
     pub expected: &'static str,
 }
 
-/// Why there is no emulation.
+/// Why an emulation cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
-    /// The scenario.
+    /// The scenario is unsupported.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// The machine or the user lacks something.
@@ -50,21 +49,21 @@ pub enum EmulateError {
     Lacking {
         /// What.
         what: String,
-        /// How to give it.
+        /// How to provide it.
         help: String,
     },
-    /// The system.
+    /// A system call failed.
     #[error("{doing}: {cause}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
 impl EmulateError {
-    /// What the system said when we tried something.
+    /// Wraps a system error with the attempted action.
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |cause| EmulateError::System { doing, cause }

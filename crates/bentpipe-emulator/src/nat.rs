@@ -1,4 +1,4 @@
-//! The way from behind our links to the outside: forwarding, masquerading and names, as far as the machine has them.
+//! Access from behind our links to the outside: forwarding, masquerading and DNS, as far as the machine has them.
 
 use std::fs;
 use std::io;
@@ -11,27 +11,27 @@ use bentpipe_io::{Made, Session};
 
 use crate::Addressing;
 
-/// Where systemd writes the servers that its own resolver on the loopback asks.
+/// Where systemd writes the upstream servers of its local resolver.
 const UPSTREAM: &str = "/run/systemd/resolve/resolv.conf";
 
-/// What can be reached beyond the machine.
+/// What can be reached outside the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// By IPv4.
     pub v4: bool,
     /// By IPv6.
     pub v6: bool,
-    /// What stands in `resolv.conf` behind the link, where it is not what stands there before it.
+    /// The content of `resolv.conf` behind the link, if it differs from the machine's.
     pub resolver: Option<String>,
-    /// What is missing, for people.
+    /// Descriptions of what is missing.
     pub missing: Vec<String>,
 }
 
-/// Lets what comes from `device`, whose network is that of `addressing`, out by the routes of the calling thread's
-/// namespace, in the machine's own name. All of it is noted in `session`.
+/// Forwards packets from `device`, whose network is that of `addressing`, by the routes of the calling thread's
+/// namespace, with the machine's own address. All changes are recorded in `session`.
 ///
 /// # Errors
-/// Fails if the device, its routes or the rules of nftables cannot be made, though root may make them.
+/// Fails if the device, its routes or the nftables rules cannot be created, even as root.
 pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, has_v6: bool) -> io::Result<Outside> {
     let mut outside = Outside { v4: has_default(&[])?, v6: has_v6 && has_default(&["-6"])?, ..Outside::default() };
     if !outside.v4 && !outside.v6 {
@@ -62,7 +62,7 @@ pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, 
         fs::write(format!("/proc/sys/net/ipv4/conf/{device}/route_localnet"), "1")?;
     }
     if outside.v6 {
-        // A router hears no advertisements unless it is told to; the machine's own route may hang on them.
+        // By default a router ignores router advertisements, but the machine's own route may depend on them.
         for advertised in advertised()? {
             session.set(&format!("net/ipv6/conf/{advertised}/accept_ra"), "2")?;
         }
@@ -71,13 +71,13 @@ pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, 
     Ok(outside)
 }
 
-/// What iproute2 says, in the namespace of the calling thread.
+/// Output of iproute2, in the namespace of the calling thread.
 fn ip_says(arguments: &[&str]) -> io::Result<String> {
     let output = Command::new("ip").args(arguments).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether the calling thread's namespace has a default route.
+/// True if the calling thread's namespace has a default route.
 pub(crate) fn has_default(version: &[&str]) -> io::Result<bool> {
     let arguments: Vec<&str> = version.iter().copied().chain(["route", "show", "default"]).collect();
     Ok(!ip_says(&arguments)?.trim().is_empty())
@@ -137,7 +137,7 @@ fn nft(rules: &str) -> io::Result<()> {
     }
 }
 
-/// The file that `/etc/resolv.conf` is, links followed: what a mount goes over.
+/// The target of `/etc/resolv.conf`, with links resolved: the mount point.
 pub(crate) fn resolv_conf() -> PathBuf {
     fs::canonicalize("/etc/resolv.conf").unwrap_or_else(|_| Path::new("/etc/resolv.conf").to_owned())
 }

@@ -1,8 +1,7 @@
-//! The links between hosts, without clock or device: packets go in at a host and come out at another.
-//!
-//! Routers are inside: a way is a row of links, and a packet enters the next link at the instant at which it left the
-//! one before, however late somebody looks. Ways end at the first host on them; what is for a host beyond is that one's
-//! to forward. Where a layer lies over a link, a way leads through the layer instead, and frames have ways of their own.
+//! The links between hosts, without clock or device: packets enter at one host and leave at another. Routers are
+//! internal: a path is a row of links, and a packet enters the next link at the instant it left the previous one,
+//! however late the caller is. A path ends at its first host, which forwards packets for hosts beyond. If a layer is
+//! over a link, the path leads through the layer, and frames have their own paths.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,7 @@ use bentpipe_study::wiring::Wiring;
 use super::Unsupported;
 use crate::layer::LayerEnd;
 
-/// A packet on its way: to a host, by the number of the way, or as a frame to the end of a layer.
+/// The destination of a packet in flight: a host, by the number of the path, or the end of a layer, for a frame.
 #[derive(Debug)]
 struct Parcel {
     packet: Packet,
@@ -38,7 +37,7 @@ impl Bound for Parcel {
     }
 }
 
-/// A way of packets from one host to another, or to the first host that lies between.
+/// A path from one host to another, or to the first host in between.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     first: Hop,
@@ -46,7 +45,7 @@ struct Way {
     to: usize,
 }
 
-/// What comes out of a network.
+/// The exit of a packet from the network.
 #[derive(Debug)]
 pub enum Exit {
     /// At this host.
@@ -55,7 +54,7 @@ pub enum Exit {
     Lost(Packet),
 }
 
-/// Links, and the ways of packets over them. Hosts are known by their place in the list that the network was made with.
+/// Links, and the paths over them. Hosts are identified by their index in the list given to the constructor.
 #[derive(Debug)]
 pub struct Network {
     network: network::Network<Parcel>,
@@ -63,15 +62,16 @@ pub struct Network {
     /// By source and destination.
     table: Vec<Option<EndId>>,
     hosts: usize,
-    /// Two for each layer; as ends of packets, and in the order of events, they stand behind all others.
+    /// Two for each layer; as destinations and in the order of events, they come after all others.
     layers: Vec<LayerEnd>,
 }
 
 impl Network {
-    /// The scenario's links between the nodes `hosts`, with its seed. A flow's own route is the way between its ends.
+    /// The scenario's links between the nodes `hosts`, with its seed. A flow's explicit route is the path between its
+    /// ends.
     ///
     /// # Errors
-    /// What of the scenario has no place in real time.
+    /// Fails if the scenario is unsupported in real time.
     pub fn new(scenario: &Scenario, hosts: &[usize]) -> Result<Self, Unsupported> {
         let mut paths = BTreeMap::new();
         for (i, &from) in hosts.iter().enumerate() {
@@ -101,43 +101,43 @@ impl Network {
             ways.push(Way { first, to: goal });
             table[from * hosts.len() + to] = Some(way);
         }
-        // A channel for each way.
+        // A channel for each path.
         let channels = (0..(ways.len() + layers.len()) as u32).collect();
-        // Not in chains: counters are read while packets are on their way.
+        // Without chains: counters are read while packets are in flight.
         let network = wiring.network(scenario.seed, channels, false);
         Ok(Network { network, ways, table, hosts: hosts.len(), layers })
     }
 
-    /// The host that packets from `from` to `to` come to next, if a way leads there.
+    /// The next host for packets from `from` to `to`, if there is a path.
     pub fn next_host(&self, from: usize, to: usize) -> Option<usize> {
         Some(self.ways[self.way(from, to)?.index()].to)
     }
 
-    /// The only host to which packets from `from` come first, if there is just one.
+    /// The only next host for packets from `from`, if there is just one.
     pub fn only_neighbour(&self, from: usize) -> Option<usize> {
         let mut next = (0..self.hosts).filter_map(|to| self.next_host(from, to));
         let first = next.next()?;
         next.all(|other| other == first).then_some(first)
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     pub fn next(&self) -> Option<Time> {
         let first = self.first();
         (first != Due::NEVER).then(|| first.at())
     }
 
-    /// Puts a packet in at `now`, which no earlier call has passed, on its way from one host to another.
+    /// Sends a packet from one host to another at `now`, which must not be before earlier calls.
     ///
     /// # Errors
-    /// The packet, where no way leads.
+    /// Returns the packet if there is no path.
     pub fn offer(&mut self, now: Time, from: usize, to: usize, packet: Packet) -> Result<(), Packet> {
         let Some(way) = self.way(from, to) else { return Err(packet) };
-        // What leaves a queue at this instant leaves first.
+        // Departures from queues at this instant come first.
         self.go(now, None, self.ways[way.index()].first, Parcel { packet, to: way }, &mut |_, _| {});
         Ok(())
     }
 
-    /// Lets everything happen that does until `now`, in its order; `exit` hears what comes out, and when.
+    /// Runs all events until `now`, in order; `exit` receives each packet that leaves, with its time.
     pub fn advance(&mut self, now: Time, mut exit: impl FnMut(Time, Exit)) {
         loop {
             let due = self.first();
@@ -157,12 +157,12 @@ impl Network {
         }
     }
 
-    /// Brings a packet to where it goes next, by an event of this age, or from outside.
+    /// Moves a packet to its next hop, by an event with this scheduling time, or from outside.
     fn go(&mut self, at: Time, age: Option<Age>, hop: Hop, parcel: Parcel, exit: &mut impl FnMut(Time, Exit)) {
         match hop {
             Hop::Link(link) => {
                 let begun = || age.map_or(Time::NEVER, |age| age.begun(at));
-                // The link counts what it refuses.
+                // The link counts its drops.
                 let _ = self.network.offer(at, begun, &mut NoProbe, link, parcel);
             }
             Hop::Station(station) => self.network.enter(at, &mut NoProbe, station, parcel),
@@ -183,7 +183,7 @@ impl Network {
         }
     }
 
-    /// Which of the ends of layers an end is.
+    /// The index of an end among the ends of layers.
     fn layer(&self, end: EndId) -> usize {
         end.index() - self.ways.len()
     }
@@ -199,7 +199,7 @@ impl Network {
             let (hop, to) = match emitted {
                 Emitted::Frame(_) => (frames, EndId::from(self.ways.len() + (end ^ 1))),
                 Emitted::Packet(_) => {
-                    let to = layer.bound_for(&packet.to_bytes()).expect("what a layer hands over has entered it");
+                    let to = layer.bound_for(&packet.to_bytes()).expect("a delivered packet has entered the layer");
                     (self.network.behind(hears, to), to)
                 }
             };
@@ -211,22 +211,22 @@ impl Network {
         self.network.books(Due::NEVER)
     }
 
-    /// What the links have counted, in the scenario's order.
+    /// Counters of the links, in the scenario's order.
     pub fn counters(&self) -> Vec<LinkCounters> {
         self.books().links
     }
 
-    /// What the ends of layers have counted, in the scenario's order.
+    /// Counters of the ends of layers, in the scenario's order.
     pub fn layer_stats(&self) -> Vec<[Stats; 2]> {
         self.layers.chunks(2).map(|ends| [ends[0].stats(), ends[1].stats()]).collect()
     }
 
-    /// How long the line of a link of the scenario is busy with what it holds; for one in cells this is not known.
+    /// How long a link's line is busy with its queue; unknown for a link in cells.
     pub fn backlog(&self, link: usize, now: Time) -> Option<Duration> {
         self.network.backlog(LinkId::from(link), now)
     }
 
-    /// Packets inside.
+    /// Number of packets inside.
     pub fn in_flight(&self) -> usize {
         self.books().in_flight as usize + self.layers.iter().map(LayerEnd::in_flight).sum::<usize>()
     }
@@ -235,7 +235,7 @@ impl Network {
         self.table[from * self.hosts + to]
     }
 
-    /// What happens next, in the simulator's order.
+    /// The next event, in the simulator's order.
     fn first(&self) -> Due {
         let head = |(n, end): (usize, &LayerEnd)| {
             let (at, begun) = end.head()?;
@@ -246,7 +246,7 @@ impl Network {
     }
 }
 
-/// The path between two nodes: that of the connections between them, where there are any, else the shortest.
+/// The path between two nodes: that of the connections between them, or else the shortest.
 fn path(scenario: &Scenario, from: usize, to: usize) -> Result<Result<Path, topology::Unreachable>, Unsupported> {
     let mut known: Option<(&str, Path)> = None;
     for flow in &scenario.flows {
@@ -262,7 +262,7 @@ fn path(scenario: &Scenario, from: usize, to: usize) -> Result<Result<Path, topo
                     return Err(Unsupported {
                         key: format!("flows.{}", flow.name),
                         what: format!("it takes another route than `{first}` between the same hosts"),
-                        expected: "one route between two hosts: packets in real time do not say of which flow they are",
+                        expected: "one route between two hosts: packets in real time do not identify their flow",
                     });
                 }
                 Some(_) => {}

@@ -36,7 +36,7 @@ fn at(micros: u64) -> Time {
     Time::from_nanos(micros * 1000)
 }
 
-/// What comes out until `now`, the packets by their first byte.
+/// Packets that leave until `now`, by their first byte.
 fn out(network: &mut Network, now: Time) -> Vec<(Time, usize, u8)> {
     let mut all = Vec::new();
     network.advance(now, |at, exit| {
@@ -62,8 +62,8 @@ fn packets_come_out_when_the_links_say_and_not_when_somebody_looks() {
         network.offer(at(0), 1, 0, packet(3)).expect("a way");
         assert_eq!(network.in_flight(), 3);
         let all: Vec<_> = looks.iter().flat_map(|look| out(&mut network, at(*look))).collect();
-        // 1 ms a packet on the LAN and 1 ms of delay, then 8 ms on the satellite's line and 250 ms. The second packet
-        // comes to that line after 3 ms and waits until 10 ms. The other way: 8 + 250 + 1 + 1 ms.
+        // 1 ms per packet on the LAN and 1 ms of delay, then 8 ms on the satellite's line and 250 ms. The second
+        // packet reaches that line after 3 ms and waits until 10 ms. In the other direction: 8 + 250 + 1 + 1 ms.
         assert_eq!(all, [(at(260_000), 1, 1), (at(260_000), 0, 3), (at(268_000), 1, 2)], "{looks:?}");
         assert_eq!((network.in_flight(), network.next()), (0, None));
     }
@@ -113,7 +113,7 @@ fn two_routes_between_the_same_hosts_are_refused() {
     assert_eq!(error.key, "flows.second");
 }
 
-/// When packets were offered to the first link, and what came out of the last one.
+/// When packets were offered to the first link, and which left the last one.
 #[derive(Default)]
 struct Seen {
     offered: Vec<Time>,
@@ -136,7 +136,7 @@ impl Observer for Seen {
 }
 
 /// The same packets at the same instants have the same fate as in virtual time: fades, independent losses, lists,
-/// queues and cells, however coarsely the network is looked at.
+/// queues and cells, however rarely the network is polled.
 #[test]
 fn the_simulators_losses_packet_for_packet() {
     let kinds = [
@@ -151,7 +151,7 @@ fn the_simulators_losses_packet_for_packet() {
         "forward.rate_trace = [3, 10, 12, 12, 40]\nforward.queue = \"20 packets\"",
     ];
     for kind in kinds {
-        // Twice the line's rate for the queue's sake, except where nothing waits in the link.
+        // Twice the line's rate to fill the queue, except if the link has no queue.
         let rate = if kind.contains("queue") { "2 Mbit/s" } else { "0.8 Mbit/s" };
         let text = LINE.replace("delay = \"250 ms\"", &format!("delay = \"250 ms\"\n{kind}"));
         let text = text.replace("rate = \"1 Mbit/s\"\npacket", &format!("rate = \"{rate}\"\npacket"));

@@ -1,4 +1,4 @@
-//! Which nodes of a scenario are hosts, and what they are called on the wire.
+//! Which nodes of a scenario are hosts, and their addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,26 +7,26 @@ use bentpipe_study::topology;
 
 use super::Unsupported;
 
-/// Of the 198.18.0.0/15 that RFC 2544 (appendix C.2.2) sets aside for tests of network devices.
+/// Part of 198.18.0.0/15, which RFC 2544 (appendix C.2.2) reserves for tests of network devices.
 const FIRST_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 
 /// A unique local prefix (RFC 4193), its global identifier the letters "bentp".
 const FIRST_V6: Ipv6Addr = Ipv6Addr::new(0xfd62, 0x656e, 0x7470, 0, 0, 0, 0, 0);
 
-/// Bits of the networks.
+/// Prefix lengths of the networks.
 pub(crate) const PREFIX_V4: u8 = 24;
 pub(crate) const PREFIX_V6: u8 = 64;
 
-/// Least MTU of a link with IPv6 (RFC 8200 §5).
+/// Min MTU of a link with IPv6 (RFC 8200 §5).
 const MIN_V6: u16 = 1280;
 
-/// MTU where no connection says how long its segments are.
+/// Default MTU, if no connection sets its segment size.
 const ETHERNET: u16 = 1500;
 
 /// Headers of IPv4 and TCP without options.
 const HEADERS: u32 = 40;
 
-/// The networks that hosts have addresses of: the n-th /24 and the n-th /64.
+/// The networks of the hosts: the n-th /24 and the n-th /64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Addressing {
     /// Which.
@@ -40,14 +40,14 @@ impl Addressing {
         Ipv4Addr::new(a, b, self.network, host as u8 + 1)
     }
 
-    /// The same in IPv6.
+    /// The same for IPv6.
     pub fn v6(self, host: usize) -> Ipv6Addr {
         let mut segments = FIRST_V6.segments();
         (segments[3], segments[7]) = (self.network.into(), host as u16 + 1);
         segments.into()
     }
 
-    /// The host of an address.
+    /// The host with an address.
     pub(crate) fn host(self, address: IpAddr) -> Option<usize> {
         let last = match address {
             IpAddr::V4(v4) => usize::from(v4.octets()[3]),
@@ -65,18 +65,18 @@ impl Addressing {
 /// The hosts of an emulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Nodes of the scenario, in its order.
+    /// Nodes of the scenario that are hosts, in its order.
     pub hosts: Vec<usize>,
-    /// Longest packet, bytes.
+    /// MTU in bytes.
     pub mtu: u16,
 }
 
 impl Plan {
-    /// Hosts are the ends of flows and of their legs, the nodes that only one other node is wired to, and `more`.
-    /// The MTU is that of the longest segments that a connection sends.
+    /// Hosts are the ends of flows and of their legs, the nodes with a single neighbour, and `more`. The MTU fits
+    /// the longest segments of any connection.
     ///
     /// # Errors
-    /// What of the scenario has no place in real time.
+    /// Fails if the scenario is unsupported in real time.
     pub fn new(scenario: &Scenario, more: &[usize]) -> Result<Self, Unsupported> {
         let is_end =
             |node| scenario.flows.iter().flat_map(topology::legs).any(|leg| node == leg.from || node == leg.to);
@@ -92,7 +92,7 @@ impl Plan {
         Ok(Plan { hosts, mtu: mtu(scenario) })
     }
 
-    /// Whether the MTU allows IPv6.
+    /// True if the MTU allows IPv6.
     pub fn has_v6(&self) -> bool {
         self.mtu >= MIN_V6
     }

@@ -1,7 +1,6 @@
-//! Root of one's own: a user namespace in which an ordinary user may make devices and networks.
-//!
-//! The machine's own network is not in it. Where `pasta` (of passt) is installed, it joins the two without any right
-//! of root; else there is no outside.
+//! Emulation without root: a user namespace in which an ordinary user may create devices and networks. It does not
+//! include the machine's own network. If `pasta` (of passt) is installed, it joins the two without root; otherwise
+//! there is no outside.
 
 use std::fs;
 use std::io::Write;
@@ -15,30 +14,30 @@ use nix::unistd::{getegid, geteuid};
 use crate::EmulateError;
 use crate::nat;
 
-/// How long `pasta` may take to set up its device.
+/// Max time for `pasta` to set up its device.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The way to the outside of a process that has become root; it ends with this.
+/// The connection to the outside of a process that has become root; dropping it ends the connection.
 #[derive(Debug)]
 pub struct Pasta(Child);
 
 impl Drop for Pasta {
     fn drop(&mut self) {
-        // It may have ended before us.
+        // It may have already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Makes the whole process root in namespaces of its own, of users, networks and mounts; the answer is what gives them an
-/// outside, if `pasta` does. It must be the first thing that a process does: one with several threads may not.
+/// Makes the process root in new user, network and mount namespaces; returns the connection to the outside, if `pasta`
+/// provides one. Call it first: the system refuses a process with several threads.
 ///
 /// # Errors
-/// Where the kernel does not let ordinary users do it.
+/// Fails if the kernel does not allow it for ordinary users.
 pub fn become_root() -> Result<Option<Pasta>, EmulateError> {
     let (uid, gid) = (geteuid(), getegid());
-    // Started in the old namespaces, it waits for us to be in the new ones, which it then joins by our number. It is told
-    // to end if we are killed.
+    // Started in the old namespaces, it waits until we are in the new ones, which it then joins by our pid. It ends if
+    // we are killed.
     let pasta =
         format!("read _ && exec setpriv --pdeathsig TERM pasta --foreground --config-net -q {}", std::process::id());
     let pasta = Command::new("sh")
@@ -67,7 +66,7 @@ pub fn become_root() -> Result<Option<Pasta>, EmulateError> {
     let mut pasta = Pasta(child);
     let start = Instant::now();
     while begun && start.elapsed() < PATIENCE {
-        // It has no other way of saying that it is ready.
+        // It has no other way to report that it is ready.
         if nat::has_default(&[]).unwrap_or(false) || nat::has_default(&["-6"]).unwrap_or(false) {
             return Ok(Some(pasta));
         }
@@ -79,7 +78,7 @@ pub fn become_root() -> Result<Option<Pasta>, EmulateError> {
     Ok(None)
 }
 
-/// Whether this user needs it: all that root does, root can do.
+/// True if this user is not root.
 pub fn is_needed() -> bool {
     !geteuid().is_root()
 }

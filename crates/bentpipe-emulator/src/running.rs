@@ -1,8 +1,6 @@
-//! The loop: devices of hosts → links → devices of hosts, by the clock.
-//!
-//! Each wake-up lets everything happen that is due, takes what the hosts send, and hands over what has come through.
-//! A late wake-up delays what was due and nothing after it: links reckon by the instants at which packets should have
-//! left.
+//! The loop: devices of hosts → links → devices of hosts, by the clock. Each wake-up runs all due events, reads what
+//! the hosts send, and delivers what has passed the links. A late wake-up delays what was due and nothing after it:
+//! links compute with the times at which packets should have left.
 
 use std::io;
 use std::net::IpAddr;
@@ -19,32 +17,32 @@ use bentpipe_study::trace::PcapWriter;
 use crate::network::{Exit, Network};
 use crate::plan::Addressing;
 
-/// Trains taken from a device before the links have their turn.
+/// Max trains read from a device before the links' turn.
 const BATCH: usize = 64;
 
-/// Where one turn hands over so many packets, links are so fast that trains would be cut short by looking too often:
-/// the next turn comes after a rest, as cards moderate their interrupts.
+/// If one turn delivers this many packets, links are so fast that polling too often would split trains: the next
+/// turn comes after a pause, like interrupt moderation in network cards.
 const DENSE: u64 = 16;
 const REST: Duration = Duration::from_micros(20);
 
-/// Packets that have no host to go to, and such.
+/// Counters of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Packets that hosts sent.
+    /// Packets sent by hosts.
     pub sent: u64,
-    /// Packets that came to hosts.
+    /// Packets delivered to hosts.
     pub arrived: u64,
-    /// Bytes of these.
+    /// Their bytes.
     pub arrived_bytes: u64,
-    /// Packets for nobody here: multicast, unknown addresses.
+    /// Packets without a destination here: multicast, unknown addresses.
     pub foreign: u64,
-    /// Reads from hosts' devices: trains, and packets alone.
+    /// Reads from hosts' devices: trains and single packets.
     pub reads: u64,
     /// Writes to them.
     pub writes: u64,
 }
 
-/// Packets of hosts as a capture: what each sends and what comes to it.
+/// A capture of the packets that each host sends and receives.
 #[derive(Debug)]
 pub struct Tap {
     writer: PcapWriter,
@@ -52,7 +50,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Begins the capture `path` with one interface per host.
+    /// Starts the capture `path` with one interface per host.
     ///
     /// # Errors
     /// Fails with the path if the file cannot be created or written.
@@ -60,7 +58,7 @@ impl Tap {
         Ok(Tap { writer: PcapWriter::create(path, hosts, comment)?, error: None })
     }
 
-    /// A full disk ends the capture, not the emulation; [`Tap::finish`] tells.
+    /// A full disk ends the capture, not the emulation; [`Tap::finish`] reports it.
     fn write(&mut self, host: usize, at: Time, packet: &Packet) {
         if self.error.is_none() {
             let packet = packet.to_bytes();
@@ -68,10 +66,10 @@ impl Tap {
         }
     }
 
-    /// Gives the capture its name.
+    /// Renames the capture to its final name.
     ///
     /// # Errors
-    /// Fails if this or an earlier packet could not be written: a full disk.
+    /// Fails if this or an earlier packet could not be written, for example if the disk was full.
     pub fn finish(self) -> io::Result<()> {
         match self.error {
             Some(error) => Err(error),
@@ -88,22 +86,22 @@ pub struct Emulator {
     network: Network,
     addressing: Addressing,
     devices: Vec<TrainTun>,
-    /// Where packets for unknown addresses go, by source.
+    /// Destination of packets for unknown addresses, by source.
     default: Vec<Option<usize>>,
     buffers: Buffers,
     lateness: Lateness,
     traffic: Traffic,
     tap: Option<Tap>,
     ready: Vec<u64>,
-    /// Devices that have more than one turn takes.
+    /// True if a device has more packets than one turn reads.
     unread: bool,
-    /// Packets that the last turn handed over.
+    /// Packets that the last turn delivered.
     handed_over: u64,
     turns: u64,
 }
 
 impl Emulator {
-    /// An emulator whose time begins now. `devices` are the hosts', in the network's order.
+    /// An emulator whose time starts now. `devices` are the hosts', in the network's order.
     ///
     /// # Errors
     /// Fails if epoll or its timer cannot be opened: no descriptors are left.
@@ -132,20 +130,20 @@ impl Emulator {
         })
     }
 
-    /// Writes down all packets from now on.
+    /// Captures all packets from now on.
     pub fn tap(&mut self, tap: Tap) {
         self.tap = Some(tap);
     }
 
-    /// Wakes [`Emulator::turn`] whenever there is something to read at `descriptor`; `mark` is for the caller.
+    /// Wakes [`Emulator::turn`] when `descriptor` is readable; `mark` is for the caller.
     ///
     /// # Errors
-    /// Fails if epoll cannot watch the descriptor: a regular file, or one that is watched already.
+    /// Fails if epoll cannot watch the descriptor, such as a regular file or one already watched.
     pub fn watch(&self, descriptor: impl AsFd, mark: u32) -> io::Result<()> {
         self.waiter.watch(descriptor, self.devices.len() as u64 + u64::from(mark))
     }
 
-    /// The clock that the links go by.
+    /// The clock of the links.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -155,27 +153,27 @@ impl Emulator {
         &self.network
     }
 
-    /// How late packets were handed over.
+    /// Lateness of deliveries.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    /// What went in and came out.
+    /// Counters of the loop.
     pub fn traffic(&self) -> Traffic {
         Traffic { writes: self.devices.iter().map(TrainTun::written).sum(), ..self.traffic }
     }
 
-    /// How often [`Emulator::turn`] was called.
+    /// Number of calls of [`Emulator::turn`].
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// Packets that hosts' stacks did not take.
+    /// Packets that hosts' stacks did not accept.
     pub fn refused(&self) -> u64 {
         self.devices.iter().map(TrainTun::refused).sum()
     }
 
-    /// Sends of hosts, trains or packets alone, that the kernel dropped at full devices: they never reached a link.
+    /// Sends of hosts, trains or single packets, that the kernel dropped at full devices: they never reached a link.
     ///
     /// # Errors
     /// Fails if a device is gone.
@@ -183,12 +181,12 @@ impl Emulator {
         self.devices.iter().map(TrainTun::overruns).sum()
     }
 
-    /// What the links counted, in the scenario's order.
+    /// Counters of the links, in the scenario's order.
     pub fn counters(&self) -> Vec<LinkCounters> {
         self.network.counters()
     }
 
-    /// What the ends of link layers counted, in the scenario's order.
+    /// Counters of the ends of link layers, in the scenario's order.
     pub fn layer_stats(&self) -> Vec<[Stats; 2]> {
         self.network.layer_stats()
     }
@@ -198,8 +196,8 @@ impl Emulator {
         self.tap.take()
     }
 
-    /// Sleeps until there is something to do, does it, and returns the marks of the caller's descriptors that can be
-    /// read. At `until` it returns in any case.
+    /// Sleeps until there is work, does it, and returns the marks of the caller's readable descriptors. Returns at
+    /// `until` at the latest.
     ///
     /// # Errors
     /// Fails if a TUN device cannot be read or written (it was removed), or if epoll fails.
@@ -223,7 +221,7 @@ impl Emulator {
         }
         let marks = ready.iter().filter_map(|mark| mark.checked_sub(devices)).map(|mark| mark as u32).collect();
         self.ready = ready;
-        // What takes no time has come through already.
+        // Packets over links without delay have already passed.
         self.advance(self.clock.now());
         self.handed_over = self.traffic.arrived - arrived;
         self.turns += 1;
@@ -233,14 +231,14 @@ impl Emulator {
         Ok(marks)
     }
 
-    /// Whether something would wake us sooner than a rest is over that can wait so long.
+    /// True if the loop may pause: an event is due before the end of the pause, and nothing is due that cannot wait.
     fn may_rest(&self, until: Option<Time>) -> bool {
         let rested = self.clock.now() + REST;
         let is_soon = self.network.next().is_some_and(|next| next < rested);
         is_soon && !self.unread && until.is_none_or(|until| rested <= until)
     }
 
-    /// What a host sends goes into the links; whether there is more.
+    /// Moves a host's packets into the links; true if there are more.
     fn take_from(&mut self, host: usize) -> io::Result<bool> {
         for _ in 0..BATCH {
             let now = self.clock.now();
@@ -248,7 +246,7 @@ impl Emulator {
             let Emulator { devices, network, buffers, traffic, tap, addressing, default, .. } = self;
             let more = devices[host].read(buffers, |buffers, train| {
                 traffic.reads += 1;
-                // All packets of a train are for the same.
+                // All packets of a train have the same destination.
                 let to = train.destination().and_then(|address| match addressing.host(address) {
                     Some(known) if known < default.len() => Some(known),
                     _ => default[host].filter(|_| !is_local(address)),
@@ -292,13 +290,13 @@ impl Emulator {
         });
     }
 
-    /// How long the line of a link of the scenario is busy with what it holds.
+    /// How long a link's line is busy with its queue.
     pub fn backlog(&self, link: usize) -> Option<Duration> {
         self.network.backlog(link, self.clock.now())
     }
 }
 
-/// Whether an address means something on its own link only.
+/// True if an address is valid only on its own link.
 fn is_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast() || v4.is_link_local() || v4.is_loopback(),

@@ -1,7 +1,6 @@
-//! The same transfers between sockets of the Linux kernel, over the same links: what its TCP makes of the scenario.
-//!
-//! Its congestion control is reno, which every kernel has; buffers are as large as the scenario's windows, timestamps on
-//! or off as there. All else is the kernel's: RACK-TLP, PRR, its delayed ACKs.
+//! The same transfers between sockets of the Linux kernel, over the same links. The congestion control is reno, which
+//! every kernel has. Buffers match the scenario's windows, and timestamps its setting. Everything else is the kernel's:
+//! RACK-TLP, PRR, its delayed ACKs.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -18,17 +17,16 @@ use crate::lab::{DEVICE, Lab};
 use crate::plan::PREFIX_V4;
 use crate::transfers::{Bulk, Transferred};
 
-/// What the hosts' kernels are told besides: how else to see what one of their ways does?
+/// Additional settings of the hosts' kernels, to study single features.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelSettings {
     /// Names below `net.ipv4`, and values.
     pub sysctls: Vec<(String, String)>,
-    /// Attributes of the hosts' routes as `ip route` takes them (`initcwnd 4 quickack 1`).
+    /// Attributes of the hosts' routes, as in `ip route` (`initcwnd 4 quickack 1`).
     pub route: Vec<String>,
 }
 
-/// The scenario with ends that are the kernel's as far as the engine has words for it: the row of variants that is nearest.
-/// RACK-TLP and PRR are not among them.
+/// The scenario with ends as near to the kernel's as the engine's settings allow. RACK-TLP and PRR are not included.
 pub fn nearest(scenario: &Scenario) -> Scenario {
     let sack = Variant::named("sack").expect("a row of the table");
     let mut scenario = scenario.clone();
@@ -41,18 +39,18 @@ pub fn nearest(scenario: &Scenario) -> Scenario {
                 AckPolicy { daass: Daass::FirstSegments(16), delay: Duration::from_millis(40), ..AckPolicy::DELAYED };
             // TCP_RTO_MIN.
             end.rto.min = Duration::from_millis(200);
-            // tcp_reno_ssthresh halves the window, not what is in flight.
+            // tcp_reno_ssthresh halves the window, not the data in flight.
             end.shortcuts.ssthresh_base = SsthreshBase::Window;
         }
     }
     scenario
 }
 
-/// How often it is looked whether all are done.
+/// Interval of checks whether all are done.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Runs the flows between sockets, each in its host's namespace, until all are done, the scenario's time limit has come
-/// or `go_on` says no. How each went, in the order of `bulks`.
+/// Runs the flows between sockets, each in its host's namespace, until all are done, the scenario's time limit is
+/// reached or `go_on` returns false. Returns the results in the order of `bulks`.
 ///
 /// # Errors
 /// Fails if sockets cannot be opened in the lab's namespaces, or if the lab's links fail (a device was removed).
@@ -84,7 +82,7 @@ pub fn run(
         let address = listener.local_addr().map_err(system())?;
         pairs.push((near, listener, address));
     }
-    // Building hosts takes longer than some flows wait: their time begins when all is there.
+    // Building hosts takes longer than some start times: time starts when all are ready.
     let begin = clock.now();
     let limit = begin + scenario.time_limit;
     let over = AtomicBool::new(false);
@@ -116,11 +114,11 @@ pub fn run(
     Ok(results.map_err(system())?.into_iter().map(transferred).collect())
 }
 
-/// What the scenario says of the ends, as far as the kernel has words for it.
+/// The scenario's settings of the ends, as far as the kernel supports them.
 fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result<()> {
-    // Of its buffer the kernel offers that part as window which packets leave that came so far (`scaling_ratio`): 0.633 was
-    // measured on Linux 6.18, for packets of 1500 bytes from a TUN device. It undoes a window that a route or a socket
-    // sets when that part changes, so the buffer says it, all of it from the beginning.
+    // The kernel advertises a fraction of its buffer, estimated from received packets (`scaling_ratio`): 0.633 was
+    // measured on Linux 6.18, for packets of 1500 bytes from a TUN device. When the fraction changes, it overrides a
+    // window set by a route or a socket. So the window is set by the buffer size, from the start.
     let received = u64::from(bulk.receive_buffer()) * 1000 / 633;
     let received = format!("4096 {received} {received}");
     let sent = format!("4096 131072 {}", (u64::from(bulk.receive_buffer()) * 4).max(131_072));
@@ -142,7 +140,7 @@ fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result
     }
     let [a, b, c, _] = own.octets();
     let (network, own) = (format!("{a}.{b}.{c}.0/{PREFIX_V4}"), own.to_string());
-    // Hosts are neighbours: the route between them is that of their network.
+    // Hosts are neighbours: the route between them is their network's.
     let route = ["route", "replace", &network, "dev", DEVICE, "scope", "link", "src", &own].into_iter();
     ip(&route.chain(more.route.iter().map(String::as_str)).collect::<Vec<_>>())
 }
@@ -169,7 +167,7 @@ fn send(to: SocketAddr, bytes: u64, clock: Clock, start: Time, over: &AtomicBool
     Ok(())
 }
 
-/// When the last byte came, if it did.
+/// When the last byte arrived, if it did.
 fn receive(listener: &TcpListener, bytes: u64, clock: Clock, over: &AtomicBool) -> io::Result<Option<Time>> {
     let pause = StdDuration::from_millis(1);
     let mut stream = loop {

@@ -1,8 +1,7 @@
-//! Transfers in real time, to be held against the simulator: a scenario's flows between endpoints of the engine, their
-//! packets as bytes over the scenario's links, all by the clock.
-//!
-//! The endpoints live in this process, so nothing but the clock, the wire format and the wake-ups lies between this and
-//! virtual time. An endpoint acts when it is woken, not when it should have been.
+//! Transfers in real time, for comparison with the simulator: a scenario's flows between endpoints of the engine, with
+//! their packets as bytes over the scenario's links, by the clock. The endpoints are in this process, so only the
+//! clock, the wire format and the wake-ups differ from virtual time. An endpoint acts when it is woken, not when it
+//! should have been.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,13 +24,13 @@ use crate::wakeups::{Drawn, Machine, Wakeups};
 const CLIENT_PORT: u16 = 40_000;
 const SERVER_PORT: u16 = 5_000;
 
-/// Most bytes that a sender holds: what is acknowledged makes room.
+/// Max bytes in the send buffer; acknowledgements free space.
 const MAX_HELD: u64 = 64 << 20;
 
-/// A flow that carries so many bytes over TCP: what can be held against a simulation.
+/// A flow that transfers a number of bytes over TCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk<'s> {
-    /// Its place among the scenario's flows.
+    /// Its index among the scenario's flows.
     pub flow: usize,
     /// Its name.
     pub name: &'s str,
@@ -39,34 +38,34 @@ pub struct Bulk<'s> {
     pub from: usize,
     /// Nodes.
     pub to: usize,
-    /// When it is opened.
+    /// Its start time.
     pub start: Time,
-    /// What it carries.
+    /// Its size in bytes.
     pub bytes: u64,
     tcp: &'s TcpFlow,
 }
 
 impl Bulk<'_> {
-    /// What the receiver's window is at most, bytes.
+    /// Max receive window, bytes.
     pub fn receive_buffer(&self) -> u32 {
         self.tcp.receiver.receive_buffer
     }
 
-    /// Longest segment, bytes.
+    /// Max segment, bytes.
     pub fn mss(&self) -> u16 {
         self.tcp.sender.mss
     }
 
-    /// Whether segments have timestamps.
+    /// True if segments have timestamps.
     pub fn timestamps(&self) -> bool {
         self.tcp.sender.timestamps && self.tcp.receiver.timestamps
     }
 }
 
-/// The flows of a scenario, all of which must be of the kind that real ends can make.
+/// The flows of a scenario, which must all be supported by real ends.
 ///
 /// # Errors
-/// The first one that is not.
+/// Returns the first unsupported one.
 pub fn bulks(scenario: &Scenario) -> Result<Vec<Bulk<'_>>, Unsupported> {
     scenario.flows.iter().enumerate().map(|(flow, _)| bulk(scenario, flow)).collect()
 }
@@ -77,16 +76,16 @@ fn bulk(scenario: &Scenario, flow: usize) -> Result<Bulk<'_>, Unsupported> {
         Err(Unsupported { key: format!("flows.{}{below}", spec.name), what: what.to_owned(), expected })
     };
     let FlowKind::Tcp(tcp) = &spec.kind else {
-        return refuse("", "real ends are made for TCP only", "a flow of type \"tcp\" with `bytes`");
+        return refuse("", "real ends support only TCP", "a flow of type \"tcp\" with `bytes`");
     };
     let Workload::Bulk(bytes) = tcp.workload else {
-        return refuse("", "the flow has no number of bytes to be done with", "`bytes`");
+        return refuse("", "the flow has no number of bytes", "`bytes`");
     };
     if spec.dscp != 0 && !scenario.layers.is_empty() {
-        return refuse(".dscp", "real ends leave the code point at 0, and a layer looks at it", "no `dscp`");
+        return refuse(".dscp", "real ends leave the DSCP at 0, and a layer uses it", "no `dscp`");
     }
     if !tcp.splits.is_empty() || tcp.spoof.is_some() {
-        return refuse(".split", "real ends are those of one connection, of TCP", "a flow without `split` and `spoof`");
+        return refuse(".split", "real ends support one TCP connection", "a flow without `split` and `spoof`");
     }
     for TcpConfig { shortcuts, tcb_sharing, .. } in [tcp.sender, tcp.receiver] {
         let on_the_wire = shortcuts.handshake == Handshake::ThreeWay
@@ -95,39 +94,39 @@ fn bulk(scenario: &Scenario, flow: usize) -> Result<Bulk<'_>, Unsupported> {
             && !shortcuts.ns2_bare_first_segment
             && !shortcuts.ns2_delayed_syn_ack;
         if !on_the_wire {
-            let what = "it takes shortcuts of simulators that no packet on a wire can take";
+            let what = "it uses simulator shortcuts that are impossible on the wire";
             return refuse(".tcp", what, "profile = \"rfc\", or no `shortcuts` of the handshake, window and lengths");
         }
         if tcb_sharing != TcbSharing::Off {
-            return refuse(".tcp", "connections that share what they know", "tcb_sharing = \"off\"");
+            return refuse(".tcp", "connections that share state", "tcb_sharing = \"off\"");
         }
     }
     let start = Time::ZERO + spec.start;
     Ok(Bulk { flow, name: &spec.name, from: spec.from, to: spec.to, start, bytes: bytes.get(), tcp })
 }
 
-/// How a transfer went.
+/// The result of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
     /// When the last missing byte arrived.
     pub received_at: Option<Time>,
-    /// Why it was given up, if it was.
+    /// Why it was aborted, if it was.
     pub aborted: Option<Abort>,
-    /// Whether each byte was the one that was sent.
+    /// True if all received bytes equal those sent.
     pub intact: bool,
 }
 
 /// One end.
 #[derive(Debug)]
 struct End {
-    /// Of hosts.
+    /// Indices of hosts.
     here: usize,
     there: usize,
     endpoint: Endpoint,
     timer: Option<Time>,
 }
 
-/// A transfer in progress; the client's end is opened when its time comes.
+/// A transfer in progress; the client's end is opened at its start time.
 #[derive(Debug)]
 struct Transfer<'s> {
     bulk: Bulk<'s>,
@@ -139,11 +138,11 @@ struct Transfer<'s> {
     result: Transferred,
 }
 
-/// Runs the flows between endpoints of the engine until all are done, the scenario's time limit has come or `go_on`
-/// says no. How each went, in the order of `bulks`, and how late the wake-ups were.
+/// Runs the flows between endpoints of the engine until all are done, the scenario's time limit is reached or `go_on`
+/// returns false. Returns the results in the order of `bulks`, and the lateness of the wake-ups.
 ///
 /// # Errors
-/// What of the scenario has no place in real time, and the system's.
+/// Fails if the scenario is unsupported in real time, or if a system call fails.
 pub fn run(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
@@ -153,10 +152,10 @@ pub fn run(
     drive(scenario, bulks, Machine::start, &mut go_on)
 }
 
-/// The same loop with the same bytes in virtual time, as if each wake-up were late by a draw from `late`, or never late.
+/// The same loop with the same bytes in virtual time, with each wake-up late by a draw from `late`, or never late.
 ///
 /// # Errors
-/// What of the scenario has no place in real time.
+/// Fails if the scenario is unsupported in real time.
 pub fn redraw(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
@@ -177,7 +176,7 @@ fn drive<W: Wakeups>(
     let mut network = Network::new(scenario, &plan.hosts)?;
     let host = |node| plan.hosts.iter().position(|host| *host == node).expect("ends of flows are hosts");
     let system = || EmulateError::system("the clock");
-    // Building took a while: time begins now.
+    // Building takes a while: time starts now.
     let mut wakeups = wakeups().map_err(system())?;
     let mut lateness = Lateness::default();
     let mut transfers: Vec<Transfer<'_>> = bulks
@@ -207,10 +206,10 @@ fn drive<W: Wakeups>(
     }
 }
 
-/// How often `go_on` is asked at least.
+/// Max interval between calls of `go_on`.
 const TICK: Duration = Duration::from_millis(100);
 
-/// All that happens by now: packets out of the links, into endpoints, and what these send into the links again.
+/// Runs everything due: packets from the links into endpoints, and their replies into the links.
 fn settle(network: &mut Network, transfers: &mut [Transfer<'_>], now: Time) {
     loop {
         let mut arrived = Vec::new();
@@ -222,7 +221,7 @@ fn settle(network: &mut Network, transfers: &mut [Transfer<'_>], now: Time) {
         let mut sent = 0;
         for packet in &arrived {
             if let Some(transfer) = addressee(transfers, packet) {
-                // Each packet is answered by itself, as in virtual time, also where several were late together.
+                // Each packet is answered separately, as in virtual time, even if several were late together.
                 sent += transfer.receive(packet, network, now);
             }
         }
@@ -237,7 +236,7 @@ fn context(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
     Context { now, who: Who(0), probe }
 }
 
-/// The transfer that a packet belongs to, by its destination port.
+/// The transfer of a packet, by its destination port.
 fn addressee<'t, 's>(transfers: &'t mut [Transfer<'s>], packet: &[u8]) -> Option<&'t mut Transfer<'s>> {
     let payload = ip::parse(packet).ok()?.payload;
     let port = Ports::peek(&packet[payload]).ok()?.destination;
@@ -274,16 +273,16 @@ impl<'s> Transfer<'s> {
         Time::earliest(client, self.server.timer)
     }
 
-    /// Whether the sender has more to write and room for it: the next turn is at once.
+    /// True if the sender has more to write and room for it: the next turn follows at once.
     fn is_writing(&self) -> bool {
         let writable = self.client.as_ref().is_some_and(|client| client.endpoint.writable() >= WRITE as u64);
         writable && self.written < self.bulk.bytes
     }
 
-    /// A packet for one of the ends, and what that says to it; how many packets that is.
+    /// Handles a packet for one of the ends, and sends its replies; returns their number.
     fn receive(&mut self, packet: &[u8], network: &mut Network, now: Time) -> usize {
         let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
-        // What is damaged or for nobody does not happen here: both ends are ours.
+        // Damaged or misdirected packets do not occur: both ends are ours.
         if self.server.endpoint.receive(cx, packet) == Ok(true) {
             let sent = self.server.transmit(network, now);
             self.take(now);
@@ -294,7 +293,7 @@ impl<'s> Transfer<'s> {
         client.transmit(network, now)
     }
 
-    /// The applications' turn, then the connections'; how many packets they have sent.
+    /// Runs the applications, then the connections; returns the number of packets sent.
     fn turn(&mut self, n: usize, network: &mut Network, now: Time) -> usize {
         if self.client.is_none() && self.bulk.start <= now {
             self.open(n, now);
@@ -317,7 +316,7 @@ impl<'s> Transfer<'s> {
         sent + self.server.transmit(network, now)
     }
 
-    /// The receiver reads all that is there, and looks at it.
+    /// The receiver reads all available data, and checks it.
     fn take(&mut self, now: Time) {
         let mut buffer = [0; WRITE];
         while let got @ 1.. = self.server.endpoint.read(&mut context(now, &mut NoProbe), &mut buffer) {
@@ -330,21 +329,21 @@ impl<'s> Transfer<'s> {
     }
 }
 
-/// Bytes that an application writes or reads at once.
+/// Max bytes of an application's write or read.
 const WRITE: usize = 1 << 16;
 
-/// A turn's worth of writing: the whole of a long transfer would take so long that the opening came late.
+/// Max bytes written per turn: writing a whole long transfer would delay the opening.
 fn write(client: &mut End, written: &mut u64, total: u64, now: Time) {
     let length = (total - *written).min(WRITE as u64) as usize;
     if length > 0 {
-        // A connection that has ended takes no more: its outcome is seen elsewhere.
+        // A connection that has ended accepts no more; its outcome is handled elsewhere.
         let taken = client.endpoint.write(&mut context(now, &mut NoProbe), content(*written, length));
         *written += taken.unwrap_or(0) as u64;
     }
 }
 
-/// What is sent from that byte on, at most [`WRITE`] of it: it repeats itself at a prime beyond the length of any
-/// segment, so nothing is taken for something else.
+/// The data sent from this byte on, at most [`WRITE`] bytes. It repeats with a prime period longer than any segment,
+/// so misplaced data is detected.
 fn content(at: u64, length: usize) -> &'static [u8] {
     const PERIOD: usize = 65_537;
     static CONTENT: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -356,19 +355,19 @@ fn content(at: u64, length: usize) -> &'static [u8] {
 }
 
 impl End {
-    /// What the connection sends goes into the links; how many packets.
+    /// Moves the connection's packets into the links; returns their number.
     fn transmit(&mut self, network: &mut Network, now: Time) -> usize {
         let mut packet = [0; 65_535];
         let mut sent = 0;
         loop {
             let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
-            match self.endpoint.poll(cx, &mut packet).expect("the buffer takes every IP packet") {
+            match self.endpoint.poll(cx, &mut packet).expect("the buffer has room for every IP packet") {
                 Step::Wait(until) => {
                     self.timer = until;
                     return sent;
                 }
                 Step::Do(length) => {
-                    // Where no way leads, nothing arrives.
+                    // Without a path, nothing arrives.
                     let _ = network.offer(now, self.here, self.there, Packet::new(&packet[..length]));
                     sent += 1;
                 }

@@ -16,7 +16,7 @@ fn drawn(scenario: &Scenario, late: Option<&Lateness>, seed: u64) -> Vec<Option<
     all.iter().map(|went| went.received_at).collect()
 }
 
-/// Nothing but lateness lies between the real run and virtual time: without it they are the same to the nanosecond.
+/// Only lateness separates the real run from virtual time: without it they are equal to the nanosecond.
 #[test]
 fn a_loop_that_is_never_late_is_virtual_time() {
     let cases: [(&str, &[&str]); 5] = [
@@ -44,11 +44,11 @@ fn lateness_is_drawn_by_seed() {
     assert_ne!(first, other);
     let on_time = drawn(&scenario, None, 1)[0].expect("it ends");
     let late = first[0].expect("it ends");
-    // Seven round trips of fewer than ten wake-ups, each late by 99 us at most.
+    // Seven round trips of fewer than ten wake-ups, each at most 99 us late.
     assert!(on_time < late && late < on_time + Duration::from_millis(7), "{on_time:?} {late:?}");
 }
 
-/// A transfer over a satellite link, whose text this is, between two gateways of which one takes a while to pass packets on.
+/// A transfer over a satellite link with this text, between two gateways, one with a processing time.
 fn crossing(sat: &str, rest: &str, flow: &str) -> Scenario {
     crossing_with(&[], sat, rest, flow)
 }
@@ -70,7 +70,7 @@ fn crossing_with(sets: &[(String, String)], sat: &str, rest: &str, flow: &str) -
 
 const LAYER: &str = "[[layers]]\nname = \"layer\"\nover = \"sat\"\n";
 
-/// Each kind of link, with a layer over it and without: the same in both clocks, to the nanosecond.
+/// Each kind of link, with and without a layer: equal by both clocks, to the nanosecond.
 #[test]
 fn links_of_any_paper_are_the_same_in_both_clocks() {
     let links = [
@@ -94,7 +94,7 @@ fn links_of_any_paper_are_the_same_in_both_clocks() {
     }
 }
 
-/// What has no place in real time says so, and what would have.
+/// Unsupported scenarios are refused with the supported alternative.
 #[test]
 fn what_real_ends_cannot_do_is_refused_with_a_reason() {
     let arq = "[[layers]]\nname = \"layer\"\nover = \"sat\"\nchannels = [{ name = \"all\", transmissions = \"unlimited\" }]\n";
@@ -116,10 +116,10 @@ fn what_real_ends_cannot_do_is_refused_with_a_reason() {
     let scenario = crossing("rate = \"2 Mbit/s\"", &weightless, "bytes = \"1 MB\"");
     let hosts = [scenario.node("A"), scenario.node("B")].map(|node| node.expect("a node"));
     let refused = Network::new(&scenario, &hosts).expect_err("no frames without a weight");
-    assert!(refused.what.contains("frames of bytes have a weight"), "{refused:?}");
+    assert!(refused.what.contains("frames with bytes are not weightless"), "{refused:?}");
 }
 
-/// A layer over one link and cells on another: each way has a channel of its own at the port.
+/// A layer over one link and cells on another: each path has its own channel at the port.
 #[test]
 fn a_layer_and_cells_on_two_links() {
     let cells = [("links.ground.framing".to_owned(), "aal5".to_owned())];

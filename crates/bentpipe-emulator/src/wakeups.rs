@@ -1,4 +1,4 @@
-//! When a loop wakes: by the machine's clock, or in virtual time as late as the machine was.
+//! Wake-ups of a loop: by the machine's clock, or in virtual time with measured lateness.
 
 use std::io;
 
@@ -8,14 +8,14 @@ use bentpipe_io::{Clock, Lateness, Waiter};
 
 /// Time for a loop.
 pub(super) trait Wakeups {
-    /// The present.
+    /// The current time.
     fn now(&self) -> Time;
 
-    /// Sleeps until then.
+    /// Sleeps until this time.
     fn sleep(&mut self, until: Time) -> io::Result<()>;
 }
 
-/// The machine's.
+/// The machine's clock.
 #[derive(Debug)]
 pub(super) struct Machine {
     clock: Clock,
@@ -39,8 +39,8 @@ impl Wakeups for Machine {
     }
 }
 
-/// Virtual time in which each wake-up is late by an independent draw from what was measured. Work takes no time: what a
-/// machine works is in the lateness of what comes after it.
+/// Virtual time in which each wake-up is late by an independent draw from measured lateness. Work takes no time: a
+/// machine's work shows as lateness of what follows.
 #[derive(Debug)]
 pub(super) struct Drawn<'l> {
     now: Time,

@@ -89,6 +89,7 @@ pub mod spoof;
 pub mod stp;
 pub mod stream;
 pub mod tcp;
+mod turns;
 pub mod units;
 pub mod wire;
 

@@ -49,7 +49,7 @@ pub enum Step<O> {
 pub trait Machine {
     /// An input from the driver.
     type Input;
-    /// A request to the driver, or news for it.
+    /// A request to the driver, or a notification.
     type Output;
     /// What the machine did with an input. The driver must know it before it acts on the input, such as storing its
     /// bytes.

@@ -46,7 +46,7 @@ pub enum Event {
     },
     /// The sender's windows after an ACK or a loss.
     Window {
-        /// Congestion window, bytes, inflation included.
+        /// Congestion window, bytes, with inflation.
         cwnd: u64,
         /// Slow start threshold, bytes.
         ssthresh: u64,
@@ -57,19 +57,19 @@ pub enum Event {
     Rtt {
         /// The sample.
         sample: Duration,
-        /// The timeout that follows from it, without backoff.
+        /// The resulting timeout, without backoff.
         rto: Duration,
     },
     /// The sender entered loss recovery.
     RecoveryEntered {
-        /// `snd_una` at that moment.
+        /// `snd_una` at that time.
         snd_una: u64,
         /// The highest sequence number sent, whose ACK ends the recovery.
         recover: u64,
     },
     /// The sender left loss recovery.
     RecoveryLeft,
-    /// The retransmission timer ran out.
+    /// The retransmission timer expired.
     Timeout {
         /// The first byte not acknowledged.
         snd_una: u64,
@@ -78,13 +78,13 @@ pub enum Event {
     },
     /// A timeout was found spurious (RFC 5682).
     SpuriousTimeout,
-    /// The queue of a link met an arriving packet.
+    /// A packet arrived at the queue of a link.
     Queue {
-        /// Packets waiting before it, the one in transmission not counted.
+        /// Packets waiting before it, without the one in transmission.
         packets: u32,
         /// Bytes waiting before it.
         bytes: u64,
-        /// RED's average in packets, where the queue keeps one.
+        /// RED's average in packets, if the queue uses RED.
         average: Option<f64>,
     },
     /// The link lost a packet.
@@ -99,7 +99,7 @@ pub trait Probe {
     /// If false, events are not constructed.
     const WATCHES: bool = true;
 
-    /// Takes note of one event.
+    /// Receives one event.
     fn event(&mut self, now: Time, who: Who, event: &Event);
 }
 

@@ -1,25 +1,24 @@
-//! Round-trip estimator and retransmission timeout (RFC 6298), with an exact and a coarse clock.
-//!
-//! The coarse clock keeps the estimates as 4.3BSD and ns-2 do: whole ticks, srtt with three fraction bits and rttvar
-//! with two (Jacobson 1988, appendix A).
+//! Round-trip estimator and retransmission timeout (RFC 6298), with an exact and a coarse clock. The coarse clock
+//! keeps estimates like 4.3BSD and ns-2: whole ticks, srtt with three fraction bits and rttvar with two (Jacobson
+//! 1988, appendix A).
 
 use crate::units::{Duration, Time};
 
 /// How time is measured for the estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttClock {
-    /// As exact as the driver's time.
+    /// With the driver's resolution.
     Exact,
     /// In whole ticks of this length.
     Ticks {
         /// Length of a tick: 500 ms in 4.3BSD.
         tick: Duration,
-        /// Where in a tick the host was started: shifts which events fall into the same one.
+        /// Phase of the host's clock within a tick: decides which events fall into the same tick.
         phase: Duration,
-        /// Timers too run out on ticks only, as with BSD's `tcp_slowtimo`; else they run out exactly.
+        /// True if timers also expire only on ticks, as with BSD's `tcp_slowtimo`; otherwise they expire exactly.
         fire_on_tick: bool,
-        /// A sample is the ticks that passed, none included, and the first one a tick more, as 4.3BSD has it; else it
-        /// is one tick at least (ns-2).
+        /// True if a sample is the number of ticks that passed, possibly 0, and the first sample one more, as in
+        /// 4.3BSD; otherwise at least one tick (ns-2).
         bsd: bool,
     },
 }
@@ -29,18 +28,18 @@ pub enum RttClock {
 pub struct RtoConfig {
     /// Before the first sample (RFC 6298 §2.1: 1 s).
     pub initial: Duration,
-    /// Least timeout before backoff (RFC 6298 §2.4: 1 s).
+    /// Min timeout before backoff (RFC 6298 §2.4: 1 s).
     pub min: Duration,
-    /// Greatest timeout (RFC 6298 §2.5: at least 60 s).
+    /// Max timeout (RFC 6298 §2.5: at least 60 s).
     pub max: Duration,
     /// The clock.
     pub clock: RttClock,
-    /// Retransmissions of one segment before the connection is given up (RFC 9293 §3.8.3, R2).
+    /// Max retransmissions of one segment before the connection is aborted (RFC 9293 §3.8.3, R2).
     pub max_retries: u32,
 }
 
 impl RtoConfig {
-    /// RFC 6298 with its recommended values, and 15 retries as Linux has them.
+    /// RFC 6298 with its recommended values, and 15 retries as in Linux.
     pub const RFC6298: RtoConfig = RtoConfig {
         initial: Duration::from_secs(1),
         min: Duration::from_secs(1),
@@ -50,7 +49,7 @@ impl RtoConfig {
     };
 }
 
-/// G of RFC 6298 for the exact clock: Linux's and most others' millisecond.
+/// G of RFC 6298 for the exact clock: one millisecond, as in Linux and most other stacks.
 const GRANULARITY: Duration = Duration::from_millis(1);
 
 /// The estimator of one connection.
@@ -69,7 +68,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// An estimator that has seen nothing.
+    /// An estimator without samples.
     pub fn new(config: RtoConfig) -> Self {
         RttEstimator {
             config,
@@ -82,7 +81,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes the round trip of a segment sent at `sent` and acknowledged `now`, neither of them ambiguous (Karn).
+    /// Takes the round trip of a segment sent at `sent` and acknowledged `now`; neither may be ambiguous (Karn).
     pub fn sample(&mut self, sent: Time, now: Time) {
         let elapsed = now - sent;
         self.last_sample = elapsed;
@@ -93,7 +92,7 @@ impl RttEstimator {
                 let into_tick = (sent.as_ticks() + phase) % tick;
                 let passed = (elapsed.as_ticks() + into_tick) / tick;
                 let sample = match (bsd, self.srtt) {
-                    // The counter begins at 1, which later samples take off again (`tcp_xmit_timer`).
+                    // The counter begins at 1, which later samples subtract again (`tcp_xmit_timer`).
                     (true, 0) => passed + 1,
                     (true, _) => passed,
                     (false, _) => passed.max(1),
@@ -131,7 +130,7 @@ impl RttEstimator {
     }
 
     //= RFC 6298 §5.7: "the RTO MUST be re-initialized to 3 seconds when data transmission begins"
-    /// The SYN had to be sent again: unless timestamps have told the round trip, data starts with 3 s.
+    /// The SYN was retransmitted: unless timestamps have measured the round trip, data starts with 3 s.
     pub fn after_lost_syn(&mut self) {
         if !self.measured {
             self.base = self.config.initial.max(Duration::from_secs(3));
@@ -139,13 +138,13 @@ impl RttEstimator {
         }
     }
 
-    /// Ends the backoff: an unambiguous ACK has come.
+    /// Ends the backoff after an unambiguous ACK.
     pub fn reset_backoff(&mut self) {
         self.backoff = 1;
     }
 
     //= RFC 6298 §5.5: "The host MUST set RTO <- RTO * 2 ("back off the timer")."
-    /// Doubles the timeout after it has run out.
+    /// Doubles the timeout after it has expired.
     pub fn back_off(&mut self) {
         if self.rto() < self.config.max {
             self.backoff *= 2;
@@ -153,18 +152,18 @@ impl RttEstimator {
         if let RttClock::Ticks { .. } = self.config.clock
             && self.backoff > 8
         {
-            // 4.3BSD: the estimate is worthless by now; the next sample starts it afresh.
+            // 4.3BSD: the estimate is useless by now; the next sample restarts it.
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
     }
 
-    /// The timeout in force.
+    /// The current timeout.
     pub fn rto(&self) -> Duration {
         self.base.max(self.config.min).saturating_mul(self.backoff).min(self.config.max)
     }
 
-    /// When a timer that is started now runs out.
+    /// When a timer that is started now expires.
     pub fn deadline(&self, now: Time) -> Time {
         let exact = now + self.rto();
         match self.config.clock {

@@ -1,17 +1,13 @@
-//! A split connection: two connections back to back, each of TCP or of STP, with a bounded buffer between them (`minei` §4, figure 8;
-//! a split connection of RFC 3135 §2.4).
-//!
-//! The near leg faces whoever opens, the far leg whoever is opened. The SYN that comes in on the near leg opens the far
-//! one; then each leg recovers, grows and times out for itself, by its own settings. What one leg receives in order is
-//! written to the other; it stays in the receive buffer of the first until the other's peer has acknowledged it, so the
-//! window that the near leg offers is the free buffer, and a slow far leg slows the near one.
-//!
-//! FINs pass one way at a time, behind the data. A reset, a refusal or a peer that no longer answers breaks both legs.
-//! Data that a leg has acknowledged and not yet passed on is lost then: acknowledgements are those of the splice, not of
-//! the far host (RFC 3135 §4.1).
-//!
-//! It deals in spans. Byte k of what one leg receives is byte k of what the other sends: a driver with real bytes keeps
-//! one ring per direction, stores payload there as it comes and frees it at [`SpliceOutput::Passed`].
+//! A split connection: two connections back to back, each of TCP or of STP, with a bounded buffer between them (`minei`
+//! §4, figure 8; a split connection of RFC 3135 §2.4). The near leg faces the opening host, the far leg the other one.
+//! The SYN on the near leg opens the far leg; then each leg recovers, grows and times out separately, by its own
+//! settings. In-order data of one leg is written to the other. It stays in the first leg's receive buffer until the
+//! other leg's peer has acknowledged it, so the near leg's window is the free buffer, and a slow far leg slows the near
+//! one. FINs pass in each direction separately, after the data. A reset, a refusal or a silent peer breaks both legs.
+//! Data that a leg has acknowledged but not passed on is then lost: acknowledgements come from the splice, not from the
+//! far host (RFC 3135 §4.1). It handles spans, not bytes. Byte k received on one leg is byte k sent on the other: a
+//! driver with real bytes keeps one ring per direction, stores arriving payload there and frees it at
+//! [`SpliceOutput::Passed`].
 
 mod end;
 
@@ -28,9 +24,9 @@ use crate::units::Time;
 /// One of the two connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Leg {
-    /// Towards the host that opens.
+    /// Towards the opening host.
     Near,
-    /// Towards the host that is opened.
+    /// Towards the other host.
     Far,
 }
 
@@ -52,7 +48,7 @@ impl Leg {
 pub struct Broken {
     /// The leg on which it happened. The other one is reset.
     pub leg: Leg,
-    /// What happened there. [`Abort::Local`] is the driver's own [`SpliceInput::Abort`].
+    /// The reason. [`Abort::Local`] is the driver's own [`SpliceInput::Abort`].
     pub abort: Abort,
 }
 
@@ -77,7 +73,7 @@ impl Error for Broken {
 pub enum SpliceInput {
     /// Listen on the near leg.
     Open,
-    /// A segment has come on this leg.
+    /// A segment arrived on this leg.
     Segment(Leg, Segment),
     /// Break both legs.
     Abort,
@@ -101,11 +97,11 @@ pub struct Splice {
     legs: [End; 2],
     /// The names under which the legs' events are recorded.
     names: [Who; 2],
-    /// Bytes that came in on each leg and were handed to the other.
+    /// Bytes received on each leg and written to the other.
     handed: [u64; 2],
-    /// Bytes of them that the other leg's peer has acknowledged.
+    /// Those of them that the other leg's peer has acknowledged.
     passed: [u64; 2],
-    /// A FIN is to follow the data on this leg, once it is open.
+    /// Send a FIN after the data on this leg, once it is open.
     closing: [bool; 2],
     far_is_asked: bool,
     over: [bool; 2],
@@ -134,7 +130,7 @@ impl Splice {
         &self.legs[leg as usize]
     }
 
-    /// Bytes that came in on this leg, in order, and are not acknowledged on the other.
+    /// Bytes received in order on this leg and not yet acknowledged on the other.
     pub fn buffered(&self, leg: Leg) -> u64 {
         self.handed[leg as usize] - self.passed[leg as usize]
     }
@@ -149,8 +145,8 @@ impl Splice {
         self.legs[leg as usize].handle(&mut cx, input);
     }
 
-    /// The far leg opens as soon as the near one is being opened. If the near one returns to LISTEN, since its handshake was
-    /// reset (RFC 9293 §3.10.7.4), the splice is broken: it is there for one connection.
+    /// Opens the far leg as soon as the near one is opening. If the near one returns to LISTEN because its handshake
+    /// was reset (RFC 9293 §3.10.7.4), the splice is broken: it serves one connection.
     fn follow_opening<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if self.far_is_asked && !self.over[Leg::Near as usize] && self.leg(Leg::Near).state() == State::Listen {
             self.broken.get_or_insert(Broken { leg: Leg::Near, abort: Abort::Reset });
@@ -184,13 +180,13 @@ impl Splice {
     /// Ends a leg because of the other.
     fn reset<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg) {
         if !self.over[leg as usize] {
-            // One that was never open has nobody to tell.
+            // A leg that was never open has no peer to notify.
             self.over[leg as usize] = matches!(self.leg(leg).state(), State::Closed);
             self.give(cx, leg, Input::Abort);
         }
     }
 
-    /// Takes an output of a leg. Returns what of it concerns the driver.
+    /// Takes an output of a leg. Returns the driver's part of it.
     fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, output: Output) -> Option<SpliceOutput> {
         let other = leg.other();
         match output {
@@ -202,7 +198,7 @@ impl Splice {
                 self.handed[leg as usize] = total;
                 self.give(cx, other, Input::Write(fresh));
             }
-            // What the peer of this leg has is read out of the other leg's buffer.
+            // Data acknowledged by this leg's peer is released from the other leg's buffer.
             Output::Acknowledged(total) => {
                 let fresh = total - self.passed[other as usize];
                 self.passed[other as usize] = total;
@@ -243,7 +239,7 @@ impl Machine for Splice {
                     if let Some(output) = self.take(cx, leg, output) {
                         return Step::Do(output);
                     }
-                    // What one leg says may give the other something to do.
+                    // An output of one leg may cause work on the other.
                     leg = Leg::Near;
                 }
                 Step::Wait(until) => {

@@ -1,15 +1,11 @@
-//! A gateway that acknowledges TCP in the destination's name (the `hybrid` paper §IV; RFC 3135 §2.4, §3.1.2): one
-//! connection ends here, and what it brings goes on over a transport that is not TCP, such as a link with ARQ.
-//!
-//! Data stays in the gateway's buffer until the far end of that transport has acknowledged it; what is left of the
-//! buffer is the window that is advertised. Several connections may share one buffer: each is then advertised what is
-//! left of all of it, and what nevertheless finds no room is dropped. The buffer is the driver's, who says at each turn
-//! how much of it is free.
-//!
-//! A window goes out with the ACKs that answer data, and once when it opens after it had been (nearly) closed: that is
-//! the receiver's ordinary conduct (RFC 9293 §3.8.6.2.2), and the model's (H-Q05). Departures in between are not told.
-//! A gateway whose windows go out with ACKs alone ([`Spoofer::with_acks_only`]) leaves a source that it closed to that
-//! source's persist timer.
+//! A gateway that acknowledges TCP for the destination (the `hybrid` paper §IV; RFC 3135 §2.4, §3.1.2): a connection
+//! ends here, and its data continues over another transport, such as a link with ARQ. Data stays in the gateway's
+//! buffer until the far end of that transport has acknowledged it; the free space is the advertised window. Connections
+//! may share a buffer: each is advertised all its free space, and segments that find no room are dropped. The driver
+//! owns the buffer and reports its free space at each turn. A window is sent with the ACKs that answer data, and once
+//! when it reopens after being (nearly) closed. This is a receiver's normal behaviour (RFC 9293 §3.8.6.2.2), and the
+//! model's (H-Q05). Departures in between are not reported. With [`Spoofer::with_acks_only`] windows are sent only in
+//! ACKs, so a stopped source waits for its persist timer.
 
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
@@ -24,7 +20,8 @@ pub enum Input {
     Segment(Segment),
     /// This many bytes of the buffer are free.
     Free(u64),
-    /// This many bytes that were forwarded are acknowledged by the far end, or given up: their copies are no longer held.
+    /// The far end has acknowledged this many forwarded bytes, or they were abandoned: their copies are no longer
+    /// stored.
     Released(u64),
 }
 
@@ -33,7 +30,7 @@ pub enum Input {
 pub enum Output {
     /// Send this segment to the source.
     Transmit(Segment),
-    /// Forward this many bytes; they begin where the last ones ended.
+    /// Forward this many bytes, following the previous ones.
     Forward(u32),
     /// A segment was dropped: the buffer is full.
     Dropped(Segment),
@@ -44,23 +41,23 @@ pub enum Output {
 pub struct Spoofer {
     connection: Connection,
     mss: u32,
-    /// Bytes of the buffer that are free, of all connections together.
+    /// Free bytes of the buffer that all connections share.
     free: u64,
-    /// Bytes received in order, sent on, and released, from the start on.
+    /// Byte counts from the start: received in order, forwarded, released.
     received: u64,
     forwarded: u64,
     released: u64,
     dropped: Option<Segment>,
     drops: u64,
-    /// No window goes out but in an ACK that answers a segment.
+    /// Windows are sent only in ACKs that answer segments.
     acks_only: bool,
-    /// Bytes released that the connection has not been told of.
+    /// Released bytes not yet reported to the connection.
     untold: u64,
 }
 
 impl Spoofer {
-    /// Creates a gateway's end, which listens once it is opened. The receive buffer of `config` is the whole buffer and decides
-    /// how windows are scaled; [`Input::Free`] says how much of it is free.
+    /// Creates a gateway's end, which listens once it is opened. The receive buffer of `config` is the whole buffer and
+    /// determines window scaling; [`Input::Free`] reports its free space.
     pub fn new(config: TcpConfig) -> Self {
         Spoofer {
             mss: u32::from(config.mss),
@@ -76,22 +73,22 @@ impl Spoofer {
         }
     }
 
-    /// The same without the segment that opens a window again after it was closed.
+    /// The same without the segment that reopens a closed window.
     pub fn with_acks_only(self) -> Self {
         Spoofer { acks_only: true, ..self }
     }
 
-    /// Bytes of this connection in the buffer: out of order, waiting, or sent on and not released.
+    /// Bytes of this connection in the buffer: out of order, waiting, or forwarded and not released.
     pub fn held(&self) -> u64 {
         self.received - self.released + self.connection.beyond_gaps()
     }
 
-    /// Segments that found no room.
+    /// Segments dropped because the buffer was full.
     pub fn drops(&self) -> u64 {
         self.drops
     }
 
-    /// What the connection counted.
+    /// Counters of the connection.
     pub fn stats(&self) -> TcpStats {
         self.connection.stats()
     }
@@ -119,7 +116,7 @@ impl Machine for Spoofer {
                 }
             }
             Input::Segment(segment) => {
-                // A repetition takes no room, so it is answered even where there is none.
+                // A retransmission takes no room, so it is answered even if there is none.
                 let fresh = segment.len > 0 && segment.end() > self.connection.rcv_nxt();
                 if fresh && u64::from(segment.len) > self.free {
                     self.drops += 1;
@@ -133,7 +130,7 @@ impl Machine for Spoofer {
                 }
                 self.connection.handle(cx, TcpInput::Segment(segment));
                 self.received = self.connection.received();
-                // The ACK that answers advertises what this segment leaves.
+                // The ACK advertises the space left after this segment.
                 self.free = self.free.saturating_sub(self.held() - before);
                 self.offer(cx);
             }
@@ -162,7 +159,7 @@ impl Machine for Spoofer {
             }
             match self.connection.poll(cx) {
                 Step::Do(TcpOutput::Transmit(segment)) => return Step::Do(Output::Transmit(segment)),
-                // It has nothing to say itself, and closes behind the source.
+                // It sends no data itself, and closes after the source.
                 Step::Do(TcpOutput::PeerClosed) => {
                     self.connection.handle(cx, TcpInput::Close);
                 }

@@ -1,6 +1,5 @@
-//! Named streams of random numbers: the driver's seed and a component's name fix every draw.
-//!
-//! A component that is added, removed or asked more often does not disturb the draws of another.
+//! Named streams of random numbers: the driver's seed and a component's name determine every draw. Adding,
+//! removing or using a component does not change the draws of another.
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
@@ -9,7 +8,7 @@ use rand_pcg::Pcg64;
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64);
 
-/// One step of SplitMix64's finaliser (Steele, Lea and Flood 2014): every input bit moves every output bit.
+/// One step of SplitMix64's finaliser (Steele, Lea and Flood 2014): every input bit affects every output bit.
 const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -44,13 +43,13 @@ impl Stream {
         low + (high - low) * self.uniform()
     }
 
-    /// Exponential with that mean.
+    /// Exponential with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
 }
 
-/// Noise indexed by time: the draw at an instant is the same whatever the order and number of calls.
+/// Noise indexed by time: the draw at an instant does not depend on the order and number of calls.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeNoise {
     key: u64,

@@ -21,6 +21,11 @@ impl Buffer {
         self.bytes.len() - self.start
     }
 
+    /// Bytes of memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -6,7 +6,7 @@
 pub(crate) mod readings;
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use bentpipe_engine::slacp::{ChannelStats, Stats};
@@ -16,7 +16,9 @@ use bentpipe_engine::wire::slacp::Integrity;
 use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
-use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Sealed, Todo, Tunnel, TunnelConfig};
+use crate::parts::{Cutter, Joiner, PART_HEADER};
+use crate::path_mtu::{Ask, PathMtu};
+use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, Sealed, Todo, Tunnel, TunnelConfig, What};
 
 /// The tunnel's tag proves frames: they need no CRC.
 pub(super) const INTEGRITY: Integrity = Integrity::Below;
@@ -50,6 +52,21 @@ pub enum Carried {
     Packet(Range<usize>),
     /// The tunnel, and the link with it, came or went.
     Event(Event),
+    /// Tell the operator.
+    Log(Note),
+    /// The path takes other datagrams than before, and packets should be made for it.
+    PathMtu(PathChange),
+}
+
+/// What the path takes from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathChange {
+    /// The path's MTU, headers of IP included.
+    pub mtu: u16,
+    /// The longest packet that goes in one datagram.
+    pub max_packet: u16,
+    /// Larger datagrams were lost.
+    pub black_hole: bool,
 }
 
 /// What an end counted over all links that it had.
@@ -73,6 +90,10 @@ pub struct CarrierStats {
     pub headers_saved: u64,
     /// Packets from the far end whose headers could not be expanded.
     pub unexpanded: u64,
+    /// Frames sent in parts.
+    pub cut: u64,
+    /// Black holes found: datagrams of a length that had passed were lost.
+    pub black_holes: u64,
 }
 
 /// One end.
@@ -83,11 +104,22 @@ pub struct Carrier {
     port: Option<LinkPort>,
     events: VecDeque<Event>,
     past: CarrierStats,
+    path: PathMtu,
+    /// Where the path leads.
+    path_to: Option<IpAddr>,
+    cutter: Cutter,
+    joiner: Joiner,
+    /// Probes of the peer that wait for their acknowledgement.
+    acks: VecDeque<u32>,
 }
+
+/// Acknowledgements that wait at most: probes come one by one.
+const MAX_ACKS: usize = 8;
 
 impl Carrier {
     /// An end that has heard nothing.
     pub fn new(tunnel: TunnelConfig, link: LinkPortConfig, now: Time) -> Self {
+        let max_datagram = link.max_packet + FRAME_OVERHEAD + DATA_OVERHEAD as u16;
         Carrier {
             tunnel: Tunnel::new(tunnel, now),
             past: CarrierStats {
@@ -97,12 +129,37 @@ impl Carrier {
             config: link,
             port: None,
             events: VecDeque::new(),
+            path: PathMtu::new(max_datagram, now),
+            path_to: None,
+            cutter: Cutter::default(),
+            joiner: Joiner::new(usize::from(max_datagram)),
+            acks: VecDeque::new(),
         }
     }
 
     /// The tunnel, to look at.
     pub fn tunnel(&self) -> &Tunnel {
         &self.tunnel
+    }
+
+    /// The path's MTU as far as it is known, headers of IP included.
+    pub fn path_mtu(&self) -> u16 {
+        self.path.told() + udp_overhead(self.tunnel.endpoint().is_some_and(|at| at.is_ipv6()))
+    }
+
+    /// The longest packet that goes in one datagram on the present path.
+    pub fn max_packet(&self) -> u16 {
+        (self.path.told() - FRAME_OVERHEAD - DATA_OVERHEAD as u16).min(self.config.max_packet)
+    }
+
+    /// The kernel refused a datagram of that size as too long.
+    pub fn on_too_long(&mut self, now: Time, size: usize) {
+        self.path.on_too_long(now, size);
+    }
+
+    /// Makes new keys before anything more is sent: [`Tunnel::renew`].
+    pub fn renew(&mut self, now: Time) {
+        self.tunnel.renew(now);
     }
 
     /// Whether packets find a link.
@@ -169,13 +226,42 @@ impl Carrier {
 
     /// Takes a datagram from the socket.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
-        let Heard { event, payload } = self.tunnel.receive(now, from, datagram);
+        let Heard { event, what, payload } = self.tunnel.receive(now, from, datagram);
         if let Some(event) = event {
             self.on_event(event);
         }
-        if let (Some(payload), Some(port)) = (payload, &mut self.port) {
+        self.note_path(now);
+        let Some(payload) = payload.map(|at| &datagram[at]) else { return };
+        let id = || payload.first_chunk().copied().map(u32::from_le_bytes);
+        match what {
+            What::Frame => self.on_frame(now, payload),
+            What::Part => {
+                if let Some(frame) = self.joiner.take(payload) {
+                    self.on_frame(now, &frame);
+                }
+            }
+            What::Probe => self.acks.extend(id().filter(|_| self.acks.len() < MAX_ACKS)),
+            What::Ack => {
+                if let Some(id) = id() {
+                    self.path.on_ack(now, id);
+                }
+            }
+        }
+    }
+
+    fn on_frame(&mut self, now: Time, frame: &[u8]) {
+        if let Some(port) = &mut self.port {
             // What is wrong with it the port counts; it is as good as lost.
-            let _ = port.receive(&mut Context::silent(now), &datagram[payload]);
+            let _ = port.receive(&mut Context::silent(now), frame);
+        }
+    }
+
+    /// A peer at another address is behind another path.
+    fn note_path(&mut self, now: Time) {
+        let to = self.tunnel.endpoint().map(|at| at.ip());
+        if to != self.path_to {
+            self.path_to = to;
+            self.path.restart(now);
         }
     }
 
@@ -201,7 +287,12 @@ impl Carrier {
                 self.on_event(event);
                 return self.poll(now, wall, out);
             }
+            Step::Do(Todo::Log(note)) => return Step::Do(Carried::Log(note)),
             Step::Wait(until) => until,
+        };
+        let tunnel = match self.poll_path(now, out) {
+            Step::Do(carried) => return Step::Do(carried),
+            Step::Wait(until) => Time::earliest(tunnel, until),
         };
         while let Some(port) = &mut self.port {
             // Where the tunnel seals it.
@@ -212,8 +303,18 @@ impl Carrier {
                     return Step::Do(Carried::Packet(DATA_HEADER..DATA_HEADER + length));
                 }
                 Step::Do(Emitted::Frame(length)) => {
+                    let max = usize::from(self.path.size()) - DATA_OVERHEAD;
+                    debug_assert!(max > PART_HEADER);
+                    if length > max && self.cutter.take(&out[DATA_HEADER..DATA_HEADER + length], max) {
+                        self.past.cut += 1;
+                        if let Some(sealed) = self.next_part(now, out) {
+                            return Step::Do(Carried::Send(sealed));
+                        }
+                        continue;
+                    }
                     // Without keys a frame is lost as on the line.
-                    if let Some(sealed) = self.tunnel.seal(now, length, out) {
+                    if let Some(sealed) = self.tunnel.seal(now, What::Frame, length, out) {
+                        self.path.on_sent(sealed.len);
                         return Step::Do(Carried::Send(sealed));
                     }
                 }
@@ -222,6 +323,57 @@ impl Carrier {
         Step::Wait(tunnel)
     }
 }
+
+impl Carrier {
+    fn next_part(&mut self, now: Time, out: &mut [u8]) -> Option<Sealed> {
+        let length = self.cutter.write(&mut out[DATA_HEADER..])?;
+        let sealed = self.tunnel.seal(now, What::Part, length, out)?;
+        self.path.on_sent(sealed.len);
+        Some(sealed)
+    }
+
+    /// Parts, probes and their acknowledgements.
+    fn poll_path(&mut self, now: Time, out: &mut [u8]) -> Step<Carried> {
+        if let Some(sealed) = self.next_part(now, out) {
+            return Step::Do(Carried::Send(sealed));
+        }
+        while let Some(id) = self.acks.pop_front() {
+            out[DATA_HEADER..DATA_HEADER + 4].copy_from_slice(&id.to_le_bytes());
+            if let Some(sealed) = self.tunnel.seal(now, What::Ack, 4, out) {
+                return Step::Do(Carried::Send(sealed));
+            }
+        }
+        // Without keys nothing can be sent, and a probe that was not sent would count as lost.
+        if self.tunnel.cipher().is_none() || self.port.is_none() {
+            return Step::Wait(None);
+        }
+        loop {
+            match self.path.poll(now) {
+                Step::Wait(until) => return Step::Wait(until),
+                Step::Do(Ask::Probe { id, size }) => {
+                    let length = usize::from(size) - DATA_OVERHEAD;
+                    let payload = &mut out[DATA_HEADER..DATA_HEADER + length];
+                    payload.fill(0);
+                    payload[..4].copy_from_slice(&id.to_le_bytes());
+                    if let Some(sealed) = self.tunnel.seal(now, What::Probe, length, out) {
+                        return Step::Do(Carried::Send(sealed));
+                    }
+                }
+                Step::Do(Ask::Changed { black_hole, .. }) => {
+                    if let Some(port) = self.port.as_mut().filter(|_| black_hole) {
+                        self.past.black_holes += 1;
+                        port.on_path_change();
+                    }
+                    let (mtu, max_packet) = (self.path_mtu(), self.max_packet());
+                    return Step::Do(Carried::PathMtu(PathChange { mtu, max_packet, black_hole }));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
 
 fn add(sum: &mut CarrierStats, port: &LinkPort) {
     let stats: Stats = port.layer_stats();

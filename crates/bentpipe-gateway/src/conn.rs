@@ -38,7 +38,12 @@ pub(super) struct Conn {
     told_end: bool,
     /// More was to be read than there was room for.
     held_back: bool,
+    /// Memory that was last told.
+    memory: u64,
 }
+
+/// What a connection takes besides its buffers: itself, its stream, and their places in tables.
+const BARE: usize = 1 << 10;
 
 impl Conn {
     pub(super) fn accepted(socket: TcpStream) -> Self {
@@ -54,7 +59,20 @@ impl Conn {
             peer_ended: false,
             told_end: false,
             held_back: false,
+            memory: 0,
         }
+    }
+
+    /// By how much its memory has changed since this was last asked. What it may read in any case counts as read, so that
+    /// there is memory for it.
+    pub(super) fn memory_change(&mut self) -> i64 {
+        let memory = (BARE + self.to_link.memory().max(sockets::MIN_UNSENT) + self.to_user.memory()) as u64;
+        memory as i64 - std::mem::replace(&mut self.memory, memory) as i64
+    }
+
+    /// The memory that was last told.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
     }
 
     pub(super) fn connecting(socket: TcpStream) -> Self {

@@ -11,16 +11,17 @@ use super::scrape::PAUSE;
 #[derive(Debug)]
 pub struct Control {
     path: PathBuf,
+    listener: UnixListener,
 }
 
 impl Control {
-    /// Begins to answer at `path` with what `say` says at the moment of each question. What an earlier gateway left
-    /// there is replaced; one that answers is not.
+    /// Takes the socket at `path`, where nobody is answered yet. What an earlier gateway left there is replaced; one that
+    /// answers is not.
     ///
     /// # Errors
     /// Fails if the socket cannot be created at `path`; with [`io::ErrorKind::AddrInUse`] if another gateway answers
     /// there.
-    pub fn serve(path: &Path, say: impl Fn() -> String + Send + 'static) -> io::Result<Control> {
+    pub fn bind(path: &Path) -> io::Result<Control> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
@@ -33,6 +34,15 @@ impl Control {
         }
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+        Ok(Control { path: path.to_owned(), listener })
+    }
+
+    /// Begins to answer with what `say` says at the moment of each question.
+    ///
+    /// # Errors
+    /// Fails if no thread can be started.
+    pub fn serve(&self, say: impl Fn() -> String + Send + 'static) -> io::Result<()> {
+        let listener = self.listener.try_clone()?;
         std::thread::Builder::new().name("status".into()).spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else {
@@ -46,7 +56,7 @@ impl Control {
                     .and_then(|()| stream.write_all(say().as_bytes()));
             }
         })?;
-        Ok(Control { path: path.to_owned() })
+        Ok(())
     }
 }
 

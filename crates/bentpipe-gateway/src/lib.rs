@@ -13,15 +13,26 @@
 //! doors; [`Rules`] what the kernel has to know; [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
 #![forbid(unsafe_code)]
 
+mod access;
 mod buffer;
 mod carrier;
+#[cfg(feature = "command")]
+pub mod command;
 mod conn;
 mod control;
+mod half_open;
+mod key_file;
 mod link;
 mod listeners;
+mod log;
 mod metrics;
+mod parts;
+mod path_mtu;
+mod policy;
+mod ports;
 mod readings;
 mod relay;
+mod resume;
 mod rules;
 mod run;
 mod satellite;
@@ -30,24 +41,30 @@ pub mod settings;
 mod shape;
 mod sockets;
 mod split;
+mod state;
 mod timer;
+mod trouble;
 pub mod tunnel;
 mod tunnelled;
 mod udp;
 mod uplink;
 
-pub use carrier::{Carried, Carrier, CarrierStats, line_overhead, max_packet};
+pub use access::Access;
+pub use carrier::{Carried, Carrier, CarrierStats, PathChange, line_overhead, max_packet};
 pub use control::{Control, ask};
+pub use key_file::{KeyFileError, read_key};
 pub use link::LinkShape;
 pub use metrics::{Metric, metrics};
+pub use policy::{Destination, Policy, Prefix, Refusal};
 pub use readings::{Published, Reading, Readings, Value};
 pub use relay::{RelayConfig, RelayGateway, RelayStats, Relaying, congestion_controls, has_congestion};
-pub use rules::Rules;
+pub use rules::{Instance, Rules};
 pub use run::{GatewayStats, Loop, Stop, Work};
 pub use satellite::Satellite;
 pub use scrape::Scrape;
 pub use shape::{Shape, Turn};
 pub use sockets::ClientAddress;
 pub use split::{Fallback, SplitConfig, SplitShape, SplitStats};
+pub use state::last_endpoint;
 pub use tunnelled::{Gateway, Tunnelled};
 pub use uplink::{ConnectionId, Heard, Uplink, UplinkConfig, UplinkGateway, UplinkStats, Uplinked, Uplinking};

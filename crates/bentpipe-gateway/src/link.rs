@@ -11,6 +11,8 @@ use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
 
+use super::access::Access;
+use super::policy::Policy;
 use super::readings::Readings;
 use super::run::FIRST_TOKEN;
 use super::shape::{Shape, Turn};
@@ -19,6 +21,9 @@ use crate::tunnel::Event;
 /// Packets or trains of them taken from the device in one turn of the loop: what is read goes out before more is. So many
 /// that of the ACKs that the host gives at once to what was held up, one in 64 remains.
 const BATCH: usize = 64;
+
+/// The least MTU of a device that carries IPv6 (RFC 8200 §5).
+const MIN_MTU: u16 = 1280;
 
 /// IP packets in, IP packets out; the host routes into the device what is to go this way.
 #[derive(Debug)]
@@ -33,6 +38,7 @@ pub struct LinkShape {
     packet: Vec<u8>,
     /// Packets that are too long for a frame.
     too_long: u64,
+    access: Access,
 }
 
 impl LinkShape {
@@ -46,7 +52,13 @@ impl LinkShape {
             buffers: Buffers::default(),
             packet: Vec::new(),
             too_long: 0,
+            access: Access::default(),
         }
+    }
+
+    /// Which sources the peer's packets may have from now on; before, all that are somebody's.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.access.set_policy(policy);
     }
 
     /// Packets from the other box for which the host had no room.
@@ -68,6 +80,15 @@ impl LinkShape {
     }
 }
 
+/// What a device says that cannot be read, for people.
+pub(crate) fn device_error(error: io::Error) -> io::Error {
+    // EBADFD: the descriptor's device is not there any more.
+    match error.raw_os_error() == Some(nix::libc::EBADFD) {
+        true => io::Error::new(io::ErrorKind::NotFound, "the TUN device was deleted; a restart makes it again"),
+        false => io::Error::new(error.kind(), format!("the TUN device cannot be read: {error}")),
+    }
+}
+
 impl Shape for LinkShape {
     fn name(&self) -> &'static str {
         "link"
@@ -76,6 +97,7 @@ impl Shape for LinkShape {
     fn read(&self, readings: &mut Readings) {
         // A device that is gone ends the loop; what it counted is not known any more.
         readings.add_link(self.tun.refused(), self.tun.overruns().ok(), self.too_long);
+        readings.add_forbidden("link", self.access.refused());
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
@@ -84,7 +106,8 @@ impl Shape for LinkShape {
     }
 
     fn ready(&mut self, _: &mut Turn<'_>, _: Token, ready: &Ready) -> io::Result<()> {
-        self.is_readable |= ready.is_readable();
+        // A device that was deleted is an error, which reading tells.
+        self.is_readable |= ready.is_readable() || ready.is_error();
         Ok(())
     }
 
@@ -92,7 +115,16 @@ impl Shape for LinkShape {
         Ok(())
     }
 
+    fn on_path_mtu(&mut self, _: &mut Turn<'_>, max_packet: u16) -> io::Result<()> {
+        // Hosts of IPv6 send 1280 bytes whatever they are told (RFC 8200 §5): such packets go in parts.
+        self.tun.set_mtu(max_packet.max(MIN_MTU))
+    }
+
     fn on_packet(&mut self, _: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {
+        // The peer speaks for its own hosts, and for nobody else's.
+        if !self.access.packet_of_peer(packet) {
+            return Ok(());
+        }
         self.tun.put_whole(packet)
     }
 
@@ -108,10 +140,11 @@ impl Shape for LinkShape {
             self.left -= 1;
             let LinkShape { tun, buffers, packet, too_long, .. } = self;
             let (carrier, now) = (&mut *turn.carrier, turn.now);
-            self.is_readable = tun.read(buffers, |buffers, train| {
+            let read = tun.read(buffers, |buffers, train| {
                 train.each(packet, |packet| *too_long += u64::from(carrier.send(now, packet).is_err()));
                 buffers.give_read(train);
-            })?;
+            });
+            self.is_readable = read.map_err(device_error)?;
         }
         Ok(self.is_readable)
     }

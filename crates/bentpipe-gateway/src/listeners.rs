@@ -39,7 +39,10 @@ impl Accepts {
 #[derive(Debug)]
 pub(super) struct Listeners {
     at: Vec<SocketAddr>,
-    open: Vec<TcpListener>,
+    /// Bound, whether they listen or not: the port stays ours.
+    bound: Vec<TcpListener>,
+    is_registered: bool,
+    is_open: bool,
     /// Those of them that may have more.
     may_accept: Vec<bool>,
     /// Whose turn it was last.
@@ -51,7 +54,15 @@ pub(super) struct Listeners {
 impl Listeners {
     /// None of them is open yet.
     pub(super) fn new(at: Vec<SocketAddr>) -> Self {
-        Listeners { at, open: Vec::new(), may_accept: Vec::new(), last: 0, reserve: None }
+        Listeners {
+            at,
+            bound: Vec::new(),
+            is_registered: false,
+            is_open: false,
+            may_accept: Vec::new(),
+            last: 0,
+            reserve: None,
+        }
     }
 
     /// The first token that is none of theirs.
@@ -59,26 +70,37 @@ impl Listeners {
         FIRST_TOKEN + self.at.len()
     }
 
-    /// Opens them if they are not, each made by `listen`.
-    pub(super) fn open(
-        &mut self,
-        registry: &Registry,
-        mut listen: impl FnMut(SocketAddr) -> io::Result<TcpListener>,
-    ) -> io::Result<()> {
-        if self.open.is_empty() {
-            self.reserve = Some(File::open("/dev/null")?);
-            for (n, &at) in self.at.iter().enumerate() {
-                let mut listener = listen(at)?;
-                registry.register(&mut listener, Token(FIRST_TOKEN + n), Interest::READABLE)?;
-                self.open.push(listener);
-                self.may_accept.push(true);
-            }
-        }
+    /// Takes their ports, each by `bind`; nobody listens there yet.
+    pub(super) fn reserve(&mut self, bind: impl FnMut(SocketAddr) -> io::Result<TcpListener>) -> io::Result<()> {
+        self.reserve = Some(File::open("/dev/null")?);
+        self.bound = self.at.iter().copied().map(bind).collect::<io::Result<_>>()?;
         Ok(())
     }
 
+    /// Listens, if it does not.
+    pub(super) fn open(&mut self, registry: &Registry) -> io::Result<()> {
+        if std::mem::replace(&mut self.is_open, true) {
+            return Ok(());
+        }
+        for (n, listener) in self.bound.iter_mut().enumerate() {
+            sockets::listen(listener)?;
+            if !self.is_registered {
+                registry.register(listener, Token(FIRST_TOKEN + n), Interest::READABLE)?;
+            }
+        }
+        self.is_registered = true;
+        self.may_accept = vec![true; self.bound.len()];
+        Ok(())
+    }
+
+    /// Does not listen any more.
     pub(super) fn close(&mut self) {
-        self.open.clear();
+        if std::mem::take(&mut self.is_open) {
+            for listener in &self.bound {
+                // Of a listener that is open this cannot fail.
+                let _ = sockets::stop_listening(listener);
+            }
+        }
         self.may_accept.clear();
     }
 
@@ -101,10 +123,10 @@ impl Listeners {
     pub(super) fn accept(&mut self, accepts: &mut Accepts) -> Option<(TcpStream, Option<Route>)> {
         accepts.left = accepts.left.checked_sub(1)?;
         loop {
-            let after = (1..=self.open.len()).map(|step| (self.last + step) % self.open.len());
-            let n = after.into_iter().find(|&n| self.may_accept[n])?;
+            let count = self.may_accept.len();
+            let n = (1..=count).map(|step| (self.last + step) % count).find(|&n| self.may_accept[n])?;
             self.last = n;
-            match self.open[n].accept() {
+            match self.bound[n].accept() {
                 Ok((socket, source)) => {
                     let route = self.route(&socket, source);
                     return Some((socket, route));
@@ -135,7 +157,7 @@ impl Listeners {
     /// No descriptors are left: takes one connection with the one in reserve, and refuses it.
     fn refuse_one(&mut self, n: usize) -> bool {
         drop(self.reserve.take());
-        let accepted = self.open[n].accept();
+        let accepted = self.bound[n].accept();
         let is_one = accepted.is_ok();
         if let Ok((socket, _)) = accepted {
             sockets::reset(socket);

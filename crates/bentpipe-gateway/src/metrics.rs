@@ -8,6 +8,7 @@ use crate::readings::{Readings, Value};
 use crate::relay::RelayStats;
 use crate::run::GatewayStats;
 use crate::split::{SplitStats, Waiting};
+use crate::trouble::Refusals;
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
 use crate::{Carrier, Satellite};
@@ -69,13 +70,18 @@ fn samples() -> std::io::Result<[Readings; 4]> {
     }
     let [split, link, uplink, relay] = &mut all;
     for readings in [&mut *split, &mut *link] {
-        readings.add_carrier(Time::ZERO, &carrier(rate), 0);
+        readings.add_carrier(Time::ZERO, &carrier(rate), &Refusals::default());
     }
     split.add_split(&SplitStats::default(), &Waiting { unsent: 0, held: 0, memory: 0 });
+    split.add_forbidden("split", 0);
+    link.add_forbidden("link", 0);
+    uplink.add_forbidden("uplink", 0);
+    relay.add_forbidden("uplink", 0);
     link.add_link(0, Some(0), 0);
     uplink.add_uplink(rate, &UplinkStats::default(), 0, 0);
     relay.add_relay(rate, 0, &RelayStats::default());
     for readings in &mut all {
+        readings.add_interfaces(&[]);
         readings.add_process()?;
     }
     Ok(all)
@@ -85,11 +91,9 @@ fn carrier(rate: Rate) -> Carrier {
     let span = bentpipe_engine::units::Duration::from_secs(1);
     let [private, other] = [PrivateKey::generate(), PrivateKey::generate()];
     let tunnel = TunnelConfig {
-        private,
-        peer: other.public(),
-        endpoint: None,
         keepalive: span,
         dead_after: span.saturating_mul(3),
+        ..TunnelConfig::new(private, other.public(), None)
     };
     let satellite =
         Satellite { rate, round_trip: span, path_mtu: 1500, over_ipv6: false, reordering: 0, shared: false };

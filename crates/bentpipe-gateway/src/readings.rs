@@ -103,6 +103,17 @@ impl Readings {
         self.list.push(Reading { table, key, metric, help, label: None, value });
     }
 
+    /// Adds one of several values of a metric, told apart by a label.
+    pub(super) fn add_labelled(
+        &mut self,
+        table: &'static str,
+        (key, metric, help): (&'static str, &'static str, &'static str),
+        (label, of): (&'static str, &str),
+        value: Value,
+    ) {
+        self.list.push(Reading { table, key, metric, help, label: Some((label, of.to_owned())), value });
+    }
+
     /// Adds a value for each channel.
     pub(super) fn add_by_channel(
         &mut self,
@@ -115,6 +126,23 @@ impl Readings {
             let label = Some(("channel", channel.to_string()));
             Reading { table: "satellite", key, metric, help, label, value }
         }));
+    }
+
+    /// Adds what the policy refused, under the table of the shape.
+    pub(crate) fn add_forbidden(&mut self, table: &'static str, count: u64) {
+        let help = "Connections refused, or packets of the peer dropped, by `allow`, `deny`, `peer_prefixes` or their defaults.";
+        self.add(table, "forbidden", "bentpipe_gateway_forbidden_total", help, Value::Total(count));
+    }
+
+    /// Adds whether the gateway serves: its link is up, and of the interfaces that it needs none is `absent`.
+    pub fn add_interfaces(&mut self, absent: &[String]) {
+        let link_is_up = |reading: &Reading| reading.key == "link_up" && reading.value == Value::Flag(true);
+        let is_up = absent.is_empty() && self.list.iter().any(link_is_up);
+        let help = "1 while the gateway serves: the link is up, and all interfaces of the settings are there and up.";
+        self.add("", "up", "bentpipe_gateway_up", help, Value::Flag(is_up));
+        let help = "Interfaces of the settings that are absent or down, as a label.";
+        let names = Value::Text((!absent.is_empty()).then(|| absent.join(", ")));
+        self.add("", "absent", "bentpipe_gateway_interfaces_absent_info", help, names);
     }
 
     /// Adds what the kernel knows of this process.

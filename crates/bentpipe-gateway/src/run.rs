@@ -33,7 +33,7 @@ const DRAIN: u8 = 1;
 const NOW: u8 = 2;
 
 impl Stop {
-    /// Ends when all work is done; asked a second time, at once.
+    /// Ends when all work is done, or after 50 s; asked a second time, at once.
     pub fn drain(&self) {
         let _ = self.wish.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |wish| Some((wish + 1).min(NOW)));
         self.wake();
@@ -109,6 +109,9 @@ pub struct Loop<W> {
     stop: Stop,
     stats: GatewayStats,
 }
+
+/// Draining ends after so long, whatever is left. The service's unit gives 60 s before the process is killed without a word to anyone.
+const MAX_DRAIN: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(50) };
 
 /// The loop looks up at least so often.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
@@ -187,8 +190,8 @@ impl<W: Work> Loop<W> {
             match self.stop.wish.load(Ordering::SeqCst) {
                 RUN => {}
                 DRAIN => {
-                    self.stats.draining_since.get_or_insert(now);
-                    if self.work.drain(now, self.poll.registry())? {
+                    let since = *self.stats.draining_since.get_or_insert(now);
+                    if self.work.drain(now, self.poll.registry())? || now.saturating_since(since) >= MAX_DRAIN {
                         return self.work.end(now);
                     }
                 }
@@ -219,5 +222,54 @@ impl<W: Work> Loop<W> {
                 self.stats.lateness.record(due, now);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work that never ends by itself.
+    struct Endless {
+        ended: bool,
+    }
+
+    impl Work for Endless {
+        fn ready(&mut self, _: Time, _: &Registry, _: Token, _: &Ready) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn turn(&mut self, now: Time, _: &Registry) -> io::Result<(bool, Option<Time>)> {
+            Ok((false, Some(now + Duration::from_millis(10))))
+        }
+
+        fn drain(&mut self, _: Time, _: &Registry) -> io::Result<bool> {
+            Ok(false)
+        }
+
+        fn end(&mut self, _: Time) -> io::Result<()> {
+            self.ended = true;
+            Ok(())
+        }
+
+        fn refused_by_kernel(&self) -> u64 {
+            0
+        }
+
+        fn name(&self) -> &'static str {
+            "endless"
+        }
+
+        fn read(&self, _: Time, _: &mut Readings) {}
+    }
+
+    /// A client that is gone and a server that waits would keep a gateway for hours.
+    #[test]
+    fn draining_ends() {
+        let mut endless = Loop::begin(|_, _| Ok(Endless { ended: false })).expect("epoll is there");
+        endless.stop().drain();
+        endless.run(|_| ()).expect("it ends");
+        let since = endless.stats().draining_since.expect("it drained");
+        assert!(endless.work().ended && endless.now().saturating_since(since) >= MAX_DRAIN);
     }
 }

@@ -1,9 +1,9 @@
 //! What is known of the satellite link beforehand, and the layer that follows from it.
 
 use bentpipe_engine::link::QueueLimit;
-use bentpipe_engine::slacp::classify::Rule;
+use bentpipe_engine::slacp::classify::{FlowHash, HostAddress, Rule};
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_io::LinkPortConfig;
@@ -38,7 +38,11 @@ const FEC: Fec = Fec { block: 60, interval: Duration::from_millis(100), max_over
 /// Persistence towards packets whose ends would repeat them in the end: at a loss of 10 % one in 10^8 is abandoned.
 const TRANSMISSIONS: u32 = 8;
 
-const CHANNEL: ChannelConfig = ChannelConfig { fec: Some(FEC), ..ChannelConfig::reliable() };
+/// Of the line, in percent, while other packets wait: anyone may mark a packet as urgent.
+const URGENT_SHARE: u8 = 50;
+
+const CHANNEL: ChannelConfig =
+    ChannelConfig { fec: Some(FEC), resends_oldest_first: true, ..ChannelConfig::reliable() };
 
 impl Satellite {
     /// The longest packet that the layer carries.
@@ -73,7 +77,7 @@ impl Satellite {
         compresses: bool,
     ) -> LinkPortConfig {
         let max_packet = self.max_packet();
-        LinkPortConfig { layer, rules, default_channel, max_packet, compresses, integrity: INTEGRITY }
+        LinkPortConfig { layer, rules, default_channel, flows: None, max_packet, compresses, integrity: INTEGRITY }
     }
 
     /// The layer for messages of streams: all arrive, those of a stream in order. It keeps no queue: the multiplexer
@@ -83,8 +87,12 @@ impl Satellite {
         self.port(layer, Vec::new(), 0, false)
     }
 
-    /// The layer for IP packets: what is small and urgent in a channel of its own, before the rest.
-    pub fn for_packets(&self) -> LinkPortConfig {
+    /// The layer for IP packets: what is small and urgent in a channel of its own, before the rest up to half of the line. `hosts` says
+    /// whose hosts take turns: those behind this box or those behind the other.
+    ///
+    /// # Panics
+    /// If the system has no entropy.
+    pub fn for_packets(&self, hosts: HostAddress) -> LinkPortConfig {
         //= RFC 3246: expedited forwarding, code point 101110
         let expedited = Rule { dscp: Some(46), ..Rule::default() };
         let echo = [1, 58].map(|protocol| Rule { protocol: Some(protocol), ..Rule::default() });
@@ -92,7 +100,7 @@ impl Satellite {
         let bare = Rule { bare_ack: Some(true), ..Rule::default() };
         let product = self.rate.bytes_in_floor(self.round_trip).max(64 << 10);
         let room = QueueLimit::Bytes(Bytes::new(product));
-        let urgent = ChannelConfig { arq: None, order: Order::None, limit: room, ..CHANNEL };
+        let urgent = ChannelConfig { arq: None, order: Order::None, limit: room, queueing: Queueing::Hosts, ..CHANNEL };
         let urgent = ChannelConfig { fec: Some(Fec { block: 10, repairs: Repairs::Prompt, ..FEC }), ..urgent };
         let acks = ChannelConfig { fec: None, filters_acks: true, ..urgent };
         //= RFC 8289 §4.3: an interval that most round trips of the whole path do not exceed
@@ -111,11 +119,17 @@ impl Satellite {
             priority: 1,
             limit: QueueLimit::Bytes(Bytes::new(3 * product)),
             codel: Some(codel),
+            queueing: Queueing::Hosts,
             ..CHANNEL
         };
         let rules = [expedited, echo[0], echo[1], names].map(|rule| (rule, 0)).into_iter().chain([(bare, 1)]).collect();
         // All at once, what waited for a repair is answered at once too, by few ACKs since the other box filters them.
-        let layer = SlacpConfig { release: Release::Grouped, ..self.layer(vec![urgent, acks, bulk]) };
-        self.port(layer, rules, 2, true)
+        let layer = SlacpConfig {
+            release: Release::Grouped,
+            urgent_share: Some(URGENT_SHARE),
+            ..self.layer(vec![urgent, acks, bulk])
+        };
+        let key = [(); 2].map(|()| getrandom::u64().expect("the system has entropy"));
+        LinkPortConfig { flows: Some(FlowHash { key, host: hosts }), ..self.port(layer, rules, 2, true) }
     }
 }

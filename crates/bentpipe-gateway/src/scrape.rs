@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::ports;
+
 /// Bytes of a request's head; Prometheus sends some 300.
 const MAX_HEAD: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
@@ -30,7 +32,9 @@ impl Scrape {
     /// # Errors
     /// Fails if the address cannot be bound: it is taken, or not this machine's.
     pub fn bind(at: SocketAddr) -> io::Result<Scrape> {
-        Ok(Scrape { listener: TcpListener::bind(at)? })
+        let bound = TcpListener::bind(at);
+        let listener = bound.map_err(|error| ports::explained(ports::Kind::Tcp, at.port(), error))?;
+        Ok(Scrape { listener })
     }
 
     /// Where it listens.

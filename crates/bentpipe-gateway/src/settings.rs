@@ -4,6 +4,7 @@
 
 mod grammar;
 mod read;
+mod taken;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::error::ScenarioErrors;
 use bentpipe_language::reference::{Table, tables};
+
+use crate::policy::{Destination, Prefix};
 
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,9 +40,13 @@ pub struct TunnelTable {
     pub private_key: PathBuf,
     /// The peer's public key.
     pub peer_key: String,
+    /// The file of a secret that both boxes have besides.
+    pub preshared_key: Option<PathBuf>,
+    /// The file that notes where the peer was last.
+    pub state: PathBuf,
     /// Where this end listens.
     pub listen: SocketAddr,
-    /// Where the peer is, if this end builds the tunnel.
+    /// Where the peer is, if this end knows.
     pub peer: Option<SocketAddr>,
     /// The longest IP packet that passes between the two.
     pub mtu: u16,
@@ -47,6 +54,8 @@ pub struct TunnelTable {
     pub keepalive: Duration,
     /// A peer that is not heard for so long is given up.
     pub dead_after: Duration,
+    /// Addresses that the peer may speak from; `None`: all that are somebody's.
+    pub peer_prefixes: Option<Vec<Prefix>>,
 }
 
 /// `[satellite]`
@@ -83,6 +92,10 @@ pub struct TakenTable {
     pub interfaces: Vec<String>,
     /// Destination ports that are taken; none: all.
     pub ports: Vec<u16>,
+    /// Destinations that may be reached; none: all but those refused by default.
+    pub allow: Vec<Destination>,
+    /// Destinations that may not be reached.
+    pub deny: Vec<Destination>,
     /// Whether destinations see the client's address.
     pub keep_client_address: bool,
     /// Connections that may be open at a time; of `split`, the peer's.

@@ -47,6 +47,15 @@ pub trait Shape {
     /// Fails if a listener or device cannot be opened or closed.
     fn on_event(&mut self, turn: &mut Turn<'_>, event: Event) -> io::Result<()>;
 
+    /// The path takes packets of other lengths than before.
+    ///
+    /// # Errors
+    /// Fails if a device cannot be changed: it was removed.
+    fn on_path_mtu(&mut self, turn: &mut Turn<'_>, max_packet: u16) -> io::Result<()> {
+        let _ = (turn, max_packet);
+        Ok(())
+    }
+
     /// A packet has come from the other box.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The kernel's sockets: listening for TPROXY, connecting in the client's name, ending aloud.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use nix::libc;
 use nix::sys::socket::SetSockOpt;
 use nix::sys::socket::sockopt::SetStruct;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+
+use crate::ports;
 
 /// In whose name a box connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +37,36 @@ pub(super) fn max_unsent(all: u64, budget: u64) -> usize {
     if all > budget / 2 { MIN_UNSENT } else { MAX_UNSENT }
 }
 
-/// A listener for connections to any address, as TPROXY hands them over.
-pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+/// A listener for connections to any address, as TPROXY hands them over; it does not listen yet.
+pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
+    // What it accepts has this from the first byte on.
+    socket.set_out_of_band_inline(true)?;
     if at.is_ipv6() {
         socket.set_only_v6(true)?;
     }
     transparent(&socket, at)?;
-    socket.bind(&at.into())?;
-    socket.listen(BACKLOG)?;
+    // Alone at the port, so that nobody else can listen there. That is refused where a connection to this port of some
+    // host is not quite over, too; what is then still refused is in use.
+    if socket.bind(&at.into()).is_err() {
+        socket.set_reuse_address(true)?;
+        socket.bind(&at.into()).map_err(|error| ports::explained(ports::Kind::Tcp, at.port(), error))?;
+    }
     Ok(TcpListener::from_std(socket.into()))
+}
+
+/// Begins to listen.
+pub(super) fn listen(listener: &TcpListener) -> io::Result<()> {
+    let listening = SockRef::from(listener).listen(BACKLOG);
+    listening.map_err(|error| match listener.local_addr() {
+        Ok(at) => ports::explained(ports::Kind::Tcp, at.port(), error),
+        Err(_) => error,
+    })
+}
+
+/// Ends listening; the port stays ours. Connections that wait to be accepted are reset.
+pub(super) fn stop_listening(listener: &TcpListener) -> io::Result<()> {
+    SockRef::from(listener).shutdown(Shutdown::Read)
 }
 
 /// No other crate has this one.
@@ -107,13 +128,15 @@ fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: Option<Opt
     Ok(TcpStream::from_std(socket.into()))
 }
 
-/// Settings of every connection: small writes go at once, a user that is gone without a word is found out, and if the
+/// Settings of every connection: small writes go at once, urgent data stays in its place (the kernel would take its last byte out
+/// of the stream), a user that is gone without a word is found out, and if the
 /// gateway dies the kernel ends the connection with a reset: an end that says "that was all" would be a lie.
 pub(super) fn tune(socket: &impl AsFd) {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(120)).with_interval(Duration::from_secs(30));
     let socket = SockRef::from(socket);
     // A connection without them still works.
     let _ = socket.set_tcp_nodelay(true);
+    let _ = socket.set_out_of_band_inline(true);
     let _ = socket.set_tcp_keepalive(&keepalive);
     let _ = socket.set_linger(Some(Duration::ZERO));
 }

@@ -9,13 +9,14 @@
 //! kernel accepts before anybody is asked.
 //!
 //! Memory is bounded: what a client sends ahead of the link by `sockets::MAX_UNSENT` a connection and less when many
-//! do, what a user does not take by the multiplexer's window and budget.
+//! do, what a user does not take by the multiplexer's window and budget. Buffers and connections count against the same budget;
+//! where seven eighths of it are taken there are no new connections.
 
+mod config;
 mod readings;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 
 use bentpipe_engine::mux::{Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
 use bentpipe_engine::units::{Duration, Time};
@@ -26,72 +27,16 @@ use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use nix::errno::Errno;
 
+use super::access::Access;
 use super::conn::{Conn, Outcome};
+use super::half_open::HalfOpen;
 use super::listeners::{self, Accepts, Listeners};
 use super::readings::Readings;
 use super::shape::{Shape, Turn};
 use super::sockets::{self, ClientAddress};
 use crate::tunnel::Event;
-
-/// Bytes of connections, at this moment.
-pub(crate) struct Waiting {
-    /// Of hosts, for the link.
-    pub(crate) unsent: u64,
-    /// From the peer, for hosts; and what may.
-    pub(crate) held: u64,
-    pub(crate) memory: u64,
-}
-
-/// What becomes of new connections while there is no link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fallback {
-    /// They pass by: nothing listens, and TPROXY lets through what nobody listens for.
-    Direct,
-    /// They are reset.
-    Refuse,
-}
-
-/// What the shape is made of.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SplitConfig {
-    /// Where TPROXY hands connections to: one of each version, or as many as are wanted. None: only the far side.
-    pub listen: Vec<SocketAddr>,
-    /// In whose name the far side connects.
-    pub client_address: ClientAddress,
-    /// What becomes of new connections while there is no link.
-    pub fallback: Fallback,
-    /// The multiplexer; its side is that of the tunnel.
-    pub window: u64,
-    /// Most payload of a packet, with the message's header.
-    pub max_packet: u16,
-    /// Streams of the peer that may be open at a time.
-    pub max_streams: u32,
-    /// Bytes that may wait for users in all.
-    pub budget: u64,
-}
-
-/// What the shape counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SplitStats {
-    /// Connections accepted here.
-    pub accepted: u64,
-    /// Connections made for the other box.
-    pub connected: u64,
-    /// Connections that could not be made.
-    pub failed: u64,
-    /// Connections refused for want of descriptors, of streams, or of a link.
-    pub refused: u64,
-    /// Connections reset because the link was lost.
-    pub lost_with_link: u64,
-    /// Connections that could not have the client's port, and have another.
-    pub other_port: u64,
-    /// Messages of the peer that could not be read.
-    pub malformed: u64,
-    /// Connections open at this moment.
-    pub open: usize,
-    /// Of the multiplexers of all links so far.
-    pub mux: MuxStats,
-}
+pub(crate) use config::Waiting;
+pub use config::{Fallback, SplitConfig, SplitStats};
 
 /// Messages that wait in the carrier: enough to keep the line busy until the loop looks again, and so few that a quiet
 /// stream's message waits for no more.
@@ -100,17 +45,27 @@ const ROOM: usize = 8;
 /// Besides some round trips, how long a gateway that drains waits for word that its last bytes have come.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// Payload of a message in a packet of that length.
+fn max_payload(max_packet: u16) -> u32 {
+    u32::from(max_packet) - wire::MAX_DATA_HEADER as u32
+}
+
 /// The shape.
 #[derive(Debug)]
 pub struct SplitShape {
     config: SplitConfig,
+    access: Access,
     listeners: Listeners,
     mux: Option<Mux>,
     conns: BTreeMap<StreamId, Conn>,
     /// Connections for whose hosts something has come in this turn.
     brought: Vec<StreamId>,
+    /// Those that are being made for the other box.
+    half_open: HalfOpen<StreamId>,
     /// Bytes that connections hold for the link.
     unsent: u64,
+    /// Bytes of memory that connections take.
+    memory: u64,
     draining: bool,
     /// When the last connection was over, while draining.
     done_at: Option<Time>,
@@ -129,11 +84,14 @@ impl SplitShape {
     pub fn new(config: SplitConfig) -> Self {
         SplitShape {
             listeners: Listeners::new(config.listen.clone()),
-            config,
+            access: Access::new(config.policy.clone()),
             mux: None,
             conns: BTreeMap::new(),
             brought: Vec::new(),
+            half_open: HalfOpen::new(config.max_streams as usize / 2),
+            config,
             unsent: 0,
+            memory: 0,
             draining: false,
             done_at: None,
             listens_otherwise: false,
@@ -158,6 +116,7 @@ impl SplitShape {
     pub fn reconfigure(&mut self, config: &SplitConfig) {
         self.config.client_address = config.client_address;
         self.config.fallback = config.fallback;
+        self.access.set_policy(config.policy.clone());
         self.listens_otherwise = true;
     }
 
@@ -183,7 +142,7 @@ impl SplitShape {
     /// Opens or closes the listeners as the moment demands.
     fn listen(&mut self, turn: &Turn<'_>) -> io::Result<()> {
         if !self.draining && (turn.carrier.is_up() || self.config.fallback == Fallback::Refuse) {
-            return self.listeners.open(turn.registry, sockets::listen);
+            return self.listeners.open(turn.registry);
         }
         self.listeners.close();
         Ok(())
@@ -193,8 +152,22 @@ impl SplitShape {
         Token(self.listeners.next_token() + stream.0 as usize)
     }
 
+    /// Whether there are descriptors and memory for one connection more.
+    fn has_room(&self) -> bool {
+        self.conns.len() < self.max_conns && self.memory < self.config.budget / 8 * 7
+    }
+
+    fn insert(&mut self, stream: StreamId, mut conn: Conn) {
+        self.memory = self.memory.saturating_add_signed(conn.memory_change());
+        self.conns.insert(stream, conn);
+    }
+
     fn take_in(&mut self, turn: &mut Turn<'_>, socket: TcpStream, route: Option<Route>) {
-        let has_room = self.conns.len() < self.max_conns;
+        if route.is_some_and(|route| self.access.near(route.destination).is_err()) {
+            sockets::reset(socket);
+            return;
+        }
+        let has_room = self.has_room();
         let route = route.filter(|_| has_room && turn.carrier.is_up());
         let Some(stream) = route.and_then(|route| self.mux.as_mut()?.open(route)) else {
             sockets::reset(socket);
@@ -207,7 +180,7 @@ impl SplitShape {
             self.refuse(turn, stream, conn, Reason::NoResources);
             return;
         }
-        self.conns.insert(stream, conn);
+        self.insert(stream, conn);
         self.serve(turn, stream);
     }
 
@@ -219,7 +192,15 @@ impl SplitShape {
 
     /// The other box has opened a stream.
     fn connect(&mut self, turn: &Turn<'_>, stream: StreamId, route: Route) {
-        let (made, other_port) = match self.conns.len() < self.max_conns {
+        let judged = match self.config.client_address {
+            ClientAddress::Keep => self.access.of_peer(&route),
+            ClientAddress::Replace => self.access.far(route.destination),
+        };
+        if judged.is_err() {
+            self.give(turn, Input::Reset { stream, reason: Reason::Forbidden });
+            return;
+        }
+        let (made, other_port) = match self.has_room() {
             true => sockets::connect(route, self.config.client_address, None),
             false => (Err(Errno::EMFILE.into()), false),
         };
@@ -230,7 +211,10 @@ impl SplitShape {
         });
         match registered {
             Ok(conn) => {
-                self.conns.insert(stream, conn);
+                self.insert(stream, conn);
+                if let Some(evicted) = self.half_open.begin(turn.now, stream, route.source.ip()) {
+                    self.give_up(turn, evicted);
+                }
             }
             Err(error) => {
                 self.stats.failed += 1;
@@ -239,16 +223,25 @@ impl SplitShape {
         }
     }
 
+    /// A connection that is being made takes too long, or has to go for another one.
+    fn give_up(&mut self, turn: &Turn<'_>, stream: StreamId) {
+        self.stats.failed += 1;
+        self.forget(stream, true);
+        self.give(turn, Input::Reset { stream, reason: Reason::TimedOut });
+    }
+
     /// Moves what can be moved between a connection and its stream.
     fn serve(&mut self, turn: &Turn<'_>, stream: StreamId) {
         let Some(conn) = self.conns.get_mut(&stream) else { return };
-        let limit = sockets::max_unsent(self.unsent, self.config.budget);
+        let limit = sockets::max_unsent(self.memory, self.config.budget);
         let before = conn.unsent();
         let was_connecting = conn.is_connecting();
         let Outcome { read, taken, ended, failed } = conn.serve(&mut self.scratch, limit);
         self.unsent = self.unsent + conn.unsent() - before;
+        self.memory = self.memory.saturating_add_signed(conn.memory_change());
         if was_connecting && !conn.is_connecting() {
             self.stats.connected += 1;
+            self.half_open.end(stream);
         }
         if read > 0 {
             self.give(turn, Input::Write { stream, bytes: read });
@@ -276,7 +269,9 @@ impl SplitShape {
 
     fn forget(&mut self, stream: StreamId, by_reset: bool) {
         if let Some(conn) = self.conns.remove(&stream) {
+            self.half_open.end(stream);
             self.unsent -= conn.unsent();
+            self.memory -= conn.memory();
             if by_reset { conn.reset() } else { conn.close() }
         }
     }
@@ -289,6 +284,7 @@ impl SplitShape {
             Output::Received { stream, .. } => {
                 if let Some(conn) = self.conns.get_mut(&stream) {
                     conn.bring(payload);
+                    self.memory = self.memory.saturating_add_signed(conn.memory_change());
                     // Once for all that has come in this turn, not once a message.
                     if self.brought.last() != Some(&stream) {
                         self.brought.push(stream);
@@ -315,11 +311,12 @@ impl SplitShape {
 
     /// Everything that the old link carried is void: aloud.
     fn lose_all(&mut self) {
-        for (_, conn) in std::mem::take(&mut self.conns) {
+        for (stream, conn) in std::mem::take(&mut self.conns) {
             self.stats.lost_with_link += 1;
+            self.half_open.end(stream);
             conn.reset();
         }
-        self.unsent = 0;
+        (self.unsent, self.memory) = (0, 0);
         if let Some(mux) = self.mux.take() {
             self.past += mux.stats();
         }
@@ -335,10 +332,13 @@ impl Shape for SplitShape {
         let held = self.mux.as_ref().map_or(0, Mux::held);
         let waiting = Waiting { unsent: self.unsent, held, memory: self.config.budget };
         readings.add_split(&self.stats(), &waiting);
+        readings.add_forbidden("split", self.access.refused());
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         self.max_conns = listeners::max_conns(1)?;
+        // Whoever has the port is found out now, not when the peer comes.
+        self.listeners.reserve(sockets::bind)?;
         self.listen(turn)
     }
 
@@ -358,15 +358,22 @@ impl Shape for SplitShape {
             self.lose_all();
         }
         if event == (Event::Up { fresh: true }) {
-            let side = if turn.carrier.tunnel().is_initiator() { Side::Initiator } else { Side::Responder };
-            let SplitConfig { window, max_packet, max_streams, budget, .. } = self.config;
-            let max_payload = u32::from(max_packet) - wire::MAX_DATA_HEADER as u32;
+            let side = if turn.carrier.tunnel().leads() { Side::Initiator } else { Side::Responder };
+            let SplitConfig { window, max_streams, budget, .. } = self.config;
+            let max_payload = max_payload(turn.carrier.max_packet());
             self.mux = Some(Mux::new(MuxConfig { side, window, max_payload, max_streams, budget }));
             if self.draining {
                 self.give(turn, Input::Drain);
             }
         }
         self.listen(turn)
+    }
+
+    fn on_path_mtu(&mut self, _: &mut Turn<'_>, max_packet: u16) -> io::Result<()> {
+        if let Some(mux) = &mut self.mux {
+            mux.set_max_payload(max_payload(max_packet));
+        }
+        Ok(())
     }
 
     fn on_packet(&mut self, turn: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {
@@ -389,6 +396,13 @@ impl Shape for SplitShape {
             self.take_in(turn, socket, route);
         }
         self.stats.refused += accepts.refused;
+        while let Some(expired) = self.half_open.expired(turn.now) {
+            self.give_up(turn, expired);
+        }
+        // What streams may hold is what connections do not take otherwise.
+        let held = self.mux.as_ref().map_or(0, Mux::held);
+        let elsewhere = self.memory.saturating_sub(held);
+        self.give(turn, Input::Budget(self.config.budget.saturating_sub(elsewhere)));
         self.serve_brought(turn);
         self.follow_all(turn, &[]);
         let room = ROOM.saturating_sub(turn.carrier.waiting(0));
@@ -407,6 +421,7 @@ impl Shape for SplitShape {
                 if let Some(conn) = conn {
                     conn.sent(len);
                     self.unsent -= len as u64;
+                    self.memory = self.memory.saturating_add_signed(conn.memory_change());
                     if conn.wants_more() {
                         self.serve(turn, of.expect("it has a connection"));
                     }

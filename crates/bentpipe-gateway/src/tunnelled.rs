@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bentpipe_engine::Step;
@@ -9,11 +10,16 @@ use bentpipe_engine::units::Time;
 use mio::event::Event as Ready;
 use mio::{Registry, Token};
 
-use super::carrier::{Carried, Carrier};
+use super::carrier::{Carried, Carrier, PathChange};
+use super::log;
+use super::ports;
 use super::readings::Readings;
+use super::resume::Resume;
 use super::run::{FIRST_TOKEN, Loop, Work};
 use super::shape::{Shape, Turn};
+use super::state::State;
 use super::udp::Udp;
+use crate::tunnel::Event;
 
 const UDP: Token = Token(0);
 
@@ -24,6 +30,8 @@ pub struct Tunnelled<S> {
     udp_is_readable: bool,
     carrier: Carrier,
     shape: S,
+    state: Option<State>,
+    resume: Resume,
 }
 
 /// One of two boxes.
@@ -36,9 +44,16 @@ impl<S: Shape> Gateway<S> {
     /// Fails if the UDP address cannot be bound, or if epoll or a listener of the shape cannot be opened.
     pub fn new(local: SocketAddr, carrier: impl FnOnce(Time) -> Carrier, shape: S) -> io::Result<Self> {
         Loop::begin(|now, registry| {
-            let udp = Udp::bind(local)?;
+            let udp = Udp::bind(local).map_err(|error| ports::explained(ports::Kind::Udp, local.port(), error))?;
             udp.register(registry, UDP)?;
-            let mut work = Tunnelled { udp, udp_is_readable: true, carrier: carrier(now), shape };
+            let mut work = Tunnelled {
+                udp,
+                udp_is_readable: true,
+                carrier: carrier(now),
+                shape,
+                state: None,
+                resume: Resume::new(),
+            };
             let Tunnelled { carrier, shape, .. } = &mut work;
             shape.start(&mut Turn { now, carrier, registry })?;
             Ok(work)
@@ -51,6 +66,11 @@ impl<S: Shape> Gateway<S> {
     /// Fails if the kernel does not tell the socket's address.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.work().udp.local()
+    }
+
+    /// Notes where the peer is in that file.
+    pub fn keep_state(&mut self, path: PathBuf) {
+        self.work_mut().state = Some(State::new(path));
     }
 
     /// The way to the other box.
@@ -83,6 +103,10 @@ impl<S: Shape> Work for Tunnelled<S> {
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let Tunnelled { udp, carrier, shape, .. } = self;
+        if self.resume.has_jumped() {
+            log::line("this machine's clocks have jumped, as after sleep or a snapshot: the tunnel makes new keys");
+            carrier.renew(now);
+        }
         if self.udp_is_readable {
             self.udp_is_readable = udp.receive(|from, datagram| carrier.receive(now, from, datagram))?;
         }
@@ -91,11 +115,19 @@ impl<S: Shape> Work for Tunnelled<S> {
         let until = loop {
             match turn.carrier.poll(now, wall, udp.room()) {
                 Step::Do(Carried::Send(sealed)) => {
-                    udp.send(sealed.to, sealed.len);
+                    udp.send(now, sealed.to, sealed.len);
                     more |= shape.fill(&mut turn)?;
                 }
                 Step::Do(Carried::Packet(at)) => shape.on_packet(&mut turn, &udp.room()[at])?,
-                Step::Do(Carried::Event(event)) => shape.on_event(&mut turn, event)?,
+                Step::Do(Carried::Event(event)) => {
+                    say(turn.carrier, event);
+                    shape.on_event(&mut turn, event)?;
+                }
+                Step::Do(Carried::Log(note)) => log::line(note),
+                Step::Do(Carried::PathMtu(change)) => {
+                    log::line(path_line(&change));
+                    shape.on_path_mtu(&mut turn, change.max_packet)?;
+                }
                 Step::Wait(until) => {
                     shape.flush()?;
                     // What has come may have called for an answer.
@@ -107,7 +139,15 @@ impl<S: Shape> Work for Tunnelled<S> {
                 }
             }
         };
-        udp.flush();
+        udp.flush(now);
+        if let Some(length) = udp.take_too_long() {
+            turn.carrier.on_too_long(now, length);
+            more = true;
+        }
+        if let Some(state) = &mut self.state {
+            let tunnel = turn.carrier.tunnel();
+            state.note(now, tunnel.endpoint().map(|at| (tunnel.peer(), at)).into_iter());
+        }
         Ok((more || self.udp_is_readable, until))
     }
 
@@ -121,7 +161,7 @@ impl<S: Shape> Work for Tunnelled<S> {
     }
 
     fn refused_by_kernel(&self) -> u64 {
-        self.udp.refused
+        self.udp.refusals().sum()
     }
 
     fn name(&self) -> &'static str {
@@ -129,7 +169,27 @@ impl<S: Shape> Work for Tunnelled<S> {
     }
 
     fn read(&self, now: Time, readings: &mut Readings) {
-        readings.add_carrier(now, &self.carrier, self.udp.refused);
+        readings.add_carrier(now, &self.carrier, &self.udp.refusals());
         self.shape.read(readings);
+    }
+}
+
+fn path_line(change: &PathChange) -> String {
+    let PathChange { mtu, black_hole, .. } = change;
+    match black_hole {
+        true => {
+            format!("longer datagrams to the peer are lost: the path MTU is {mtu} bytes until a larger one is found")
+        }
+        false => format!("the path MTU is {mtu} bytes"),
+    }
+}
+
+/// One line for each change of the link.
+fn say(carrier: &Carrier, event: Event) {
+    let at = carrier.tunnel().endpoint().map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
+    match event {
+        Event::Up { fresh: true } => log::line(format_args!("the peer at {at} is up")),
+        Event::Up { fresh: false } => log::line(format_args!("the peer at {at} is back; the link goes on")),
+        Event::Down => log::line(format_args!("the peer at {at} has been silent for `dead_after`: the link is down")),
     }
 }

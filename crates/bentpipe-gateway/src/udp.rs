@@ -4,10 +4,15 @@ use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
+use bentpipe_engine::units::Time;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
+use nix::errno::Errno;
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
+
+use super::log;
+use super::trouble::{Refusals, Trouble};
 
 /// The kernel's queues: a burst of a round trip at 50 Mbit/s over GEO.
 const KERNEL_BUFFER: usize = 4 << 20;
@@ -29,8 +34,10 @@ pub(super) struct Udp {
     filled: usize,
     segment: usize,
     to: Option<SocketAddr>,
-    /// Datagrams for which the kernel had no room: as lost on the line.
-    pub(super) refused: u64,
+    /// Datagrams that the kernel refused: as lost on the line.
+    trouble: Trouble,
+    /// The length of one that was too long.
+    too_long: Option<usize>,
 }
 
 impl Udp {
@@ -55,7 +62,8 @@ impl Udp {
             filled: 0,
             segment: 0,
             to: None,
-            refused: 0,
+            trouble: Trouble::default(),
+            too_long: None,
         })
     }
 
@@ -74,8 +82,8 @@ impl Udp {
         let count = match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            // What an ICMP message says of datagrams that are long gone.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(true),
+            // What an ICMP message says of datagrams that are long gone, or a lack of memory for this one.
+            Err(error) if is_passing(&error) => return Ok(true),
             Err(error) => return Err(error),
         };
         for (meta, buffer) in metas[..count].iter().zip(&mut self.buffers) {
@@ -91,13 +99,13 @@ impl Udp {
     }
 
     /// Sends so many bytes of the room, now or with the next flush.
-    pub(super) fn send(&mut self, to: SocketAddr, length: usize) {
+    pub(super) fn send(&mut self, now: Time, to: SocketAddr, length: usize) {
         let full = self.filled + length > MAX_BATCH
             || self.segment > 0 && self.filled / self.segment >= self.state.max_gso_segments();
         let fits = self.to == Some(to) && length <= self.segment && self.filled.is_multiple_of(self.segment);
         if !fits || full {
             let at = self.filled;
-            self.flush();
+            self.flush(now);
             self.batch.copy_within(at..at + length, 0);
             (self.to, self.segment) = (Some(to), length);
         }
@@ -105,7 +113,7 @@ impl Udp {
     }
 
     /// Hands all that was sent to the kernel.
-    pub(super) fn flush(&mut self) {
+    pub(super) fn flush(&mut self, now: Time) {
         if let Some(to) = self.to.take() {
             let count = self.filled.div_ceil(self.segment.max(1)) as u64;
             let transmit = Transmit {
@@ -116,11 +124,30 @@ impl Udp {
                 src_ip: None,
             };
             // A line that is full, or down for a moment, loses datagrams: those above know what to do.
-            if self.state.try_send(UdpSockRef::from(&self.socket), &transmit).is_err() {
-                self.refused += count;
+            let said = match self.state.try_send(UdpSockRef::from(&self.socket), &transmit) {
+                Ok(()) => self.trouble.on_sent(now),
+                Err(error) => {
+                    if error.raw_os_error() == Some(Errno::EMSGSIZE as i32) {
+                        self.too_long = Some(self.segment);
+                    }
+                    self.trouble.on_refused(now, &error, count)
+                }
+            };
+            if let Some(said) = said {
+                log::line(said);
             }
             self.filled = 0;
         }
+    }
+
+    /// What the kernel refused.
+    pub(super) fn refusals(&self) -> Refusals {
+        self.trouble.refusals()
+    }
+
+    /// The length of a datagram that the kernel refused as too long since this was asked last.
+    pub(super) fn take_too_long(&mut self) -> Option<usize> {
+        self.too_long.take()
     }
 
     /// A socket of version 6 takes addresses of version 4 in their mapped form.
@@ -130,6 +157,30 @@ impl Udp {
             _ => to,
         }
     }
+}
+
+/// Whether an error of receiving says nothing of the socket itself: it may be tried again.
+fn is_passing(error: &io::Error) -> bool {
+    use Errno::*;
+    let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+    matches!(
+        errno,
+        EINTR
+            | ECONNREFUSED
+            | EHOSTUNREACH
+            | EHOSTDOWN
+            | ENETUNREACH
+            | ENETDOWN
+            | ENOPROTOOPT
+            | EPROTO
+            | EOPNOTSUPP
+            | EMSGSIZE
+            | EACCES
+            | EPERM
+            | ENOMEM
+            | ENOBUFS
+            | ETIMEDOUT
+    )
 }
 
 fn canonical(address: SocketAddr) -> SocketAddr {

@@ -8,8 +8,8 @@
 //! cargo run -p bentpipe-io --example tun_hello &
 //! curl http://10.77.0.2:8080/
 //! ```
-//!
-//! The host's kernel is an ordinary remote peer: it routes 10.77.0.0/24 to the device, and all packets come to the loop below.
+//! The host's kernel is an ordinary remote peer: it routes 10.77.0.0/24 to the device, and the loop below receives all
+//! packets.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -28,19 +28,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let clock = Clock::start();
     let mut waiter = Waiter::new(clock)?;
     waiter.watch(&tun, 0)?;
-    // We close first, so TIME-WAIT would be ours. With one connection there is none to protect.
+    // We close first, so TIME-WAIT would be on our side. With a single connection it protects nothing.
     let config = TcpConfig { time_wait: Duration::ZERO, ..TcpConfig::default() };
     let mut server = Endpoint::open(&mut Context::silent(clock.now()), config, SERVER, Peer::Accept, 1 << 16);
     eprintln!("listening at {SERVER}");
     let (mut packet, mut request) = ([0; 1500], Vec::new());
     let (mut ready, mut has_answered) = (Vec::new(), false);
     loop {
-        // One instant for all that happens in a turn.
+        // One time for everything in a turn.
         let mut cx = Context::silent(clock.now());
         while let Some(length) = tun.read(&mut packet)? {
-            // The kernel also sends what is not for us, such as router solicitations.
+            // The kernel also sends packets that are not for us, such as router solicitations.
             if let Err(error) = server.receive(&mut cx, &packet[..length]) {
-                eprintln!("{length} bytes that are no packet for us: {error}");
+                eprintln!("{length} bytes that are not a packet for us: {error}");
             }
         }
         let mut bytes = [0; 1500];

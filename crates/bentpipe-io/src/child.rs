@@ -1,4 +1,4 @@
-//! Programs that are started beside or behind our links.
+//! Child processes beside or behind our links.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -7,8 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 
 use crate::signals::Signals;
 
-/// Starts a program, in the namespaces of the calling thread, with the signals that we keep to ourselves. A thread of
-/// its own does it: the caller's stay blocked.
+/// Starts a program in the namespaces of the calling thread, with our blocked signals unblocked for it. It does so in
+/// a separate thread, so that they stay blocked in the caller's.
 ///
 /// # Errors
 /// Fails if the program is missing or may not be run, or if no process or thread can be started.
@@ -22,13 +22,13 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     })
 }
 
-/// Asks a program to end, as `kill` does; one that has ended does not mind.
+/// Sends SIGTERM to a program; has no effect if it has already ended.
 pub fn ask_to_end(child: &Child) {
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
     let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
 }
 
-/// The exit code as a shell says it: that of the program, or 128 and the number of the signal that ended it.
+/// The exit code as in a shell: that of the program, or 128 plus the number of the signal that ended it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)

@@ -10,25 +10,25 @@ use blake2::digest::{FixedOutput, KeyInit, Update};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// The monotonic clock, counted from when it was made.
+/// The monotonic clock, counted from its creation.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// What the system's clock showed then, in nanoseconds.
+    /// The system's clock at that time, in nanoseconds.
     epoch: u64,
 }
 
 impl Clock {
-    /// A clock that stands at [`Time::ZERO`] now.
+    /// A clock that starts at [`Time::ZERO`] now.
     pub fn start() -> Self {
         Clock { epoch: monotonic() }
     }
 
-    /// The present.
+    /// The current time.
     pub fn now(&self) -> Time {
         Time::from_nanos(monotonic() - self.epoch)
     }
 
-    /// An instant as the system's monotonic clock says it, for its timers.
+    /// Converts a time to the system's monotonic clock, for its timers.
     pub(crate) fn to_system(self, at: Time) -> TimeSpec {
         let nanos = self.epoch.saturating_add(at.as_nanos_ceil());
         TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64)
@@ -38,7 +38,7 @@ impl Clock {
 /// Nanoseconds of the system's monotonic clock.
 fn monotonic() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has a monotonic clock");
-    // Counted from the machine's start: 2^64 nanoseconds are 584 years.
+    // Counted from boot: 2^64 nanoseconds are 584 years.
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
@@ -66,7 +66,7 @@ fn isn_with(secret: &Secret, now: Time, local: SocketAddr, remote: SocketAddr) -
     let timer = (now.as_nanos() / 4_000) as u32;
     let mut hash = Blake2sMac::<U4>::new_from_slice(secret).expect("a key of 32 bytes is one of BLAKE2s");
     for end in [local, remote] {
-        // Both addresses have one IP version, so the lengths tell IPv4 and IPv6 apart.
+        // Both addresses have the same IP version, so the lengths distinguish IPv4 and IPv6.
         match end.ip() {
             IpAddr::V4(ip) => hash.update(&ip.octets()),
             IpAddr::V6(ip) => hash.update(&ip.octets()),

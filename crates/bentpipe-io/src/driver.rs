@@ -1,8 +1,7 @@
-//! The loop: TUN → link down → endpoint → link up → TUN, with a user who reads and writes.
-//!
-//! The clock is sampled once per wake-up, so all that happens in one has happened at one instant. Packets leave the
-//! links at the instants that the links computed when they entered: a late wake-up delays one packet and not those
-//! after it. How late wake-ups were is kept.
+//! The loop: TUN → link down → endpoint → link up → TUN, with a user that reads and writes. The clock is sampled
+//! once per wake-up, so everything in one wake-up has the same time. Packets leave the links at the times that the
+//! links computed on entry: a late wake-up delays one packet, not those after it. The lateness of wake-ups is
+//! recorded.
 
 use std::io;
 
@@ -17,7 +16,7 @@ use crate::lateness::Lateness;
 use crate::tun::Tun;
 use crate::waiter::Waiter;
 
-/// An IP packet on its way.
+/// An IP packet in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram(pub Vec<u8>);
 
@@ -34,33 +33,33 @@ pub struct Path {
     pub up: LinkConfig,
     /// From the host to the endpoint.
     pub down: LinkConfig,
-    /// Seed of all that is random in the two.
+    /// Seed of the random processes of both.
     pub seed: u64,
 }
 
-/// What the user of an endpoint wants next.
+/// The next wish of an endpoint's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// To be asked again when something has come.
+    /// Call again after the next arrival.
     Wait,
-    /// To be asked again then, or before.
+    /// Call again at this time, or before.
     Until(Time),
     /// The end of [`Driver::run`].
     Done,
 }
 
-/// What the loop counted.
+/// Counters of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that were not IP, or damaged.
+    /// Packets that were damaged or not IP.
     pub malformed: u64,
-    /// Packets for others.
+    /// Packets for other addresses.
     pub foreign: u64,
     /// Packets for which the host had no room.
     pub refused_by_host: u64,
 }
 
-/// The endpoint in the hands of its user, for one turn.
+/// The user's access to the endpoint, for one turn.
 #[derive(Debug)]
 pub struct User<'a, 'p, P> {
     endpoint: &'a mut Endpoint,
@@ -68,12 +67,12 @@ pub struct User<'a, 'p, P> {
 }
 
 impl<P: Probe> User<'_, '_, P> {
-    /// The present.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.cx.now
     }
 
-    /// The endpoint, to look at.
+    /// Read access to the endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         self.endpoint
     }
@@ -102,12 +101,12 @@ impl<P: Probe> User<'_, '_, P> {
     }
 }
 
-/// Names of the machines in the events of the probe.
+/// Numbers of the machines in probe events.
 const ENDPOINT: Who = Who(0);
 const UP: Who = Who(1);
 const DOWN: Who = Who(2);
 
-/// Packets taken from the device before the connection has its turn: a burst, not a flood.
+/// Max packets taken from the device before the connection's turn: a burst, not a flood.
 const BATCH: usize = 64;
 
 /// The largest IP packet.
@@ -126,13 +125,13 @@ pub struct Driver<P> {
     probe: P,
     counters: Counters,
     buffer: Box<[u8]>,
-    /// Emptied datagrams, to be filled again.
+    /// Empty buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
 impl<P: Probe> Driver<P> {
-    /// Opens an endpoint behind `tun`; `open` is given the context to call [`Endpoint::open`] with. Events of the
-    /// endpoint, the link up and the link down go to `probe` under the numbers 0, 1 and 2.
+    /// Opens an endpoint behind `tun`; `open` receives the context for [`Endpoint::open`]. Events of the endpoint,
+    /// the link up and the link down go to `probe` with the numbers 0, 1 and 2.
     ///
     /// # Errors
     /// Fails if epoll or its timer cannot be opened: no descriptors are left.
@@ -161,7 +160,7 @@ impl<P: Probe> Driver<P> {
         })
     }
 
-    /// Runs until `user` is done. It is asked after every change, so it should do what it can and return.
+    /// Runs until `user` is done. `user` is called after every change; it should do what it can and return.
     ///
     /// # Errors
     /// Fails if the TUN device cannot be read or written (it was removed), or if epoll fails.
@@ -192,17 +191,17 @@ impl<P: Probe> Driver<P> {
         &self.endpoint
     }
 
-    /// What the loop counted.
+    /// Counters of the loop.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// How late the timers were.
+    /// The lateness of the timers.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    /// What the links counted, up and down.
+    /// Counters of the links, up and down.
     pub fn link_counters(&self) -> (LinkCounters, LinkCounters) {
         (self.up.counters(), self.down.counters())
     }
@@ -212,20 +211,20 @@ impl<P: Probe> Driver<P> {
         self.probe
     }
 
-    /// From the device into the link; whether there is more.
+    /// Moves packets from the device into the link; true if there are more.
     fn take_from_host(&mut self, now: Time) -> io::Result<bool> {
         let mut cx = Context { now, who: DOWN, probe: &mut self.probe };
         for _ in 0..BATCH {
             let Some(length) = self.tun.read(&mut self.buffer)? else { return Ok(false) };
             let mut packet = self.spare.pop().unwrap_or_default();
             packet.extend_from_slice(&self.buffer[..length]);
-            // The link counts what it refuses.
+            // The link counts its drops.
             let _ = self.down.offer(&mut cx, Datagram(packet));
         }
         Ok(true)
     }
 
-    /// Out of the link into the endpoint.
+    /// Moves packets from the link into the endpoint.
     fn deliver_down(&mut self, now: Time) {
         while let Some(arrival) = self.down.take(&mut Context { now, who: DOWN, probe: &mut self.probe }) {
             let Datagram(mut packet) = arrival.packet;
@@ -242,7 +241,7 @@ impl<P: Probe> Driver<P> {
         }
     }
 
-    /// Out of the endpoint into the link; the endpoint's timer.
+    /// Moves packets from the endpoint into the link, and sets the endpoint's timer.
     fn transmit(&mut self, now: Time) -> Option<Time> {
         loop {
             let mut cx = Context { now, who: ENDPOINT, probe: &mut self.probe };
@@ -258,7 +257,7 @@ impl<P: Probe> Driver<P> {
         }
     }
 
-    /// Out of the link into the device.
+    /// Moves packets from the link into the device.
     fn deliver_up(&mut self, now: Time) -> io::Result<()> {
         while let Some(arrival) = self.up.take(&mut Context { now, who: UP, probe: &mut self.probe }) {
             let Datagram(mut packet) = arrival.packet;
@@ -271,7 +270,7 @@ impl<P: Probe> Driver<P> {
         Ok(())
     }
 
-    /// Sleeps until the device has a packet or `deadline` comes.
+    /// Sleeps until the device has a packet, at most until `deadline`.
     fn wait(&mut self, deadline: Option<Time>) -> io::Result<()> {
         self.waiter.wait(deadline, &mut Vec::new())?;
         if let Some(due) = deadline {

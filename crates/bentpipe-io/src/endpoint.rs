@@ -1,7 +1,6 @@
-//! A connection of the engine with its bytes: IP packets in and out, a byte stream for the user.
-//!
-//! No clock and no device: the driver brings both. The engine counts bytes, the two rings here hold them. A payload is
-//! stored after the engine has accepted its segment, and only where no byte has been received before.
+//! A connection of the engine with its bytes: IP packets in and out, a byte stream for the user. The driver provides
+//! the clock and the device. The engine counts bytes; the two rings here hold them. A payload is stored after the
+//! engine has accepted its segment, and only its bytes that were not received before.
 
 use std::net::SocketAddr;
 
@@ -17,21 +16,21 @@ use bentpipe_engine::{Context, Machine, Probe, Step};
 use crate::clock::isn;
 use crate::ring::Ring;
 
-/// Whom an endpoint talks to.
+/// The peer of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// This one; we send the SYN.
+    /// This address; we send the SYN.
     Connect(SocketAddr),
-    /// Whoever sends the first SYN.
+    /// The sender of the first SYN.
     Accept,
 }
 
-/// The connection takes no more bytes: it has been closed, or has ended (RFC 9293 §3.10.2).
+/// The connection accepts no more bytes: it is closed or has ended (RFC 9293 §3.10.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("connection closing")]
 pub struct Closing;
 
-/// The MSS of a peer over IPv6 whose SYN does not say one; over IPv4 it is 536 (RFC 9293 §3.7.1).
+/// The default MSS over IPv6, for a SYN without the option; over IPv4 it is 536 (RFC 9293 §3.7.1).
 const ASSUMED_MSS_IPV6: u16 = 1220;
 
 /// One end of a connection, with buffers.
@@ -39,14 +38,14 @@ const ASSUMED_MSS_IPV6: u16 = 1220;
 pub struct Endpoint {
     local: SocketAddr,
     connection: Connection,
-    /// Known as soon as the peer is.
+    /// Set when the peer is known.
     translation: Option<Translation>,
     outgoing: Ring,
     incoming: Ring,
-    /// Bytes by which the rings may grow, and a packet for which they may not.
+    /// Bytes by which the rings may grow, and the packets dropped because they may not.
     spare: u64,
     no_room: u64,
-    /// Bytes so far: written by the user, acknowledged by the peer, readable in order, taken by the user.
+    /// Byte counts from the start: written by the user, acknowledged by the peer, received in order, read by the user.
     written: u64,
     acknowledged: u64,
     readable: u64,
@@ -57,11 +56,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint at `local`, opened. `send_buffer` is how many bytes may be written ahead of the peer's
-    /// acknowledgement; the receive buffer is that of the config.
+    /// Opens an endpoint at `local`. `send_buffer` is the max number of unacknowledged bytes written; the receive
+    /// buffer is that of the config.
     ///
     /// # Panics
-    /// If a buffer is empty, or local address and peer are of different IP versions.
+    /// Panics if a buffer is empty, or if the local address and the peer have different IP versions.
     pub fn open<P: Probe>(
         cx: &mut Context<'_, P>,
         config: TcpConfig,
@@ -98,32 +97,32 @@ impl Endpoint {
         }
     }
 
-    /// The engine's side: states, windows, counters.
+    /// The engine's connection: states, windows, counters.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Whether the handshake is done.
+    /// True if the handshake is done.
     pub fn is_connected(&self) -> bool {
         self.connected
     }
 
-    /// Whether the peer has sent all that it will; [`Endpoint::readable`] may still be above zero.
+    /// True if the peer has ended its stream; [`Endpoint::readable`] may still be above zero.
     pub fn peer_has_closed(&self) -> bool {
         self.peer_closed
     }
 
-    /// How the connection ended, once it has.
+    /// How the connection ended, if it has.
     pub fn outcome(&self) -> Option<Result<(), Abort>> {
         self.outcome
     }
 
-    /// Bytes that can be read.
+    /// Number of readable bytes.
     pub fn readable(&self) -> u64 {
         self.readable - self.taken
     }
 
-    /// Bytes that can be written.
+    /// Number of bytes that can be written.
     pub fn writable(&self) -> u64 {
         self.outgoing.capacity() as u64 - (self.written - self.acknowledged)
     }
@@ -138,24 +137,24 @@ impl Endpoint {
         self.acknowledged
     }
 
-    /// Gives back the memory that the buffers do not need, down to `least` bytes in each. They grow again as
-    /// [`Endpoint::spare`] allows; the windows stay.
+    /// Releases memory that the buffers do not need, down to `least` bytes in each. They grow again as
+    /// [`Endpoint::spare`] allows; the windows are unchanged.
     ///
     /// # Panics
-    /// If `least` is 0.
+    /// Panics if `least` is 0.
     pub fn shrink(&mut self, min: usize) {
         let held = self.written - self.acknowledged;
         if self.outgoing.capacity() > min.max(held as usize) {
             self.outgoing.resize(min.max(held as usize), self.acknowledged..self.written);
         }
-        // What lies beyond a gap is not worth a search.
+        // Data beyond a gap is not worth a search.
         let held = if self.connection.beyond_gaps() == 0 { self.readable() as usize } else { usize::MAX };
         if self.incoming.capacity() > min.max(held) {
             self.incoming.resize(min.max(held), self.taken..self.readable);
         }
     }
 
-    /// Bytes of memory: both buffers, and the lists of what came beyond gaps on either side.
+    /// Memory in bytes: both buffers, and the lists of ranges beyond gaps on either side.
     pub fn memory(&self) -> u64 {
         (self.outgoing.capacity() + self.incoming.capacity() + self.connection.memory()) as u64
     }
@@ -166,7 +165,7 @@ impl Endpoint {
         self.spare = bytes;
     }
 
-    /// Packets dropped because no buffer had room for what the window had let in.
+    /// Packets inside the window that were dropped because the buffer could not grow.
     pub fn no_room(&self) -> u64 {
         self.no_room
     }
@@ -180,13 +179,13 @@ impl Endpoint {
         }
     }
 
-    /// Whether the receive buffer has room for the payload of a segment, or can be given it. Nothing grows for a segment that
+    /// True if the receive buffer has room for a segment's payload, or can grow. It does not grow for a segment that
     /// the connection will refuse.
     fn has_room(&mut self, now: Time, segment: &Segment) -> bool {
         let start = segment.seq.saturating_sub(FIRST_BYTE);
         let have = self.incoming.capacity() as u64;
         let max = u64::from(self.connection.config().receive_buffer);
-        // Beyond the whole buffer is beyond the window: the engine takes nothing of it.
+        // Beyond the whole buffer is beyond the window: the engine accepts none of it.
         let needed = (start + u64::from(segment.len)).saturating_sub(self.taken).min(max);
         if needed <= have || start >= self.taken + max || !self.connection.would_accept(now, segment) {
             return true;
@@ -200,10 +199,10 @@ impl Endpoint {
         true
     }
 
-    /// Takes as much of `data` as there is room for; returns how much that is.
+    /// Writes as much of `data` as there is room for; returns the number of bytes.
     ///
     /// # Errors
-    /// [`Closing`] after [`Endpoint::close`] and after the end: nothing was taken.
+    /// Returns [`Closing`] after [`Endpoint::close`] and after the end: nothing was written.
     pub fn write<P: Probe>(&mut self, cx: &mut Context<'_, P>, data: &[u8]) -> Result<usize, Closing> {
         let length = data.len().min(self.writable() as usize);
         if self.connection.handle(cx, Input::Write(length as u64)) == Verdict::Refused {
@@ -214,7 +213,7 @@ impl Endpoint {
         Ok(length)
     }
 
-    /// Fills `data` with what can be read; how much that is.
+    /// Reads into `data`; returns the number of bytes.
     pub fn read<P: Probe>(&mut self, cx: &mut Context<'_, P>, data: &mut [u8]) -> usize {
         let length = data.len().min(self.readable() as usize);
         if length > 0 {
@@ -227,25 +226,25 @@ impl Endpoint {
         length
     }
 
-    /// Sends no more: a FIN follows what was written.
+    /// Ends the stream: a FIN follows the written data.
     pub fn close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.connection.handle(cx, Input::Close);
     }
 
-    /// Holds small segments while data is outstanding, or no longer does: TCP_NODELAY of a socket.
+    /// Switches Nagle's algorithm, which holds small segments while data is outstanding (TCP_NODELAY).
     pub fn set_nagle(&mut self, on: bool) {
         self.connection.set_nagle(on);
     }
 
-    /// Drops everything and resets.
+    /// Drops all data and resets the connection.
     pub fn abort<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.connection.handle(cx, Input::Abort);
     }
 
-    /// Takes an IP packet; false if it is for somebody else.
+    /// Handles an IP packet; returns false if it is not for this endpoint.
     ///
     /// # Errors
-    /// What is wrong with it. The connection has not seen it then.
+    /// Fails if the packet is malformed; the connection is unchanged.
     pub fn receive<P: Probe>(&mut self, cx: &mut Context<'_, P>, packet: &[u8]) -> Result<bool, WireError> {
         let ip = ip::parse(packet)?;
         if ip.protocol != ip::TCP || ip.addresses.destination() != self.local.ip() {
@@ -261,7 +260,7 @@ impl Endpoint {
         let translation = match self.translation {
             Some(translation) if translation.is_for_us(&ip.addresses, ports) => translation,
             Some(_) => return Ok(false),
-            // A listener: the first SYN that the connection accepts decides who the peer is.
+            // A listener: the first accepted SYN determines the peer.
             None => {
                 let remote = SocketAddr::new(ip.addresses.source(), ports.source);
                 let iss = isn(cx.now, self.local, remote);
@@ -289,7 +288,7 @@ impl Endpoint {
         if self.connection.state() == State::Listen {
             self.translation = None;
         }
-        // The connection says the same when it is polled next, which may be later.
+        // The connection reports the same at the next poll, which may be later.
         self.readable = self.connection.received();
         self.acknowledged = self.connection.acknowledged();
         Ok(true)
@@ -309,10 +308,10 @@ impl Endpoint {
         }
     }
 
-    /// What the connection wants: `Do(length)` is an IP packet in `out`, to be sent; then poll again.
+    /// Polls the connection: after `Do(length)`, send the IP packet in `out` and poll again.
     ///
     /// # Errors
-    /// [`EmitError`] where `out` is too small for the packet; the packet is then as good as lost.
+    /// Returns [`EmitError`] if `out` is too small for the packet, which is then lost.
     pub fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, out: &mut [u8]) -> Result<Step<usize>, EmitError> {
         loop {
             match self.connection.poll(cx) {

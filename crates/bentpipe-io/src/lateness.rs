@@ -1,14 +1,13 @@
-//! How late things were done that had an instant: what a machine that is too slow or too busy does to a link.
+//! The lateness of timed actions: the effect of a slow or busy machine on a link.
 
 use bentpipe_engine::units::{Duration, Time};
 use hdrhistogram::Histogram;
 
-/// A median of more than this is not what a timer of an idle machine does: it has no time for us. A timerfd wakes
-/// about 50 µs late.
+/// A median above this means that the machine is busy. On an idle machine a timerfd wakes about 50 µs late.
 const TOO_LATE: Duration = Duration::from_millis(1);
 
-/// Linux waits for an acknowledgement at least so much longer than the round trip (TCP_RTO_MIN); RFC 6298's timers have a
-/// second in all. What is later than that may be a timeout which no link has caused.
+/// Linux waits for an acknowledgement at least this much longer than the round trip (TCP_RTO_MIN); RFC 6298's timers
+/// have a minimum of one second. A greater lateness may cause a timeout that no link has caused.
 const STALL: Duration = Duration::from_millis(200);
 
 /// A histogram of lateness, to two digits, from a microsecond to a minute.
@@ -26,44 +25,44 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Takes note of what was due at `due` and done at `now`; early is not late.
+    /// Records an action due at `due` and done at `now`; an early one counts as on time.
     pub fn record(&mut self, due: Time, now: Time) {
         let late = now.saturating_since(due);
         self.max = self.max.max(late);
         self.histogram.saturating_record((late.as_nanos() / 1000).max(1));
     }
 
-    /// How often.
+    /// Number of actions.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// What half of them were not later than; rounded up to the histogram's microseconds.
+    /// The median; rounded up to the histogram's microseconds.
     pub fn median(&self) -> Duration {
         self.quantile(0.5)
     }
 
-    /// What 99 of 100 were not later than.
+    /// The 99th percentile.
     pub fn p99(&self) -> Duration {
         self.quantile(0.99)
     }
 
-    /// The worst, to the nanosecond.
+    /// The maximum, to the nanosecond.
     pub fn max(&self) -> Duration {
         self.max
     }
 
-    /// Whether the machine could not keep up: half were more than a millisecond late.
+    /// True if the machine could not keep up: half of the actions were more than a millisecond late.
     pub fn is_too_great(&self) -> bool {
         self.median() > TOO_LATE
     }
 
-    /// How long the machine stood still, if that was long enough for a sender to time out.
+    /// The longest stall, if it was long enough for a sender to time out.
     pub fn stall(&self) -> Option<Duration> {
         Some(self.max).filter(|max| *max >= STALL)
     }
 
-    /// What that part of them was not later than.
+    /// The quantile of this fraction.
     pub fn quantile(&self, part: f64) -> Duration {
         if self.histogram.is_empty() {
             return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! Network namespaces: made, entered by threads, and gone with their last user.
+//! Network namespaces: created, entered by threads, removed with their last user.
 
 use std::fs::File;
 use std::io;
@@ -9,22 +9,22 @@ use std::process::Command;
 use nix::ifaddrs::getifaddrs;
 use nix::sched::{CloneFlags, setns, unshare};
 
-/// A network namespace that is open: it lives while this does.
+/// An open network namespace; it exists at least as long as this handle.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
 }
 
 impl Namespace {
-    /// The one of this name, as `ip netns` knows it.
+    /// Opens the namespace with this name, as in `ip netns`.
     ///
     /// # Errors
-    /// Fails if `/run/netns/NAME` cannot be opened: there is no such namespace.
+    /// Fails if `/run/netns/NAME` cannot be opened, for example because it does not exist.
     pub fn named(name: &str) -> io::Result<Self> {
         Ok(Namespace { file: File::open(Path::new("/run/netns").join(name))? })
     }
 
-    /// A new one without a name: nothing is left of it when its last user is gone.
+    /// Creates a namespace without a name; it disappears with its last user.
     ///
     /// # Errors
     /// Fails without CAP_SYS_ADMIN.
@@ -38,7 +38,8 @@ impl Namespace {
         })
     }
 
-    /// Does `work` in a thread inside of it: what the thread opens and makes lies there.
+    /// Runs `work` in a thread inside the namespace: what the thread opens and creates
+    /// belongs to it.
     ///
     /// # Errors
     /// Fails if the namespace cannot be entered (without CAP_SYS_ADMIN), or if `work` fails.
@@ -74,7 +75,7 @@ pub fn ip(arguments: &[&str]) -> io::Result<()> {
     run("ip", arguments)
 }
 
-/// Runs a program to its end; what it says on standard error is the error.
+/// Runs a program to its end; its standard error becomes the error message.
 pub fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
     let output = Command::new(program)
         .args(arguments)

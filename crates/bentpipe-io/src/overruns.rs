@@ -1,20 +1,19 @@
-//! Packets that the kernel dropped at a device because nobody had read those before them.
-//!
-//! A TUN device keeps what hosts send in a queue (`txqueuelen`) until it is read. Where the queue is full the kernel drops
-//! and counts (`tx_dropped`); the reader of the device sees nothing of it.
+//! Packets that the kernel dropped because a device's queue was full. A TUN device queues what hosts send
+//! (`txqueuelen`) until it is read. If the queue is full, the kernel drops and counts (`tx_dropped`); the reader of the
+//! device does not see this.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Longest `/proc/net/dev` that is read: room for some 8000 devices.
+/// Max length read of `/proc/net/dev`: room for some 8000 devices.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The column of `tx_dropped` behind the name, of sixteen: eight of what was received, then bytes, packets, errors and
-/// drops of what was sent.
+/// The column of `tx_dropped` after the name, of sixteen: eight for receiving, then bytes, packets, errors and drops of
+/// sending.
 const TX_DROPPED: usize = 11;
 
-/// Counts the drops of one device. Works from any network namespace once it was opened in the device's.
+/// Counts the drops of one device. After opening in the device's network namespace, it works from any.
 #[derive(Debug)]
 pub(crate) struct Overruns {
     devices: File,
@@ -22,17 +21,17 @@ pub(crate) struct Overruns {
 }
 
 impl Overruns {
-    /// Opens the counters of the device `name` in the network namespace of the calling thread, and keeps that
-    /// namespace alive.
+    /// Opens the counters of the device `name` in the network namespace of the calling thread, and keeps that namespace
+    /// open.
     ///
     /// # Errors
     /// Fails without `/proc`.
     pub(crate) fn of(name: String) -> io::Result<Self> {
-        // Of this thread: `/proc/net` is that of the process's first one.
+        // This thread's: `/proc/net` is that of the process's first thread.
         Ok(Overruns { devices: File::open("/proc/thread-self/net/dev")?, name })
     }
 
-    /// Packets or trains that the kernel dropped since the device was made.
+    /// Packets or trains that the kernel dropped since the device was created.
     ///
     /// # Errors
     /// Fails if the device is gone.
@@ -45,12 +44,12 @@ impl Overruns {
                 length => text.extend_from_slice(&block[..length]),
             }
         }
-        let gone = || io::Error::new(io::ErrorKind::NotFound, format!("no counters of the device {}", self.name));
+        let gone = || io::Error::new(io::ErrorKind::NotFound, format!("no counters for the device {}", self.name));
         tx_dropped(&String::from_utf8_lossy(&text), &self.name).ok_or_else(gone)
     }
 }
 
-/// Packets of the device `name` that `/proc/net/dev` counts as dropped on sending.
+/// Send drops of the device `name` in `/proc/net/dev`.
 fn tx_dropped(text: &str, name: &str) -> Option<u64> {
     let (_, counters) =
         text.lines().filter_map(|line| line.split_once(':')).find(|(device, _)| device.trim_start() == name)?;

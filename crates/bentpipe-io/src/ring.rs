@@ -1,15 +1,15 @@
-//! The bytes of a stream, as many as a window: addressed by their offset from the start.
+//! A window of the bytes of a stream, addressed by their offset from the start.
 
 use std::ops::Range;
 
-/// A ring of bytes. An offset has one place in it; what was there a lap before is overwritten.
+/// A ring of bytes. An offset has one place in it; the byte one lap earlier is overwritten.
 #[derive(Clone, Debug)]
 pub struct Ring {
     bytes: Box<[u8]>,
 }
 
 impl Ring {
-    /// A ring for `capacity` bytes.
+    /// Creates a ring for `capacity` bytes.
     ///
     /// # Panics
     /// If `capacity` is 0.
@@ -18,17 +18,17 @@ impl Ring {
         Ring { bytes: vec![0; capacity].into() }
     }
 
-    /// How many bytes there is room for.
+    /// The capacity in bytes.
     pub fn capacity(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Room for `capacity` bytes from now on; what lies at `kept`, which fits the old and the new room, stays.
+    /// Changes the capacity. The bytes at `kept`, which must fit the old and the new capacity, are preserved.
     ///
     /// # Panics
-    /// If `capacity` is 0 or `kept` longer.
+    /// Panics if `capacity` is 0, or less than the length of `kept`.
     pub fn resize(&mut self, capacity: usize, kept: Range<u64>) {
-        assert!((kept.end - kept.start) as usize <= capacity, "what is kept fits");
+        assert!((kept.end - kept.start) as usize <= capacity, "`kept` fits");
         let mut other = Ring::new(capacity);
         let mut at = kept.start;
         for piece in self.slices(kept) {
@@ -45,16 +45,16 @@ impl Ring {
         self.bytes[..data.len() - first].copy_from_slice(&data[first..]);
     }
 
-    /// The bytes at these offsets, in two pieces, of which the second is empty where they do not wrap.
+    /// The bytes at these offsets in two pieces; the second is empty if they do not wrap.
     pub fn slices(&self, span: Range<u64>) -> [&[u8]; 2] {
         let len = (span.end - span.start) as usize;
         let (place, first) = self.place(span.start, len);
         [&self.bytes[place..place + first], &self.bytes[..len - first]]
     }
 
-    /// Where an offset lies, and how many of `len` bytes from there on come before the wrap.
+    /// The index of an offset, and how many of `len` bytes from there come before the wrap.
     fn place(&self, at: u64, len: usize) -> (usize, usize) {
-        debug_assert!(len <= self.bytes.len(), "no more than a lap");
+        debug_assert!(len <= self.bytes.len(), "at most one lap");
         let place = (at % self.bytes.len() as u64) as usize;
         (place, len.min(self.bytes.len() - place))
     }

@@ -1,8 +1,6 @@
-//! What a run has made on the machine, written down before it is made, so that the next run can remove what a killed
-//! one left.
-//!
-//! Each run holds a lock on its own file in `/run/bentpipe`; the system lets go of it however the run ends, also where
-//! a later process has the same number. A file that nobody holds is that of a dead run.
+//! The record of what a run creates on the machine, written before it is created, so that the next run can remove what
+//! a killed run left. Each run holds a lock on its own file in `/run/bentpipe`. The system releases the lock however
+//! the run ends, even if a later process has the same number. An unlocked file belongs to a dead run.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -11,10 +9,10 @@ use std::process::Command;
 
 use nix::fcntl::{Flock, FlockArg};
 
-/// Where the files lie; emptied by a restart, as is what they tell of.
+/// The folder of the files; a reboot empties it and removes what they record.
 const FOLDER: &str = "/run/bentpipe";
 
-/// The folder, or one for those who are root in a user namespace only: what they make goes with that.
+/// The folder, or another one for root in a user namespace: what is created there disappears with the namespace.
 fn folder() -> PathBuf {
     let folder = Path::new(FOLDER);
     if nix::unistd::access("/run", nix::unistd::AccessFlags::W_OK).is_ok() {
@@ -25,14 +23,14 @@ fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("bentpipe-{user}"))
 }
 
-/// One thing that was made.
+/// One created item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// A network namespace with a name.
+    /// A named network namespace.
     Namespace(String),
-    /// A table of nftables, of the family `inet`.
+    /// An nftables table of the family `inet`.
     Table(String),
-    /// A setting of the kernel under `/proc/sys`, and what it was before.
+    /// A kernel setting under `/proc/sys`, and its previous value.
     Setting(String, String),
 }
 
@@ -55,7 +53,7 @@ impl Made {
         }
     }
 
-    /// Removes it; what is not there any more is removed already.
+    /// Removes the item; succeeds if it no longer exists.
     fn undo(&self, others: &[Made]) {
         match self {
             Made::Namespace(name) => {
@@ -88,7 +86,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a record, and removes what dead runs left in this network namespace.
+    /// Starts a record, and removes what dead runs left in this network namespace.
     ///
     /// # Errors
     /// Fails with the path if the record cannot be written below `/run`.
@@ -100,7 +98,8 @@ impl Session {
         std::fs::create_dir_all(folder)?;
         let _turn = turn(folder)?;
         sweep(folder)?;
-        // Runs of one process have records of their own; networks are told apart because tables and settings are theirs.
+        // Runs of one process have separate records; so do network namespaces, because tables and settings belong to
+        // them.
         let stem = format!("{}-{}", network(), std::process::id());
         let path = (0..).map(|n| folder.join(format!("{stem}-{n}"))).find(|path| !path.exists());
         let path = path.expect("some number is free");
@@ -109,7 +108,7 @@ impl Session {
         Ok(Session { folder: folder.to_owned(), path, file, made: Vec::new() })
     }
 
-    /// Keeps other runs from making anything until the answer is dropped.
+    /// Locks out other runs until the returned value is dropped.
     ///
     /// # Errors
     /// Fails if the lock's file cannot be opened or locked.
@@ -117,25 +116,25 @@ impl Session {
         turn(&folder())
     }
 
-    /// Writes down what is about to be made.
+    /// Records an item before it is created.
     ///
     /// # Errors
-    /// Fails if the record cannot be written: a full disk.
+    /// Fails if the record cannot be written, for example if the disk is full.
     pub fn note(&mut self, made: Made) -> io::Result<()> {
         self.file.write_all(made.line().as_bytes())?;
         self.made.push(made);
         Ok(())
     }
 
-    /// Sets a setting of the kernel until no run needs it any more; `path` as under `/proc/sys`.
+    /// Changes a kernel setting until no run needs it any more; `path` is relative to `/proc/sys`.
     ///
     /// # Errors
-    /// Fails if the setting cannot be read or written, or the record cannot be.
+    /// Fails if the setting or the record cannot be read or written.
     pub fn set(&mut self, path: &str, value: &str) -> io::Result<()> {
         let _turn = turn(&self.folder)?;
         let place = Path::new("/proc/sys").join(path);
         let now = std::fs::read_to_string(&place)?.trim().to_owned();
-        // What another run has set it to was not so before.
+        // A value set by another run is not the original one.
         let others = living(&self.folder)?;
         let before = others.into_iter().find_map(|made| match made {
             Made::Setting(same, before) if same == path => Some(before),
@@ -159,26 +158,26 @@ impl Drop for Session {
         }
         let is_last = || std::fs::read_dir(&self.folder).is_ok_and(|entries| entries.count() == 1);
         if self.folder != Path::new(FOLDER) && is_last() {
-            // That of a user namespace ends with its last run; only the lock is in it.
+            // A user namespace's folder ends with its last run; only the lock is in it.
             let _ = std::fs::remove_dir_all(&self.folder);
         }
         drop(turn);
     }
 }
 
-/// One run at a time changes what all share.
+/// Lets one run at a time change shared state.
 fn turn(folder: &Path) -> io::Result<Flock<File>> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join("lock"))?;
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
 }
 
-/// The number of the network namespace that we are in.
+/// The number of the current network namespace.
 fn network() -> String {
     let link = std::fs::read_link("/proc/thread-self/ns/net").unwrap_or_default();
     link.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
 }
 
-/// The records of this network namespace, each with its lock if its run is dead.
+/// The records of this network namespace, each with its lock if the run is dead.
 fn records(folder: &Path) -> io::Result<Vec<(PathBuf, Option<Flock<File>>)>> {
     let ours = format!("{}-", network());
     let mut records = Vec::new();
@@ -200,7 +199,7 @@ fn read(mut file: &File) -> io::Result<Vec<Made>> {
     Ok(text.lines().filter_map(Made::parse).collect())
 }
 
-/// What runs that live have made.
+/// The items of live runs.
 fn living(folder: &Path) -> io::Result<Vec<Made>> {
     let mut all = Vec::new();
     for (path, lock) in records(folder)? {

@@ -1,4 +1,4 @@
-//! Signals as something to read: a loop sees them in its turn.
+//! Signals as a readable descriptor (signalfd), for loops.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,15 +6,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// The signals that end a program, and that of a child which has ended.
+/// The signals that end a program, and SIGCHLD.
 const CAUGHT: [Signal; 5] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD];
 
-/// What came.
+/// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caught {
-    /// Ctrl-C or its like from the terminal: a program in the foreground gets it too.
+    /// Ctrl-C or similar from the terminal; a program in the foreground receives it too.
     Keyboard,
-    /// Somebody wants us to end.
+    /// A request to end.
     End,
     /// A child has ended or stopped.
     Child,
@@ -27,10 +27,11 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From now on they come here. Threads that are there already would still be interrupted: this comes first.
+    /// Starts to receive signals here. Call this before starting threads: existing threads would still be
+    /// interrupted.
     ///
     /// # Errors
-    /// Fails if the signals cannot be blocked, or no descriptor is left for them (signalfd).
+    /// Fails if the signals cannot be blocked, or if no descriptor is left (signalfd).
     pub fn catch() -> io::Result<Self> {
         let set: SigSet = CAUGHT.into_iter().collect();
         set.thread_block()?;
@@ -38,7 +39,7 @@ impl Signals {
         Ok(Signals { descriptor })
     }
 
-    /// The next one, if any has come.
+    /// The next signal, if any.
     ///
     /// # Errors
     /// Fails if the descriptor of the signals cannot be read.
@@ -51,10 +52,10 @@ impl Signals {
         }))
     }
 
-    /// Lets signals through again in the calling thread, for children that it starts.
+    /// Unblocks the signals in the calling thread, for children that it starts.
     pub fn release_thread() {
         let set: SigSet = CAUGHT.into_iter().collect();
-        // Fails for impossible sets only.
+        // Fails only for invalid sets.
         let _ = set.thread_unblock();
     }
 }

@@ -1,8 +1,7 @@
-//! One end of an S-LACP link with its bytes: IP packets above, frames below.
-//!
-//! No clock and no socket: whoever drives it brings both. The engine's machine deals in numbers; here lie the packets
-//! behind them, the wire format, and the arithmetic of the erasure code. What the machine has no use for any more is
-//! dropped: an end holds what waits in its queues, a window of what is on its way, and what unfinished blocks need.
+//! One end of an S-LACP link with its bytes: IP packets above, frames below. The driver provides the clock and the
+//! socket. The engine's machine handles numbers; this module adds the packets, the wire format and the arithmetic of
+//! the erasure code. Packets that the machine no longer needs are dropped: an end holds its queues, a window of
+//! packets in flight, and the packets of unfinished blocks.
 
 mod erasure;
 mod headers;
@@ -12,7 +11,7 @@ mod outgoing;
 use std::sync::Arc;
 
 use bentpipe_engine::compression::Announcement;
-use bentpipe_engine::slacp::classify::{self, Rule};
+use bentpipe_engine::slacp::classify::{self, Flow, FlowHash, Rule};
 use bentpipe_engine::slacp::{DATA_HEADER, End, Frame, Input, Output, PROTECTED_HEADER, SlacpConfig, Stats, Verdict};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity, SlacpError};
@@ -25,51 +24,53 @@ use outgoing::{Given, Outgoing};
 
 type Bytes = Arc<[u8]>;
 
-/// A packet, and its distance from its predecessor.
+/// A packet, and the distance back to the flow's previous packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Held {
     bytes: Bytes,
     behind: u16,
 }
 
-/// What a [`LinkPort`] is made of.
+/// Settings of a [`LinkPort`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkPortConfig {
-    /// The layer; the far end has the same.
+    /// The layer; the far end must have the same.
     pub layer: SlacpConfig,
-    /// Which packet goes to which channel.
+    /// Rules that assign packets to channels.
     pub rules: Vec<(Rule, u8)>,
-    /// The channel of all others.
+    /// The channel of all other packets.
     pub default_channel: u8,
-    /// Bytes of the longest packet.
+    /// A secret by which packets are sorted by flow and host; `None`: hosts are not told apart.
+    pub flows: Option<FlowHash>,
+    /// Max packet length in bytes.
     pub max_packet: u16,
-    /// Whether headers of packets are compressed; the default channel then repeats what is lost.
+    /// True to compress headers; the default channel must then retransmit.
     pub compresses: bool,
-    /// What tells damaged frames.
+    /// How damaged frames are detected.
     pub integrity: Integrity,
 }
 
-/// What a [`LinkPort`] has put into the buffer that [`LinkPort::poll`] was given.
+/// What [`LinkPort::poll`] has put into the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emitted {
-    /// A frame for the far end, of so many bytes.
+    /// A frame for the far end, with its length in bytes.
     Frame(usize),
-    /// A packet from the far end, of so many bytes.
+    /// A packet from the far end, with its length in bytes.
     Packet(usize),
 }
 
-/// Frames that came to nothing.
+/// Counters of lost and refused frames and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkPortStats {
-    /// Refused on arrival: damaged, or not S-LACP's.
+    /// Frames refused on arrival: damaged, or not S-LACP.
     pub refused: u64,
-    /// Not sent, for a distance that its field cannot say.
+    /// Frames not sent because a distance does not fit its field.
     pub unsaid: u64,
-    /// Packets that could not be computed from symbols that were not made of packets.
+    /// Packets that could not be recovered because symbols were not made from packets.
     pub undecodable: u64,
     /// Packets whose headers could not be expanded.
     pub unexpanded: u64,
-    /// Bytes of headers that were not sent, of packets each counted once.
+    /// Header bytes saved by compression; each packet is counted once.
     pub headers_saved: u64,
 }
 
@@ -79,6 +80,7 @@ pub struct LinkPort {
     end: End,
     rules: Vec<(Rule, u8)>,
     default_channel: u8,
+    flows: Option<FlowHash>,
     max_packet: usize,
     integrity: Integrity,
     headers: Option<Headers>,
@@ -90,25 +92,27 @@ pub struct LinkPort {
 }
 
 impl LinkPort {
-    /// Most bytes of a packet: with its length and distance it is a symbol of even length of at most 65535 bytes.
+    /// Max packet length in bytes: with length and distance fields, a symbol has an even length of at most 65535
+    /// bytes.
     pub const MAX_PACKET: u16 = u16::MAX - 1 - PROTECTED_HEADER as u16;
 
-    /// An end that has sent and heard nothing.
+    /// Creates an end that has not sent or received anything.
     ///
     /// # Panics
-    /// If the layer is weightless, which frames of bytes are not, has no channels, packets may be longer than
-    /// [`LinkPort::MAX_PACKET`], or headers are to be compressed and the default channel does not repeat.
+    /// Panics if the layer is weightless or has no channels, if packets may be longer than [`LinkPort::MAX_PACKET`],
+    /// or if headers are compressed and the default channel does not retransmit.
     pub fn new(config: &LinkPortConfig) -> Self {
-        let LinkPortConfig { layer, rules, default_channel, max_packet, compresses, integrity } = config;
-        assert!(!layer.shortcuts.weightless, "frames of bytes have a weight");
+        let LinkPortConfig { layer, rules, default_channel, flows, max_packet, compresses, integrity } = config;
+        assert!(!layer.shortcuts.weightless, "frames with bytes are not weightless");
         assert!(!layer.channels.is_empty(), "a packet needs a channel");
-        assert!(*max_packet <= Self::MAX_PACKET, "packets of {max_packet} bytes have no place in a symbol");
+        assert!(*max_packet <= Self::MAX_PACKET, "packets of {max_packet} bytes do not fit a symbol");
         let repeats = layer.channels.get(usize::from(*default_channel)).is_some_and(|channel| channel.arq.is_some());
-        assert!(!compresses || repeats, "what headers are relative to has to arrive");
+        assert!(!compresses || repeats, "compressed headers need a channel that retransmits");
         LinkPort {
             end: End::new(layer),
             rules: rules.clone(),
             default_channel: *default_channel,
+            flows: *flows,
             max_packet: usize::from(*max_packet),
             integrity: *integrity,
             headers: compresses.then(Headers::default),
@@ -125,67 +129,72 @@ impl LinkPort {
         &self.end
     }
 
-    /// What the machine counted.
+    /// Counters of the machine.
     pub fn layer_stats(&self) -> Stats {
         self.end.stats()
     }
 
-    /// What came to nothing.
+    /// Counters of lost and refused frames and packets.
     pub fn stats(&self) -> LinkPortStats {
         self.stats
     }
 
-    /// Smoothed variation of the one-way delay of frames that came, as RFC 3550 §6.4.1 smooths it.
+    /// Smoothed variation of the one-way delay of received frames, as in RFC 3550 §6.4.1.
     pub fn delay_variation(&self) -> Duration {
         Duration::from_micros(self.variation.scaled / 16)
     }
 
-    /// Room that [`LinkPort::poll`] needs: the longest frame. A report has up to 276 bytes.
+    /// The path has changed: what the reports said of the rate no longer holds.
+    pub fn on_path_change(&mut self) {
+        self.end.on_path_change();
+    }
+
+    /// Buffer size for [`LinkPort::poll`]: the longest frame. A report has up to 276 bytes.
     pub fn max_frame(&self) -> usize {
         (self.max_packet + 1 + (DATA_HEADER + PROTECTED_HEADER) as usize).max(276)
     }
 
-    /// Packets of ours of which it is not known that they have arrived, or never will.
+    /// Our packets whose fate is not known yet.
     pub fn unconfirmed(&self) -> usize {
         self.given.len()
     }
 
-    /// Packets and symbols that are held at this moment.
+    /// Number of stored packets and symbols.
     pub fn held(&self) -> usize {
         let outgoing: usize = self.outgoing.iter().map(Outgoing::len).sum();
         self.given.len() + outgoing + self.incoming.iter().map(Incoming::len).sum::<usize>()
     }
 
-    /// Takes a packet for the far end. Whether it finds room in its queue the layer's counters tell.
+    /// Queues a packet for the far end. The layer's counters show whether the queue had room.
     ///
     /// # Errors
-    /// [`EmitError::TooLong`] for one that is longer than the port's packets.
+    /// Returns [`EmitError::TooLong`] if the packet is longer than the port allows.
     pub fn send<P: Probe>(&mut self, cx: &mut Context<'_, P>, packet: &[u8]) -> Result<(), EmitError> {
         if packet.len() > self.max_packet {
             return Err(EmitError::TooLong(packet.len()));
         }
-        let (seen, flow) = classify::read(packet);
+        let (seen, flow) = classify::read_with(packet, self.flows.as_ref());
         let channel = classify::classify(&self.rules, self.default_channel, &seen, packet.len() as u32);
         let acknowledges = seen.acknowledges;
         let Some(headers) = &mut self.headers else {
             self.give(cx, channel, flow, acknowledges, packet.into());
             return Ok(());
         };
-        let (form, announcement) = headers.compress(flow, packet)?;
+        let (form, announcement) = headers.compress(flow.flow, packet)?;
         self.stats.headers_saved += (packet.len() - form.len()) as u64;
         self.give(cx, channel, flow, acknowledges, form);
         if let Some(Announcement { base, message }) = announcement {
-            // In a flow of its own: nothing is held up by it.
-            let handle = self.give(cx, self.default_channel, !flow, None, message.into());
+            // In a flow of its own, so nothing waits for it.
+            let handle = self.give(cx, self.default_channel, Flow { flow: !flow.flow, ..flow }, None, message.into());
             self.headers.as_mut().expect("just used").announced(handle, base);
         }
         Ok(())
     }
 
-    /// Takes a packet for the far end whose channel and flow are not those of IP headers.
+    /// Queues a packet for the far end, with an explicit channel and flow.
     ///
     /// # Errors
-    /// [`EmitError::TooLong`] for one that is longer than the port's packets.
+    /// Returns [`EmitError::TooLong`] if the packet is longer than the port allows.
     pub fn send_on<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -196,7 +205,7 @@ impl LinkPort {
         if packet.len() > self.max_packet {
             return Err(EmitError::TooLong(packet.len()));
         }
-        self.give(cx, channel, flow, None, packet.into());
+        self.give(cx, channel, Flow { flow, host: 0 }, None, packet.into());
         Ok(())
     }
 
@@ -204,20 +213,20 @@ impl LinkPort {
         &mut self,
         cx: &mut Context<'_, P>,
         channel: u8,
-        flow: u64,
+        Flow { flow, host }: Flow,
         acknowledges: Option<u32>,
         bytes: Bytes,
     ) -> u32 {
         let len = bytes.len() as u32;
         let handle = self.given.keep(bytes);
-        self.end.handle(cx, Input::Packet { channel, handle, len, flow, acknowledges });
+        self.end.handle(cx, Input::Packet { channel, handle, len, flow, host, acknowledges });
         handle
     }
 
-    /// Takes a frame of the far end.
+    /// Handles a frame from the far end.
     ///
     /// # Errors
-    /// What is wrong with it; it is then as good as lost.
+    /// Fails if the frame is malformed; it then counts as lost.
     pub fn receive<P: Probe>(&mut self, cx: &mut Context<'_, P>, bytes: &[u8]) -> Result<(), SlacpError> {
         let parsed = slacp::parse(bytes, &self.end.near(), self.integrity).and_then(|parsed| self.judge(parsed));
         let slacp::Parsed { frame, time, body } = parsed.inspect_err(|_| self.stats.refused += 1)?;
@@ -246,7 +255,7 @@ impl LinkPort {
         Ok(())
     }
 
-    /// Refuses what is longer than anything that the far end sends, and symbols that do not go together.
+    /// Refuses frames longer than the far end can send, and symbols that do not match their block.
     fn judge(&self, parsed: slacp::Parsed) -> Result<slacp::Parsed, SlacpError> {
         let have = parsed.body.len();
         let fits = match parsed.frame {
@@ -260,10 +269,10 @@ impl LinkPort {
         if fits { Ok(parsed) } else { Err(WireError::PayloadLength(have).into()) }
     }
 
-    /// What this end wants: `Do` says what lies in `out`, to be passed on; then poll again.
+    /// Polls this end: `Do` describes the content of `out`; pass it on and poll again.
     ///
     /// # Errors
-    /// [`EmitError::NoRoom`] where `out` is shorter than [`LinkPort::max_frame`]; nothing is lost then.
+    /// Returns [`EmitError::NoRoom`] if `out` is shorter than [`LinkPort::max_frame`]; nothing is lost.
     pub fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, out: &mut [u8]) -> Result<Step<Emitted>, EmitError> {
         let (needed, have) = (self.max_frame(), out.len());
         if have < needed {
@@ -305,7 +314,7 @@ impl LinkPort {
         }
     }
 
-    /// Writes a frame; `None` where it has no form.
+    /// Writes a frame; `None` if it cannot be encoded.
     fn emit(&mut self, now: Time, frame: &Frame, handle: Option<u32>, out: &mut [u8]) -> Option<usize> {
         let time = microseconds(now);
         match (frame, handle) {
@@ -339,7 +348,7 @@ impl LinkPort {
         }
     }
 
-    /// What headers are relative to counts as soon as it arrives: what comes after it may be passed on before it.
+    /// Applies a header base as soon as it arrives, because later packets may be delivered before it.
     fn learn(&mut self, bytes: &[u8]) {
         if let Some(headers) = &mut self.headers
             && !headers.learn(bytes)
@@ -357,7 +366,7 @@ impl LinkPort {
     }
 }
 
-/// The time as frames say it.
+/// The time as in frames.
 fn microseconds(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }
@@ -365,9 +374,9 @@ fn microseconds(now: Time) -> u32 {
 //= RFC 3550 §6.4.1: J(i) = J(i-1) + (|D(i-1,i)| - J(i-1))/16
 #[derive(Clone, Copy, Debug, Default)]
 struct Variation {
-    /// Of the last frame: how far our clock is ahead of the far end's, in microseconds modulo 2^32.
+    /// Our clock minus the far end's at the last frame, in microseconds modulo 2^32.
     transit: Option<u32>,
-    /// Sixteenths of microseconds.
+    /// In units of 1/16 µs.
     scaled: u64,
 }
 

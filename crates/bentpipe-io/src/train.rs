@@ -1,13 +1,10 @@
-//! Trains: packets that the kernel hands over, and takes, as one.
-//!
-//! What TCP or UDP sends at once comes from a device with offloads as one long packet, a virtio-net header before it
-//! that says how it is to be cut (TSO, USO). A train stays in the buffer that it was read into. A [`Packet`] is one of its
-//! packets by number, and goes its own way through the links: what waits or is lost is a packet. Packets that come out together and follow on each
-//! other leave as one train again; no payload is summed on the way, and no long one copied.
-//!
-//! Reading order: `headers` is what stands before payloads and how it differs from packet to packet; here is a train
-//! and its packets; `join` makes trains of packets, `gather` of packets that come one by one; `device` reads and writes
-//! them.
+//! Trains: runs of packets that the kernel passes as one. Data that TCP or UDP sends at once comes from a device with
+//! offloads as one long packet, after a virtio-net header with the segment size (TSO, USO). A train stays in the buffer
+//! into which it was read. A [`Packet`] is an index into a train and passes the links by itself: queues and losses
+//! apply to packets. Packets that leave together and are consecutive form one train again; no payload is checksummed,
+//! and no long one copied. Reading order: `headers` has the headers and how they differ between packets; this file has
+//! a train and its packets; `join` makes trains of packets, `gather` of packets that arrive one by one; `device` reads
+//! and writes them.
 
 mod device;
 mod gather;
@@ -22,16 +19,16 @@ use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 pub use device::{Buffers, TrainTun};
 use headers::{Headers, Part};
 
-/// Room before a train for the kernel's header.
+/// Space before a train for the kernel's header.
 const ROOM: usize = VIRTIO_NET_HDR_LEN;
 
-/// The longest IP packet, and so the longest train.
+/// Max length of an IP packet, and so of a train.
 const LONGEST: usize = 65_535;
 
-/// Packets as they were read: a train, or one packet alone.
+/// Packets as read: a train or a single packet.
 #[derive(Debug)]
 pub struct Train {
-    /// From `ROOM` on, the IP packet that it was; what lies behind `end` is room for longer ones.
+    /// The IP packet starts at `ROOM`; the bytes after `end` are space for longer ones.
     bytes: Vec<u8>,
     end: usize,
     headers: Headers,
@@ -40,7 +37,7 @@ pub struct Train {
 }
 
 impl Train {
-    /// What the kernel put into `bytes` until `end`. What nobody can cut is given back.
+    /// Parses what the kernel put into `bytes` up to `end`. Returns the buffer if it cannot be split.
     fn read(bytes: Vec<u8>, end: usize) -> Result<Train, Vec<u8>> {
         let headers = VirtioNetHdr::decode(&bytes).ok().and_then(|kernel| {
             let packet = bytes.get(ROOM..end)?;
@@ -64,7 +61,7 @@ impl Train {
         &self.whole()[self.headers.length.into()..]
     }
 
-    /// The payload of `count` packets from the one with this index.
+    /// The payload of `count` packets starting at this index.
     fn payload_of(&self, index: u16, count: u16) -> &[u8] {
         let payload = self.payload();
         let size = usize::from(self.headers.size);
@@ -72,7 +69,7 @@ impl Train {
         &payload[from..to]
     }
 
-    /// Whom it is for.
+    /// The destination address.
     pub fn destination(&self) -> Option<IpAddr> {
         let packet = self.whole();
         match packet.first()? >> 4 {
@@ -82,7 +79,7 @@ impl Train {
         }
     }
 
-    /// Each of its packets in order as it would stand on a wire, checksums included, in `scratch`.
+    /// Passes each packet in order, in its wire form with checksums, built in `scratch`.
     pub fn each(&self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
         for index in 0..self.count {
             scratch.clear();
@@ -91,7 +88,7 @@ impl Train {
         }
     }
 
-    /// Writes a packet into an empty buffer.
+    /// Writes one packet into an empty buffer.
     fn write(&self, index: u16, to: &mut Vec<u8>) {
         let (whole, headers) = (self.whole(), &self.headers);
         match headers.part {
@@ -119,7 +116,7 @@ impl Train {
     }
 }
 
-/// An IP packet, of a train or alone.
+/// An IP packet, part of a train or single.
 #[derive(Clone)]
 pub struct Packet {
     train: Arc<Train>,
@@ -128,10 +125,10 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// A packet of these bytes, with all its checksums.
+    /// A packet of these bytes, with full checksums.
     ///
     /// # Panics
-    /// For more bytes than an IP packet has.
+    /// Panics if there are more bytes than an IP packet can have.
     pub fn new(packet: &[u8]) -> Self {
         assert!(packet.len() <= LONGEST, "an IP packet");
         let bytes = [&[0; ROOM], packet].concat();
@@ -139,18 +136,18 @@ impl Packet {
         Packet { train: Arc::new(Train { bytes, end, headers: Headers::ALONE, count: 1 }), index: 0, length }
     }
 
-    /// Bytes of it, IP header included.
+    /// Length in bytes, with the IP header.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.length.into()
     }
 
-    /// TCP's flags, of one that can be part of a train.
+    /// TCP's flags, if the packet can be part of a train.
     fn flags(&self) -> u8 {
         self.train.headers.flags(self.train.whole(), self.index)
     }
 
-    /// As it would stand on a wire, checksums included.
+    /// The wire form, with checksums.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len());
         self.train.write(self.index, &mut bytes);

@@ -1,4 +1,4 @@
-//! The door to the kernel: a TUN device, IP packets without any header before them (IFF_NO_PI), no offloads.
+//! A TUN device: IP packets without a header before them (IFF_NO_PI), no offloads.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,37 +6,37 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Whether devices can be asked for.
+/// Checks that TUN devices are available.
 ///
 /// # Errors
-/// Fails if `/dev/net/tun` cannot be opened; the text says what helps.
+/// Fails if `/dev/net/tun` cannot be opened; the message says what helps.
 pub fn can_be_made() -> Result<(), (io::Error, &'static str)> {
     let opened = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
     opened.map(drop).map_err(|error| {
         let help = match error.kind() {
-            // What may be asked for is a matter of the namespace, not of the file: udev's rules have it so.
-            io::ErrorKind::PermissionDenied => "chmod 666 /dev/net/tun, as distributions have it, or run as root",
+            // The namespace decides what may be created, not the file: so udev's rules allow everyone to open it.
+            io::ErrorKind::PermissionDenied => "chmod 666 /dev/net/tun, as in most distributions, or run as root",
             _ => "modprobe tun; in a container: --device /dev/net/tun",
         };
         (error, help)
     })
 }
 
-/// What a TUN device is to be.
+/// Settings of a TUN device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunConfig {
     /// Its name, at most 15 bytes.
     pub name: String,
-    /// The host's address and the bits of its network.
+    /// The host's address and its prefix length.
     pub v4: Option<(Ipv4Addr, u8)>,
-    /// The same in IPv6.
+    /// The same for IPv6.
     pub v6: Option<(Ipv6Addr, u8)>,
-    /// Longest packet, bytes.
+    /// MTU in bytes.
     pub mtu: u16,
 }
 
 impl TunConfig {
-    /// Makes the device in the network namespace of the calling thread.
+    /// Creates the device in the network namespace of the calling thread.
     pub(crate) fn build(&self, offload: bool) -> io::Result<SyncDevice> {
         let mut builder = DeviceBuilder::new().name(&self.name).mtu(self.mtu).offload(offload);
         if let Some((address, prefix)) = self.v4 {
@@ -51,7 +51,7 @@ impl TunConfig {
     }
 }
 
-/// Makes the device `name`, up, in the network namespace of the calling thread.
+/// Creates the device `name` in the network namespace of the calling thread and brings it up.
 pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16, offload: bool) -> io::Result<SyncDevice> {
     let builder = DeviceBuilder::new().name(name).mtu(mtu).offload(offload);
     let builder = addresses.iter().fold(builder, |builder, &(address, prefix)| match address {
@@ -63,14 +63,14 @@ pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16, offload:
     Ok(device)
 }
 
-/// A TUN device, gone when it is dropped. It is made in the network namespace of the calling thread, and stays there.
+/// A TUN device, removed when dropped. It stays in the network namespace of the thread that created it.
 pub struct Tun {
     device: SyncDevice,
 }
 
 impl Tun {
-    /// Makes the device `name`, up, with the host's `address` in a network of `prefix` bits. Endpoints take other
-    /// addresses of that network.
+    /// Creates the device `name` and brings it up, with the host's `address` and a prefix of `prefix` bits.
+    /// Endpoints use other addresses of that network.
     ///
     /// # Errors
     /// Fails if the device cannot be created: CAP_NET_ADMIN and `/dev/net/tun` are needed, and a free name.
@@ -80,7 +80,7 @@ impl Tun {
         Ok(Tun { device: config.build(false)? })
     }
 
-    /// Makes the device `name`, up, with addresses of either version, each in a network of so many bits.
+    /// Creates the device `name` and brings it up, with addresses of either version and their prefix lengths.
     ///
     /// # Errors
     /// As [`Tun::create`].
@@ -88,7 +88,7 @@ impl Tun {
         Ok(Tun { device: with_addresses(name, addresses, mtu, false)? })
     }
 
-    /// The next packet from the host, if there is one; its length.
+    /// Reads the next packet from the host; returns its length, if there is one.
     ///
     /// # Errors
     /// Fails if the device cannot be read: it was removed.
@@ -101,7 +101,7 @@ impl Tun {
         }
     }
 
-    /// Hands a packet to the host; false where the host's queue has no room, as a full queue on a line.
+    /// Passes a packet to the host; false if the host's queue is full.
     ///
     /// # Errors
     /// Fails if the device cannot be written: it was removed, or the packet is not IP.

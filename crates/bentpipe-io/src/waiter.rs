@@ -1,7 +1,5 @@
-//! Sleep until a descriptor has something or an instant comes: epoll and a timerfd.
-//!
-//! The timer runs at absolute instants of the monotonic clock and is set only when the instant changes. Its expiry is
-//! an edge: nothing has to be read.
+//! Sleeps until a descriptor is readable or a time has come, with epoll and a timerfd. The timer is absolute on the
+//! monotonic clock and is set only when the time changes. Its expiry is edge-triggered, so it need not be read.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,30 +11,30 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use crate::clock::Clock;
 
-/// The timer's own mark.
+/// The timer's mark.
 const TIMER: u64 = u64::MAX;
 
-/// Most descriptors that are reported at once; the others come next time.
+/// Max descriptors reported at once; the others follow in the next call.
 const EVENTS: usize = 64;
 
-/// What a loop waits on.
+/// The descriptors and the timer that a loop waits for.
 #[derive(Debug)]
 pub struct Waiter {
     clock: Clock,
     epoll: Epoll,
     timer: TimerFd,
-    /// What the timer is set to, while that lies ahead.
+    /// The timer's setting, while it is in the future.
     set_to: Option<Time>,
 }
 
 impl Waiter {
-    /// A waiter that watches nothing yet.
+    /// Creates a waiter that watches nothing.
     ///
     /// # Errors
     /// Fails if epoll or its timer cannot be opened: no descriptors are left.
     pub fn new(clock: Clock) -> io::Result<Self> {
-        // Timers of ordinary threads may run out 50 µs late (PR_SET_TIMERSLACK); a link's timing deserves better.
-        // Where the system refuses, timers are that late: nothing breaks.
+        // Timers of ordinary threads may expire 50 µs late (PR_SET_TIMERSLACK), too late for a link. If the system
+        // refuses, timers are that late; nothing else breaks.
         let _ = nix::sys::prctl::set_timerslack(1);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
@@ -44,20 +42,20 @@ impl Waiter {
         Ok(Waiter { clock, epoll, timer, set_to: None })
     }
 
-    /// Wakes whenever there is something to read at `descriptor`, under the name `mark`.
+    /// Watches `descriptor` for reading, and reports it as `mark`.
     ///
     /// # Errors
-    /// Fails if epoll cannot watch the descriptor: a regular file, or one that is watched already.
+    /// Fails if epoll cannot watch the descriptor, such as a regular file or one already watched.
     ///
     /// # Panics
-    /// For the greatest `mark`, which is the timer's.
+    /// Panics for the largest `mark`, which is the timer's.
     pub fn watch(&self, descriptor: impl AsFd, mark: u64) -> io::Result<()> {
         assert_ne!(mark, TIMER, "the timer has this mark");
         Ok(self.epoll.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, mark))?)
     }
 
-    /// Sleeps until there is something to read or `until` has come, and puts the marks of what can be read into
-    /// `ready`. `None` waits for a descriptor alone. It may wake for nothing.
+    /// Sleeps until a descriptor is readable or `until` has come, and puts the marks of readable descriptors into
+    /// `ready`. `None` waits without a timer. Spurious wake-ups are possible.
     ///
     /// # Errors
     /// Fails if the timer cannot be set, or epoll fails.
@@ -79,7 +77,7 @@ impl Waiter {
         Ok(())
     }
 
-    /// An earlier setting that is still ahead may stand: it wakes for nothing once.
+    /// An earlier setting still in the future may remain: it causes one spurious wake-up.
     fn set(&mut self, until: Time, now: Time) -> io::Result<()> {
         if self.set_to.is_some_and(|set| now < set && set <= until) {
             return Ok(());

@@ -1,16 +1,16 @@
-//! TOML as a tree whose every key and value knows its place in the text.
+//! TOML as a tree in which each key and value has its position in the text.
 
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::error::{Mistake, Problems, Span};
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where it stands.
+    /// The position.
     pub span: Span,
-    /// What it is.
+    /// The value.
     pub value: Value,
 }
 
@@ -19,13 +19,13 @@ pub struct Node {
 pub enum Value {
     /// Text.
     Text(String),
-    /// A whole number; `None` where it does not fit.
+    /// A whole number; `None` if it does not fit.
     Integer(Option<i128>),
     /// A number with a fraction or an exponent.
     Float(f64),
     /// True or false.
     Flag(bool),
-    /// TOML's dates and times, which the language has no use for.
+    /// TOML's dates and times, which the language does not use.
     Date,
     /// A list.
     List(Vec<Node>),
@@ -34,7 +34,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What the value is, in words.
+    /// The kind of the value, in words.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "text",
@@ -59,7 +59,7 @@ pub struct Table {
 pub struct Entry {
     /// The key, without quotes.
     pub key: String,
-    /// Where the key stands.
+    /// The position of the key.
     pub key_span: Span,
     /// The value.
     pub node: Node,
@@ -71,18 +71,18 @@ impl Table {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// The entry of a key, to be changed.
+    /// Mutable access to the entry of a key.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
         self.entries.iter_mut().find(|entry| entry.key == key)
     }
 
-    /// Takes a key away, if it is there.
+    /// Removes a key, if present.
     pub fn remove(&mut self, key: &str) {
         self.entries.retain(|entry| entry.key != key);
     }
 }
 
-/// Reads the text of source number `source`; syntax errors go to `problems`.
+/// Parses the text of source number `source`; syntax errors go to `problems`.
 pub fn parse(text: &str, source: usize, problems: &mut Problems) -> Node {
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -94,7 +94,7 @@ pub fn parse(text: &str, source: usize, problems: &mut Problems) -> Node {
     node
 }
 
-/// Reads one TOML value out of an override's right side; `None` where it is not one.
+/// Parses the right side of an override as a TOML value; `None` if it is not one.
 pub fn parse_value(text: &str, source: usize, offset: usize) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;
     Some(node(&value, source, offset))

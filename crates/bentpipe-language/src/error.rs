@@ -1,4 +1,4 @@
-//! What is wrong with a text, and where.
+//! Errors in a text, with their positions.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// A text that values are read from: the file, an override, a trace of bursts.
+/// A text from which values are read: the file, an override, a trace of bursts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// Its name in errors.
     pub name: Arc<str>,
-    /// What stands in it.
+    /// Its content.
     pub text: Arc<str>,
 }
 
-/// A place in one of the sources.
+/// A range of one of the sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
-    /// Number of the source, as [`Problems::add_source`] gave it.
+    /// Number of the source, from [`Problems::add_source`].
     pub source: usize,
     /// First byte.
     pub start: usize,
@@ -39,26 +39,26 @@ impl Span {
 pub struct ScenarioError {
     /// The file, or "--set" for an override.
     pub source: String,
-    /// Line, from 1; 0 where the whole source is meant (a file that cannot be read).
+    /// Line, from 1; 0 for the whole source (a file that cannot be read).
     pub line: usize,
-    /// Column in characters, from 1; 0 where the whole source is meant.
+    /// Column in characters, from 1; 0 for the whole source.
     pub column: usize,
-    /// Path of the key, as `--set` takes it: `links.sat.delay`. Empty where there is none (a syntax error).
+    /// Path of the key, as for `--set`: `links.sat.delay`. Empty if there is none (a syntax error).
     pub key: String,
     /// What is wrong.
     pub message: String,
     /// What was expected.
     pub expected: Option<String>,
-    /// A way out: "did you mean `delay`?".
+    /// A hint: "did you mean `delay`?".
     pub help: Option<String>,
-    /// True for a warning: the text means what it says, but should be changed.
+    /// True for a warning: the text is valid, but should be changed.
     pub is_warning: bool,
     text: Arc<str>,
     range: Range<usize>,
 }
 
 impl ScenarioError {
-    /// A mistake that has no place in a text.
+    /// An error without a position.
     pub fn without_place(source: &str, message: String) -> Self {
         ScenarioError {
             source: source.to_owned(),
@@ -94,7 +94,7 @@ impl ScenarioError {
         }
     }
 
-    /// The error as a compiler would print it, with the line and a caret; `colour` for a terminal.
+    /// Formats the error like a compiler, with the line and a caret; `colour` for a terminal.
     pub fn render(&self, colour: bool) -> String {
         let label = self.expected.as_ref().map(|expected| format!("expected {expected}"));
         let level = if self.is_warning { Level::WARNING } else { Level::ERROR };
@@ -130,12 +130,12 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// All mistakes of a file, or all warnings, in order of place.
+/// All errors of a file, or all warnings, ordered by position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioErrors(pub Vec<ScenarioError>);
 
 impl ScenarioErrors {
-    /// All errors as a compiler would print them; `colour` for a terminal.
+    /// Formats all errors like a compiler; `colour` for a terminal.
     pub fn render(&self, colour: bool) -> String {
         let rendered: Vec<_> = self.0.iter().map(|error| error.render(colour)).collect();
         rendered.join("\n\n")
@@ -150,16 +150,16 @@ impl fmt::Display for ScenarioErrors {
 
 impl std::error::Error for ScenarioErrors {}
 
-/// A mistake on its way to becoming an error: all but the place.
+/// An error without its position yet.
 #[derive(Clone, Debug, Default)]
 pub struct Mistake {
-    /// Path of the key, as `--set` takes it.
+    /// Path of the key, as for `--set`.
     pub key: String,
     /// What is wrong.
     pub message: String,
     /// What was expected.
     pub expected: Option<String>,
-    /// A way out.
+    /// A hint.
     pub help: Option<String>,
 }
 
@@ -175,14 +175,14 @@ impl Mistake {
         self
     }
 
-    /// The same with a way out.
+    /// The same with a hint.
     pub fn help(mut self, help: impl Into<Option<String>>) -> Self {
         self.help = help.into();
         self
     }
 }
 
-/// The sources, and the mistakes found in them so far.
+/// The sources, and the errors found in them so far.
 #[derive(Clone, Debug)]
 pub struct Problems {
     document: &'static str,
@@ -193,30 +193,30 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// None so far; `document` is what the text as a whole is called, such as "scenario".
+    /// No errors yet; `document` is the name for the whole text, such as "scenario".
     pub fn of(document: &'static str) -> Problems {
         Problems { document, sources: Vec::new(), found: Vec::new(), warnings: Vec::new() }
     }
 
-    /// What the text as a whole is called.
+    /// The name for the whole text.
     pub fn document(&self) -> &'static str {
         self.document
     }
 
-    /// Takes in a source; its number goes into spans.
+    /// Adds a source; its number goes into spans.
     pub fn add_source(&mut self, name: &str, text: &str) -> usize {
         self.sources.push(Source { name: Arc::from(name), text: Arc::from(text) });
         self.sources.len() - 1
     }
 
-    /// The sources alone: what was found in them is of no interest any more.
+    /// The sources, without the errors found in them.
     pub fn adopt(mut self) -> Problems {
         self.found.clear();
         self.warnings.clear();
         self
     }
 
-    /// Takes note of a mistake. Two at one place with the same words are one: the first reader said it.
+    /// Records a mistake. Two at one position with the same message count as one.
     pub fn add(&mut self, span: Span, mistake: Mistake) {
         let error = ScenarioError::at(&self.sources[span.source], span, mistake);
         if !self.found.iter().any(|(at, known)| *at == span && known.message == error.message) {
@@ -224,7 +224,7 @@ impl Problems {
         }
     }
 
-    /// Takes note of something that works, but should be changed. The same key is read several times: it is said once.
+    /// Records a warning. A key may be read several times; the warning is recorded once.
     pub fn warn(&mut self, span: Span, mistake: Mistake) {
         if !self.warnings.iter().any(|(at, _)| *at == span) {
             let warning = ScenarioError::at(&self.sources[span.source], span, mistake);
@@ -239,12 +239,12 @@ impl Problems {
         ScenarioErrors(warnings.into_iter().map(|(_, warning)| warning).collect())
     }
 
-    /// How many there have been.
+    /// The number of errors so far.
     pub fn count(&self) -> usize {
         self.found.len()
     }
 
-    /// The value, unless there were mistakes.
+    /// Returns the value, unless there were mistakes.
     pub fn finish<T>(mut self, value: Option<T>) -> Result<T, ScenarioErrors> {
         self.found.sort_by_key(|(span, _)| *span);
         let errors: Vec<_> = self.found.into_iter().map(|(_, error)| error).collect();

@@ -1,22 +1,21 @@
-//! `--set key=value`: changes to a text before it is read.
-//!
-//! A path names tables by key and list entries by number or by their `name`: `links.sat.delay`, `flows.0.bytes`. The
-//! value is a TOML value, or text where it is not one: `300 ms` needs no quotes.
+//! `--set key=value`: changes values before they are read. A path names tables by key and list entries by number or
+//! by their `name`: `links.sat.delay`, `flows.0.bytes`. The value is a TOML value, or else text: `300 ms` needs no
+//! quotes.
 
 use super::document::{self, Entry, Node, Table, Value};
 use super::error::{Mistake, Problems, Span};
 use super::reader::entry_name;
 use super::suggest::did_you_mean;
 
-/// Under which name overrides stand in errors.
+/// The source name of overrides in errors.
 pub const SOURCE: &str = "--set";
 
-/// What an override has to know of a language beside its text.
+/// What an override needs to know of a file format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
-    /// Keys of which a table has one at most: setting one takes away the others.
+    /// Groups of keys of which a table has at most one: setting one removes the others.
     pub alternatives: &'static [&'static [&'static str]],
-    /// Tables for which a text may stand, and the key whose value it is then.
+    /// Tables that can be abbreviated as text, and the key to which the text belongs.
     pub texts: &'static [(&'static str, &'static str)],
 }
 
@@ -40,7 +39,7 @@ pub fn apply(root: &mut Node, path: &str, value: &str, rules: &Rules, problems: 
     }
 }
 
-/// An entry of a list that takes the place of another keeps its name, where it has none of its own.
+/// A list entry that replaces another keeps the other's name, unless it has its own.
 fn with_name(mut new: Node, old: &Node) -> Node {
     if let (Value::Table(table), Value::Table(before)) = (&mut new.value, &old.value)
         && table.get("name").is_none()
@@ -55,7 +54,7 @@ fn with_name(mut new: Node, old: &Node) -> Node {
 struct Walk<'a> {
     path: &'a str,
     source: usize,
-    /// Where in the path the walk stands.
+    /// The current position in the path.
     at: usize,
     rules: &'a Rules,
 }
@@ -65,7 +64,7 @@ impl Walk<'_> {
         Some((span, Mistake::new(self.path, message)))
     }
 
-    /// Puts `new` where the rest of the path leads from `node`, or says why not.
+    /// Puts `new` at the rest of the path from `node`, or reports why it cannot.
     fn set(&mut self, node: &mut Node, new: Node) -> Option<(Span, Mistake)> {
         let rest = &self.path[self.at..];
         let step = rest.split('.').next().unwrap_or(rest);
@@ -95,7 +94,7 @@ impl Walk<'_> {
                     let empty = Node { span, value: Value::Table(Table::default()) };
                     table.entries.push(Entry { key: step.to_owned(), key_span: span, node: empty });
                 }
-                let entry = table.get_mut(step).expect("it was there or has just been put there");
+                let entry = table.get_mut(step).expect("it exists or was just inserted");
                 self.set(&mut entry.node, new)
             }
             Value::List(list) => {

@@ -1,12 +1,12 @@
-//! Where a key stands in a text: for those who refuse what was read from it and want to say it as the language does.
+//! Finds the position of a key in a text, for errors found after reading.
 
 use super::document::{self, Node, Value};
 use super::error::{Mistake, Problems, ScenarioErrors, Span};
 use super::overrides::{self, Rules};
 use super::reader::entry_name;
 
-/// A mistake at `key`, a path such as `layers.sat` or `flows.data.bytes`; where the text ends before the path does, at
-/// what there is of it.
+/// An error at `key`, a path such as `layers.sat` or `flows.data.bytes`. If the text has only part of the path, the
+/// error is at that part.
 pub fn refusal(
     text: &str,
     file_name: &str,
@@ -29,7 +29,7 @@ pub fn refusal(
     report.finish::<()>(None).expect_err("there is no value")
 }
 
-/// The entry of that key or name, and where it stands; `Err` with the place so far where there is none.
+/// The entry with that key or name, and its position; `Err` with the position so far if there is none.
 fn step_into<'a>(node: &'a Node, step: &str) -> Result<(&'a Node, Span), Span> {
     match &node.value {
         Value::Table(table) => table.get(step).map(|entry| (&entry.node, entry.key_span)).ok_or(node.span),
@@ -43,7 +43,7 @@ fn step_into<'a>(node: &'a Node, step: &str) -> Result<(&'a Node, Span), Span> {
     }
 }
 
-/// A table in a list is known by its name: the value of `name` is where it stands.
+/// A table in a list is identified by its name: its position is that of the value of `name`.
 fn name_span(entry: &Node) -> Span {
     match &entry.value {
         Value::Table(table) => table.get("name").map_or(entry.span, |name| name.node.span),

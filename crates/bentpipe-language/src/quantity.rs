@@ -1,27 +1,25 @@
-//! Quantities: a number and its unit, as people write them.
-//!
-//! Decimal prefixes are powers of ten (1 kB = 1000 B), binary ones have their own names (1 KiB = 1024 B). Numbers are
-//! read as exact decimals: "0.1 ms" is 100 000 ns, and what does not come out whole in the engine's unit is refused
-//! rather than rounded.
+//! Quantities: a number and its unit. Decimal prefixes are powers of ten (1 kB = 1000 B), binary ones have their own
+//! names (1 KiB = 1024 B). Numbers are read as exact decimals: "0.1 ms" is 100 000 ns. A value that is not whole in
+//! the engine's unit is refused, not rounded.
 
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 /// A family of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
-    /// What the quantity is called.
+    /// Name of the quantity.
     pub name: &'static str,
-    /// What it measures.
+    /// The measured thing.
     pub(crate) noun: &'static str,
-    /// A well-formed one.
+    /// An example.
     pub example: &'static str,
-    /// Unit and its size in the engine's unit, the preferred spelling of each size first, sizes ascending.
+    /// Units and their sizes in the engine's unit, by ascending size, the preferred spelling of each size first.
     pub(crate) units: &'static [(&'static str, u64)],
-    /// Greatest value in the engine's unit.
+    /// Max value in the engine's unit.
     max: u64,
 }
 
-/// Spans of time, in nanoseconds; up to 10^8 s, three years; the clock of the engine holds nine.
+/// Durations, in nanoseconds; up to 10^8 s, three years; the engine's clock holds nine.
 pub const DURATION: Dimension = Dimension {
     name: "a duration",
     noun: "time",
@@ -79,7 +77,7 @@ pub const SIZE: Dimension = Dimension {
     max: 1_000_000_000_000_000,
 };
 
-/// Ratios in decibels, in thousandths of one.
+/// Ratios in decibels, in units of 0.001 dB.
 pub const DECIBELS: Dimension = Dimension {
     name: "a ratio in decibels",
     noun: "decibels",
@@ -115,23 +113,23 @@ pub const SEGMENTS: Dimension = Dimension {
     max: u32::MAX as u64,
 };
 
-/// An amount of data as people write it outside of a scenario, such as "9180 B".
+/// An amount of data outside a scenario, such as "9180 B".
 ///
 /// # Errors
-/// What is wrong with it, and what it should look like.
+/// Returns what is wrong, and what was expected.
 pub fn size(text: &str) -> Result<Bytes, String> {
     SIZE.parse(text)
         .map(Bytes::new)
         .map_err(|bad| format!("{}, expected {} such as \"{}\"", bad.message, SIZE.name, SIZE.example))
 }
 
-/// What is wrong with a quantity.
+/// An error in a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadQuantity {
     /// What is wrong.
     pub message: String,
-    /// A way out: "write for example \"255 ms\"".
+    /// A hint: "write for example \"255 ms\"".
     pub help: Option<String>,
 }
 
@@ -184,7 +182,7 @@ fn decimal(number: &str) -> Result<Decimal, BadQuantity> {
         digits = digits.checked_mul(10u128.pow(scale.unsigned_abs().min(30))).ok_or_else(far)?;
         scale = 0;
     }
-    // Zeros at the end say nothing: 1.50 s is as whole in milliseconds as 1.5 s.
+    // Trailing zeros do not count: 1.50 s is as whole in milliseconds as 1.5 s.
     while scale > 0 && digits.is_multiple_of(10) {
         digits /= 10;
         scale -= 1;
@@ -221,7 +219,7 @@ impl Dimension {
     }
 
     fn too_much(&self, text: &str) -> BadQuantity {
-        bad(format!("`{}` is more than {}, the most there can be", text.trim(), self.format(self.max)))
+        bad(format!("`{}` is more than {}, the maximum", text.trim(), self.format(self.max)))
     }
 
     fn unknown_unit(&self, text: &str, unit: &str) -> BadQuantity {
@@ -246,16 +244,16 @@ impl Dimension {
         }
     }
 
-    /// The quantity in the greatest unit in which it is whole.
+    /// Formats the quantity in the largest unit in which it is whole.
     pub fn format(&self, value: u64) -> String {
         if value == 0 {
-            // "0 s" and "0 B", not "0 h": the unit that people take.
+            // "0 s" and "0 B", not "0 h": the usual unit.
             return format!("0 {}", split(self.example).1.trim_start_matches(['m', 'M', 'k'])).trim_end().to_owned();
         }
         let best = |value: u64| {
             let mut best = self.units[0];
             for &(name, size) in self.units {
-                // "90 s" is read more easily than "1.5 min", and binary sizes only where nothing else fits.
+                // "90 s" is easier to read than "1.5 min"; binary sizes only if nothing else fits.
                 if value.is_multiple_of(size)
                     && size > best.1
                     && !matches!(name, "min" | "h" | "B/s" | "kB/s" | "MB/s" | "GB/s")
@@ -290,7 +288,7 @@ pub fn parse_probability(text: &str) -> Result<f64, BadQuantity> {
         }
     };
     let number = number.replace('_', "");
-    // The shift goes into the exponent, so that "1 %" is the same number as "0.01".
+    // The shift changes the exponent, so that "1 %" is the same number as "0.01".
     let (mantissa, given) = number.split_once(['e', 'E']).unwrap_or((number.as_str(), "0"));
     let not_a_number = || bad(format!("`{}` is not a probability", text.trim()));
     let given: i32 = given.parse().map_err(|_| not_a_number())?;
@@ -308,7 +306,7 @@ pub fn format_probability(p: f64) -> String {
     if p != 0.0 && p < 1e-3 { format!("{p:e}") } else { format!("{p}") }
 }
 
-/// A span as text that reads back as the same span.
+/// A duration as text that reads back as the same duration.
 pub fn format_duration(span: Duration) -> String {
     DURATION.format(span.as_nanos())
 }

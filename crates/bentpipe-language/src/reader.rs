@@ -1,7 +1,5 @@
-//! Reading the tree: typed values out of nodes, and a mistake with its place where that fails.
-//!
-//! Every reader answers `None` after it has reported a mistake, so reading goes on and several mistakes are found in
-//! one go.
+//! Reads typed values from the tree, and reports mistakes with their positions. Every reader returns `None` after it
+//! has reported a mistake, so reading continues and several mistakes are found in one go.
 
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 
@@ -11,12 +9,12 @@ use super::quantity::{self, BadQuantity, Dimension};
 use super::shape::{Counted, Field, Shape};
 use super::suggest::did_you_mean;
 
-/// A value under its path.
+/// A value and its path.
 #[derive(Clone, Debug)]
 pub struct Item<'a> {
     /// The value.
     pub node: &'a Node,
-    /// Path of its key, as `--set` takes it.
+    /// Path of its key, as for `--set`.
     pub path: String,
 }
 
@@ -25,9 +23,9 @@ pub struct Item<'a> {
 pub struct View<'a> {
     /// The table.
     pub table: &'a Table,
-    /// Path of its key, as `--set` takes it.
+    /// Path of its key, as for `--set`.
     pub path: String,
-    /// Where to point when something is missing.
+    /// The position of errors about missing keys.
     pub span: Span,
     fields: &'static [Field],
 }
@@ -37,7 +35,7 @@ pub fn join(path: &str, key: impl std::fmt::Display) -> String {
     if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
 }
 
-/// The name of a list's entry, where it has one that can stand in a path.
+/// The name of a list's entry, if it can be part of a path.
 pub fn entry_name(node: &Node) -> Option<&str> {
     let Value::Table(table) = &node.value else { return None };
     match &table.get("name")?.node.value {
@@ -56,7 +54,7 @@ pub fn unknown_key<'k>(entry: &Entry, path: &str, keys: impl Iterator<Item = &'k
     problems.add(entry.key_span, mistake);
 }
 
-/// Warns of a key's old name; a table with both names of a key is a mistake.
+/// Warns about a key's old name; using both names of a key is a mistake.
 fn renamed_key(entry: &Entry, path: &str, key: &str, table: &Table, problems: &mut Problems) {
     let old = &entry.key;
     let mistake = Mistake::new(&join(path, old), format!("`{old}` is now called `{key}`"))
@@ -84,7 +82,7 @@ impl<'a> View<'a> {
         View { table, path, span, fields }
     }
 
-    /// The value of a key, if it is there.
+    /// The value of a key, if present.
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
         debug_assert!(
             self.fields.iter().any(|field| field.key == key),
@@ -92,13 +90,13 @@ impl<'a> View<'a> {
             self.path
         );
         let field = self.fields.iter().find(|field| field.key == key)?;
-        // An override's key under one name replaces the file's under the other: the last source counts.
+        // An override under one name replaces the file's value under the other: the last source counts.
         let entries = self.table.entries.iter().filter(|entry| field.answers_to(&entry.key));
         let entry = entries.max_by_key(|entry| entry.key_span.source)?;
         Some(Item { node: &entry.node, path: join(&self.path, &entry.key) })
     }
 
-    /// The value of a key that must be there.
+    /// The value of a required key.
     pub fn require(&self, key: &str, problems: &mut Problems) -> Option<Item<'a>> {
         let item = self.get(key);
         if item.is_none() {
@@ -126,7 +124,7 @@ impl<'a> Item<'a> {
         problems.add(self.node.span, mistake);
     }
 
-    /// Warns of a word's old name.
+    /// Warns about a word's old name.
     pub fn renamed_word(&self, old: &str, word: &str, problems: &mut Problems) {
         let mistake = Mistake::new(&self.path, format!("\"{old}\" is now called \"{word}\""))
             .expected(format!("\"{word}\""))
@@ -150,7 +148,7 @@ impl<'a> Item<'a> {
         problems.add(self.node.span, mistake);
     }
 
-    /// The text, where it is text.
+    /// The text, if it is text.
     pub fn as_text(&self) -> Option<&'a str> {
         match &self.node.value {
             Value::Text(text) => Some(text),
@@ -167,7 +165,7 @@ impl<'a> Item<'a> {
         text
     }
 
-    /// A name: text that is not empty and can be a step of a path.
+    /// A name: non-empty text that can be a step of a path.
     pub fn name(&self, problems: &mut Problems) -> Option<&'a str> {
         let name = self.text(problems)?;
         if name.trim().is_empty() || name.trim() != name {
@@ -175,7 +173,7 @@ impl<'a> Item<'a> {
             return None;
         }
         if let Some(c) = name.chars().find(|c| *c == '.' || *c == '=' || c.is_control()) {
-            let message = format!("a name cannot have {c:?} in it: `--set` takes names apart there");
+            let message = format!("a name cannot contain {c:?}: `--set` splits names there");
             self.refuse(problems, message, Some("a name".to_owned()));
             return None;
         }
@@ -193,7 +191,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// One of some words.
+    /// One of the given words.
     pub fn choice(&self, words: &'static [&'static str], problems: &mut Problems) -> Option<&'static str> {
         let shape = Shape::Choice(words);
         let Some(text) = self.as_text() else {
@@ -210,7 +208,7 @@ impl<'a> Item<'a> {
         word
     }
 
-    /// A number with a unit, in the engine's unit.
+    /// A quantity, in the engine's unit.
     pub fn quantity(&self, dimension: Dimension, problems: &mut Problems) -> Option<u64> {
         let shape = Shape::Quantity(dimension);
         let Some(text) = self.as_text() else {
@@ -220,7 +218,7 @@ impl<'a> Item<'a> {
         dimension.parse(text).map_err(|bad| self.bad(problems, bad, &shape)).ok()
     }
 
-    /// A span of time.
+    /// A duration.
     pub fn duration(&self, problems: &mut Problems) -> Option<Duration> {
         self.quantity(quantity::DURATION, problems).map(Duration::from_nanos)
     }
@@ -249,7 +247,7 @@ impl<'a> Item<'a> {
             Value::Float(value) => *value,
             Value::Integer(Some(0)) => 0.0,
             Value::Integer(Some(1)) => {
-                let mistake = Mistake::new(&self.path, "1 can be read as 1 % or as certainty")
+                let mistake = Mistake::new(&self.path, "1 could mean 1 % or certainty")
                     .expected(shape.expected())
                     .help("write \"1 %\" or \"100 %\"".to_owned());
                 problems.add(self.node.span, mistake);
@@ -268,7 +266,7 @@ impl<'a> Item<'a> {
         probability
     }
 
-    /// A number above zero and at most one.
+    /// A number above 0 and at most 1.
     pub fn weight(&self, problems: &mut Problems) -> Option<f64> {
         let value = match &self.node.value {
             Value::Float(value) => *value,
@@ -287,7 +285,7 @@ impl<'a> Item<'a> {
         None
     }
 
-    /// A count: a whole number, or text of a number and the word for what is counted.
+    /// A count: a whole number, or a number followed by the counted word as text.
     pub fn count(&self, counted: Counted, problems: &mut Problems) -> Option<u64> {
         let shape = Shape::Count(counted);
         let value = match &self.node.value {

@@ -1,4 +1,4 @@
-//! The language as tables for people, written from the same tables that the reader refuses unknown keys by.
+//! The language as tables for people, from the same tables by which the reader refuses unknown keys.
 
 use crate::quantity::{CELLS, DECIBELS, DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE, format_duration};
 use crate::shape::{Counted, Field, Shape};
@@ -11,7 +11,7 @@ pub struct Table {
     pub title: String,
     /// Its keys, in the order of the grammar.
     pub keys: Vec<Key>,
-    /// The table whose other keys this one accepts as well, and the keys of it that it does not accept.
+    /// A table whose keys this one also accepts, and the exceptions.
     pub also: Option<(String, Vec<String>)>,
 }
 
@@ -22,7 +22,7 @@ pub struct Key {
     pub key: String,
     /// The values that it accepts.
     pub value: String,
-    /// What it means, with its default.
+    /// Its meaning and default.
     pub meaning: String,
     /// The title of the table that describes its value.
     pub table: Option<String>,
@@ -31,7 +31,7 @@ pub struct Key {
 /// The title of [`tcp_settings`].
 pub const TCP_SETTINGS: &str = "TCP settings";
 
-/// Tables that several keys accept, by the titles under which they stand once.
+/// Tables shared by several keys, by title.
 pub type Shared = [(&'static str, &'static [Field])];
 
 /// The table of TCP settings.
@@ -56,7 +56,7 @@ pub fn tcp_settings() -> Table {
     Table { title: TCP_SETTINGS.to_owned(), keys, also: None }
 }
 
-/// The tables of a file with these keys, the first one under `title`, then those that are `shared`.
+/// The tables of a file with these keys: the first one under `title`, then the `shared` ones.
 pub fn tables(title: &str, fields: &'static [Field], shared: &Shared) -> Vec<Table> {
     let mut all = Vec::new();
     walk(title, "", fields, shared, &mut all);
@@ -66,7 +66,7 @@ pub fn tables(title: &str, fields: &'static [Field], shared: &Shared) -> Vec<Tab
     all
 }
 
-/// Each setting of TCP with its default in each profile, in the order of [`profiles`]; `None` where it has no effect.
+/// Each TCP setting with its default in each profile, in the order of [`profiles`]; `None` if it has no effect there.
 pub fn tcp_defaults() -> Vec<(&'static str, Vec<Option<String>>)> {
     let defaults =
         |setting: &Setting| PROFILES.iter().map(|profile| (setting.get)(&profile.config()).map(shown)).collect();
@@ -84,7 +84,7 @@ pub fn quantities() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
     [DURATION, RATE, SIZE, PACKETS, SEGMENTS, CELLS, DECIBELS].iter().map(|d| (noun(d), d.example, units(d))).collect()
 }
 
-/// Adds the table of `fields`, and behind it the tables below it.
+/// Adds the table of `fields`, followed by the tables below it.
 fn walk(title: &str, path: &str, fields: &'static [Field], shared: &Shared, all: &mut Vec<Table>) {
     let at = all.len();
     let keys = fields.iter().map(|field| key(field, None)).collect();
@@ -119,7 +119,7 @@ fn walk(title: &str, path: &str, fields: &'static [Field], shared: &Shared, all:
     }
 }
 
-/// Replaces the keys of the table at `at` by a reference to an earlier table that has them all, if there is one.
+/// Replaces the keys of the table at `at` by a reference to an earlier table that has them all, if any.
 fn also(all: &mut [Table], at: usize) -> bool {
     let (before, this) = all.split_at_mut(at);
     let this = &mut this[0];
@@ -142,7 +142,7 @@ enum Below {
     Tcp { base: bool },
 }
 
-/// How often a table may stand there.
+/// How often a table may occur.
 #[derive(Clone, Copy)]
 enum Many {
     One,
@@ -158,7 +158,7 @@ fn heading(path: &str, many: Many) -> String {
     }
 }
 
-/// The tables that a value may be.
+/// The tables allowed as a value.
 fn below(shape: &Shape) -> Vec<(Below, Many)> {
     match shape {
         Shape::Table(fields) => vec![(Below::Fields(fields), Many::One)],
@@ -207,7 +207,7 @@ fn noun(dimension: &Dimension) -> &'static str {
 
 fn count(counted: &Counted) -> String {
     let Counted { what, min, max } = *counted;
-    // The width of an integer is no bound that means anything.
+    // The width of an integer is not a meaningful bound.
     let bounds = if max >= u32::MAX as u64 - 1 { format!("{min} or more") } else { format!("{min} to {max}") };
     if what.is_empty() { format!("whole number: {bounds}") } else { format!("{what}: {bounds}") }
 }

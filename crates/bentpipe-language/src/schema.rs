@@ -1,4 +1,4 @@
-//! The language as a JSON schema, for editors: written from the same tables that the reader refuses keys by.
+//! The language as a JSON schema for editors, from the same tables by which the reader refuses unknown keys.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::tcp::{GROUPS, Kind, PROFILES, SETTINGS, Setting, TCP_HEAD, VARIANT};
 /// A JSON schema, as JSON.
 pub type Schema = Value;
 
-/// A JSON schema (draft 2020-12) of files whose keys are `fields`, of which `required` must be there.
+/// A JSON schema (draft 2020-12) of files with the keys `fields`, of which `required` are required.
 pub fn schema(title: &str, fields: &[Field], required: &[&str]) -> Schema {
     let mut schema = object(fields);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -17,7 +17,7 @@ pub fn schema(title: &str, fields: &[Field], required: &[&str]) -> Schema {
     schema
 }
 
-/// A table of these keys and no others.
+/// A table of exactly these keys.
 fn object(fields: &[Field]) -> Value {
     let property = |field: &Field| (field.key.to_owned(), described(of(&field.shape), field.doc));
     let renamed = |field: &Field| {
@@ -74,7 +74,7 @@ fn of(shape: &Shape) -> Value {
     }
 }
 
-/// A table of TCP settings, with `sender` and `receiver` below it or without.
+/// A table of TCP settings, with or without `sender` and `receiver`.
 fn settings(head: &[Field], ends: bool) -> Value {
     let mut schema = object(head);
     for Setting { key, doc, words, kind, .. } in SETTINGS {

@@ -1,7 +1,6 @@
-//! The grammar of the language as tables: which keys a table has, what stands behind each, and what it means.
-//!
-//! One table serves three readers: unknown keys are refused by it, error messages say from it what was expected, and
-//! the JSON schema is written from it. They cannot drift apart.
+//! The grammar of the language as tables: the keys of a table, their values, and their meaning. One table serves
+//! three purposes: it refuses unknown keys, gives error messages their "expected", and generates the JSON schema. So
+//! these always agree.
 
 use super::quantity::{DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE};
 
@@ -10,16 +9,16 @@ use super::quantity::{DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE};
 pub struct Field {
     /// The key.
     pub key: &'static str,
-    /// What may stand behind it.
+    /// The allowed values.
     pub shape: Shape,
-    /// What it means, for people.
+    /// Its description.
     pub doc: &'static str,
-    /// The key's name in the last version. It still works, with a warning, until the next one.
+    /// The key's name in the previous version. It still works, with a warning, until the next version.
     pub old_key: Option<&'static str>,
 }
 
 impl Field {
-    /// The key was called `old_key` in the last version.
+    /// Sets the key's name in the previous version.
     pub const fn renamed_from(mut self, old_key: &'static str) -> Self {
         self.old_key = Some(old_key);
         self
@@ -31,38 +30,38 @@ impl Field {
     }
 }
 
-/// What may stand behind a key.
+/// The allowed values of a key.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
     /// Text.
     Text,
     /// True or false.
     Flag,
-    /// A whole number; the word after the number may be left out.
+    /// A whole number; the word after it may be omitted.
     Count(Counted),
     /// A number with a unit.
     Quantity(Dimension),
     /// "1 %", "1e-6" or 0.01.
     Probability,
-    /// A number above zero and at most one.
+    /// A number above 0 and at most 1.
     Weight,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A table.
     Table(&'static [Field]),
-    /// A list of things alike.
+    /// A list of equal items.
     List(&'static Shape),
-    /// Two things, one after the other.
+    /// A list of two items.
     Pair(&'static Shape),
-    /// Tables under names of the user's choice.
+    /// Tables with user-defined names.
     Named(&'static Shape),
     /// Any of these.
     Any(&'static [Shape]),
-    /// The cells of the TCP table, see [`tcp`](crate::tcp).
+    /// TCP settings, see [`tcp`](crate::tcp).
     TcpSettings {
-        /// Whether `variant` and `profile` may stand there.
+        /// True if `variant` and `profile` are allowed.
         head: bool,
-        /// Whether `base` may stand there.
+        /// True if `base` is allowed.
         base: bool,
     },
 }
@@ -70,7 +69,7 @@ pub enum Shape {
 /// A count of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Of what, in the plural; empty for a bare number.
+    /// The counted word, in the plural; empty for a bare number.
     pub what: &'static str,
     /// Least.
     pub min: u64,
@@ -84,14 +83,14 @@ pub const fn field(key: &'static str, shape: Shape, doc: &'static str) -> Field 
 }
 
 impl Counted {
-    /// From `min` to `max` of `what`.
+    /// A count of `what` from `min` to `max`.
     pub const fn new(what: &'static str, min: u64, max: u64) -> Self {
         Counted { what, min, max }
     }
 }
 
 impl Shape {
-    /// A span of time.
+    /// A duration.
     pub const DURATION: Shape = Shape::Quantity(DURATION);
     /// A rate.
     pub const RATE: Shape = Shape::Quantity(RATE);
@@ -108,7 +107,7 @@ impl Shape {
             Shape::Text => "text".to_owned(),
             Shape::Flag => "true or false".to_owned(),
             Shape::Count(Counted { what, min, max }) => {
-                // The width of an integer is no bound that means anything.
+                // The width of an integer is not a meaningful bound.
                 let bounds = if *max >= u32::MAX as u64 - 1 { format!("{min} up") } else { format!("{min} to {max}") };
                 let example = (*min).max(4).min(*max);
                 match *what {

@@ -1,13 +1,13 @@
-//! Quantities outside of files, as a command line gives them: one, or the values of a sweep.
+//! Quantities on the command line: one, or the values of a sweep.
 
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 
 use super::quantity::{self, BadQuantity, Dimension};
 
-/// What a text is to be read as.
+/// The kind of quantity that a text is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A span of time, "255 ms".
+    /// A duration, "255 ms".
     Duration,
     /// A rate, "2 Mbit/s".
     Rate,
@@ -17,14 +17,14 @@ pub enum Kind {
     Packets,
     /// A probability, "1 %" or "0.01".
     Probability,
-    /// A bare number of things, "3".
+    /// A bare number, "3".
     Count,
 }
 
-/// A bare number: the one quantity that has no unit.
+/// A bare number, the only quantity without a unit.
 const COUNT: Dimension = Dimension::bare("a number", "3", u32::MAX as u64);
 
-/// More values than this are a slip, not a sweep.
+/// Max number of values in a sweep; more are probably a mistake.
 const MAX_VALUES: u64 = 100_000;
 
 impl Kind {
@@ -39,10 +39,10 @@ impl Kind {
         }
     }
 
-    /// The values of a sweep, `FROM..TO:STEP` with both ends or `A,B,C`, each as a text that reads as this kind.
+    /// The values of a sweep, `FROM..TO:STEP` with both ends or `A,B,C`, each as text of this kind.
     ///
     /// # Errors
-    /// A value that is no such quantity, a step of nothing, an end before the start, too many values.
+    /// Fails on a value of another kind, a step of zero, an end before the start, or too many values.
     pub fn sweep(self, text: &str) -> Result<Vec<String>, BadQuantity> {
         let Some((from, rest)) = text.split_once("..") else {
             return text.split(',').map(|value| self.normal(value)).collect();
@@ -53,11 +53,11 @@ impl Kind {
         let count = |first: f64, last: f64, step: f64| {
             let steps = ((last - first) / step + 1e-9).floor();
             if step <= 0.0 {
-                Err(bad(&format!("`{text}` does not get on"), "the step must be above zero"))
+                Err(bad(&format!("`{text}` makes no progress"), "the step must be above zero"))
             } else if steps < 0.0 {
                 Err(bad(&format!("`{text}` ends before it starts"), "write FROM..TO:STEP with FROM not above TO"))
             } else if steps >= MAX_VALUES as f64 {
-                Err(bad(&format!("`{text}` has more than {MAX_VALUES} values"), "take a greater step"))
+                Err(bad(&format!("`{text}` has more than {MAX_VALUES} values"), "use a larger step"))
             } else {
                 Ok(steps as u64)
             }
@@ -72,7 +72,8 @@ impl Kind {
                 let read = quantity::parse_probability;
                 let (first, last, step) = (read(from)?, read(to)?, read(step)?);
                 let steps = count(first, last, step)?;
-                // Twelve decimals undo what adding binary fractions leaves: 0.1 + 0.05 is 0.15 here.
+                // Rounding to twelve decimals removes the error of adding binary fractions: 0.1 +
+                // 0.05 gives 0.15.
                 let at = |n: u64| ((first + n as f64 * step) * 1e12).round() / 1e12;
                 Ok((0..=steps).map(|n| quantity::format_probability(at(n).min(1.0))).collect())
             }
@@ -91,10 +92,10 @@ fn bad(message: &str, help: &str) -> BadQuantity {
     BadQuantity { message: message.to_owned(), help: Some(help.to_owned()) }
 }
 
-/// A span of time.
+/// A duration.
 ///
 /// # Errors
-/// No number, no unit, another unit, or less than a nanosecond.
+/// Fails without a number or unit, for another unit, or below a nanosecond.
 pub fn duration(text: &str) -> Result<Duration, BadQuantity> {
     Ok(Duration::from_nanos(quantity::DURATION.parse(text)?))
 }
@@ -102,17 +103,16 @@ pub fn duration(text: &str) -> Result<Duration, BadQuantity> {
 /// A rate above zero.
 ///
 /// # Errors
-/// No number, no unit, another unit, or zero.
+/// Fails without a number or unit, for another unit, or for zero.
 pub fn rate(text: &str) -> Result<Rate, BadQuantity> {
     let bits = quantity::RATE.parse(text)?;
-    Rate::from_bits_per_second(bits)
-        .ok_or_else(|| bad("a rate of zero carries nothing", "write for example \"2 Mbit/s\""))
+    Rate::from_bits_per_second(bits).ok_or_else(|| bad("a rate cannot be zero", "write for example \"2 Mbit/s\""))
 }
 
 /// An amount of data.
 ///
 /// # Errors
-/// No number, no unit, another unit, or a part of a byte.
+/// Fails without a number or unit, for another unit, or for a fraction of a byte.
 pub fn bytes(text: &str) -> Result<Bytes, BadQuantity> {
     Ok(Bytes::new(quantity::SIZE.parse(text)?))
 }
@@ -120,25 +120,25 @@ pub fn bytes(text: &str) -> Result<Bytes, BadQuantity> {
 /// A number of packets.
 ///
 /// # Errors
-/// No number, no unit, another unit, or a part of a packet.
+/// Fails without a number or unit, for another unit, or for a fraction of a packet.
 pub fn packets(text: &str) -> Result<u32, BadQuantity> {
-    // The dimension holds it below 2^32.
+    // The dimension limits it to below 2^32.
     Ok(quantity::PACKETS.parse(text)? as u32)
 }
 
 /// A probability.
 ///
 /// # Errors
-/// No number, or one beyond 0..1 or 0 %..100 %.
+/// Fails without a number, or outside 0..1 or 0 %..100 %.
 pub fn probability(text: &str) -> Result<Probability, BadQuantity> {
     let p = quantity::parse_probability(text)?;
-    Ok(Probability::new(p).expect("the parser holds it in 0..=1"))
+    Ok(Probability::new(p).expect("the parser limits it to 0..=1"))
 }
 
 /// A bare number.
 ///
 /// # Errors
-/// No number, or something after it.
+/// Fails without a number, or if anything follows it.
 pub fn count(text: &str) -> Result<u32, BadQuantity> {
     Ok(COUNT.parse(text)? as u32)
 }
@@ -163,7 +163,7 @@ mod tests {
         let message = |kind: Kind, text: &str| kind.sweep(text).expect_err("no sweep").message;
         assert_eq!(message(Kind::Duration, "100..300 ms:100 ms"), "`100` has no unit");
         assert_eq!(message(Kind::Duration, "1 s..2 s"), "`1 s..2 s` has no step");
-        assert_eq!(message(Kind::Duration, "1 s..2 s:0 s"), "`1 s..2 s:0 s` does not get on");
+        assert_eq!(message(Kind::Duration, "1 s..2 s:0 s"), "`1 s..2 s:0 s` makes no progress");
         assert_eq!(message(Kind::Duration, "2 s..1 s:1 s"), "`2 s..1 s:1 s` ends before it starts");
         assert!(message(Kind::Duration, "1 s..2 s:1 ns").contains("more than 100000 values"));
         assert!(message(Kind::Probability, "0.5..1.5:0.1").contains("not a probability"));

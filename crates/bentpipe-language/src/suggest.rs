@@ -1,11 +1,12 @@
-//! "Did you mean": the nearest of the words that would have been right.
+//! "Did you mean": the nearest valid word.
 
-/// A question with the candidate that is nearest to `word`, if one is near.
+/// Suggests the candidate nearest to `word`, if one is near.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
 }
 
-/// The nearest candidate: at most a third of its letters wrong, swaps counted once, capitals not at all.
+/// The nearest candidate, with at most a third of its letters wrong; a swap counts once, case does not
+/// count.
 fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let simple = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
     let word = simple(word);

@@ -1,17 +1,18 @@
-//! What the check of a claim found, and how the claim fares by it: the one way from a number of ours to a verdict.
+//! The result of a claim's check, and its verdict: the only path from our numbers to verdicts.
 
 use crate::lab::Lab;
 use crate::published::{Bounds, Claim, Paper};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// What a check found, unless a run of it failed.
+/// The result of a check, unless a run failed.
 pub(crate) type Checked = Result<Finding, ReproduceError>;
 
-/// The check of a claim on runs of ours.
+/// The check of a claim on our runs.
 pub(crate) type Check = fn(&Lab<'_>) -> Checked;
 
-/// The checks of a paper's claims: each claim's id, and the function that makes the runs it needs in `L` and finds its number.
+/// The checks of a paper's claims: each claim's id, and the function that makes the needed runs in `L` and returns the
+/// number.
 pub(crate) type Checks<L> = [(&'static str, fn(&L) -> Checked)];
 
 /// The row of one claim.
@@ -25,7 +26,7 @@ pub(crate) fn rows<L>(paper: &Paper, checks: &Checks<L>, lab: &L) -> Result<Vec<
     checks.iter().map(|(id, _)| row(paper, checks, lab, id)).collect()
 }
 
-/// Panics unless the claims of the paper and their checks are the same, in the same order.
+/// Panics unless the paper's claims and the checks match, in the same order.
 #[cfg(test)]
 pub(crate) fn assert_each_claim_has_its_check<L>(paper: &Paper, checks: &Checks<L>) {
     let checked: Vec<_> = checks.iter().map(|(id, _)| *id).collect();
@@ -33,41 +34,41 @@ pub(crate) fn assert_each_claim_has_its_check<L>(paper: &Paper, checks: &Checks<
     assert_eq!(checked, stated);
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
     /// The number that the claim is about.
     pub(crate) number: f64,
-    /// Whether all else that the claim states holds.
+    /// True if the claim's other statements hold.
     pub(crate) holds: bool,
-    /// Whether the ordering or the size is right where the number is not.
+    /// True if the ordering or the approximate size is right even if the number is not.
     pub(crate) shape: bool,
     /// The other numbers.
     pub(crate) note: String,
 }
 
 impl Finding {
-    /// All that the claim states besides holds, as far as is known yet.
+    /// A finding whose other statements hold so far.
     pub(crate) fn new(number: f64, note: impl Into<String>) -> Self {
         Finding { number, holds: true, shape: false, note: note.into() }
     }
 
-    /// The claim needs this as well.
+    /// Adds a condition of the claim.
     pub(crate) fn and(self, condition: bool) -> Self {
         Finding { holds: self.holds && condition, ..self }
     }
 
-    /// If the number is off, the ordering or size still is as stated where this holds.
+    /// Adds the condition for the verdict `shape` if the number is off.
     pub(crate) fn or_shape(self, condition: bool) -> Self {
         Finding { shape: condition, ..self }
     }
 
-    /// How the claim fares.
+    /// The verdict on the claim.
     pub(crate) fn verdict(&self, claim: &Claim) -> Verdict {
         self.within(claim.bounds())
     }
 
-    /// How a number with these bounds fares.
+    /// The verdict on a number with these bounds.
     pub(crate) fn within(&self, bounds: Bounds) -> Verdict {
         if self.holds && bounds.hold(self.number) {
             Verdict::Match

@@ -1,12 +1,8 @@
-//! What a paper contains besides numbers and statements (topologies, mechanisms, experiments, decisions), and where each
-//! can be seen.
-//!
-//! Each study has a table, id -> [`Seen`]; [`rows`] turns it into rows, and [`check`] holds it to the paper and to the
-//! repository in a test.
-//!
-//! The verdict follows from the kind of the entry. What other rows show, or what is compared with an expectation, is a
-//! comparison and fares as it does. What has no number of its own is `built`, and names the tests and scenarios that
-//! exercise it. What shows nothing is `missing`.
+//! A paper's items besides numbers and claims (topologies, mechanisms, experiments, decisions), and references for
+//! each. Each study has a table, id -> [`Seen`]; [`rows`] turns it into rows, and [`check`] tests it against the paper
+//! and the repository. The kind of the entry determines the verdict. An item shown by other rows, or compared with an
+//! expectation, has their verdict. An item without a number is `built` and names the tests and scenarios that use it.
+//! An item without any reference is `missing`.
 
 use crate::finding::Finding;
 use crate::lab::Lab;
@@ -14,31 +10,31 @@ use crate::published::{Paper, with};
 use crate::request::ReproduceError;
 use crate::{Row, Tally, Verdict};
 
-/// Where something can be seen.
+/// References for an item.
 pub(crate) enum Seen {
-    /// It is there, and these exercise it; the words say how.
+    /// It exists and these use it; the text says how.
     Built(&'static [Shown], &'static str),
-    /// It is there: these runs exercise it, and say in words what came out. The paper prints no number for them.
+    /// It exists, and these runs report their results as text. The paper prints no number for them.
     Ran(fn(&Lab<'_>) -> Result<String, ReproduceError>),
-    /// Runs whose numbers the paper does not print, but of which it says what must come out: the item's `expected`.
+    /// Runs whose numbers the paper does not print, but whose results it describes: the item's `expected`.
     Compared(fn(&Lab<'_>) -> Result<Finding, ReproduceError>),
-    /// These rows show it; it fares as the worst of them.
+    /// These rows show it; it has the worst of their verdicts.
     Rows(&'static [&'static str]),
-    /// Shown by the rows whose id begins with this one and a slash; it fares as the worst of them.
+    /// Shown by the rows whose id begins with this one and a slash; it has the worst of their verdicts.
     Parts(&'static str),
-    /// A decision of ours; the words say where it is embodied, or how it was decided in the end.
+    /// Our decision; the text says where it is implemented, or the final choice.
     Decision(&'static str),
 }
 
-/// What exercises a mechanism or a topology.
+/// A user of a mechanism or a topology.
 pub(crate) enum Shown {
-    /// The shipped scenario of that name.
+    /// The shipped scenario with this name.
     Scenario(&'static str),
-    /// A shipped scenario, a setting of it as `--set` takes it, and the value.
+    /// A shipped scenario, a setting in it as for `--set`, and the value.
     Setting(&'static str, &'static str, &'static str),
     /// A test: its crate without `bentpipe-`, and its function.
     Test(&'static str, &'static str),
-    /// A packet script of `crates/bentpipe-script/tests/scripts`, without its ending.
+    /// A packet script of `crates/bentpipe-script/tests/scripts`, without its extension.
     Script(&'static str),
     /// These rows.
     Rows(&'static [&'static str]),
@@ -61,7 +57,7 @@ fn built(by: &[Shown], words: &str) -> String {
     if words.is_empty() { by } else { format!("{by}; {words}") }
 }
 
-/// Id, what it is, and what more there is to say about it: what a table of [`Seen`] answers for, in its order.
+/// Id, title and details of the items that a table of [`Seen`] covers, in order.
 fn asked(paper: &Paper) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
     let items = paper.items.iter().map(|i| (i.id.as_str(), i.text.as_str(), i.detail.as_deref()));
     items.chain(paper.decisions.iter().map(|d| (d.id.as_str(), d.text.as_str(), d.reason.as_deref())))
@@ -94,7 +90,7 @@ pub(crate) fn rows(
     Ok(rows)
 }
 
-/// By the item's `expected`.
+/// Compares with the item's `expected`.
 fn compared(paper: &Paper, row: Row, finding: &Finding) -> Row {
     let expected = paper.items.iter().find(|item| item.id == row.id).and_then(|item| item.expected.as_ref());
     let expected = expected.expect("the tests hold the table to the paper");
@@ -108,7 +104,7 @@ fn is_part(id: &str, of: &str) -> bool {
     id.strip_prefix(of).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A row that is not there shows nothing.
+/// A row that does not exist shows nothing.
 fn worst(ids: &[&str], others: &[Row]) -> Verdict {
     let verdict = |id: &&str| others.iter().find(|row| row.id == **id).map_or(Verdict::Missing, |row| row.verdict);
     ids.iter().map(verdict).max().unwrap_or(Verdict::Missing)
@@ -130,8 +126,8 @@ mod checks {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// Holds a table to its paper and to the repository: each item and each decision once, in the paper's order, each of the
-    /// kind that belongs to it, and all that is named is there.
+    /// Checks a table against its paper and the repository: each item and each decision once, in the paper's order,
+    /// with the right kind, and everything named exists.
     pub(crate) fn check(paper: &Paper, seen: &[(&str, Seen)]) {
         let asked: Vec<_> = asked(paper).map(|(id, _, _)| id).collect();
         let answered: Vec<_> = seen.iter().map(|(id, _)| *id).collect();
@@ -207,7 +203,7 @@ mod checks {
         }
     }
 
-    /// Whether a `#[test]` of that name stands in a Rust source below the folder.
+    /// True if a Rust source below the folder has a `#[test]` with this name.
     fn has_test(folder: &Path, name: &str) -> bool {
         let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         entries.map(|entry| entry.expect("readable").path()).any(|path| match path.extension() {
@@ -228,7 +224,7 @@ mod checks {
         })
     }
 
-    /// Ids of rows and files of the repository that the words name are there.
+    /// Checks that ids of rows and files named in the text exist.
     fn mentions(id: &str, words: &str) {
         let ends = |c: char| c.is_whitespace() || ",;:()`\"".contains(c);
         for word in words.split(ends).map(|word| word.trim_end_matches('.')) {

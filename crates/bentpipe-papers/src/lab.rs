@@ -1,4 +1,4 @@
-//! Where the runs are made, each once, as many at a time as there are threads, until somebody asks to stop.
+//! Makes each run once, in parallel, until asked to stop.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use crate::request::{Options, Progress, ReproduceError};
 /// Results in the order of the seeds.
 pub(crate) type Runs = Rc<Vec<RunResult>>;
 
-/// Makes runs and remembers their results: a claim about a cell that a table has computed costs nothing.
+/// Makes runs and caches their results: a claim about a cell that a table has computed costs nothing.
 pub(crate) struct Lab<'a> {
     options: &'a Options,
     progress: Progress<'a>,
-    /// By the scenario in full and the number of runs.
+    /// By the full scenario and the number of runs.
     known: RefCell<BTreeMap<(String, u32), Runs>>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Lab<'a> {
         Lab { options, progress, known: RefCell::default() }
     }
 
-    /// What was asked for.
+    /// The request's options.
     pub(crate) fn options(&self) -> &Options {
         self.options
     }
@@ -42,14 +42,14 @@ impl<'a> Lab<'a> {
         Ok(self.runs(what, scenario, 1)?[0].clone())
     }
 
-    /// So many runs of one scenario, from the first seed on.
+    /// A number of runs of one scenario, from the first seed on.
     pub(crate) fn runs(&self, what: &str, scenario: &Scenario, count: u32) -> Result<Runs, ReproduceError> {
         Ok(self.sweep(what, std::slice::from_ref(scenario), count)?.remove(0))
     }
 
-    /// So many runs of each scenario, all at the same time; the results in the order of the scenarios.
+    /// A number of runs of each scenario, in parallel; results in the order of the scenarios.
     pub(crate) fn sweep(&self, what: &str, scenarios: &[Scenario], count: u32) -> Result<Vec<Runs>, ReproduceError> {
-        // The seeds are the lab's: a scenario's own seed makes it no other scenario.
+        // The lab sets the seeds: a scenario's own seed does not distinguish it.
         let key = |scenario: &Scenario| (scenario.with_seed(self.options.seed).to_toml(), count);
         let keys: Vec<_> = scenarios.iter().map(key).collect();
         let missing: Vec<_> = (0..keys.len())
@@ -79,7 +79,7 @@ impl<'a> Lab<'a> {
         Ok(keys.iter().map(|key| self.known.borrow()[key].clone()).collect())
     }
 
-    /// One run with someone who watches.
+    /// One run with an observer.
     pub(crate) fn watched<O: Observer>(
         &self,
         scenario: &Scenario,
@@ -91,10 +91,10 @@ impl<'a> Lab<'a> {
         Ok(result)
     }
 
-    /// Whether somebody asked to stop: for work that is no run.
+    /// Fails if asked to stop; for work other than runs.
     ///
     /// # Errors
-    /// Somebody did.
+    /// The request to stop.
     pub(crate) fn go_on(&self) -> Result<(), ReproduceError> {
         if self.stopped() { Err(ReproduceError::cut()) } else { Ok(()) }
     }

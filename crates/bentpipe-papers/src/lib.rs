@@ -1,8 +1,7 @@
-//! Published results, and whether bentpipe bears them out: the only place where the numbers of a paper meet ours.
-//!
-//! [`published`] holds what is printed. Each paper has a room: [`transat`], `minei`, `acts`, `hybrid`, `stp`; what they
-//! share is `lab`, where runs are made, `drawing`, which shows topologies, and `inventory`, where each item can be seen.
-//! [`reproduce`] is the door: it runs what is asked for and answers with rows. `request` is what can be asked for.
+//! Published results compared with bentpipe's: the only place where a paper's numbers meet ours. [`published`] has the
+//! printed values. Each paper has a module: [`transat`], `minei`, `acts`, `hybrid`, `stp`. They share `lab`, which
+//! makes runs, `drawing`, which draws topologies, and `inventory`, references for each item. [`reproduce`] is the entry
+//! point: it runs a `request` and returns rows.
 #![forbid(unsafe_code)]
 
 mod acts;

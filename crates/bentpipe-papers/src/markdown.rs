@@ -1,30 +1,30 @@
-//! All rows as one document: per paper how it fares in counts, then each id with its verdict and reason.
+//! All rows as one document: verdict counts per paper, then each id with its verdict and reason.
 
 use std::fmt::Write;
 
 use crate::published::{PAPERS, Paper};
 use crate::{Row, Tally};
 
-/// What the kinds of rows and the verdicts are.
-const HEAD: &str = "# What the papers say, and what comes out here
+/// The legend: kinds of rows and verdicts.
+const HEAD: &str = "# Published results and ours
 
-Each thing that the five papers contain (topologies N, mechanisms M, experiments E, tables T, figures F, claims C,
-decisions Q) has a row: the published value, ours, the verdict, and the reason.
+Each item of the five papers (topologies N, mechanisms M, experiments E, tables T, figures F, claims C,
+decisions Q) has a row with the published value, ours, the verdict, and the reason.
 
 - `match`, `shape`, `differs`: a number or an ordering of ours was compared with the paper's in this run. `match`: within bounds
-  that the reason derives. `shape`: the number is out of bounds, the ordering or the size is right. `differs`: neither; the
+  that the reason derives. `shape`: out of bounds, but the ordering or the approximate size is right. `differs`: neither; the
   reason gives the cause, or says that it is not explained.
-- `built`: a mechanism, a topology or a drawing; nothing is compared. The reason names the test or the scenario that exercises it,
+- `built`: a mechanism, a topology or a drawing; nothing is compared. The reason names the test or the scenario that uses it,
   and a test checks that these exist.
-- `decision`: what we chose where the paper is silent or contradicts itself.
-- `missing`: not there, or only in part.
+- `decision`: our choice where the paper is silent or contradicts itself.
+- `missing`: absent or incomplete.
 
-A thing that other rows show (\"shown by\") has the worst verdict of these. `studies/README.md` says where the published
-values come from.
+An item that refers to other rows (\"shown by\") has the worst of their verdicts. `studies/README.md` names the source of
+the published values.
 
 ";
 
-/// The rows as Markdown; `remake` says how to make them again. Papers without rows are left out.
+/// The rows as Markdown; `remake` is the command that reproduces them. Papers without rows are omitted.
 pub fn to_markdown(rows: &[Row], remake: &str) -> String {
     let mut out = String::from(HEAD);
     let _ = writeln!(out, "Made by: `{remake}`\n");
@@ -51,15 +51,15 @@ fn of<'a>(paper: &Paper, rows: &'a [Row]) -> Vec<&'a Row> {
     rows.iter().filter(|row| row.id.starts_with(&start)).collect()
 }
 
-/// Whether a row is a part of what an id stands for.
+/// True if a row is a part of an id.
 fn is_cell(row: &Row) -> bool {
     row.id.contains('/')
 }
 
-/// A line for each paper and one for all: how its things fare, and how the cells of its tables and figures do.
+/// A line per paper and a total: verdicts of its items, and of the cells of its tables and figures.
 fn summary(papers: &[(&Paper, Vec<&Row>)]) -> String {
     let mut out = String::new();
-    for (what, cells) in [("things", false), ("cells of tables and figures", true)] {
+    for (what, cells) in [("items", false), ("cells of tables and figures", true)] {
         let _ = writeln!(out, "| paper | {what} | match | shape | differs | built | decision | missing |");
         out.push_str("|---|---:|---:|---:|---:|---:|---:|---:|\n");
         let chosen = |rows: &[&Row]| Tally::of(rows.iter().copied().filter(|row| is_cell(row) == cells));
@@ -77,7 +77,7 @@ fn summary(papers: &[(&Paper, Vec<&Row>)]) -> String {
         line(&mut out, "all", chosen(&all));
         out.push('\n');
     }
-    // What follows begins with a line of its own.
+    // The next text starts on a new line.
     out.pop();
     out
 }
@@ -93,12 +93,12 @@ fn table(out: &mut String, rows: &[&Row]) {
     }
 }
 
-/// A text in a cell: one line, and no bar that would end the cell.
+/// Text for a cell: one line, with bars escaped.
 fn field(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
-/// Five digits at most, without those that say nothing.
+/// At most five significant digits, trailing zeros removed.
 fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -136,7 +136,7 @@ mod tests {
             row("S-N01", Verdict::Built),
         ];
         let text = to_markdown(&rows, "bentpipe reproduce stp");
-        assert!(text.contains("| paper | things |"), "{text}");
+        assert!(text.contains("| paper | items |"), "{text}");
         let first = &text[text.find("| paper |").expect("a table")..];
         let line = "| stp | 3 | 1 | 1 | 0 | 1 | 0 | 0 |\n| all | 3 |";
         assert!(first.lines().skip(2).take(2).collect::<Vec<_>>().join("\n").starts_with(line), "{text}");

@@ -1,19 +1,20 @@
-//! The door: runs the study of a paper and answers with its rows.
+//! The entry point: runs the study of a paper and returns its rows.
 
 use crate::Row;
 use crate::request::in_parts;
 pub use crate::request::{Options, Progress, ReproduceError};
 
-/// What reproduces a paper.
+/// A function that reproduces a paper.
 type Study = fn(&Options, Progress<'_>) -> Result<Vec<Row>, ReproduceError>;
 
 const STUDIES: [Study; 5] = [transat, minei, acts, hybrid, stp];
 
-/// Reproduces the `transat` paper (Astuti and Kojo): its tables, figures, claims, items and decisions, as far as
-/// `options` asks for them.
+/// Reproduces the `transat` paper (Astuti and Kojo): its tables, figures, claims, items and decisions, as
+/// selected by `options`.
 ///
 /// # Errors
-/// What the paper does not have, too few replications, a file that cannot be written, a request to stop.
+/// Fails on a part that the paper does not have, too few replications, a file that cannot be written, or
+/// a request to stop.
 pub fn transat(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
     crate::transat::reproduce(options, progress)
 }
@@ -53,7 +54,7 @@ pub fn stp(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, Reprod
 /// Reproduces all papers, one after the other.
 ///
 /// # Errors
-/// As [`transat`], and a table or figure, of which each paper has its own.
+/// As [`transat`]; also fails if a table or figure is selected, because each paper has its own.
 pub fn all(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
     if options.table.is_some() || options.figure.is_some() {
         return Err(ReproduceError::WhosePart(if options.table.is_some() { "table" } else { "figure" }));

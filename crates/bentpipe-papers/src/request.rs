@@ -1,4 +1,4 @@
-//! What can be asked for, and what can go wrong.
+//! The options of a request, and its errors.
 
 use std::path::PathBuf;
 
@@ -15,21 +15,21 @@ pub struct Options {
     pub table: Option<u8>,
     /// Only this figure, from 1.
     pub figure: Option<u8>,
-    /// Replications behind each statistic of ours: more make the ranges exact, the paper's 20 are always compared
-    /// with samples of 20.
+    /// Replications per statistic: more give more accurate ranges; the paper's 20 are always compared with
+    /// samples of 20.
     pub reps: u32,
     /// Seed of the first replication; the others follow it.
     pub seed: u64,
-    /// Runs at the same time; the results do not depend on it.
+    /// Number of parallel runs; the results do not depend on it.
     pub threads: usize,
-    /// Where figures go, as SVG and CSV; `None` draws none.
+    /// Output folder for figures, as SVG and CSV; `None` draws none.
     pub out_dir: Option<PathBuf>,
-    /// Asked now and then whether to stop; what is done by then is in [`ReproduceError::Cut`].
+    /// Called regularly; true stops the work. Results so far are in [`ReproduceError::Cut`].
     pub stop: fn() -> bool,
 }
 
 impl Default for Options {
-    /// Everything, 200 replications from seed 1, on all processors, without files, to the end.
+    /// Everything, with 200 replications from seed 1, on all processors, without files.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Options { table: None, figure: None, reps: 200, seed: 1, threads, out_dir: None, stop: || false }
@@ -37,22 +37,22 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether the whole paper is asked for: its claims, items and decisions too.
+    /// True if the whole paper is requested, including claims, items and decisions.
     pub(crate) fn everything(&self) -> bool {
         self.table.is_none() && self.figure.is_none()
     }
 
-    /// Whether table `number` is asked for.
+    /// True if table `number` is requested.
     pub(crate) fn wants_table(&self, number: u8) -> bool {
         self.everything() || self.table == Some(number)
     }
 
-    /// Whether figure `number` is asked for.
+    /// True if figure `number` is requested.
     pub(crate) fn wants_figure(&self, number: u8) -> bool {
         self.everything() || self.figure == Some(number)
     }
 
-    /// Refuses what the paper does not have, and replications too few for a range.
+    /// Refuses parts that the paper does not have, and too few replications for a range.
     pub(crate) fn check(&self, paper: &Paper) -> Result<(), ReproduceError> {
         for (part, number, last) in
             [("table", self.table, paper.last_table()), ("figure", self.figure, paper.last_figure())]
@@ -69,7 +69,7 @@ impl Options {
     }
 }
 
-/// Hears what is being run: what, how many runs of it are done, and how many there are.
+/// Receives progress: what is running, the number of completed runs, and their total.
 pub type Progress<'a> = &'a (dyn Fn(&str, usize, usize) + Sync);
 
 /// Why a paper could not be reproduced.
@@ -80,9 +80,9 @@ pub enum ReproduceError {
     NoSuchPart {
         /// "table" or "figure".
         part: &'static str,
-        /// What was asked for.
+        /// The requested number.
         number: u8,
-        /// The last one.
+        /// The last number.
         last: u8,
     },
     /// A paper without tables or figures.
@@ -93,13 +93,13 @@ pub enum ReproduceError {
         /// "table" or "figure".
         part: &'static str,
     },
-    /// A table or figure of all papers.
+    /// A table or figure requested of all papers.
     #[error("each paper has its own {0}s: name a paper, or leave the {0} out")]
     WhosePart(&'static str),
     /// No replications asked for.
     #[error("at least 2 replications are needed, not {0}")]
     TooFewReplications(u32),
-    /// A transfer that did not end.
+    /// A transfer did not finish.
     #[error("seed {seed}: a transfer of {what} did not end")]
     Unfinished {
         /// The run.
@@ -107,13 +107,13 @@ pub enum ReproduceError {
         /// Its seed.
         seed: u64,
     },
-    /// Somebody asked to stop.
+    /// Stopped on request.
     #[error("stopped after {} rows", rows.len())]
     Cut {
-        /// What was done by then.
+        /// The rows so far.
         rows: Vec<Row>,
     },
-    /// The simulator cannot run at all.
+    /// The simulator cannot run.
     #[error(transparent)]
     Run(#[from] RunError),
     /// A file that could not be written.
@@ -122,13 +122,13 @@ pub enum ReproduceError {
 }
 
 impl ReproduceError {
-    /// Somebody asked to stop, and nothing was done since the last part.
+    /// Stopped on request, with nothing done since the last part.
     pub(crate) fn cut() -> Self {
         ReproduceError::Cut { rows: Vec::new() }
     }
 }
 
-/// Does work that adds rows part by part. When it is cut short, what was added before stays.
+/// Runs work that adds rows part by part. If it is stopped, the rows added so far are kept.
 pub(crate) fn in_parts(
     work: impl FnOnce(&mut Vec<Row>) -> Result<(), ReproduceError>,
 ) -> Result<Vec<Row>, ReproduceError> {

@@ -1,5 +1,5 @@
-//! What is expected of a tree of scripts: which hosts its scripts mean, which features do not exist here and why, and
-//! which scripts may fail, each with the sentence of an RFC that allows the difference.
+//! Expected results for a tree of scripts: the hosts its scripts assume, unsupported features with reasons, and
+//! scripts that may fail, each with the RFC sentence that allows the difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,19 +13,19 @@ use crate::run::{Options, Verdict, run};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectations {
-    /// The tree's name, for people.
+    /// The tree's display name.
     pub tree: String,
-    /// A path by which a folder is known to be this tree.
+    /// A path that identifies a folder as this tree.
     pub marker: String,
-    /// Hosts; the last one that fits a script counts.
+    /// Hosts; the last one that matches a script applies.
     host: Vec<HostFor>,
-    /// Features that do not exist here, each with the reason.
+    /// Unsupported features, each with the reason.
     #[serde(default)]
     unsupported: BTreeMap<String, String>,
     /// Scripts that may fail.
     #[serde(default)]
     allowed: Vec<Allowed>,
-    /// Scripts that are wrong by themselves.
+    /// Scripts that are themselves wrong.
     #[serde(default)]
     mistaken: Vec<Mistaken>,
 }
@@ -33,15 +33,15 @@ pub struct Expectations {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HostFor {
-    /// Patterns of paths; none for all.
+    /// Path patterns; empty matches all.
     #[serde(default)]
     scripts: Vec<String>,
-    /// A text that the script contains.
+    /// Text that the script must contain.
     contains: Option<String>,
     profile: String,
-    /// Names that `#ifdef` finds; without it the system's.
+    /// Names defined for `#ifdef`; by default the system's.
     define: Option<Vec<String>>,
-    /// Settings that the scripts take for granted.
+    /// Settings that the scripts assume.
     #[serde(default)]
     sysctl: Vec<String>,
 }
@@ -62,29 +62,29 @@ struct Mistaken {
     reason: String,
 }
 
-/// What is wrong with an expectation file.
+/// An error in an expectation file.
 #[derive(Debug, Error)]
 pub enum ExpectError {
-    /// It is no TOML of this form.
+    /// Not TOML of this form.
     #[error("{0}")]
     Form(#[from] toml::de::Error),
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("{0}")]
     Value(String),
 }
 
-/// How one script of a tree came out.
+/// The outcome of one script of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It passes, as it should.
+    /// It passes, as expected.
     Passes,
     /// It fails as the file allows.
     Allowed,
-    /// It needs what does not exist here.
+    /// It needs an unsupported feature.
     Unsupported(Vec<String>),
-    /// It is wrong by itself, and the file says so.
+    /// It is itself wrong, and listed as such.
     Mistaken,
-    /// Other than the file says, in words.
+    /// Not as the file expects; the message says why.
     Unexpected(String),
 }
 
@@ -97,22 +97,22 @@ pub struct Tally {
     pub passes: u32,
     /// Scripts that fail as the file allows.
     pub allowed: u32,
-    /// Scripts whose features do not exist here, and by feature; a script may need several.
+    /// Scripts that need unsupported features; a script may need several.
     pub unsupported: u32,
-    /// The same by feature.
+    /// The same, per feature.
     pub features: BTreeMap<String, u32>,
-    /// Scripts that are wrong by themselves.
+    /// Scripts that are themselves wrong.
     pub mistaken: u32,
-    /// Scripts that come out other than the file says: path and what.
+    /// Scripts with another outcome than the file expects: path and message.
     pub unexpected: Vec<(String, String)>,
-    /// Of the unexpected ones: those that fail.
+    /// Those of them that fail.
     pub failures: u32,
-    /// Differences that count as none, with the number of scripts.
+    /// Tolerated differences, with the number of scripts.
     pub notes: BTreeMap<String, u32>,
 }
 
 impl Tally {
-    /// Scripts whose features exist, and per cent of them that pass.
+    /// Count of scripts whose features are all supported, and the percentage of them that pass.
     pub fn supported(&self) -> (u32, f64) {
         let supported = self.passes + self.allowed + self.failures;
         (supported, 100.0 * f64::from(self.passes) / f64::from(supported.max(1)))
@@ -123,7 +123,7 @@ impl Expectations {
     /// Reads an expectation file.
     ///
     /// # Errors
-    /// Keys and values that cannot be, a reason or sentence that is missing, a script named twice.
+    /// Fails on invalid keys or values, a missing reason or sentence, or a script listed twice.
     pub fn parse(text: &str) -> Result<Self, ExpectError> {
         let this: Expectations = toml::from_str(text)?;
         let value = |message: String| Err(ExpectError::Value(message));
@@ -163,7 +163,7 @@ impl Expectations {
         Ok(this)
     }
 
-    /// How a script of the tree is to be played.
+    /// The options for a script of the tree.
     pub fn options(&self, path: &str, text: &str) -> Options {
         let fits = |host: &&HostFor| {
             let by_path = host.scripts.is_empty() || host.scripts.iter().any(|pattern| matches(pattern, path));
@@ -179,13 +179,13 @@ impl Expectations {
         options
     }
 
-    /// Plays a script of the tree and compares what comes out with the file.
+    /// Runs a script of the tree and compares its outcome with the file.
     pub fn judge(&self, path: &str, text: &str, tally: &mut Tally) -> Outcome {
         let is_allowed = self.allowed.iter().any(|allowed| allowed.scripts.iter().any(|name| matches(name, path)));
         let is_mistaken = self.mistaken.iter().any(|mistaken| mistaken.scripts.iter().any(|name| matches(name, path)));
         let outcome = match run(text, &self.options(path, text)) {
             _ if is_mistaken => Outcome::Mistaken,
-            Err(mistake) => Outcome::Unexpected(format!("is not understood: {mistake}")),
+            Err(mistake) => Outcome::Unexpected(format!("cannot be parsed: {mistake}")),
             Ok(played) => {
                 for note in &played.notes.iter().collect::<BTreeSet<_>>() {
                     *tally.notes.entry((**note).clone()).or_default() += 1;
@@ -194,7 +194,7 @@ impl Expectations {
                     (Verdict::Passes, false) => Outcome::Passes,
                     (Verdict::Passes, true) => {
                         tally.passes += 1;
-                        Outcome::Unexpected("passes, and is named as one that may fail".into())
+                        Outcome::Unexpected("passes, but is listed as one that may fail".into())
                     }
                     (Verdict::Fails(_), true) => Outcome::Allowed,
                     (Verdict::Fails(difference), false) => {
@@ -227,13 +227,13 @@ impl Expectations {
         outcome
     }
 
-    /// A reason may stand for a family of features: `TCP_INFO: *`.
+    /// True if the feature has a reason. A reason may cover a family of features: `TCP_INFO: *`.
     fn has_reason(&self, feature: &str) -> bool {
         self.unsupported.keys().any(|known| matches(known, feature))
     }
 }
 
-/// Whether a path fits a pattern, in which `*` stands for anything.
+/// True if a path matches a pattern; `*` matches anything.
 fn matches(pattern: &str, path: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -313,7 +313,7 @@ mod tests {
         assert!(matches!(unknown, Outcome::Unexpected(what) if what.contains("has no reason")));
         assert_eq!(judge("wrong.pkt", "nonsense"), Outcome::Mistaken);
         assert!(
-            matches!(judge("b.pkt", "nonsense"), Outcome::Unexpected(what) if what.starts_with("is not understood"))
+            matches!(judge("b.pkt", "nonsense"), Outcome::Unexpected(what) if what.starts_with("cannot be parsed"))
         );
         assert_eq!((tally.passes, tally.allowed, tally.unsupported, tally.mistaken), (2, 1, 1, 1));
         assert_eq!(tally.scripts, 8);

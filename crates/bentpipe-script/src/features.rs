@@ -1,5 +1,5 @@
-//! What a script needs and does not exist here, found in what it asks for: calls, options, flags, settings, packets.
-//! Whether the script passes has no part in it.
+//! Finds unsupported features in the text of a script: its calls, options, flags, settings and packets. The result does
+//! not depend on whether the script passes.
 
 mod recovery;
 
@@ -12,7 +12,7 @@ use crate::lang::code;
 use crate::play::names;
 use crate::wire::flag;
 
-/// Calls that a host answers.
+/// Supported calls.
 const CALLS: [&str; 25] = [
     "socket",
     "bind",
@@ -41,7 +41,7 @@ const CALLS: [&str; 25] = [
     "getsockopt",
 ];
 
-/// Socket options that a host has, read or set.
+/// Supported socket options, read or set.
 const OPTIONS: [&str; 21] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -66,7 +66,7 @@ const OPTIONS: [&str; 21] = [
     "TCP_CONGESTION",
 ];
 
-/// Settings of kernels that change nothing that a host here does.
+/// Kernel settings that have no effect on a host here.
 const NEUTRAL: [&str; 28] = [
     "tcp.hostcache.purgenow",
     "tcp.blackhole",
@@ -98,7 +98,7 @@ const NEUTRAL: [&str; 28] = [
     "tcp_ecn",
 ];
 
-/// The features of a script that do not exist here, by name.
+/// The names of the unsupported features of a script.
 pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
     let mut missing = BTreeSet::new();
     let mut needs = |feature: &str| {
@@ -217,11 +217,11 @@ fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
     }
 }
 
-/// FreeBSD's `insecure_rst` and `insecure_syn` bring RFC 793's handling back: a RST or SYN anywhere in the window ends the
-/// connection. A script needs that if it switches it on and sends such a segment; one at RCV.NXT is a reset in any case.
+/// FreeBSD's `insecure_rst` and `insecure_syn` restore RFC 793's handling: a RST or SYN anywhere in the window ends the
+/// connection. A script needs this if it enables it and sends such a segment; one at RCV.NXT is a reset in any case.
 fn of_insecure(script: &Script, needs: &mut impl FnMut(&str)) {
     let (mut insecure_rst, mut insecure_syn) = (false, false);
-    // What the host has acknowledged, and how far its window reaches: as far as the buffer, where the script tells that.
+    // What the host has acknowledged, and the end of its window: the end of the buffer, if the script gives its size.
     let (mut next, mut window) = (None::<u32>, 65_535u32);
     for event in &script.events {
         match &event.action {
@@ -263,7 +263,7 @@ fn of_insecure(script: &Script, needs: &mut impl FnMut(&str)) {
     }
 }
 
-/// A call on a descriptor that the script has closed, and that is expected to succeed: no host does that.
+/// A call that is expected to succeed on a closed descriptor: no host does that.
 fn of_descriptors(script: &Script, needs: &mut impl FnMut(&str)) {
     let mut closed = BTreeSet::new();
     for event in &script.events {
@@ -287,7 +287,7 @@ fn of_descriptors(script: &Script, needs: &mut impl FnMut(&str)) {
     }
 }
 
-/// Path MTU discovery: an ICMP message that tells an MTU, before data or a SYN with another MSS is sent.
+/// Path MTU discovery: an ICMP message with an MTU, before data or a SYN with another MSS is sent.
 fn of_path(script: &Script, needs: &mut impl FnMut(&str)) {
     let (mut told, mut offered) = (false, None);
     for event in &script.events {

@@ -1,8 +1,7 @@
-//! Plays packetdrill's scripts against the engine's TCP, in virtual time and with real bytes.
-//!
-//! Reading order: [`lang`] the language; `wire` packets as scripts see them; [`host`] what a kernel does around
-//! connections; `play` a script's events in order; [`features`] what a script needs and does not exist here;
-//! [`expect`] what is expected of a tree of scripts.
+//! Runs packetdrill scripts against the engine's TCP, in virtual time and with real bytes. Reading order:
+//! [`lang`] the language; `wire` packets as scripts see them; [`host`] a kernel's part around connections;
+//! `play` a script's events in order; [`features`] unsupported features of a script; [`expect`] expected
+//! results of a tree of scripts.
 #![forbid(unsafe_code)]
 
 pub mod expect;

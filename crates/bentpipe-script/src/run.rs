@@ -1,4 +1,4 @@
-//! One script from text to verdict.
+//! Runs one script, from text to verdict.
 
 use crate::features;
 use crate::host::own;
@@ -8,19 +8,20 @@ use crate::lang::parse::parse;
 use crate::lang::{Mistake, Refusal};
 use crate::play::{Difference, Pace, Player, Stop};
 
-/// How scripts are to be played.
+/// Options for running scripts.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whose defaults the host has.
+    /// The system whose defaults the host has.
     pub profile: Profile,
-    /// Names that `#ifdef` finds.
+    /// Names defined for `#ifdef`.
     pub defined: Vec<String>,
-    /// Settings of the kernel, as `sysctl` names them, that the host begins with.
+    /// Initial kernel settings of the host, with `sysctl`'s names.
     pub sysctls: Vec<(String, String)>,
 }
 
 impl Options {
-    /// A host of that kind; `#ifdef` finds the system's name, and for the RFCs `STANDARD`.
+    /// A host with this profile; the system's name is defined for `#ifdef`, and `STANDARD` for
+    /// the RFCs.
     pub fn new(profile: Profile) -> Self {
         let name = match profile {
             Profile::Linux => "Linux",
@@ -31,29 +32,29 @@ impl Options {
     }
 }
 
-/// What became of a script.
+/// The verdict on a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// All that it expects has happened.
+    /// Everything that it expects has happened.
     Passes,
-    /// The first thing that differs.
+    /// The first difference.
     Fails(Difference),
-    /// It needs what does not exist here: names of features.
+    /// It needs unsupported features: their names.
     Unsupported(Vec<String>),
 }
 
 /// A verdict, and the packets that led to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// Packets in the script's language, each with its time.
     pub packets: Vec<String>,
-    /// Where something else happened than was written, and counts as the same.
+    /// Tolerated differences.
     pub notes: Vec<String>,
 }
 
-/// packetdrill's own settings that mean nothing here.
+/// packetdrill's own settings that have no effect here.
 const IGNORED: [&str; 22] = [
     "local_ip",
     "remote_ip",
@@ -79,10 +80,10 @@ const IGNORED: [&str; 22] = [
     "tun_dev",
 ];
 
-/// Plays a script.
+/// Runs a script.
 ///
 /// # Errors
-/// The first mistake in its text.
+/// Returns the first mistake in its text.
 pub fn run(text: &str, options: &Options) -> Result<Played, Mistake> {
     let unsupported =
         |features| Played { verdict: Verdict::Unsupported(features), packets: Vec::new(), notes: Vec::new() };
@@ -113,7 +114,8 @@ fn settings(script: &Script, options: &Options) -> Result<(Settings, Pace), Mist
         settings.sysctl(name, value);
     }
     let is_strict = profile == Profile::Rfc;
-    // packetdrill: 4 ms, or 12.5 % of the time since the event before. The RFC profile is exact.
+    // packetdrill: 4 ms, or 12.5 % of the time since the previous event. The RFC profile is
+    // exact.
     let mut pace = Pace {
         tolerance: if is_strict { 0 } else { 4_000 },
         share: if is_strict { 0 } else { 125 },

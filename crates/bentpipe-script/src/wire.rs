@@ -16,9 +16,9 @@ pub mod flag {
     pub const RST: u8 = 0x04;
     /// Push.
     pub const PSH: u8 = 0x08;
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: u8 = 0x20;
 }
 
@@ -27,9 +27,9 @@ const HEADER: usize = 20;
 /// A TCP segment with its IP header's fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Who talks to whom.
+    /// Source and destination address.
     pub addresses: Addresses,
-    /// From port to port.
+    /// Source and destination port.
     pub ports: Ports,
     /// Type of service or traffic class.
     pub tos: u8,
@@ -49,12 +49,12 @@ pub struct Seen {
     pub options: Vec<TcpOption>,
     /// The payload.
     pub payload: Vec<u8>,
-    /// Bytes of the whole packet.
+    /// Length of the whole packet in bytes.
     pub size: usize,
 }
 
 impl Seen {
-    /// Whether all these control bits are set.
+    /// True if all these control bits are set.
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags == flags
     }
@@ -64,7 +64,7 @@ impl Seen {
         self.payload.len() as u32 + u32::from(self.has(flag::SYN)) + u32::from(self.has(flag::FIN))
     }
 
-    /// Writes it as an IP packet. `None` where it does not fit: options or length.
+    /// Writes it as an IP packet. `None` if the options or the length do not fit.
     pub fn emit(&self) -> Option<Vec<u8>> {
         let mut options = Vec::new();
         for option in &self.options {
@@ -98,7 +98,7 @@ impl Seen {
         Some(packet)
     }
 
-    /// Reads an IP packet; `None` where it is no whole TCP segment.
+    /// Reads an IP packet; `None` if it is not a complete TCP segment.
     pub fn parse(packet: &[u8]) -> Option<Seen> {
         let parsed = ip::parse(packet).ok().filter(|parsed| parsed.protocol == ip::TCP)?;
         let bytes = &packet[parsed.payload];
@@ -201,7 +201,7 @@ fn read_options(mut bytes: &[u8]) -> Option<Vec<TcpOption>> {
     Some(options)
 }
 
-/// Flags as a script writes them.
+/// Flags in a script's syntax.
 pub fn show_flags(flags: u8) -> String {
     let names =
         [(0x02, 'S'), (0x01, 'F'), (0x04, 'R'), (0x08, 'P'), (0x20, 'U'), (0x40, 'E'), (0x80, 'W'), (0x10, '.')];

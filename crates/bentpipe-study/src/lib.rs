@@ -1,8 +1,7 @@
-//! The nouns of an experiment: text to values, events to columns, columns to statistics. Nothing runs here.
-//!
-//! Reading order: [`scenario`] is the language that experiments are written in, [`topology`] finds who is wired to
-//! whom; [`limit`] says what physics allows and [`model`] what the literature predicts; [`trace`] writes what happened,
-//! [`stats`] turns samples into statements, [`report`] leaves them behind.
+//! The data of an experiment: text to values, events to columns, columns to statistics. Nothing runs here. Reading
+//! order: [`scenario`] is the language of experiments, [`topology`] finds paths; [`limit`] computes physical bounds and
+//! [`model`] the literature's predictions; [`trace`] writes events, [`stats`] computes statistics of samples,
+//! [`report`] writes the results.
 #![forbid(unsafe_code)]
 
 pub mod limit;

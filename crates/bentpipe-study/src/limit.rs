@@ -1,9 +1,7 @@
-//! What physics allows a transfer, whatever the transport does.
-//!
-//! **Time.** The least time from the start of a flow to the arrival of its last byte: the handshake, then every segment
-//! sent as if the sender filled the pipe from the first instant. Links store and forward, so for n packets of which
-//! all but the last are of length L, and the last of l ≤ L, over links of rates r and delays d, the last bit arrives
-//! after the sum of all d and
+//! Physical bounds of a transfer, for any transport. **Time.** The min time from the start of a flow to the arrival of
+//! its last byte: the handshake, then every segment sent as if the sender filled the pipe from the start. Links store
+//! and forward, so for n packets of which all but the last are of length L, and the last of l ≤ L, over links of rates
+//! r and delays d, the last bit arrives after the sum of all d and
 //!
 //! ```text
 //! max over k of [ sum over i ≤ k of L/r_i + (n-2) L / min over i ≤ k of r_i + sum over i ≥ k of l/r_i ]     n ≥ 2
@@ -12,10 +10,9 @@
 //! (a tandem of FIFO servers as a path in the max-plus plane: k is the link where the last packet waits last). With
 //! equal packets this is the time of one packet over all links and n-1 times the bottleneck's packet time.
 //!
-//! **Goodput.** The bottleneck's rate, less the headers and the packets that the channel loses: min over links of
-//! r_i times the product over j ≥ i of (1-p_j), times payload over wire length.
-//!
-//! Neither counts other flows, ACKs on a shared line, headers of the links' own, or the segments that must be sent again.
+//! **Goodput.** The bottleneck's rate, less the headers and the packets that the channel loses: min over links of r_i
+//! times the product over j ≥ i of (1-p_j), times payload over wire length. Neither counts other flows, ACKs on a
+//! shared line, link headers or retransmissions.
 
 use bentpipe_engine::atm::aal5;
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
@@ -33,20 +30,20 @@ const HEADERS: u32 = 40;
 /// The limits of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// Least time from the flow's start to the last byte at the receiver; `None` for a flow without an end.
+    /// Min time from the flow's start to the last byte at the receiver; `None` for an endless flow.
     pub time: Option<Duration>,
-    /// Most payload per second, in bits, in the direction of the data (of the responses, where there are any); `None`
-    /// where no line takes time.
+    /// Max payload rate in bits per second in the direction of the data (of the responses, if any); `None` if no line
+    /// takes time.
     pub goodput: Option<f64>,
 }
 
-/// The links of a leg, there and back.
+/// The links of a leg, in both directions.
 type Way<'s> = (Vec<&'s LinkConfig>, Vec<&'s LinkConfig>);
 
-/// The limits of a connection; `None` for UDP, which sends what it sends.
+/// The limits of a connection; `None` for UDP, whose rate is given.
 ///
 /// # Errors
-/// The ends of the flow are not joined.
+/// Fails if no path joins the ends of the flow.
 pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>, Unreachable> {
     let (sizes, opening, workload) = match &flow.kind {
         FlowKind::Tcp(tcp) => {
@@ -69,11 +66,11 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         legs.push((links(&leg.forward_path(scenario)?), links(&leg.return_path(scenario)?)));
     }
     let answers = matches!(workload, Workload::RequestResponse { .. });
-    // Each leg repairs its own losses.
+    // Each leg retransmits its own losses.
     let goodputs = sizes.iter().zip(&legs);
     let goodputs = goodputs.filter_map(|(size, (there, back))| goodput(if answers { back } else { there }, *size));
     let time = workload_time((workload, opening, &sizes), &opened(scenario, flow, &legs)?, &legs);
-    // A line in bursts or by a trace is at times faster than its mean: at best what a period carries comes at its start.
+    // A line with bursts or a trace is at times faster than its mean: at best, a period's capacity comes at its start.
     let period = |link: &&LinkConfig| {
         let trace = link.rate_trace.as_ref().and_then(|trace| trace.millis().last().copied());
         link.tdma.as_ref().map(|schedule| schedule.frame()).or(trace.map(Duration::from_millis))
@@ -84,7 +81,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     Ok(Some(Limit { time, goodput: goodputs.reduce(f64::min) }))
 }
 
-/// The legs whose handshakes come before the data: a leg that ends at a gateway which spoofs is opened by that.
+/// The legs whose handshakes precede the data; a spoofing gateway opens the leg that ends there.
 fn opened<'s>(scenario: &'s Scenario, flow: &FlowSpec, legs: &[Way<'s>]) -> Result<Vec<Way<'s>>, Unreachable> {
     let mut opened = legs.to_vec();
     let (Some(spoof), Some(leg), Some(last)) = (flow.kind.spoof(), topology::legs(flow).pop(), opened.last_mut())
@@ -100,9 +97,10 @@ fn opened<'s>(scenario: &'s Scenario, flow: &FlowSpec, legs: &[Way<'s>]) -> Resu
     Ok(opened)
 }
 
-/// What the handshakes put before the data. The far leg of a split opens when the SYN reaches it, so both open at once.
+/// The time of the handshakes before the data. The far leg of a split opens when the SYN reaches it, so both open at
+/// once.
 fn handshake_time(legs: &[Way<'_>]) -> Duration {
-    // The SYN and its ACK, without their options: a bound from below.
+    // The SYN and its ACK, without options: a lower bound.
     let syn = |links: &[&LinkConfig]| pipe_time(links, 1, HEADERS, HEADERS);
     let (mut asked, mut data) = (Duration::ZERO, Duration::ZERO);
     for (there, back) in legs {
@@ -129,7 +127,7 @@ fn workload_time(
     match workload {
         Workload::Bulk(bytes) => Some(handshake + transfer(bytes)),
         Workload::Greedy { .. } | Workload::Paced { total: None, .. } => None,
-        // As if all of it were there from the beginning: a bound from below.
+        // As if all data were available at the start: a lower bound.
         Workload::Paced { total: Some(bytes), .. } => Some(handshake + transfer(bytes)),
         Workload::RequestResponse { request, response, think, count } => {
             let one = transfer(request) + transfer_over_legs(&back, response, &sizes_back);
@@ -138,7 +136,7 @@ fn workload_time(
     }
 }
 
-/// What a data segment carries, and what it is on the wire.
+/// The payload and headers of a data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSize {
     /// Payload of a full segment, bytes.
@@ -153,21 +151,21 @@ impl SegmentSize {
         SegmentSize { payload: config.mss as u32, headers: HEADERS }
     }
 
-    /// Those of a leg, which is STP's where it has settings of STP.
+    /// The segments of a leg, which is STP if it has STP settings.
     pub fn of_leg(stp: &Option<StpConfig>, a: &TcpConfig, b: &TcpConfig) -> Self {
         stp.as_ref().map_or_else(|| SegmentSize::between(a, b), SegmentSize::of_stp)
     }
 
-    /// The segments of a connection between these ends: the smaller MSS, less the timestamps where both have them on
-    /// (RFC 6691: the MSS does not count options, so payload must).
+    /// The segments of a connection between these ends: the smaller MSS, less timestamps if both enable them (RFC 6691:
+    /// the MSS excludes options, so they reduce the payload).
     pub fn between(a: &TcpConfig, b: &TcpConfig) -> Self {
         let options = if a.timestamps && b.timestamps { 12 } else { 0 };
         SegmentSize { payload: (a.mss.min(b.mss) as u32).saturating_sub(options).max(1), headers: HEADERS + options }
     }
 }
 
-/// The same over the legs of a connection that is split. Where their segments are of one size they pass all legs as they would
-/// pass one; else the slowest leg alone counts, and of the others the propagation, which is a bound from below.
+/// The same over the legs of a split connection. Segments of equal size pass all legs as if they were one. Otherwise
+/// only the slowest leg counts, plus the propagation delay of the others, which is a lower bound.
 fn transfer_over_legs(legs: &[&[&LinkConfig]], bytes: Bytes, sizes: &[SegmentSize]) -> Duration {
     if sizes.iter().all(|size| *size == sizes[0]) {
         return transfer_time(&legs.concat(), bytes, sizes[0]);
@@ -181,7 +179,7 @@ fn transfer_over_legs(legs: &[&[&LinkConfig]], bytes: Bytes, sizes: &[SegmentSiz
     alone.max().unwrap_or(all)
 }
 
-/// Time from the first bit of `bytes` at the sender to the last at the receiver, over links otherwise empty.
+/// Time from the first bit of `bytes` at the sender to the last at the receiver, over otherwise empty links.
 pub fn transfer_time(links: &[&LinkConfig], bytes: Bytes, size: SegmentSize) -> Duration {
     let SegmentSize { payload, headers } = size;
     let segments = bytes.get().div_ceil(payload as u64).max(1);
@@ -189,10 +187,10 @@ pub fn transfer_time(links: &[&LinkConfig], bytes: Bytes, size: SegmentSize) -> 
     pipe_time(links, segments, payload + headers, last as u32 + headers)
 }
 
-/// The time that `count` packets take, all of `length` bytes but the last.
+/// The time of `count` packets, all of `length` bytes except the last.
 fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Duration {
     let delay = links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
-    // Exact in nanoseconds is more than needed: a path has few links, and a tenth of a nanosecond each is lost.
+    // Rounding loses 0.1 ns per link, and a path has few links.
     let times = |bytes: u32| -> Vec<f64> { links.iter().filter_map(|link| line_time(link, bytes)).collect() };
     let (full, last) = (times(length), times(last));
     let tail = |from: usize| last[from..].iter().sum::<f64>();
@@ -209,7 +207,7 @@ fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Durat
     delay + Duration::from_secs_f64_rounded(transmission)
 }
 
-/// Most payload per second over these links, in bits; `None` where no line takes time.
+/// Max payload rate over these links in bits per second; `None` if no line takes time.
 pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
     let wire = size.payload + size.headers;
     let mut passes = 1.0;
@@ -224,15 +222,15 @@ pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
     min
 }
 
-/// Seconds that a packet takes of a line, `None` where it takes none: in cells with what AAL5 adds, over the slower of
-/// the port and the line that leads to it.
+/// Transmission time of a packet on a line in seconds, `None` if it takes none. In cells it includes AAL5's overhead,
+/// over the slower of the port and the line to it.
 pub(crate) fn line_time(link: &LinkConfig, wire: u32) -> Option<f64> {
     let rate = link.rate?;
     let rate = link.cells.and_then(|cells| cells.line).map_or(rate, |line: Rate| line.min(rate));
     Some(line_bytes(link, wire) as f64 * 8.0 / rate.bits_per_second() as f64)
 }
 
-/// What a packet of `wire` bytes weighs on a line.
+/// Bytes on a line for a packet of `wire` bytes.
 fn line_bytes(link: &LinkConfig, wire: u32) -> u64 {
     match link.cells {
         None => wire as u64,
@@ -240,8 +238,8 @@ fn line_bytes(link: &LinkConfig, wire: u32) -> u64 {
     }
 }
 
-/// The probability that the channel loses a packet of that length, at a moment taken at random. A schedule of bursts
-/// has an end, so in the long run it is the good state.
+/// The probability that the channel loses a packet of that length at a random time. A schedule of bursts ends, so in
+/// the long run its channel is good.
 pub fn mean_loss(link: &LinkConfig, wire: u32) -> f64 {
     let loss = |config: &LossConfig| {
         let by_bits = config.bit.any_of_bits(line_bytes(link, wire) * 8).get();

@@ -1,4 +1,4 @@
-//! Who is wired to whom: the links that a flow takes, and what such a path amounts to.
+//! The links of a flow's path, and the properties of paths.
 
 use std::fmt;
 
@@ -28,10 +28,11 @@ impl std::error::Error for Unreachable {}
 /// Links in the order in which packets pass them, as indices into [`Scenario::links`].
 pub type Path = Vec<usize>;
 
-/// The path of fewest links; among those the one of least delay; among those the one whose links come first.
+/// The path with the fewest links; among those the one with the least delay; among those the one whose links come
+/// first.
 ///
 /// # Errors
-/// There is no path.
+/// Fails if there is no path.
 pub fn path(scenario: &Scenario, from: usize, to: usize) -> Result<Path, Unreachable> {
     let distance = distances(scenario, to);
     let unreachable = || Unreachable {
@@ -53,13 +54,13 @@ pub fn path(scenario: &Scenario, from: usize, to: usize) -> Result<Path, Unreach
 /// Hops, then nanoseconds.
 type Distance = (usize, u64);
 
-/// How far it is over a link.
+/// The distance over a link.
 fn through(link: &LinkSpec, distance: &[Option<Distance>]) -> Option<Distance> {
     let (hops, delay) = distance.get(link.to).copied().flatten()?;
     Some((hops + 1, delay.saturating_add(link.config.delay.as_nanos())))
 }
 
-/// How far it is from each node to `to` (Bellman and Ford: scenarios have a handful of links).
+/// The distance of each node to `to` (Bellman and Ford: scenarios have a handful of links).
 fn distances(scenario: &Scenario, to: usize) -> Vec<Option<Distance>> {
     let mut distance = vec![None; scenario.nodes.len()];
     let Some(goal) = distance.get_mut(to) else { return distance };
@@ -81,20 +82,20 @@ fn distances(scenario: &Scenario, to: usize) -> Vec<Option<Distance>> {
     }
 }
 
-/// The paths of a flow: there and back, its own routes honoured, over all its legs.
+/// The paths of a flow in both directions, over all its legs, with its explicit routes.
 ///
 /// # Errors
-/// There is no path in one of the directions.
+/// Fails if a direction has no path.
 pub fn flow_paths(scenario: &Scenario, flow: &FlowSpec) -> Result<(Path, Path), Unreachable> {
     Ok((forward_path(scenario, flow)?, return_path(scenario, flow)?))
 }
 
-/// One connection: a flow's own, or one leg of a flow that is split.
+/// One connection: a whole flow, or one leg of a split flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leg<'s> {
     /// Index of the node that opens it.
     pub from: usize,
-    /// Index of the node that is opened.
+    /// Index of the node at the other end.
     pub to: usize,
     route: Option<&'s Path>,
     return_route: Option<&'s Path>,
@@ -104,7 +105,7 @@ impl Leg<'_> {
     /// The links from `from` to `to`.
     ///
     /// # Errors
-    /// There is no path.
+    /// Fails if there is no path.
     pub fn forward_path(&self, scenario: &Scenario) -> Result<Path, Unreachable> {
         self.route.cloned().map_or_else(|| path(scenario, self.from, self.to), Ok)
     }
@@ -112,13 +113,13 @@ impl Leg<'_> {
     /// The links back.
     ///
     /// # Errors
-    /// There is no path.
+    /// Fails if there is no path.
     pub fn return_path(&self, scenario: &Scenario) -> Result<Path, Unreachable> {
         self.return_route.cloned().map_or_else(|| path(scenario, self.to, self.from), Ok)
     }
 }
 
-/// The connections of a flow in order from its `from` to its `to`: one, or as many as splits and one more.
+/// The connections of a flow in order from its `from` to its `to`: one more than its splits.
 pub fn legs(flow: &FlowSpec) -> Vec<Leg<'_>> {
     let splits = match &flow.kind {
         FlowKind::Tcp(tcp) => tcp.splits.as_slice(),
@@ -136,8 +137,8 @@ pub fn legs(flow: &FlowSpec) -> Vec<Leg<'_>> {
     std::iter::once(first).chain(later).collect()
 }
 
-/// The connections of a scenario under their numbers: those of the flows, which have the flows' numbers, are the first
-/// legs; behind them the further legs, flow by flow. With each the number of its flow and of its leg there.
+/// The connections of a scenario by number: first the flows' first legs, with the flows' numbers, then the further
+/// legs, flow by flow. Each with the number of its flow and of its leg there.
 pub fn connections(scenario: &Scenario) -> Vec<(usize, usize, Leg<'_>)> {
     let all = || scenario.flows.iter().enumerate().map(|(flow, spec)| (flow, legs(spec)));
     let first = all().map(|(flow, legs)| (flow, 0, legs[0]));
@@ -148,7 +149,7 @@ pub fn connections(scenario: &Scenario) -> Vec<(usize, usize, Leg<'_>)> {
 /// The path of a flow's data, over all its legs.
 ///
 /// # Errors
-/// There is none.
+/// Fails if there is none.
 pub fn forward_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
     let paths = legs(flow).into_iter().map(|leg| leg.forward_path(scenario));
     Ok(paths.collect::<Result<Vec<_>, _>>()?.concat())
@@ -157,13 +158,13 @@ pub fn forward_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreac
 /// The path of a flow's acknowledgements, over all its legs.
 ///
 /// # Errors
-/// There is none.
+/// Fails if there is none.
 pub fn return_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
     let paths = legs(flow).into_iter().rev().map(|leg| leg.return_path(scenario));
     Ok(paths.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// The part of a path that leads to `at`, or the shortest path there where it does not pass it. `None`: there is none.
+/// The part of a path up to `at`, or the shortest path there if it does not pass `at`. `None` if there is none.
 pub(crate) fn up_to(scenario: &Scenario, mut links: Path, at: usize, from: usize) -> Option<Path> {
     match links.iter().position(|&link| scenario.links[link].to == at) {
         Some(last) => {
@@ -174,7 +175,7 @@ pub(crate) fn up_to(scenario: &Scenario, mut links: Path, at: usize, from: usize
     }
 }
 
-/// The part of a path that leads on from `at` to `to`, or the shortest path where it does not pass `at`.
+/// The part of a path from `at` to `to`, or the shortest path if it does not pass `at`.
 pub(crate) fn from_on(scenario: &Scenario, links: Path, at: usize, to: usize) -> Option<Path> {
     match links.iter().position(|&link| scenario.links[link].from == at) {
         Some(first) => Some(links[first..].to_vec()),
@@ -182,21 +183,21 @@ pub(crate) fn from_on(scenario: &Scenario, links: Path, at: usize, to: usize) ->
     }
 }
 
-/// What a path amounts to, in one direction.
+/// The properties of a path in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathFacts {
     /// Propagation delay.
     pub delay: Duration,
-    /// The slowest line; `None` where no line takes time.
+    /// The slowest line; `None` if no line takes time.
     pub bottleneck: Option<Rate>,
     /// The link with the slowest line, the first of several; an index into [`Scenario::links`].
     pub bottleneck_link: Option<usize>,
-    /// Room in the bottleneck's queue as the time that the line takes to send it, for packets of the length asked
-    /// about; `None` for an unlimited queue.
+    /// The bottleneck's queue limit as the time that the line takes to send it, for packets of the given length;
+    /// `None` if unlimited.
     pub queue: Option<Duration>,
 }
 
-/// The facts of a path for packets of `packet` bytes on the wire.
+/// The properties of a path for packets of `packet` bytes on the wire.
 pub fn facts(scenario: &Scenario, path: &[usize], packet: u32) -> PathFacts {
     let links = || path.iter().map(|&index| (index, &scenario.links[index].config));
     let delay = links().fold(Duration::ZERO, |sum, (_, link)| sum + link.delay);
@@ -219,14 +220,14 @@ pub fn facts(scenario: &Scenario, path: &[usize], packet: u32) -> PathFacts {
     }
 }
 
-/// The time that any number of bytes takes, rounded up: [`Rate::time_for_ceil`] holds up to 2 GB only.
+/// The time of any number of bytes, rounded up: [`Rate::time_for_ceil`] allows only up to 2 GB.
 pub(crate) fn time_for(rate: Rate, bytes: u64) -> Duration {
     let nanos = (bytes as u128 * 8_000_000_000).div_ceil(rate.bits_per_second() as u128);
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// The bandwidth-delay product: what is in flight when the bottleneck is never idle and its queue is empty, for a
-/// round trip of propagation delays. `None` where no line of the way there takes time.
+/// The bandwidth-delay product: the data in flight when the bottleneck is never idle and its queue is empty, for a
+/// round trip of propagation delays. `None` if no line of the forward path takes time.
 pub fn bandwidth_delay_product(there: &PathFacts, back: &PathFacts) -> Option<Bytes> {
     Some(Bytes::new(there.bottleneck?.bytes_in_floor(there.delay + back.delay)))
 }

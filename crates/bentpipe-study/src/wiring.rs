@@ -1,28 +1,27 @@
-//! The network of a scenario: its links, cell ports and processors, and the ways of packets over them.
-//!
-//! A driver says who is at the ends: [`Wiring::lead`] lays the way to each, [`Wiring::network`] makes the rest of it.
+//! The network of a scenario: its links, cell ports and processors, and the paths over them. A driver defines the ends:
+//! [`Wiring::lead`] lays the path to each, [`Wiring::network`] builds the network.
 
 use bentpipe_engine::link::{CellPort, Link, QueueConfig, QueueLimit, Server};
 use bentpipe_engine::network::{Bound, EndId, Hop, LinkId, Network, Routes, Station, StationId};
 
 use crate::scenario::Scenario;
 
-/// The ways of packets over the links of a scenario, as they are laid.
+/// The paths laid so far over the links of a scenario.
 #[derive(Debug)]
 pub struct Wiring<'s> {
     scenario: &'s Scenario,
     routes: Routes,
-    /// The ends of link layers stand behind all others, two for each.
+    /// The ends of link layers come after all others, two for each layer.
     first_layer_end: usize,
-    /// By link: the station that it is where it is in cells.
+    /// By link: its cell station, if it carries cells.
     of_link: Vec<Option<StationId>>,
-    /// By node: the processor that what it sends and receives passes, and the one for what it passes on.
+    /// By node: the processor for packets that it sends and receives, and the one for packets that it forwards.
     processing: Vec<Option<StationId>>,
     forwarding: Vec<Option<StationId>>,
 }
 
 impl<'s> Wiring<'s> {
-    /// No ways yet. The ends of link layers follow behind `ends` others.
+    /// No paths yet. The ends of link layers come after `ends` others.
     pub fn new(scenario: &'s Scenario, ends: usize) -> Self {
         let mut stations = 0..;
         let mut number = |exists: bool| exists.then(|| StationId::from(stations.next().unwrap_or_default()));
@@ -44,18 +43,18 @@ impl<'s> Wiring<'s> {
         }
     }
 
-    /// An end of a link layer: the one that sends on its first link, or on its second.
+    /// The end of a link layer that sends on its first or second link.
     pub fn layer_end(&self, layer: usize, side: usize) -> EndId {
         EndId::from(self.first_layer_end + 2 * layer + side)
     }
 
-    /// A link itself, whatever layer lies over it.
+    /// The link itself, without the layer over it.
     fn bare(&self, link: usize) -> Hop {
         self.of_link[link].map_or(Hop::Link(LinkId::from(link)), Hop::Station)
     }
 
-    /// Lays the way of packets to an end along the links of `path`: over the layers above them, and through the processors
-    /// of the hosts `here` and `there` and of the nodes between, where they take time. Answers where the way begins.
+    /// Lays the path to an end along the links of `path`: over the layers above them, and through the processors of the
+    /// hosts `here` and `there` and of the nodes between, if they take time. Returns where the path begins.
     pub fn lead(&mut self, to: EndId, path: &[usize], [here, there]: [usize; 2]) -> Hop {
         let mut way: Vec<Hop> = self.processing[here].map(Hop::Station).into_iter().collect();
         for (n, &link) in path.iter().enumerate() {
@@ -71,17 +70,17 @@ impl<'s> Wiring<'s> {
         self.routes.lead(to, &way)
     }
 
-    /// Lays the ways of the frames of a layer; answers where those of its two ends begin.
+    /// Lays the paths of a layer's frames; returns where those of its two ends begin.
     pub fn lead_frames(&mut self, layer: usize) -> [Hop; 2] {
         let over = self.scenario.layers[layer].over;
         [0, 1].map(|side| self.routes.lead(self.layer_end(layer, 1 - side), &[self.bare(over[side])]))
     }
 
-    /// The network, its random streams named under `seed`. Packets to an end have its virtual channel. With `chains` links in
-    /// a row share their events, and nobody must watch.
+    /// The network, with random streams derived from `seed`. Packets to an end use its virtual channel. With `chains`,
+    /// links in a row share their events; there must be no observer.
     pub fn network<P: Bound>(self, seed: u64, channels: Vec<u32>, chains: bool) -> Network<P> {
         let scenario = self.scenario;
-        let count = channels.iter().max().map_or(0, |&most| most as usize + 1);
+        let count = channels.iter().max().map_or(0, |&max| max as usize + 1);
         let links = (0..scenario.links.len()).map(|link| plain_link(scenario, link, seed)).collect();
         let mut stations = Vec::new();
         for (link, spec) in scenario.links.iter().enumerate().filter(|(_, spec)| spec.config.cells.is_some()) {
@@ -98,7 +97,7 @@ impl<'s> Wiring<'s> {
     }
 }
 
-/// A link of the scenario. Below a layer it has no queue: the layer sends when the line is free.
+/// A link of the scenario. Below a layer it has no queue, because the layer sends when the line is free.
 fn plain_link<P: Bound>(scenario: &Scenario, link: usize, seed: u64) -> Link<P> {
     let spec = &scenario.links[link];
     let name = format!("link/{}", spec.name);
@@ -107,7 +106,7 @@ fn plain_link<P: Bound>(scenario: &Scenario, link: usize, seed: u64) -> Link<P> 
     }
     let mut config = spec.config.clone();
     config.queue = QueueConfig { limit: QueueLimit::Unlimited, ..config.queue };
-    // The layer looks at the length of packets; frames are longer.
+    // The layer checks packet lengths; frames are longer.
     config.mtu = None;
     Link::new(&config, seed, &name)
 }

@@ -1,4 +1,4 @@
-//! Scenarios for the comparison with `ns` itself: a few of round numbers, then ones drawn at random.
+//! Scenarios for the comparison with `ns` itself: a few with round numbers, then random ones.
 
 use bentpipe_engine::stream::Stream;
 
@@ -8,11 +8,12 @@ fn pick<T: Copy>(stream: &mut Stream, choices: &[T]) -> T {
     choices[(stream.uniform() * choices.len() as f64) as usize]
 }
 
-/// Scenarios of round numbers, where events of one instant are the rule: rate, delay and queue of the satellite link, flows.
+/// Scenarios of round numbers, in which simultaneous events are common: rate, delay and queue of the satellite link,
+/// flows.
 const ROUND: [(f64, f64, u32, u32); 3] = [(10e6, 0.02, 10, 1), (50e6, 0.1, 1000, 1), (8e6, 0.25, 60, 2)];
 const AGENTS: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];
 
-/// The scenarios of round numbers, by each agent, with and without delayed ACKs.
+/// The scenarios of round numbers, for each agent, with and without delayed ACKs.
 pub(crate) fn round() -> impl Iterator<Item = Vec<Row>> {
     let cases = ROUND.into_iter().flat_map(|set| AGENTS.map(|agent| (set, agent)));
     let cases = cases.flat_map(|(set, agent)| [0.0, 0.2].map(|delack| (set, agent, delack)));
@@ -38,7 +39,7 @@ pub(crate) fn round() -> impl Iterator<Item = Vec<Row>> {
     })
 }
 
-/// The n-th scenario drawn under a seed: one or more flows. Rates, delays and sizes are not round.
+/// The n-th random scenario of a seed: one or more flows. Rates, delays and sizes are not round.
 pub(crate) fn scenario(seed: u64, n: u64) -> Vec<Row> {
     let s = &mut Stream::named(seed, &format!("scenario/{n}"));
     let agent = pick(s, &["tahoe", "reno", "newreno", "newreno", "sack", "sack"]);
@@ -53,7 +54,7 @@ pub(crate) fn scenario(seed: u64, n: u64) -> Vec<Row> {
     }
     indices.sort_unstable();
     indices.dedup();
-    // Cross traffic takes a quarter or half of the line at most: with more, a transfer may not end.
+    // Cross traffic takes at most a quarter or half of the line: with more, a transfer may not end.
     let share: f64 = pick(s, &[0.0, 0.0, 0.0, 0.25, 0.5]);
     let cbr = if share > 0.0 {
         let rate = (share * bw * s.uniform_in(0.99, 1.01)).round();

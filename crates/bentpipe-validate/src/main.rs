@@ -20,49 +20,49 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Against ns-2's results in a table like validation/ns2/reference.csv
+    /// Compare with ns-2's results in a table like validation/ns2/reference.csv
     Ns2 {
         /// The table
         csv: PathBuf,
-        /// Run the real `ns` again on this many of the rows (0: none)
+        /// Rerun the real `ns` on this many of the rows (0: none)
         #[arg(long, default_value_t = 0)]
         rerun: usize,
         /// The Tcl script for `ns`
         #[arg(long, default_value = "validation/ns2/scenario.tcl")]
         script: PathBuf,
-        /// Print what happens in the scenario of this id, and nothing else
+        /// Print only the events of the scenario with this id
         #[arg(long)]
         show: Option<String>,
     },
-    /// Against the real `ns` on scenarios of round numbers and on others drawn at random
+    /// Compare with the real `ns` on scenarios of round numbers and on random ones
     Ns2Explore {
-        /// How many scenarios
+        /// Number of random scenarios
         #[arg(long, default_value_t = 100)]
         count: u64,
-        /// Which ones
+        /// Seed
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Print what happens in this one of them, and nothing else
+        /// Print only the events of this one
         #[arg(long)]
         show: Option<u64>,
-        /// At which second of ns's clock they begin: 0 shows how its rounding breaks ties
+        /// Start time on ns's clock, seconds; 0 shows how its rounding breaks ties
         #[arg(long, default_value_t = ns2::EPOCH)]
         epoch: f64,
         /// The Tcl script for `ns`
         #[arg(long, default_value = "validation/ns2/scenario.tcl")]
         script: PathBuf,
     },
-    /// The quotations of RFCs in this repository against digests of the RFCs
+    /// Check the quotations of RFCs in this repository against digests of the RFCs
     Quotations {
         /// The repository
         #[arg(default_value = ".")]
         root: PathBuf,
     },
-    /// Make the digests that quotations from RFCs are checked against
+    /// Make the digests for checking quotations
     RfcDigest {
-        /// A folder with texts from the RFC editor, rfcN.txt
+        /// Folder with texts from the RFC editor, rfcN.txt
         texts: PathBuf,
-        /// Where the digests go
+        /// Output folder
         #[arg(long, default_value = "validation/rfc")]
         out: PathBuf,
     },

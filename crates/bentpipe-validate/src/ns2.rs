@@ -1,4 +1,4 @@
-//! Against ns-2: completion times within 0.001 %, counts of retransmissions and timeouts exact.
+//! Compares with ns-2: completion times within 0.001 %, counts of retransmissions and timeouts exact.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,20 +12,19 @@ use bentpipe_sim::{FlowResult, run};
 use crate::reference::{self, Row};
 use crate::show::Show;
 
-/// What is rounded differently are the constants: delays to 2^-43 s there, to 1/64 ns here, and each transmission up to 1/64 ns.
-/// A packet meets at most 12 of them per round trip of 20 ms or more: one part in 10^7. A delayed ACK too early or too late
-/// moves a time by 0.1 s, a thousandth of the longest runs.
+/// Only constants are rounded differently: delays to 2^-43 s there, to 1/64 ns here, and each transmission up to 1/64
+/// ns. A packet has at most 12 of them per round trip of 20 ms or more: one part in 10^7. A delayed ACK too early or
+/// too late moves a time by 0.1 s, a thousandth of the longest runs.
 const TOLERANCE: f64 = 0.00001;
 
-/// When scenarios begin in `ns`. Its clock is a double: from 512 s to 1024 s the last digit of every instant has one weight,
-/// 2^-43 s, so each delay is rounded to the same amount whenever it is added, and what ties in real numbers ties in `ns`. From
-/// 0 on, the weight doubles at 1, 2, 4, 8 s and so on, and ties of packets that straddle such an instant are broken by
-/// rounding.
+/// The start time of scenarios in `ns`. Its clock is a double: from 512 s to 1024 s the last digit has a constant
+/// weight, 2^-43 s. So a delay is always rounded to the same amount, and ties in real numbers are ties in `ns`. From 0
+/// on, the weight doubles at 1, 2, 4, 8 s and so on, and rounding breaks ties across such an instant.
 pub(crate) const EPOCH: f64 = 512.0;
 
-/// The share of drawn flows that must agree.
+/// The share of random flows that must agree.
 const SHARE: f64 = 0.97;
-/// How often `ns` is run again where a flow differs.
+/// Reruns of `ns` if a flow differs.
 const MOVES: u32 = 20;
 
 /// The numbers that are compared.
@@ -63,7 +62,7 @@ impl Figures {
         }
     }
 
-    /// Whether they agree: times within the tolerance, counts exactly.
+    /// True if they agree: times within the tolerance, counts exactly.
     fn agrees(&self, other: &Figures) -> bool {
         let close = |a: f64, b: f64| (a / b - 1.0).abs() <= TOLERANCE;
         close(self.t_ack, other.t_ack)
@@ -74,7 +73,7 @@ impl Figures {
     }
 }
 
-/// Compares every row, then the real `ns` on a sample. Whether all agree.
+/// Compares every row, then the real `ns` on a sample. Returns true if all agree.
 pub(crate) fn validate(table: &Path, rerun: usize, script: &Path) -> Result<bool> {
     let scenarios = reference::read(table)?;
     println!(
@@ -122,7 +121,7 @@ fn print_row(row: &Row, theirs: &Figures, ours: &Figures, drops: u64, agrees: bo
     );
 }
 
-/// Prints what happens in one scenario of the table.
+/// Prints the events of one scenario of the table.
 pub(crate) fn show(table: &Path, id: &str) -> Result<bool> {
     let scenarios = reference::read(table)?;
     let rows = scenarios.iter().find(|rows| rows[0].id == id);
@@ -132,17 +131,17 @@ pub(crate) fn show(table: &Path, id: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// How the comparison went so far.
+/// Counts of the comparison so far.
 #[derive(Default)]
 struct Tally {
     flows: usize,
     agree: usize,
-    /// Of the others, how many come out as ours in `ns` when start times are moved a little.
+    /// How many of the others equal ours in `ns` when start times are moved slightly.
     edges: usize,
 }
 
-/// Runs `ns` and us on the scenarios of round numbers and on `count` drawn ones, which begin at `epoch` in `ns`. Whether enough
-/// flows agree, and each of the others is a knife-edge of `ns` itself.
+/// Runs `ns` and bentpipe on the scenarios of round numbers and on `count` random ones, which start at `epoch` in `ns`.
+/// Returns true if enough flows agree, and each of the others is sensitive to tiny shifts in `ns` itself.
 pub(crate) fn explore(count: u64, seed: u64, epoch: f64, script: &Path) -> Result<bool> {
     let (mut round, mut drawn) = (Tally::default(), Tally::default());
     for rows in crate::draw::round() {
@@ -190,14 +189,14 @@ fn compare(rows: &[Row], epoch: f64, script: &Path, tally: &mut Tally) -> Result
     Ok(())
 }
 
-/// What `ns` itself makes of the scenario when its start times are moved by 1 ns to 1 us: of all flows together, then of each
-/// flow by an amount of its own.
+/// The results of `ns` when start times are moved by 1 ns to 1 us: all flows together, then each flow by its own
+/// amount.
 fn moved(rows: &[Row], epoch: f64, script: &Path) -> Result<Vec<(String, Vec<Figures>)>> {
     let stream = &mut Stream::named(1, &rows[0].id);
     let mut results = Vec::new();
     for attempt in 0..MOVES {
         let mut moved = rows.to_vec();
-        // Amounts from 1 ns to 1 us, each decade as likely.
+        // Amounts from 1 ns to 1 us, each decade equally likely.
         let mut amount = || 1e-9 * 1000f64.powf(stream.uniform());
         let together = amount();
         for row in &mut moved {
@@ -210,7 +209,7 @@ fn moved(rows: &[Row], epoch: f64, script: &Path) -> Result<Vec<(String, Vec<Fig
     Ok(results)
 }
 
-/// Runs `ns` itself on a sample spread over the table: the table is really ns-2's, and ns-2 is still what it was.
+/// Runs `ns` itself on a sample spread over the table, to check that the table is ns-2's and that ns-2 has not changed.
 fn rerun_sample(scenarios: &[Vec<Row>], count: usize, script: &Path) -> Result<bool> {
     let step = scenarios.len().div_ceil(count.min(scenarios.len()));
     let (mut good, mut total) = (0, 0);
@@ -230,11 +229,11 @@ fn rerun_sample(scenarios: &[Vec<Row>], count: usize, script: &Path) -> Result<b
             );
         }
     }
-    println!("ns itself: {good} of {total} rows of the sample are as in the table");
+    println!("ns itself: {good} of {total} rows of the sample equal the table");
     Ok(good == total)
 }
 
-/// Prints what happens in one drawn scenario, and the command that runs it in `ns`.
+/// Prints the events of one random scenario, and the command that runs it in `ns`.
 pub(crate) fn show_drawn(seed: u64, n: u64, script: &Path) -> Result<bool> {
     let rows = crate::draw::scenario(seed, n);
     let words: Vec<_> = words(&rows, EPOCH)?.iter().map(|word| format!("'{word}'")).collect();

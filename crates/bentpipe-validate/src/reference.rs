@@ -13,7 +13,7 @@ use bentpipe_study::scenario::{
 };
 use serde::Deserialize;
 
-/// A flow of a scenario, and what ns-2 made of it.
+/// A flow of a scenario, and ns-2's results.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Row {
     pub(crate) id: String,
@@ -49,7 +49,7 @@ pub(crate) struct Row {
     pub(crate) queue_overflow_drops: u64,
 }
 
-/// Reads a table; rows of one id that follow each other are the flows of one scenario.
+/// Reads a table; consecutive rows with one id are the flows of one scenario.
 pub(crate) fn read(path: &Path) -> Result<Vec<Vec<Row>>> {
     let mut reader = csv::Reader::from_path(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut scenarios: Vec<Vec<Row>> = Vec::new();
@@ -66,7 +66,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Vec<Row>>> {
     Ok(scenarios)
 }
 
-/// Constant-rate cross traffic: a packet of so many bytes every so many seconds.
+/// Constant-rate cross traffic: packet size in bytes and interval in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cbr {
     pub(crate) bytes: u32,
@@ -101,7 +101,7 @@ pub(crate) fn parse_cbr(text: &str) -> Result<Option<Cbr>> {
     let interval = find(&["ms"]).map(|(v, _)| v / 1e3).or_else(|| find(&["s"]).map(|(v, _)| v));
     let interval_s = match (interval, numbers.as_slice()) {
         (Some(interval), _) => interval,
-        // Two bare numbers, as ns-2's own settings have them: bytes and seconds.
+        // Two bare numbers, as in ns-2's settings: bytes and seconds.
         (None, [(bytes, one), (seconds, other)]) if one.is_empty() && other.is_empty() => {
             return Ok(Some(Cbr { bytes: *bytes as u32, interval_s: *seconds }));
         }
@@ -124,8 +124,8 @@ fn rate(bits: f64) -> Result<Option<Rate>> {
     Ok(Some(Rate::from_bits_per_second(bits.round() as u64).context("a rate of 0")?))
 }
 
-/// The first draws of ns-2's default generator under seed 1, which the script sets, times one tick of 1 ms. Each TCP agent draws
-/// one when it is made, and one when it starts: where in a tick its clock begins.
+/// The first draws of ns-2's default generator with seed 1, which the script sets, times one tick of 1 ms. Each TCP
+/// agent draws one at creation and one at its start: the phase of its clock.
 const DRAWS: [f64; 6] = [
     0.339_576_974_669_274_4e-6,
     555.880_715_863_723_7e-6,
@@ -171,7 +171,7 @@ fn tcp_config(row: &Row, flows: usize) -> Result<TcpConfig> {
     Ok(config)
 }
 
-/// The scenario that the rows describe: H1 - R1 - R2 - H2, and C1, C2 beside the hosts where there is cross traffic.
+/// The scenario of the rows: H1 - R1 - R2 - H2, with C1 and C2 beside the hosts for cross traffic.
 pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
     let first = &rows[0];
     let nodes = ["H1", "R1", "R2", "H2", "C1", "C2"].map(str::to_owned).to_vec();
@@ -180,7 +180,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
     let access = clean(first.access_bw_bps, first.access_delay_s)?;
     let satellite = clean(first.bw_bps, first.delay_oneway_s)?;
     let mut forward = satellite.clone();
-    // ns-2's DropTail drops when (waiting + 1) >= limit: one less waits than its limit says.
+    // ns-2's DropTail drops when (waiting + 1) >= limit: one packet less than its limit can wait.
     forward.queue.limit = QueueLimit::Packets(first.buffer_limit_pkts.saturating_sub(1));
     forward.drop_list = first
         .drop_indices

@@ -1,11 +1,12 @@
-//! What happens in one scenario, line by line, to be laid beside a trace of ns-2: segments in its numbering.
+//! The events of one scenario, line by line, for comparison with a trace of ns-2: segments in its numbering.
 
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::tcp::FIRST_BYTE;
 use bentpipe_engine::units::Time;
 use bentpipe_sim::{Body, Observer, Packet, Passage};
 
-/// Prints `time what flow number` for segments that leave H1, are lost, reach H2, and for ACKs that reach H1.
+/// Prints `time event flow number` for segments that leave H1, are lost or reach H2, and for ACKs that reach
+/// H1.
 pub(crate) struct Show {
     pub(crate) payload: u64,
     /// ns-2 numbers the SYN 0.

@@ -60,7 +60,7 @@ fn carrier(text: &str) -> Result<OpticalCarrier, String> {
     OpticalCarrier::named(text).ok_or_else(|| "expected OC-1, OC-3c, OC-12c, OC-48c, OC-192c or OC-768c".to_owned())
 }
 
-/// A datagram that holds headers and at least a byte, and that AAL5 can carry with its LLC/SNAP header.
+/// A datagram with headers and at least one byte that AAL5 can carry with its LLC/SNAP header.
 fn datagram(text: &str) -> Result<u32, String> {
     const MIN: u64 = 41;
     const MAX: u64 = 65_527;

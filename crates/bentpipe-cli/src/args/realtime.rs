@@ -115,7 +115,7 @@ pub(crate) struct Verify {
 }
 
 fn sysctl(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("it has no `=`; expected for example tcp_recovery=0")?;
+    let (name, value) = text.split_once('=').ok_or("no `=`; expected for example tcp_recovery=0")?;
     let name = name.strip_prefix("net.ipv4.").unwrap_or(name);
     let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if is_name {

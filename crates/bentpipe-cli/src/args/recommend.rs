@@ -34,10 +34,10 @@ pub(crate) struct Recommend {
     /// Number of replications, with successive seeds from the scenario's on
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) reps: u32,
-    /// How much slower than the fastest the recommendation may be
+    /// Max slowdown of the recommendation against the fastest
     #[arg(long, value_name = "SHARE", default_value = "5 %", value_parser = share)]
     pub(crate) margin: f64,
-    /// Do not search for changes of the path that change the answer
+    /// Do not search for path changes that change the answer
     #[arg(long)]
     pub(crate) no_flips: bool,
     /// Runs in parallel; 0: one per core. Results do not depend on it

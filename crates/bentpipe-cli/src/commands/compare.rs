@@ -1,4 +1,4 @@
-//! `bentpipe compare`: variants in the same fades.
+//! `bentpipe compare`: variants under the same fades.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -58,7 +58,7 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     Ok(if comparison.variants.iter().any(|row| row.unfinished > 0) { End::Failed } else { End::Done })
 }
 
-/// The replications that are complete, in the order of their seeds.
+/// The complete replications, in the order of their seeds.
 fn replications(args: &Compare, scenarios: &[(String, Scenario)], first: u64) -> Result<Vec<Vec<RunResult>>, Failure> {
     let bar = progress::steps(u64::from(args.reps));
     bar.set_message("replications");
@@ -73,7 +73,7 @@ fn replications(args: &Compare, scenarios: &[(String, Scenario)], first: u64) ->
             }
             results.push(run_with(scenario, seed, &mut NoProbe, Timers::Lazy, |_| !interrupt::asked())?);
         }
-        // A run that was broken off ends like any other.
+        // An aborted run ends like any other.
         if interrupt::asked() {
             return Ok(None);
         }

@@ -1,8 +1,7 @@
-//! `bentpipe demo`: what a satellite link does to eight TCPs, in seconds, and why.
-//!
-//! The world is row "50-on" of table 1 of the transat paper: 1 MB over 2 Mbit/s of GEO with a queue of 50 packets. The
-//! paper's six variants run on its own TCP (ns-2 of 2003), two on today's (profile `rfc`) with segments of the same
-//! length, for which there is no published value.
+//! `bentpipe demo`: the times of eight TCPs over a satellite link, and the reasons. The scenario is row "50-on" of
+//! table 1 of the transat paper: 1 MB over a GEO link of 2 Mbit/s with a queue of 50 packets. The paper's six variants
+//! use its TCP (ns-2 of 2003), two use today's (profile `rfc`) with segments of the same length; these have no
+//! published value.
 
 use std::io::IsTerminal;
 
@@ -18,11 +17,11 @@ use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 use crate::shipped;
 
-/// Where the published values stand.
+/// The table with the published values.
 const TABLE: u8 = 1;
 const ROW: &str = "50-on";
 
-/// Profile and variant of each, what it is, and its column in the paper.
+/// Profile, variant, description, and column in the paper.
 const CONTESTANTS: [(&str, &str, &str, Option<&str>); 8] = [
     ("ns2-2003", "ref", "Reference: NewReno, first window 1", Some("Ref")),
     ("ns2-2003", "ref-iw4", "Reference, first window 4", Some("Ref_IW4")),
@@ -34,7 +33,7 @@ const CONTESTANTS: [(&str, &str, &str, Option<&str>); 8] = [
     ("rfc", "sack", "SACK today (RFC 6675), first window 10", None),
 ];
 
-/// Cells of the longest bar.
+/// Length of the longest bar in characters.
 const BAR: f64 = 30.0;
 
 struct Result {
@@ -84,7 +83,7 @@ fn contestant(base: &Scenario, profile: &str, variant: &str) -> std::result::Res
         return base.with_variant(variant).map_err(Failure::broken);
     }
     let mut scenario = base.clone();
-    // Its rows stand before the engine's of the same name.
+    // Its rows take precedence over the engine's.
     scenario.variants.clear();
     for flow in &mut scenario.flows {
         if let FlowKind::Tcp(tcp) = &mut flow.kind {
@@ -111,7 +110,7 @@ fn table(results: &[Result]) -> String {
     output::table(&["TCP", "time", "ours (s)", "published (s)", "x limit"], 2, rows)
 }
 
-/// A bar whose first part is what the link itself takes.
+/// A bar whose first part is the time of the link itself.
 fn bar(time: f64, limit: f64, longest: f64) -> String {
     let cells = |part: f64| (part / longest * BAR).round() as usize;
     let (own, whole) = (cells(limit), cells(time));
@@ -119,7 +118,7 @@ fn bar(time: f64, limit: f64, longest: f64) -> String {
     full.repeat(own) + &rest.repeat(whole.saturating_sub(own))
 }
 
-/// Until when the picture goes, seconds: the Reference goes on as it does then.
+/// End of the plot in seconds; the Reference continues in the same way.
 const PICTURE_S: f64 = 20.0;
 
 /// Reference and Enhanced, segment by segment, on the same axes.

@@ -14,7 +14,7 @@ use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 use crate::{interrupt, source};
 
-/// Marks of what wakes the loop besides packets.
+/// Marks of wake-ups other than packets.
 const SIGNALS: u32 = 0;
 
 #[derive(Serialize)]
@@ -96,7 +96,7 @@ fn announce(args: &Emulate, scenario: &Scenario, remake: &Remake, hosts: &[Host]
     ))
 }
 
-/// The command, if there is one, with the hosts in its environment.
+/// Starts the command, if any, with the hosts in its environment.
 fn start(words: &[String], hosts: &[Host]) -> Result<Option<Child>, Failure> {
     let [program, arguments @ ..] = words else { return Ok(None) };
     let mut command = Command::new(program);
@@ -115,9 +115,9 @@ fn start(words: &[String], hosts: &[Host]) -> Result<Option<Child>, Failure> {
         .map_err(|error| Failure::usage(format!("`{program}` cannot be started: {error}"), None))
 }
 
-/// Until somebody says stop or the command ends.
+/// Runs until it is interrupted or the command ends.
 fn run(scenario: &Scenario, lab: &mut Lab, signals: &Signals, mut command: Option<&mut Child>) -> Result<End, Failure> {
-    // Where it is not allowed, packets wait for other programs now and then, and the summary says how long.
+    // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
     let mut status = Status::new(if command.is_some() { Place::Title } else { Place::Line });
     let mut looked = Time::ZERO;
@@ -130,7 +130,7 @@ fn run(scenario: &Scenario, lab: &mut Lab, signals: &Signals, mut command: Optio
             && looked + LOOK <= now
         {
             looked = now;
-            // A signal may have gone to the thread that started the command.
+            // The signal may have been delivered to the thread that started the command.
             if interrupt::asked() {
                 child::ask_to_end(child);
             }
@@ -150,7 +150,7 @@ fn run(scenario: &Scenario, lab: &mut Lab, signals: &Signals, mut command: Optio
                         return Ok(End::Code(child::exit_code(ended)));
                     }
                 }
-                // It gets the keyboard's signals itself, and its end is ours.
+                // It receives the terminal's signals itself; when it ends, we end.
                 (Caught::Child, None) | (Caught::Keyboard, Some(_)) => {}
                 (Caught::Keyboard, None) => {
                     status.clear();
@@ -159,7 +159,7 @@ fn run(scenario: &Scenario, lab: &mut Lab, signals: &Signals, mut command: Optio
                 (Caught::End, command) => {
                     status.clear();
                     let Some(child) = command else { return Ok(End::Done) };
-                    // It may have ended just now.
+                    // It may have just ended.
                     let _ = child.kill();
                     let _ = child.wait();
                     return Ok(End::Interrupted);

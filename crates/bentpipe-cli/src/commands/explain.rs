@@ -1,9 +1,9 @@
-//! `bentpipe explain`: what a scenario is made of, and what its links promise.
+//! `bentpipe explain`: the settings of a scenario, and the limits of its paths.
 
 use std::fmt::Write;
 
 use bentpipe_engine::stp::StpConfig;
-use bentpipe_engine::tcp::variant::{Exit, Growth, PartialAckTimer, PipeForm, Recovery, Startup};
+use bentpipe_engine::tcp::variant::{CongestionControl, Exit, Growth, PartialAckTimer, PipeForm, Recovery, Startup};
 use bentpipe_engine::tcp::{Daass, Handshake, RttClock, TcpConfig};
 use bentpipe_engine::units::Duration;
 use bentpipe_sim::record::{FlowOutlook, Outlook};
@@ -66,7 +66,7 @@ fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> String {
     out
 }
 
-/// Flows that differ in name alone.
+/// Flows that differ only in name.
 struct Group<'a> {
     names: Vec<&'a str>,
     look: &'a FlowOutlook,
@@ -117,19 +117,19 @@ fn flow_text(names: &str, look: &FlowOutlook) -> String {
     out
 }
 
-/// A number without decimals that say nothing.
+/// A number without trailing zeros.
 fn short(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The settings of a leg that is STP, in one line.
+/// The settings of an STP leg, in one line.
 fn stp_text(config: &StpConfig) -> String {
     let window = output::bytes(config.window(config.mss));
     format!("STP, a window of {window}, timers of {}, MSS {} B", span(config.rto), config.mss)
 }
 
-/// The first leg of a flow that is split, or all of one that is not, and a line for each further leg.
+/// The first leg of a split flow, or a whole flow, and a line for each further leg.
 fn tcp_text(scenario: &Scenario, tcp: &TcpFlow) -> String {
     let mut out = match &tcp.stp {
         Some(config) => format!("  first leg: {}\n", stp_text(config)),
@@ -161,7 +161,7 @@ fn cells_text(scenario: &Scenario, tcp: &TcpFlow) -> String {
     out
 }
 
-/// The cells of one end: name and value, in words.
+/// The settings of one end: name and value, in words.
 fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> {
     let on = |flag: bool| if flag { "on" } else { "off" }.to_owned();
     let variant = &config.variant;
@@ -171,7 +171,7 @@ fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> 
     vec![
         ("startup", startup(config, follows_path)),
         ("first ssthresh", segments(config.initial_ssthresh, "unlimited")),
-        ("growth", growth(variant.growth)),
+        ("growth", growth(variant.congestion, variant.growth)),
         ("loss is", format!("{} duplicate ACKs{fraction}", dup.count)),
         ("recovery", recovery(variant.recovery)),
         ("limited transmit", on(variant.limited_transmit)),
@@ -198,7 +198,7 @@ fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> 
     ]
 }
 
-/// How a connection begins; `follows_path`: a fixed window is what the path holds, since nothing sets it.
+/// How a connection starts; `follows_path`: a fixed window defaults to the path's capacity.
 fn startup(config: &TcpConfig, follows_path: bool) -> String {
     let path = if follows_path { ", the path's capacity (`fixed_window` sets another)" } else { "" };
     match config.variant.startup {
@@ -210,10 +210,12 @@ fn startup(config: &TcpConfig, follows_path: bool) -> String {
     }
 }
 
-pub(super) fn growth(growth: Growth) -> String {
-    match growth {
-        Growth::PerAck => "per ACK".to_owned(),
-        Growth::Bytes(limit) => format!("per byte, L = {limit}"),
+pub(super) fn growth(congestion: CongestionControl, growth: Growth) -> String {
+    match (congestion, growth) {
+        (CongestionControl::Reno, Growth::PerAck) => "per ACK".to_owned(),
+        (CongestionControl::Reno, Growth::Bytes(limit)) => format!("per byte, L = {limit}"),
+        (CongestionControl::Cubic, Growth::PerAck) => "CUBIC (RFC 9438)".to_owned(),
+        (CongestionControl::Cubic, Growth::Bytes(limit)) => format!("CUBIC (RFC 9438), L = {limit}"),
     }
 }
 
@@ -225,6 +227,7 @@ pub(super) fn recovery(recovery: Recovery) -> String {
             PartialAckTimer::Impatient => "NewReno, impatient (RFC 6582)".to_owned(),
             PartialAckTimer::SlowButSteady => "NewReno, slow but steady (RFC 6582)".to_owned(),
         },
+        Recovery::Pipe(PipeForm::Rack) => "RACK (RFC 8985)".to_owned(),
         Recovery::Pipe(PipeForm::Rfc6675) => "SACK pipe (RFC 6675)".to_owned(),
         Recovery::Pipe(PipeForm::Rfc3517) => "SACK pipe (RFC 3517)".to_owned(),
         Recovery::Pipe(PipeForm::Ns2) => "SACK pipe (ns-2)".to_owned(),

@@ -1,4 +1,4 @@
-//! `bentpipe scenarios`, `variants` and `schema`: what there is.
+//! `bentpipe scenarios`, `variants` and `schema`.
 
 use bentpipe_engine::tcp::variant::{Startup, VARIANTS};
 use bentpipe_gateway::settings::schema as gateway_schema;
@@ -32,7 +32,7 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
                 Startup::SlowStart => row.initial_window.to_string(),
                 Startup::FixedWindow(_) => "the path's".to_owned(),
             },
-            growth(row.growth),
+            growth(row.congestion, row.growth),
             recovery(row.recovery),
             on(row.sack),
             on(row.limited_transmit),

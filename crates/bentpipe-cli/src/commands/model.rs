@@ -1,4 +1,4 @@
-//! `bentpipe model`: what is calculated from formulas.
+//! `bentpipe model`: formulas.
 
 mod hybrid;
 

@@ -1,4 +1,4 @@
-//! What the commands in real time have in common: their errors, the status line, the summary at the end.
+//! Shared by the commands in real time: errors, the status line, the summary at the end.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
@@ -16,11 +16,11 @@ use crate::args::World;
 use crate::failure::Failure;
 use crate::{output, source};
 
-/// How often the status is written anew.
+/// Interval of status updates.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether the command runs: the signal of one that ends at once may go to the thread that started
-/// it.
+/// Interval of checks whether the command runs: the signal of one that ends at once may be delivered to the thread that
+/// started it.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// Nodes by their names.
@@ -35,7 +35,7 @@ pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>,
     names.iter().map(find).collect()
 }
 
-/// Why there are no links in real time, in the command's words.
+/// Converts an emulation error into the command's failure.
 pub(super) fn refused(world: &World) -> impl Fn(EmulateError) -> Failure {
     |error| match error {
         EmulateError::Unsupported(Unsupported { key, what, expected }) => source::refuse(world, &key, &what, expected),
@@ -44,18 +44,18 @@ pub(super) fn refused(world: &World) -> impl Fn(EmulateError) -> Failure {
     }
 }
 
-/// Where the status is written, on standard error where that is a terminal.
+/// The status display, on standard error if that is a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The line that the cursor is on.
+    /// The current line.
     Line,
-    /// The terminal's title: the lines are another program's.
+    /// The terminal's title, because the lines belong to another program.
     Title,
     /// Nowhere.
     Hidden,
 }
 
-/// One line about what the links do now.
+/// One line about the links' current state.
 pub(crate) struct Status {
     place: Place,
     next: Time,
@@ -69,12 +69,12 @@ impl Status {
         Status { place, next: Time::ZERO, since: Time::ZERO, bytes: 0 }
     }
 
-    /// When it is to be written next.
+    /// Time of the next update.
     pub(crate) fn next(&self) -> Option<Time> {
         (self.place != Place::Hidden).then_some(self.next)
     }
 
-    /// Writes it if it is time.
+    /// Writes it when due.
     pub(crate) fn show(&mut self, scenario: &Scenario, emulator: &Emulator) {
         let now = emulator.clock().now();
         if self.place == Place::Hidden || now < self.next {
@@ -82,7 +82,7 @@ impl Status {
         }
         let line = self.line(scenario, emulator, now);
         self.next = now + INTERVAL;
-        // A terminal that is gone hears nothing.
+        // Errors of a closed terminal are ignored.
         let _ = match self.place {
             Place::Line => write!(std::io::stderr(), "\r\x1b[K{line}"),
             Place::Title => write!(std::io::stderr(), "\x1b]2;{}: {line}\x07", scenario.name),
@@ -117,20 +117,20 @@ impl Status {
     }
 }
 
-/// A span in a unit that people read.
+/// A duration in a readable unit.
 pub(crate) fn span_of(span: Duration) -> String {
     let micros = span.as_nanos() as f64 / 1e3;
     if micros < 1000.0 { format!("{micros:.0} us") } else { format!("{:.1} ms", micros / 1e3) }
 }
 
-/// What it means that the machine stood still for so long.
+/// A warning about a stall of this length.
 pub(crate) fn stall(worst: &str) -> String {
     format!(
         "warning: the machine stalled for {worst}: a sender may have timed out because of that, not because of the link"
     )
 }
 
-/// The warning about packets that were dropped before any link saw them, if some were.
+/// The warning about packets dropped before any link, if any.
 pub(crate) fn overrun(count: Option<u64>) -> Option<String> {
     let what = match count {
         Some(0) => return None,
@@ -143,16 +143,16 @@ pub(crate) fn overrun(count: Option<u64>) -> Option<String> {
     Some(format!("warning: {what}; losses and rates were not those of the scenario"))
 }
 
-/// What the links did.
+/// Counters of the links.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     seconds: f64,
     links: Vec<LinkLine>,
-    /// Of link layers, those without packets left out.
+    /// Counters of link layers, without idle channels.
     channels: Vec<ChannelSummary>,
-    /// Packets for nobody.
+    /// Packets without a destination.
     foreign: u64,
-    /// Packets that hosts did not take.
+    /// Packets that hosts did not accept.
     refused: u64,
     /// Trains and single packets of hosts that the kernel dropped at full devices; `null` if a device is gone.
     overruns: Option<u64>,
@@ -164,7 +164,7 @@ pub(crate) struct Summary {
     kept_up: bool,
     #[serde(skip)]
     is_late: bool,
-    /// Once, for so long that a sender may have timed out for it.
+    /// True if the machine stalled for so long that a sender may have timed out.
     stalled: bool,
 }
 
@@ -214,7 +214,7 @@ impl Summary {
         }
     }
 
-    /// For people.
+    /// The text form.
     pub(crate) fn text(&self) -> String {
         let rows = self.links.iter().filter(|link| link.offered > 0).map(|link| {
             let reasons = [

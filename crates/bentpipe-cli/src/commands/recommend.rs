@@ -1,4 +1,5 @@
-//! `bentpipe recommend`: what to put on a path, how sure that is, and where it turns.
+//! `bentpipe recommend`: the best system for a path, its confidence, and where the answer
+//! changes.
 
 use bentpipe_sim::recommend::{
     Candidate, Dimension, Flip, Gain, Options, RecommendError, Recommendation, System, Verdict, equipped, recommend,
@@ -13,7 +14,7 @@ use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 use crate::{interrupt, progress, source};
 
-/// Replications at each point of the search for where the answer turns: the verdict has more.
+/// Replications at each point of the search for changes of the answer; the verdict has more.
 const FLIP_REPS: u32 = 6;
 
 #[derive(Serialize)]
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
-/// The scenario, its first transfer as long as was asked for.
+/// The scenario, with its first transfer resized to `--size`.
 fn sized(args: &Recommend) -> Result<Scenario, Failure> {
     let scenario = source::load(&args.world)?;
     let Some(size) = &args.size else { return Ok(scenario) };
@@ -84,7 +85,7 @@ fn sized(args: &Recommend) -> Result<Scenario, Failure> {
         .flows
         .iter()
         .find(|flow| matches!(flow.kind, FlowKind::Tcp(_)) && matches!(flow.kind.workload(), Some(Workload::Bulk(_))));
-    // A scenario without one is refused with better words.
+    // A scenario without one is refused with a better message elsewhere.
     let Some(transfer) = transfer else { return Ok(scenario) };
     let mut world: World = args.world.clone();
     world.sets.push((format!("flows.{}.bytes", transfer.name), size.clone()));

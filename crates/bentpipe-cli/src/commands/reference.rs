@@ -1,4 +1,4 @@
-//! `bentpipe reference`: the pages of `docs/reference`, generated from what the code accepts and writes.
+//! `bentpipe reference`: the pages of `docs/reference`, generated from the code.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::args::{Arguments, Page, Reference};
 use crate::failure::{End, Failure};
 use crate::output;
 
-/// Columns of the help texts.
+/// Width of the help texts.
 const WIDTH: usize = 100;
 
 pub(crate) fn reference(args: &Reference) -> Result<End, Failure> {
@@ -174,7 +174,7 @@ fn cli_page() -> String {
     text
 }
 
-/// The help of a command and of the commands below it.
+/// The help of a command and its subcommands.
 fn help(text: &mut String, command: &mut clap::Command, name: &str) {
     let rendered = command.clone().render_long_help().to_string();
     let lines: Vec<_> = rendered.lines().map(str::trim_end).collect();
@@ -185,7 +185,7 @@ fn help(text: &mut String, command: &mut clap::Command, name: &str) {
     }
 }
 
-/// A table of the language; `elsewhere` is the page with the settings of TCP, empty for this one.
+/// A table of the language; `elsewhere` is the page with the TCP settings, empty for this page.
 fn section(text: &mut String, table: &Table, elsewhere: &str) {
     let title = if table.title.starts_with('[') { format!("`{}`", table.title) } else { table.title.clone() };
     let _ = write!(text, "\n## {title}\n\n");

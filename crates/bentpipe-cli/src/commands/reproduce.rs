@@ -1,4 +1,4 @@
-//! `bentpipe reproduce`: a paper's tables and figures beside ours.
+//! `bentpipe reproduce`: a paper's tables and figures compared with ours.
 
 use bentpipe_papers::reproduce::{Options, ReproduceError, acts, all, hybrid, minei, stp, transat};
 use bentpipe_papers::{Row, Tally, render_text, to_markdown};
@@ -61,7 +61,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
         let counts = Tally::of(&rows);
         output::print_json(&Json { remake, seed: args.seed, reps: args.reps, interrupted, counts, rows: &rows })?;
     } else if let Some(file) = &args.markdown {
-        // Half a document would be taken for a whole one.
+        // Half a document could be mistaken for a whole one.
         if !interrupted {
             write_whole(file, to_markdown(&rows, &remake.command).as_bytes()).map_err(Failure::broken)?;
         }

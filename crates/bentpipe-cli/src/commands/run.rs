@@ -1,4 +1,4 @@
-//! `bentpipe run`: one run, its summary, and what is written down on the way.
+//! `bentpipe run`: one run, its summary, and its outputs.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 use crate::{interrupt, progress, source};
 
-/// Panels that a picture has at most: more are too small to read.
+/// Max panels of a plot: more are too small to read.
 const PANELS: usize = 4;
 
-/// Those who write the run down.
+/// The recorders of a run.
 #[derive(Default)]
 struct Recorders {
     columns: Option<Columns>,
@@ -54,7 +54,7 @@ impl Recorders {
     fn new(args: &Run, scenario: &Scenario, remake: &Remake) -> Result<Self, Failure> {
         let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
         let mut recorders = Recorders::default();
-        // What is wrong in the arguments comes before what is wrong with the disk.
+        // Errors in the arguments come before errors of the disk.
         let taps = taps(args, scenario)?;
         let format = args.trace.as_deref().map(format_of).transpose()?;
         if let Some(path) = &args.plot {
@@ -169,7 +169,7 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
     Ok(end(&summary, interrupted))
 }
 
-/// Says on standard error why a run is not what was hoped for.
+/// Reports on standard error why a run is incomplete.
 fn end(summary: &Summary, interrupted: bool) -> End {
     if interrupted {
         eprintln!("interrupted at {:.3} s of simulated time", summary.end_s);
@@ -240,7 +240,7 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
     )
 }
 
-/// One-way delays of the flows that have datagrams.
+/// One-way delays of UDP flows.
 fn delays(flows: &[FlowSummary]) -> String {
     let ms = |seconds: f64| format!("{:.1}", seconds * 1000.0);
     let rows: Vec<_> = flows
@@ -259,7 +259,7 @@ fn delays(flows: &[FlowSummary]) -> String {
     format!("\n\n{}", output::table(&header, 1, rows))
 }
 
-/// The channels of link layers: waits before the line, holds behind it.
+/// The channels of link layers: waits before the line, holds after it.
 pub(super) fn channels(channels: &[ChannelSummary]) -> String {
     let ms = |seconds: f64| format!("{:.0}", seconds * 1000.0);
     let rows = channels.iter().map(|channel| {

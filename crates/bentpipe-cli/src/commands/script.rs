@@ -1,4 +1,4 @@
-//! `bentpipe script`: packetdrill's scripts against the engine's TCP.
+//! `bentpipe script`: packetdrill scripts against the engine's TCP.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn scripts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 fn read(path: &Path) -> Result<String, Failure> {
     let bytes = std::fs::read(path).map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
-    // A comment in another encoding is no obstacle.
+    // Comments may have another encoding.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -148,7 +148,8 @@ fn conformance(args: &Script) -> Result<End, Failure> {
     Ok(if tally.unexpected.is_empty() { End::Done } else { End::Failed })
 }
 
-/// The first of the files that fits the folder; a single file fits any.
+/// The first expectation file that matches the folder; a single file matches
+/// any.
 fn expectations(root: &Path, files: &[PathBuf]) -> Result<Expectations, Failure> {
     for file in files {
         let refused = |error| Failure::usage(format!("{}: {error}", file.display()), None);
@@ -158,7 +159,7 @@ fn expectations(root: &Path, files: &[PathBuf]) -> Result<Expectations, Failure>
         }
     }
     let help = "name one: make conformance DIR=path EXPECT=file".to_owned();
-    Err(Failure::usage(format!("{}: no expectation file fits this folder", root.display()), Some(help)))
+    Err(Failure::usage(format!("{}: no expectation file matches this folder", root.display()), Some(help)))
 }
 
 fn summary(expectations: &Expectations, tally: &Tally) -> String {
@@ -171,7 +172,7 @@ fn summary(expectations: &Expectations, tally: &Tally) -> String {
     let _ = writeln!(text, "  {:>5} pass, {percent:.1} % of the {supported} supported", tally.passes);
     let _ = writeln!(text, "  {:>5} fail as an RFC allows", tally.allowed);
     let _ = writeln!(text, "  {:>5} differ from the expectation", tally.unexpected.len());
-    let _ = writeln!(text, "  {:>5} are wrong in themselves", tally.mistaken);
+    let _ = writeln!(text, "  {:>5} are themselves wrong", tally.mistaken);
     let _ = writeln!(text, "  {:>5} unsupported; a script may need several features:", tally.unsupported);
     let mut features: Vec<_> = tally.features.iter().collect();
     features.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));

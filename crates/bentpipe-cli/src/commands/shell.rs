@@ -13,13 +13,13 @@ use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 use crate::{interrupt, source};
 
-/// Marks of what wakes the loop besides packets.
+/// Marks of wake-ups other than packets.
 const SIGNALS: u32 = 0;
 
-/// How long a command may take to end when it is asked to.
+/// Max time for a command to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Names of the links that a command is behind, the nearest last.
+/// Names of the links in front of a command, the nearest last.
 const NESTED: &str = "BENTPIPE_SHELL";
 
 pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
@@ -33,7 +33,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     // It must live as long as the command.
     let _pasta = match rootless::is_needed() {
         true => rootless::become_root().map_err(refused(&args.world))?.or_else(|| {
-            notes.push("the outside: not root, and `pasta` (package passt) is not there".to_owned());
+            notes.push("the outside: not root, and `pasta` (package passt) is not installed".to_owned());
             None
         }),
         false => None,
@@ -72,7 +72,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     end
 }
 
-/// The nodes before and behind the links.
+/// The nodes outside and inside.
 fn ends(args: &Shell, scenario: &Scenario) -> Result<(usize, usize), Failure> {
     let named = |name: &Option<String>| -> Result<Option<usize>, Failure> {
         let Some(name) = name else { return Ok(None) };
@@ -101,7 +101,7 @@ fn start(words: &[String], scenario: &Scenario, behind: &Behind) -> Result<Child
         .map_err(|error| Failure::usage(format!("`{}` cannot be started: {error}", words[0]), None))
 }
 
-/// Until the command ends.
+/// Runs until the command ends.
 fn run(
     scenario: &Scenario,
     behind: &mut Behind,
@@ -109,7 +109,7 @@ fn run(
     command: &mut Child,
     quiet: bool,
 ) -> Result<End, Failure> {
-    // Where it is not allowed, packets wait for other programs now and then, and the summary says how long.
+    // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
     let mut status = Status::new(if quiet { Place::Hidden } else { Place::Title });
     let mut kill_at: Option<Time> = None;
@@ -122,7 +122,7 @@ fn run(
         let now = behind.emulator().clock().now();
         if looked + LOOK <= now {
             looked = now;
-            // A signal may have gone to the thread that started the command.
+            // The signal may have been delivered to the thread that started the command.
             if interrupt::asked() && kill_at.is_none() {
                 child::ask_to_end(command);
                 kill_at = Some(now + GRACE);
@@ -133,7 +133,7 @@ fn run(
             }
         }
         if kill_at.is_some_and(|at| at <= now) {
-            // It may have ended just now.
+            // It may have just ended.
             let _ = command.kill();
             kill_at = Some(now + GRACE);
         }
@@ -148,7 +148,7 @@ fn run(
                         return Ok(End::Code(child::exit_code(ended)));
                     }
                 }
-                // The command gets it too, and decides.
+                // The command receives it too, and decides.
                 Caught::Keyboard => {}
                 Caught::End => {
                     child::ask_to_end(command);

@@ -24,19 +24,19 @@ struct Line {
     engine_s: Option<f64>,
     engine_difference_percent: Option<f64>,
     drawn: Option<Drawn>,
-    /// What virtual time says of the row that is nearest to the kernel.
+    /// The time in virtual time of the variant nearest to the kernel.
     nearest_s: Option<f64>,
     kernel_s: Option<f64>,
     kernel_difference_percent: Option<f64>,
 }
 
-/// Times of the engine's real run drawn again in virtual time.
+/// Times of the engine's real run, redrawn in virtual time.
 #[derive(Serialize)]
 struct Drawn {
     least_s: Option<f64>,
     median_s: Option<f64>,
     greatest_s: Option<f64>,
-    /// Those in which the last byte never came.
+    /// Draws in which the last byte never arrived.
     unfinished: usize,
 }
 
@@ -55,7 +55,7 @@ struct Report<'a> {
     /// Why the kernel's TCP was not measured, if it was not.
     no_kernel: Option<String>,
     agrees: bool,
-    /// Whether each time that differs from virtual time is one of those that such lateness gives.
+    /// True if each time that differs from virtual time is within the draws.
     within_drawn: bool,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
             other => Ok(other.map_err(&refused)?),
         },
     };
-    bar.set_message("drawing the real run again");
+    bar.set_message("redrawing the real run");
     let drawn = redraw(&scenario, &bulks, &lateness, args.draws).map_err(&refused)?;
     bar.finish_and_clear();
     if interrupt::asked() {
@@ -112,10 +112,10 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     Ok(if agrees || within_drawn { End::Done } else { End::Failed })
 }
 
-/// Whether all times agree, and whether all that do not are among the drawn ones. Those may have missed a little at both
-/// ends: the tolerance is theirs, too.
+/// Whether all times agree, and whether all others are within the draws. The range of the draws is widened by the
+/// tolerance.
 fn judge(lines: &[Line], tolerance: f64) -> (bool, bool) {
-    // What never ends in one must not end in the other.
+    // A transfer that never ends in one must not end in the other.
     let agrees = |line: &Line| {
         line.engine_difference_percent
             .map_or(line.simulated_s == line.engine_s, |difference| difference.abs() <= tolerance)
@@ -131,7 +131,7 @@ fn judge(lines: &[Line], tolerance: f64) -> (bool, bool) {
     (lines.iter().all(agrees), lines.iter().all(|line| agrees(line) || among(line)))
 }
 
-/// The engine's real run again, in virtual time, with other wake-ups as late.
+/// The engine's real run again, in virtual time, with redrawn lateness.
 fn redraw(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
@@ -159,7 +159,7 @@ fn settings(args: &Verify) -> KernelSettings {
     KernelSettings { sysctls: args.sysctl.clone(), route }
 }
 
-/// In a thread of its own: it hurries, and what comes after it need not.
+/// Runs in a thread of its own, whose priority later work need not have.
 fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
@@ -170,7 +170,7 @@ fn simulate(scenario: &Scenario) -> Result<Vec<Option<Time>>, Failure> {
     Ok(result.map_err(Failure::broken)?.flows.iter().map(|flow| flow.received_at).collect())
 }
 
-/// How the flows went, and how many packets and trains were dropped at full devices.
+/// Results of the flows, and the number of packets and trains dropped at full devices.
 fn kernel(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
@@ -182,7 +182,7 @@ fn kernel(
     Ok((transferred, lab.emulator().overruns().ok()))
 }
 
-/// How long a flow took that was done then.
+/// The duration of a flow that ended at this time.
 fn seconds(bulk: &Bulk<'_>, at: Option<Time>) -> Option<f64> {
     at.map(|at| at.saturating_since(bulk.start).as_secs_f64())
 }

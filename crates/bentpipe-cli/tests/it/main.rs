@@ -2,7 +2,6 @@
 
 mod command;
 mod docs;
-#[cfg(target_os = "linux")]
 mod gateway;
 #[cfg(target_os = "linux")]
 mod realtime;

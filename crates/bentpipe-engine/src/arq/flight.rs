@@ -50,6 +50,8 @@ pub(crate) struct Flight<T> {
     reordering: u64,
     /// The round trip of the last report, until it is taken.
     sample: Option<Duration>,
+    /// When the last report came.
+    heard: Option<Time>,
     /// True if no report has come since a transmission timed out.
     silent: bool,
     /// Numbers that timed out since the last timely report, and when they were sent.
@@ -76,6 +78,7 @@ impl<T: Copy> Flight<T> {
             report_wait: Duration::ZERO,
             patience: Duration::ZERO,
             sample: None,
+            heard: None,
             reordering,
             silent: false,
             expired: VecDeque::new(),
@@ -90,11 +93,8 @@ impl<T: Copy> Flight<T> {
 
     /// Records a transmission that begins now. Returns its number.
     pub(crate) fn send(&mut self, now: Time, what: T) -> u64 {
-        // The order of numbers finds most losses; time is for the last ones, and may be generous: a report waits for
-        // its interval and for the frames before it, and a quarter of a round trip more is no harm.
-        let quarter = self.rtt.srtt().unwrap_or_default().div_floor(4);
-        let slack = self.report_interval.saturating_mul(2) + self.report_wait.saturating_mul(2) + quarter;
-        let expires = now + self.rtt.rto() + slack;
+        // The order of numbers finds most losses; time is for the last ones, and may be generous.
+        let expires = now + self.rtt.rto() + self.slack();
         self.ring.push_back(Transmission { what: Some(what), sent: now, expires });
         self.unjudged += 1;
         self.first + self.ring.len() as u64 - 1
@@ -111,7 +111,7 @@ impl<T: Copy> Flight<T> {
         self.unjudged
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.unjudged == 0
@@ -138,6 +138,7 @@ impl<T: Copy> Flight<T> {
             // Never sent: not from our peer.
             return;
         }
+        self.heard = Some(now);
         // The longest wait, forgotten by an eighth with each report.
         let faded = self.report_wait.saturating_mul(7).div_floor(8);
         self.report_wait = report.delay.min(MAX_PAUSE).max(faded);
@@ -146,8 +147,7 @@ impl<T: Copy> Flight<T> {
             self.rtt.reset_backoff();
         }
         let Some(upto) = report.newest.checked_sub(self.first) else {
-            // Too late for a verdict, not for a lesson: where the round trip was thought too short, nothing else would
-            // ever correct that.
+            // Too late for a verdict, but it corrects a round-trip estimate that was too short; nothing else would.
             let at = self.expired.partition_point(|&(number, _)| number < report.newest);
             if let Some(&(number, sent)) = self.expired.get(at)
                 && number == report.newest
@@ -163,8 +163,8 @@ impl<T: Copy> Flight<T> {
             let sent = newest.sent;
             self.sample(now, report, sent);
         }
-        // Whoever has patience takes what lies below a short report for unknown, not for lost: those that told of it may
-        // be. A whole one follows.
+        // With patience, numbers below a short report count as unknown, not as lost: the reports that covered them may
+        // be lost. A whole one follows.
         let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MAX_WORDS;
         let known_from = if is_whole { 0 } else { report.first() };
         for (at, transmission) in self.ring.iter_mut().enumerate().take(upto as usize + 1) {
@@ -226,7 +226,20 @@ impl<T: Copy> Flight<T> {
     /// The instant at which [`Flight::on_time`] is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let (front, back) = (self.ring.front()?, self.ring.back()?);
-        Some(front.expires + (back.sent - front.sent).min(self.patience))
+        let endured = (back.sent - front.sent).min(self.patience);
+        let deadline = front.expires + endured;
+        let Some(heard) = self.heard.filter(|_| self.patience > Duration::ZERO) else { return Some(deadline) };
+        // While reports come the peer is not silent: where a queue grows faster than the estimate of the round trip, what is in it
+        // is not lost.
+        //= RFC 6298 §5.3: "When an ACK is received that acknowledges new data, restart the retransmission timer"
+        Some(deadline.max(heard + self.slack() + endured))
+    }
+
+    /// What a report may be late by: it waits for its interval and for the frames before it, and a quarter of a round trip more is no
+    /// harm.
+    fn slack(&self) -> Duration {
+        let quarter = self.rtt.srtt().unwrap_or_default().div_floor(4);
+        self.report_interval.saturating_mul(2) + self.report_wait.saturating_mul(2) + quarter
     }
 
     fn drop_judged(&mut self) {
@@ -325,6 +338,24 @@ mod tests {
         }
         // The first two at most: then it is known.
         assert!(lost <= 2, "{lost} of 100");
+    }
+
+    #[test]
+    fn what_waits_in_a_queue_that_grows_is_not_lost() {
+        // A round trip of 500 ms, and then a line that carries a tenth: a frame each 10 ms, of which each tenth instant brings one.
+        let mut flight = flight(0).with_patience(Duration::from_millis(300));
+        let (mut lost, mut reported) = (0, 0);
+        for n in 0..600u64 {
+            flight.send(at(10 * n), 'a');
+            flight.on_time(at(10 * n), |_, _| lost += 1);
+            let passed = if n < 100 { n } else { 100 + (n - 100) / 10 };
+            if let Some(newest) = passed.checked_sub(50).filter(|&newest| newest >= reported) {
+                reported = newest + 1;
+                let report = Report { newest, delay: Duration::ZERO, bits: vec![u64::MAX; Report::MAX_WORDS] };
+                flight.on_report(at(10 * n), &report, |_, verdict| assert_eq!(verdict, Verdict::Arrived));
+            }
+        }
+        assert_eq!((lost, flight.is_silent()), (0, false));
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl History {
         }
     }
 
-    /// A transmission has arrived damaged, its number readable: the peer learns of the loss at once.
+    /// A transmission has arrived damaged, but its number is readable: the loss is reported at once.
     pub(crate) fn on_damaged(&mut self, now: Time, number: u64) {
         self.hear_of(now, number);
     }

@@ -1,4 +1,4 @@
-//! Selective-repeat ARQ over a link: what was sent, what arrived, and in which order it is passed on.
+//! Selective-repeat ARQ over a link: transmissions, arrivals, and delivery order.
 //!
 //! One implementation for `hybrid`'s link layer and for S-LACP. Every transmission has a number of its own, so a
 //! repeated frame gets a new one. The receiver reports which numbers arrived. On a link that keeps the order, each
@@ -6,7 +6,7 @@
 //! is.
 //!
 //! Reading order: [`Flight`] the sender's transmissions, [`History`] the receiver's record of them, [`Resequencer`]
-//! order per flow. They deal in numbers; frames and their bytes are the driver's.
+//! order per flow. They handle numbers; frames and their bytes are the driver's.
 
 mod flight;
 mod history;

@@ -19,10 +19,10 @@ pub(crate) enum Taken {
     Refused,
 }
 
-/// What follows when frames are given up.
+/// An effect of abandoned frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skip {
-    /// This frame is skipped: it will not come.
+    /// This frame is skipped: it will not arrive.
     Skipped(u64),
     /// This frame waited for it, and may pass now.
     Freed(u64),
@@ -35,7 +35,7 @@ enum State {
     Waiting,
     /// It may pass; the driver has not passed it on yet.
     Ready,
-    /// Will not come, while others before it are not done: its predecessor is unknown.
+    /// It will not arrive, and frames before it are not done: its predecessor is unknown.
     Gone,
     /// Passed on or skipped.
     Done,
@@ -52,8 +52,8 @@ struct Slot {
 
 const EMPTY: Slot = Slot { state: State::Missing, successor: 0, len: 0, arrived: Time::ZERO };
 
-/// A sender without retransmission may be ahead by any number of frames after an outage; whoever sends us nonsense may
-/// name any number at all.
+/// Max frames skipped per call: a sender without retransmission may be far ahead after an outage, and a hostile one may
+/// name any number.
 const MAX_SKIPPED: u64 = 1 << 16;
 
 /// The frames of one channel between arrival and release.
@@ -62,12 +62,12 @@ pub(crate) struct Resequencer {
     /// All below are done.
     next: u64,
     ring: VecDeque<Slot>,
-    /// No frame below will come any more.
+    /// No frame below will arrive any more.
     floor: u64,
     /// Frames beyond `next` that it accepts.
     window: u32,
     waiting: u32,
-    /// Frames that may pass do not always pass at once.
+    /// True if frames that may pass do not always pass at once.
     paced: bool,
     /// Frames that were freed along with another one.
     freed: Vec<u64>,
@@ -118,7 +118,7 @@ impl Resequencer {
         Some(at)
     }
 
-    /// Frame `seq` of `len` bytes is here; `behind` frames before it stands its predecessor, 0 if it has none.
+    /// Frame `seq` of `len` bytes has arrived; `behind` is the distance back to its predecessor, 0 if it has none.
     pub(crate) fn on_frame(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> Taken {
         let Some(at) = self.reach(seq) else { return Taken::Refused };
         if self.ring[at].state != State::Missing {
@@ -154,7 +154,8 @@ impl Resequencer {
         freed
     }
 
-    /// No frame below `floor` will come any more. Calls `heard` with the skipped frames and those that may pass now.
+    /// Handles the promise that no frame below `floor` will arrive any more. Calls `heard` with the skipped frames and
+    /// those that may pass now.
     ///
     /// Returns whether it reached `floor`: the frames that one call skips are limited, and it goes beyond the window
     /// only as far as that can move.

@@ -1,9 +1,8 @@
 //! AAL5: packets into cells and back (ITU-T I.363.5).
 //!
 //! A packet is the payload of a CPCS-PDU: padded, with a trailer of 8 bytes, cut into cells of 48. The last cell is
-//! marked in its header. A CRC-32 and a length cover the whole, so a packet arrives whole or not at all.
-//!
-//! Left out: the service-specific sublayer (null for IP, RFC 2684 §4), and corrupted data delivery.
+//! marked in its header. A CRC-32 and a length cover it, so a packet arrives whole or not at all. Not implemented:
+//! the service-specific sublayer (null for IP, RFC 2684 §4), and corrupted data delivery.
 
 use core::fmt;
 
@@ -26,33 +25,33 @@ pub const fn cells(sdu: usize) -> usize {
     (sdu + TRAILER).div_ceil(PAYLOAD)
 }
 
-/// Bytes of padding behind a packet of `len` bytes: 0 to 47.
+/// Bytes of padding after a packet of `len` bytes: 0 to 47.
 pub const fn padding(sdu: usize) -> usize {
     cells(sdu) * PAYLOAD - TRAILER - sdu
 }
 
-/// Bytes of AAL5, LLC/SNAP and cell headers included, that a line carries for an IP datagram (RFC 2684 §5.1).
+/// Bytes that a line carries for an IP datagram, with AAL5, LLC/SNAP and cell headers (RFC 2684 §5.1).
 pub const fn line_bytes(datagram: usize) -> usize {
     cells(datagram + crate::wire::llc_snap::HEADER) * super::cell::CELL
 }
 
-/// Why there is no packet.
+/// Why a packet cannot be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aal5Error {
-    /// More bytes than a length field can say, or none, which the length field keeps for an abort.
+    /// Too many bytes for the length field, or none: length 0 means abort.
     Length(usize),
-    /// The CRC does not fit: bits were damaged, or cells lost.
+    /// The CRC is wrong: bits were damaged, or cells lost.
     Crc,
-    /// The length does not fit the number of cells.
+    /// The length does not match the number of cells.
     Mismatch {
-        /// What the trailer says.
+        /// The length in the trailer.
         length: usize,
-        /// Cells that came.
+        /// Received cells.
         cells: usize,
     },
     /// The sender aborted the packet (length 0).
     Aborted,
-    /// More cells than the longest packet has, without a last one.
+    /// More cells than the longest packet has, without a last cell.
     Endless,
 }
 
@@ -75,7 +74,7 @@ impl core::error::Error for Aal5Error {}
 pub struct Segmenter<'a> {
     header: Header,
     pieces: &'a [&'a [u8]],
-    /// Bytes of the first piece that are gone.
+    /// Bytes of the first piece already used.
     taken: usize,
     length: usize,
     sent: usize,
@@ -86,7 +85,7 @@ pub struct Segmenter<'a> {
 /// The cells of a packet on the channel of `header`, its bytes in pieces (a LLC/SNAP header, a datagram).
 ///
 /// # Errors
-/// [`Aal5Error::Length`].
+/// Returns [`Aal5Error::Length`] if the packet is empty or too long.
 pub fn segment<'a>(header: Header, pieces: &'a [&'a [u8]]) -> Result<Segmenter<'a>, Aal5Error> {
     let length = pieces.iter().map(|piece| piece.len()).sum();
     if !(1..=MAX_SDU).contains(&length) {
@@ -96,7 +95,7 @@ pub fn segment<'a>(header: Header, pieces: &'a [&'a [u8]]) -> Result<Segmenter<'
 }
 
 impl Segmenter<'_> {
-    /// Fills as much as the packet still has.
+    /// Fills in the packet's remaining bytes.
     fn fill(&mut self, mut out: &mut [u8]) {
         while let Some((piece, rest)) = self.pieces.split_first() {
             let left = &piece[self.taken..];
@@ -145,27 +144,27 @@ impl Iterator for Segmenter<'_> {
 
 impl ExactSizeIterator for Segmenter<'_> {}
 
-/// Puts the packets of one virtual channel together again.
+/// Reassembles the packets of one virtual channel.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembler {
     buffer: Vec<u8>,
-    /// The buffer holds a packet that was handed out.
+    /// The buffer holds a packet that was returned.
     done: bool,
-    /// There were more cells than a packet can have: all up to the next last one are thrown away.
+    /// After more cells than a packet can have: all cells up to the next last cell are dropped.
     endless: bool,
 }
 
 impl Reassembler {
-    /// Nothing has come.
+    /// Creates an empty one.
     pub const fn new() -> Self {
         Reassembler { buffer: Vec::new(), done: false, endless: false }
     }
 
-    /// Takes the payload of the next user cell; the packet, if it was the last of a whole one.
+    /// Takes the payload of the next user cell; returns the packet after its last cell.
     ///
     /// # Errors
-    /// With the last cell, why the packet is not whole: nothing of it is delivered. [`Aal5Error::Endless`] comes as
-    /// soon as it is certain.
+    /// Returns at the last cell why the packet is not whole; nothing of it is delivered. [`Aal5Error::Endless`] is
+    /// returned as soon as it is certain.
     pub fn push(&mut self, payload: &[u8; PAYLOAD], last: bool) -> Result<Option<&[u8]>, Aal5Error> {
         if self.done {
             self.buffer.clear();

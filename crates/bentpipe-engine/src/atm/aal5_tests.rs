@@ -9,7 +9,7 @@ fn cut(packet: &[u8]) -> Vec<Cell> {
     segment(CHANNEL, &[packet]).expect("a length that fits").collect()
 }
 
-/// What comes out of the cells that arrive; those with a damaged header do not.
+/// The packets from the arriving cells; cells with a damaged header do not arrive.
 fn together(cells: impl IntoIterator<Item = Cell>) -> Vec<Result<Vec<u8>, Aal5Error>> {
     let mut reassembler = Reassembler::new();
     let mut out = Vec::new();
@@ -78,7 +78,7 @@ fn with_length(count: usize, length: u16) -> Vec<Cell> {
 
 #[test]
 fn the_length_field_is_checked() {
-    // I.363.5: by the length the receiver finds cells lost or gained where the CRC happens to fit.
+    // I.363.5: the length reveals lost or gained cells if the CRC happens to match.
     assert_eq!(together(with_length(2, 41)), [Ok(vec![0; 41])]);
     assert_eq!(together(with_length(2, 88)), [Ok(vec![0; 88])]);
     for length in [40, 89] {
@@ -98,7 +98,7 @@ fn a_packet_without_an_end_is_given_up_and_the_next_one_is_whole() {
 
 #[test]
 fn a_lost_last_cell_costs_the_next_packet_too() {
-    // RFC 2684 has no other delimiter: two packets run together, and the CRC of neither fits.
+    // RFC 2684 has no other delimiter: two packets merge, and neither CRC matches.
     let mut cells = cut(&[1; 400]);
     cells.pop();
     cells.extend(cut(&[2; 400]));
@@ -123,9 +123,9 @@ proptest! {
         prop_assert_eq!(together(cells), [Ok(packet)]);
     }
 
-    /// Whatever is lost or damaged on the way, what is delivered was sent, and a packet that nothing happened to, whose
-    /// forerunner's last cell came, is delivered. (CRC-32 finds all bursts up to 32 bits; longer damage slips through
-    /// with 2^-32, which a test never meets.)
+    /// Under any loss and damage, every delivered packet was sent, and an undamaged packet is delivered if its
+    /// predecessor's last cell arrived. (CRC-32 detects all bursts up to 32 bits; longer damage passes with probability
+    /// 2^-32, which does not occur in a test.)
     #[test]
     fn whole_or_nothing(
         lengths in prop::collection::vec(1usize..600, 1..6),
@@ -144,7 +144,7 @@ proptest! {
             let mut clean = start_is_clean;
             for (n, mut cell) in cells.into_iter().enumerate() {
                 let fate = fates.next().unwrap_or(0);
-                // What ends a packet must arrive, header and all, for the next one to begin.
+                // The last cell of a packet must arrive with its header, so that the next packet can start.
                 let header_hit = fate == 2 && bit < HEADER * 8;
                 if n + 1 == count {
                     start_is_clean = fate != 1 && !header_hit;
@@ -162,13 +162,13 @@ proptest! {
             }
         }
         let delivered: Vec<_> = together(sent).into_iter().flatten().collect();
-        // A packet whose forerunner vanished altogether is whole too: expected ones are the least.
+        // A packet whose predecessor vanished completely is whole too, so the expected ones are a minimum.
         for packet in &delivered {
             prop_assert!(packets.contains(packet));
         }
         let mut rest = delivered.iter();
         for packet in &expected {
-            prop_assert!(rest.any(|found| found == packet), "a packet that nothing happened to is missing");
+            prop_assert!(rest.any(|found| found == packet), "an undamaged packet is missing");
         }
     }
 }

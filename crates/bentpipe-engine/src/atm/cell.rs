@@ -11,19 +11,19 @@ pub const HEADER: usize = 5;
 /// Bytes of its payload.
 pub const PAYLOAD: usize = CELL - HEADER;
 
-/// A cell as it stands on the line.
+/// A cell on the line.
 pub type Cell = [u8; CELL];
 
 // I.432.1, header error control: the remainder by x^8 + x^2 + x + 1 of the first four octets, and to it the pattern
-// 01010101 (0x55) is added, so that a header of zeros has a check that is not.
+// 01010101 (0x55) is added, so that a header of zeros has a non-zero check.
 const HEC: Crc<u8> = Crc::<u8>::new(&CRC_8_I_432_1);
 
-/// What a cell carries (I.361, payload type).
+/// The payload type of a cell (I.361).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadType {
     /// User data.
     User {
-        /// Congestion was met on the way (EFCI).
+        /// Congestion on the path (EFCI).
         congestion: bool,
         /// The user's indication; in AAL5 it marks the last cell of a PDU (I.363.5).
         last: bool,
@@ -47,12 +47,12 @@ pub struct Header {
     pub low_priority: bool,
 }
 
-/// The header's check does not fit: the cell is thrown away.
+/// The header's check is wrong: the cell is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderError {
-    /// The check that stands there.
+    /// The check in the header.
     pub found: u8,
-    /// The check that the four bytes before it have.
+    /// The check computed from the four bytes before it.
     pub computed: u8,
 }
 
@@ -70,7 +70,7 @@ impl Header {
         Header { gfc: 0, vpi, vci, payload: PayloadType::User { congestion: false, last }, low_priority: false }
     }
 
-    /// The five bytes; of `gfc` the lower four bits.
+    /// The five bytes; only the lower four bits of `gfc` are used.
     pub fn to_bytes(self) -> [u8; HEADER] {
         let payload = match self.payload {
             PayloadType::User { congestion, last } => (congestion as u8) << 1 | last as u8,
@@ -89,7 +89,7 @@ impl Header {
     /// Reads five bytes.
     ///
     /// # Errors
-    /// A check that does not fit.
+    /// Fails if the check is wrong.
     pub fn parse(bytes: &[u8; HEADER]) -> Result<Self, HeaderError> {
         let [a, b, c, d, found] = *bytes;
         let computed = HEC.checksum(&[a, b, c, d]);

@@ -1,4 +1,4 @@
-//! What a SONET line leaves for each layer: line, payload, ATM, IP, application.
+//! Rates of each layer over a SONET line: line, payload, ATM, IP, application.
 //!
 //! Every rate is derived: from the columns of the frame (ANSI T1.105, ITU-T G.707), the 5 bytes of 53 that are a cell's
 //! header, AAL5's trailer and padding, and the headers of IP and its transport.
@@ -19,7 +19,7 @@ pub struct OpticalCarrier {
 }
 
 impl OpticalCarrier {
-    /// OC-n, concatenated for n > 1; `None` where no such carrier transports cells: n is 1, 3 or four times another.
+    /// OC-n, concatenated for n > 1; `None` if no such carrier transports cells: n must be 1, 3 or four times another.
     pub fn new(n: u16) -> Option<Self> {
         matches!(n, 1 | 3 | 12 | 48 | 192 | 768).then_some(OpticalCarrier { n })
     }
@@ -37,8 +37,8 @@ impl OpticalCarrier {
         Rate::from_bits_per_second(self.n as u64 * STS_1).expect("n is not zero")
     }
 
-    /// Columns of 90 n that carry cells: less 3 n of transport overhead, one of path overhead, and the fixed stuff, which
-    /// in STS-Nc is N/3 - 1 columns and in STS-1 the columns 30 and 59.
+    /// Columns of 90 n that carry cells: without 3 n of transport overhead, one of path overhead, and the fixed stuff,
+    /// which is N/3 - 1 columns in STS-Nc and the columns 30 and 59 in STS-1.
     fn payload_columns(self) -> u64 {
         let n = self.n as u64;
         match n {
@@ -47,13 +47,13 @@ impl OpticalCarrier {
         }
     }
 
-    /// Rate of the cells, headers included: 260/270 of the line from OC-3c on.
+    /// Rate of cells with headers: 260/270 of the line from OC-3c on.
     pub fn payload(self) -> Rate {
         // Whole: a column is 576 kbit/s.
         Rate::from_bits_per_second(self.payload_columns() * 9 * 8 * 8000).expect("some columns are left")
     }
 
-    /// What each layer has of the line, for IP datagrams of `mtu` bytes of which `headers` are IP's and the transport's.
+    /// The rate of each layer, for IP datagrams of `mtu` bytes with `headers` bytes of IP and transport headers.
     pub fn ladder(self, mtu: u32, headers: u32) -> RateLadder {
         let [line, payload] = [self.line(), self.payload()].map(|rate| rate.bits_per_second() as f64);
         let aal5 = payload * cell::PAYLOAD as f64 / cell::CELL as f64;
@@ -70,7 +70,7 @@ impl fmt::Display for OpticalCarrier {
     }
 }
 
-/// Greatest rates of each layer, bit/s, over a line full of datagrams of one length.
+/// Max rate of each layer, bit/s, over a line full of datagrams of one length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateLadder {
     /// The line.
@@ -81,7 +81,7 @@ pub struct RateLadder {
     pub aal5: f64,
     /// IP datagrams.
     pub ip: f64,
-    /// What the datagrams carry.
+    /// Payload of the datagrams.
     pub application: f64,
     /// Cells per datagram.
     pub cells: u32,

@@ -36,9 +36,9 @@ struct Context {
     confirmed: Option<Base>,
     /// What it may have.
     announced: Option<(BaseId, Base)>,
-    /// Number of the next base. It goes on when the context gets another flow.
+    /// Number of the next base. It continues when the context gets another flow.
     generation: u8,
-    /// Whether it was used since the hand came by.
+    /// True if it was used since the clock hand passed.
     is_used: bool,
 }
 
@@ -47,7 +47,7 @@ struct Context {
 pub struct Compressor {
     contexts: Vec<Context>,
     by_flow: BTreeMap<u64, u16>,
-    /// Where the next context to give way is looked for.
+    /// The clock hand: where the search for the next context to replace starts.
     hand: usize,
     serial: u64,
 }
@@ -82,14 +82,14 @@ impl Compressor {
             None => context.seen += 1,
         }
         let wants = base.map_or(context.seen > BEFORE_BASE, |base| form::is_far(&header, &base.header));
-        // What opens or ends a connection is not what its other packets look like.
+        // Packets that open or end a connection differ from its other packets.
         let is_usual = !shape.is_tcp || header.flags() & 0x07 == 0;
         (wants && is_usual && context.announced.is_none()).then(|| self.announce(slot, header))
     }
 
     fn announce(&mut self, slot: u16, header: Header) -> Announcement {
         let context = &mut self.contexts[usize::from(slot)];
-        // The other end forgets what is in the same place: not the base that is in use, however many others were lost.
+        // The other end overwrites the base in the same place: never the one in use, however many others were lost.
         let place = context.confirmed.as_ref().map(|base| base.generation % REMEMBERED);
         let is_taken = place == Some(context.generation % REMEMBERED);
         let generation = (context.generation + u8::from(is_taken)) % GENERATIONS;
@@ -103,10 +103,10 @@ impl Compressor {
         Announcement { base, message }
     }
 
-    /// Whether an announcement arrived at the other end.
+    /// Handles the report whether an announcement arrived at the other end.
     pub fn verdict(&mut self, base: BaseId, has_arrived: bool) {
         let Some(context) = self.contexts.get_mut(usize::from(base.slot)) else { return };
-        // The context may have got another flow meanwhile.
+        // The context may have another flow by now.
         if let Some((_, announced)) = context.announced.take_if(|(id, _)| *id == base)
             && has_arrived
         {

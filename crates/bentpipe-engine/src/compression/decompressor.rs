@@ -20,8 +20,8 @@ pub enum ExpandError {
 impl fmt::Display for ExpandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ExpandError::Malformed => f.write_str("no compressed packet"),
-            ExpandError::UnknownBase => f.write_str("compressed relative to headers that are not known here"),
+            ExpandError::Malformed => f.write_str("not a compressed packet"),
+            ExpandError::UnknownBase => f.write_str("compressed relative to unknown headers"),
             ExpandError::Room(error) => error.fmt(f),
         }
     }
@@ -45,10 +45,10 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// Learns a base, as soon as it arrives and as often as it does. Other messages are ignored.
+    /// Stores a base as soon as it arrives; duplicates are harmless. Other messages are ignored.
     ///
     /// # Errors
-    /// [`ExpandError::Malformed`].
+    /// Returns [`ExpandError::Malformed`] if the base is invalid.
     pub fn learn(&mut self, message: &[u8]) -> Result<(), ExpandError> {
         let (name, rest) = message.split_first_chunk::<NAME>().ok_or(ExpandError::Malformed)?;
         let (serial, bytes) = rest.split_first_chunk::<4>().ok_or(ExpandError::Malformed)?;
@@ -62,7 +62,7 @@ impl Decompressor {
         }
         let bases = self.contexts[slot].get_or_insert_default();
         let place = &mut bases[usize::from(generation % REMEMBERED)];
-        // Of those that share a place the later one stays: an earlier one may come after it.
+        // Of bases with the same place the later one stays: an earlier one may arrive after it.
         let is_later = |known: &Base| serial.wrapping_sub(known.serial) as i32 > 0;
         if place.as_ref().is_none_or(is_later) {
             *place = Some(Base { generation, serial, header: Header::of(bytes, shape) });
@@ -73,7 +73,7 @@ impl Decompressor {
     /// Expands a message into `out`. Returns the length of the packet, or `None` for a base, which has none.
     ///
     /// # Errors
-    /// [`ExpandError`]; the packet is then lost.
+    /// Returns [`ExpandError`]; the packet is then lost.
     pub fn expand(&self, message: &[u8], out: &mut [u8]) -> Result<Option<usize>, ExpandError> {
         let kind = message.first().ok_or(ExpandError::Malformed)? >> 4;
         let (header, payload) = match kind {

@@ -1,4 +1,4 @@
-//! Which bytes of a header change from packet to packet of a flow, and which follow from others.
+//! Which bytes of a header change between packets of a flow, and which can be computed from others.
 
 use crate::wire::checksum::Checksum;
 use crate::wire::ip::{TCP, UDP};
@@ -6,7 +6,7 @@ use crate::wire::ip::{TCP, UDP};
 /// The longest header: IPv6, TCP with all options.
 pub(super) const MAX: usize = 40 + 60;
 
-/// Where the parts of a header lie.
+/// Positions of the parts of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Bytes of IP: 20 or 40.
@@ -16,7 +16,7 @@ pub(super) struct Shape {
     pub(super) end: usize,
 }
 
-/// A header by itself.
+/// A header without payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     bytes: [u8; MAX],
@@ -31,12 +31,12 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// `01 01 08 0a`: two times no operation, then timestamps (RFC 7323 Appendix A), as nearly all hosts begin their options.
+/// `01 01 08 0a`: two NOPs, then timestamps (RFC 7323 Appendix A); nearly all hosts begin their options with this.
 const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
 const TIMESTAMPS_LEN: usize = 12;
 
 impl Shape {
-    /// The shape of the headers that a packet begins with; lengths and checksums are not looked at.
+    /// The shape of a packet's headers; lengths and checksums are not checked.
     pub(super) fn of(packet: &[u8]) -> Option<Shape> {
         let (ip, protocol) = match *packet.first()? {
             0x45 => (20, *packet.get(9)?),
@@ -53,13 +53,13 @@ impl Shape {
         (transport >= min && end <= packet.len()).then_some(Shape { ip, is_tcp, end })
     }
 
-    /// The shape of a packet whose headers follow from what a compressed form says: whole, unfragmented, with lengths that
-    /// are its own and an IPv4 checksum that is right.
+    /// The shape of a packet whose headers can be restored from a compressed form: whole, unfragmented, with correct
+    /// lengths and IPv4 checksum.
     pub(super) fn of_regular(packet: &[u8]) -> Option<Shape> {
         let shape = Shape::of(packet)?;
         let ip_says = if shape.ip == 20 {
             let is_whole = u16_at(packet, 6) & 0x3fff == 0 && Checksum::new().bytes(&packet[..20]).finish() == 0;
-            // All ones and 0 are the same sum; we write the one that is never all ones.
+            // All ones and 0 are the same sum; we never write all ones.
             if !is_whole || u16_at(packet, 10) == 0xffff {
                 return None;
             }
@@ -74,7 +74,7 @@ impl Shape {
 }
 
 impl Header {
-    /// The header that a packet begins with.
+    /// The header of a packet.
     pub(super) fn of(packet: &[u8], shape: Shape) -> Header {
         let mut bytes = [0; MAX];
         bytes[..shape.end].copy_from_slice(&packet[..shape.end]);
@@ -85,7 +85,7 @@ impl Header {
         &self.bytes[..self.shape.end]
     }
 
-    /// Whether `other` differs in nothing but what a compressed form can say.
+    /// True if `other` differs only in fields that a compressed form can encode.
     pub(super) fn is_like(&self, other: &Header) -> bool {
         let (mine, theirs) = (self.shape, other.shape);
         (mine.ip, mine.is_tcp) == (theirs.ip, theirs.is_tcp)
@@ -93,7 +93,7 @@ impl Header {
             && self.constant() == other.constant()
     }
 
-    /// The header up to TCP's options without what changes or follows.
+    /// The header up to TCP's options, without changing or computed fields.
     fn constant(&self) -> [u8; 60] {
         let Shape { ip, is_tcp, .. } = self.shape;
         let fixed = ip + if is_tcp { 20 } else { 8 };
@@ -145,7 +145,7 @@ impl Header {
         put(&mut self.bytes, 4, value);
     }
 
-    /// Where the checksum of TCP or UDP lies.
+    /// Position of the checksum of TCP or UDP.
     fn checksum_at(&self) -> usize {
         self.shape.ip + if self.shape.is_tcp { 16 } else { 6 }
     }
@@ -182,12 +182,12 @@ impl Header {
             && self.bytes[options..options + TIMESTAMPS.len()] == TIMESTAMPS
     }
 
-    /// Where sequence number, acknowledgement, and both timestamps lie, if there are any.
+    /// Positions of sequence number, acknowledgement, and both timestamps, if any.
     fn number_at(&self, which: usize) -> usize {
         self.shape.ip + [4, 8, 24, 28][which]
     }
 
-    /// How many of them there are.
+    /// Their count.
     pub(super) fn numbers(&self) -> usize {
         if self.has_timestamps() { 4 } else { 2 }
     }
@@ -206,12 +206,12 @@ impl Header {
         self.shape.ip + 20 + if self.has_timestamps() { TIMESTAMPS_LEN } else { 0 }
     }
 
-    /// TCP's options but for timestamps that they begin with.
+    /// TCP's options without leading timestamps.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.rest_at()..self.shape.end]
     }
 
-    /// Sets them; false where they are no options.
+    /// Sets them; false if they are not valid options.
     pub(super) fn set_rest(&mut self, rest: &[u8]) -> bool {
         let at = self.rest_at();
         let (ip, end) = (self.shape.ip, at + rest.len());
@@ -225,7 +225,7 @@ impl Header {
         true
     }
 
-    /// Writes what follows from the length of the whole packet; false where it is too long for IP.
+    /// Writes the fields that depend on the packet length; false if it is too long for IP.
     pub(super) fn complete(&mut self, payload: usize) -> bool {
         let Shape { ip, is_tcp, end } = self.shape;
         let Ok(total) = u16::try_from(end + payload) else { return false };

@@ -1,4 +1,4 @@
-//! How a header is said relative to a base.
+//! Encoding of a header relative to a base.
 //!
 //! ```text
 //! kind 4, identification 1, flags 1, window 1, more 1   context 11, base 5
@@ -15,11 +15,11 @@ const IDENTIFICATION: u8 = 8;
 const FLAGS: u8 = 4;
 const WINDOW: u8 = 2;
 const MORE: u8 = 1;
-/// Of the byte of `more`.
+/// Bits of the byte `more`.
 const TOS: u8 = 1;
 const OPTIONS: u8 = 2;
 
-/// How a number is said: not at all, by what it is above the base's in 2 or 3 bytes, or whole.
+/// Encoding of a number: omitted, as the difference to the base's in 2 or 3 bytes, or in full.
 mod code {
     pub(super) const SAME: u8 = 0;
     pub(super) const TWO: u8 = 1;
@@ -27,7 +27,7 @@ mod code {
     pub(super) const WHOLE: u8 = 3;
 }
 
-/// Writes what `header` is by `base`, which [`Header::is_like`] it.
+/// Writes `header` relative to `base`, for which [`Header::is_like`] holds.
 pub(super) fn write(header: &Header, base: &Header, slot: u16, generation: u8, out: &mut Vec<u8>) {
     let is_tcp = header.shape.is_tcp;
     let has_rest = is_tcp && header.rest() != base.rest();
@@ -81,17 +81,17 @@ fn number(value: u32, base: u32, out: &mut Vec<u8>) -> u8 {
     code
 }
 
-/// Whether a number is so far above the base's that a new base makes it shorter before long.
+/// True if a number is so far above the base's that a new base will soon shorten it.
 pub(super) fn is_far(header: &Header, base: &Header) -> bool {
     const FAR: [u32; 4] = [1 << 23, 1 << 23, 1 << 15, 1 << 15];
     header.shape.is_tcp
         && FAR.into_iter().take(header.numbers()).enumerate().any(|(which, far)| {
-            // Below the base lies what is sent again.
+            // Numbers below the base are retransmissions.
             (far..1 << 31).contains(&header.number(which).wrapping_sub(base.number(which)))
         })
 }
 
-/// What is still to be read.
+/// The unread bytes.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -121,7 +121,8 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Makes of `base` the header that a form says; answers it, complete, and the payload. `None` where it says none.
+/// Restores the header that a form encodes relative to `base`; returns it with the payload, or `None` if the form
+/// is invalid.
 pub(super) fn read<'a>(bits: u8, form: &'a [u8], base: &Header) -> Option<(Header, &'a [u8])> {
     let mut header = base.clone();
     let is_tcp = header.shape.is_tcp;

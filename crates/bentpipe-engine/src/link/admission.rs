@@ -1,4 +1,4 @@
-//! Who is let into the queue of a link: its limit, RED, and what waits.
+//! Admission to the queue of a link: its limit, RED, and the waiting packets.
 
 use std::collections::VecDeque;
 
@@ -9,17 +9,17 @@ use crate::probe::{DropReason, Event, Probe};
 use crate::stream::Stream;
 use crate::units::Time;
 
-/// The queue before the line. Packets leave it in the order in which they came, so of those that wait it keeps only when
-/// each is begun and how long it is.
+/// The queue before the line. Packets leave it in order of arrival, so it stores only the start time and the length of
+/// each waiting packet.
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
     limit: QueueLimit,
     red: Option<Box<Red>>,
     ties: Ties,
-    /// Kept only where somebody asks: where the queue can refuse a packet, or a probe watches.
+    /// Stored only if needed: if the queue can refuse packets, or with an observer.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
-    /// Start of the transmission that is on the line, or was there last.
+    /// Start of the current or last transmission.
     on_line: Time,
 }
 
@@ -46,8 +46,8 @@ impl Admission {
         self.red.is_some() || self.limit != QueueLimit::Unlimited
     }
 
-    /// Whether a packet of `length` that comes at `cx.now` is let in, with the line busy until `busy_until`. `begun` is
-    /// when the event was begun that brings the packet; it is asked only where the packet meets a departure.
+    /// Decides on a packet of `length` that arrives at `cx.now`, with the line busy until `busy_until`. `begun` is when
+    /// the packet's event was scheduled; it is called only if a departure has the same time.
     #[inline]
     pub(super) fn admit<Pr: Probe>(
         &mut self,
@@ -127,8 +127,8 @@ impl Admission {
         busy_until < now || busy_until == now && self.departs_before(begun)
     }
 
-    /// A packet that came at `now` is begun at `start`. How many wait then, itself included, if it waits and the queue
-    /// can refuse any; else 0.
+    /// Adds a packet that arrived at `now` and starts at `start`. Returns the number of waiting packets, with this one,
+    /// if it waits and the queue can refuse packets; otherwise 0.
     #[inline]
     pub(super) fn enter<Pr: Probe>(&mut self, now: Time, start: Time, length: u32) -> u32 {
         if !Pr::WATCHES && !self.has_bounds() {
@@ -140,11 +140,11 @@ impl Admission {
         }
         self.waiting.push_back((start, length));
         self.waiting_bytes += u64::from(length);
-        // Whether somebody watches must not show.
+        // The result must not depend on an observer.
         if self.has_bounds() { self.waiting.len() as u32 } else { 0 }
     }
 
-    /// Whether the departure of this instant comes before the arrival of a packet by an event begun at `begun`.
+    /// True if the departure at this instant comes before the arrival of a packet by an event scheduled at `begun`.
     #[cold]
     fn departs_before(&self, begun: impl Fn() -> Time) -> bool {
         self.ties == Ties::Departure || self.on_line <= begun()

@@ -1,15 +1,12 @@
-//! A port that virtual channels share cell by cell: packets in AAL5 go in, whole packets come out.
-//!
-//! Each channel's cells come over a line of its own, equally spaced: a train per packet. They wait in buffers, one per
-//! channel or one for all, and leave in the order in which they came (UBR, FIFO). A packet is delivered when its last
-//! cell has arrived, and lost if any cell was. Discard by packet: early (EPD) and partial (PPD), Romanow and Floyd 1995.
-//!
-//! Trains are treated arithmetically. All lines have one rate, so a set of trains repeats itself from cell time to cell
-//! time of the lines, a *round*: once one round is known, so are all up to the next beginning or end of a train, be the
-//! port saturated or idle between cells. Only what decides something is taken cell by cell: the first and the last of a
-//! train, and all while a buffer may run over. `cells_tests.rs` has the literal twin, one event per cell.
-//!
-//! Behind the port a packet is whole: a second port in a row sees it begin when it has come to its end.
+//! A port that virtual channels share cell by cell: AAL5 packets enter, whole packets leave. Each channel's cells
+//! arrive over their own line, equally spaced: a train per packet. They wait in buffers, one per channel or one for
+//! all, and leave in order of arrival (UBR, FIFO). A packet is delivered when its last cell has arrived, and lost if
+//! any cell was. Discard by packet: early (EPD) and partial (PPD), Romanow and Floyd 1995. Trains are computed
+//! arithmetically. All lines have the same rate, so a set of trains repeats every cell time of the lines, a *round*:
+//! one round determines all rounds up to the next start or end of a train, whether the port is saturated or idle
+//! between cells. Only decisive cells are processed one by one: the first and the last of a train, and all while a
+//! buffer may overflow. `cells_tests.rs` has the literal twin, one event per cell. After the port a packet is whole: at
+//! a second port in a row it starts when it has left the first.
 
 use std::collections::VecDeque;
 
@@ -21,8 +18,8 @@ use crate::machine::Context;
 use crate::probe::{DropReason, Event, Probe};
 use crate::units::{Duration, Rate, Time};
 
-/// Time within a busy period, in units of 2^-16 ns: a cell time is rounded by less than 3 parts in 10^9 of OC-3c's, and
-/// 78 hours fit.
+/// Time within a busy period, in units of 2^-16 ns: an OC-3c cell time is rounded by less than 3 parts in 10^9, and 78
+/// hours fit.
 type Fine = u64;
 const FINE_BITS: u32 = 10;
 
@@ -32,35 +29,35 @@ fn cell_time(rate: Rate) -> Fine {
     ((bits + rate / 2) / rate).max(1) as Fine
 }
 
-/// What has become of a train so far.
+/// The state of a train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Its first cell has not come.
+    /// Its first cell has not arrived.
     Fresh,
-    /// Every cell has found room.
+    /// All cells so far were accepted.
     Whole,
-    /// Some cell has not, and the others are tried all the same.
+    /// A cell was dropped; the others are still tried.
     Broken,
-    /// Some cell has not: of the rest only the last is let in, as the mark between packets (PPD).
+    /// A cell was dropped; of the rest only the last is accepted, as packet delimiter (PPD).
     Tail,
-    /// All of it is thrown away (EPD).
+    /// The whole packet is dropped (EPD).
     Refused,
 }
 
-/// A packet whose cells come in.
+/// A packet whose cells are arriving.
 #[derive(Clone, Debug)]
 struct Train<P> {
     packet: P,
-    /// Arrival of the next cell, and how many are still to come.
+    /// Arrival of the next cell, and the number of cells to come.
     next: Fine,
     left: u32,
     total: u32,
     fate: Fate,
-    /// Cells that were let in.
+    /// Accepted cells.
     entered_cells: u32,
 }
 
-/// Cells of one channel that begin their transmission at equal distances.
+/// Cells of one channel that start their transmission at equal distances.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     begins: Fine,
@@ -71,18 +68,18 @@ struct Run {
 /// A virtual channel.
 #[derive(Clone, Debug)]
 struct Channel<P> {
-    /// Packets behind the one that comes in.
+    /// Packets after the arriving one.
     behind: VecDeque<P>,
     train: Option<Train<P>>,
-    /// What waits, in order, where each channel has a buffer of its own.
+    /// Waiting cells in order, if each channel has its own buffer.
     runs: VecDeque<Run>,
     waiting: u32,
-    /// Cells of a packet without its last one have gone out: the next packet that follows is spoilt too.
+    /// Cells of a packet without its last cell have been sent: the next packet is corrupted too.
     spoilt: Option<DropReason>,
 }
 
 impl<P> Channel<P> {
-    /// What waits at `now` of what was put in.
+    /// Cells that wait at `now`.
     fn expire(&mut self, now: Fine) {
         while let Some(run) = self.runs.front_mut() {
             if run.begins > now {
@@ -116,7 +113,7 @@ impl<P> Channel<P> {
     }
 }
 
-/// A packet on its way behind the port.
+/// A packet in flight after the port.
 #[derive(Clone, Copy, Debug)]
 struct InFlight<P> {
     arrives: Time,
@@ -125,14 +122,14 @@ struct InFlight<P> {
     lost: Option<DropReason>,
 }
 
-/// What a port counted of cells.
+/// A port's cell counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CellCounters {
-    /// Cells that came in.
+    /// Cells that arrived.
     pub offered: u64,
-    /// Cells that found no room, or belonged to a packet that is discarded.
+    /// Cells dropped for lack of room, or with a discarded packet.
     pub dropped: u64,
-    /// Cells sent for packets that were lost before they were whole.
+    /// Cells sent for packets that were lost.
     pub wasted: u64,
 }
 
@@ -140,7 +137,7 @@ pub struct CellCounters {
 #[derive(Clone, Debug)]
 pub struct CellPort<P> {
     config: CellConfig,
-    /// Cell times of the port and of the lines that lead to it; 0 where all cells of a packet come at once.
+    /// Cell times of the port and of its input lines; 0 if all cells of a packet arrive at once.
     cell: Fine,
     spacing: Fine,
     delay: Duration,
@@ -148,12 +145,12 @@ pub struct CellPort<P> {
     drop_list: Vec<u64>,
     listable: u64,
 
-    /// What `Fine` counts from.
+    /// The origin of `Fine`.
     epoch: Time,
-    /// When all that was let in is sent.
+    /// When all accepted cells are sent.
     busy_until: Fine,
     channels: Vec<Channel<P>>,
-    /// Channels with a train, in the order in which their next cells come.
+    /// Channels with a train, by arrival of their next cells.
     active: Vec<u32>,
     in_flight: VecDeque<InFlight<P>>,
     /// Packets lost at the port, not yet reported.
@@ -168,7 +165,7 @@ impl<P: Wire> CellPort<P> {
     /// The port of the component `name` under `seed`, for `channels` virtual channels.
     ///
     /// # Panics
-    /// Where the link has no rate or is not in cells.
+    /// Panics if the link has no rate or is not in cells.
     pub fn new(config: &LinkConfig, seed: u64, name: &str, channels: usize) -> Self {
         let cells = config.cells.expect("a link in cells");
         let channel =
@@ -194,12 +191,12 @@ impl<P: Wire> CellPort<P> {
         }
     }
 
-    /// What has become of the packets so far.
+    /// Packet counters.
     pub fn counters(&self) -> LinkCounters {
         self.counters
     }
 
-    /// What has become of the cells so far.
+    /// Cell counters.
     pub fn cell_counters(&self) -> CellCounters {
         self.cells
     }
@@ -209,7 +206,7 @@ impl<P: Wire> CellPort<P> {
         self.held
     }
 
-    /// When something is to be taken or decided, and since when that is so.
+    /// The time of the next event, and when it was scheduled.
     pub fn head(&self) -> Option<(Time, Time)> {
         if !self.refused.is_empty() {
             return Some((self.now, self.now));
@@ -224,7 +221,7 @@ impl<P: Wire> CellPort<P> {
         }
     }
 
-    /// Offers a packet on a channel. What becomes of it, [`take`](CellPort::take) tells.
+    /// Offers a packet on a channel. [`take`](CellPort::take) returns its fate.
     pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, vc: u32, packet: P) {
         self.advance(cx.now);
         self.counters.offered += 1;
@@ -259,7 +256,7 @@ impl<P: Wire> CellPort<P> {
         }
     }
 
-    /// The next packet that has come to its end by `cx.now`: delivered, or why not.
+    /// The next packet whose fate is known by `cx.now`: delivered, or the reason of its loss.
     pub fn take<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>) -> Option<(P, Result<(), DropReason>)> {
         let due = |head: Option<&InFlight<P>>| head.is_some_and(|head| head.arrives <= cx.now);
         if self.refused.is_empty() && !due(self.in_flight.front()) {
@@ -293,7 +290,7 @@ impl<P: Wire> CellPort<P> {
         self.epoch + Duration::from_ticks(at.div_ceil(1 << FINE_BITS))
     }
 
-    /// Cells of all channels that wait at `at`: those before `busy_until` follow each other without a gap.
+    /// Waiting cells of all channels at `at`: up to `busy_until` they are sent without gaps.
     fn waiting_in_all(&self, at: Fine) -> u32 {
         (self.busy_until.saturating_sub(at).div_ceil(self.cell)).saturating_sub(1) as u32
     }
@@ -313,7 +310,7 @@ impl<P: Wire> CellPort<P> {
         self.channels[vc as usize].train.as_ref().map_or(Fine::MAX, |train| train.next)
     }
 
-    /// Takes in all cells that have come by `now`.
+    /// Processes all cells that have arrived by `now`.
     fn advance(&mut self, now: Time) {
         self.now = now;
         let now = self.fine(now);

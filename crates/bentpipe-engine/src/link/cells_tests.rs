@@ -6,7 +6,7 @@ use crate::link::config::LossConfig;
 use crate::probe::{NoProbe, Who};
 use crate::units::{Bytes, Probability};
 
-/// A packet of so many cells, with a number.
+/// A packet with this many cells, and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packet {
     number: usize,
@@ -36,7 +36,7 @@ fn config(bits: u64, cells: CellConfig) -> LinkConfig {
     LinkConfig { cells: Some(cells), ..LinkConfig::clean(Some(rate(bits)), Duration::from_micros(7)) }
 }
 
-/// The port as a driver runs it: the fate of each packet, in the order in which they are told.
+/// Runs the port like a driver: the fate of each packet, in the order reported.
 fn port(config: &LinkConfig, channels: usize, offers: &[Offer]) -> Vec<(usize, Fate_)> {
     let mut port = CellPort::new(config, 1, "port", channels);
     let mut fates = Vec::new();
@@ -76,7 +76,7 @@ fn twin(config: &LinkConfig, offers: &[Offer]) -> Vec<(usize, Fate_)> {
         }
         *line = start + offer.packet.cells as u64 * spacing;
     }
-    // Stable: cells that come at once keep their order.
+    // Stable: simultaneous cells keep their order.
     arrivals.sort_by_key(|&(at, vc, ..)| (at, if spacing == 0 { 0 } else { vc }));
     let mut busy = 0;
     let mut waiting: Vec<(Fine, u32)> = Vec::new();
@@ -136,7 +136,7 @@ fn offers(of: &[(u64, u32, u32)]) -> Vec<Offer> {
 
 #[test]
 fn a_lone_packet_takes_its_cells_over_line_and_port() {
-    // 424 bits at 424 Mbit/s are 1 µs. Three cells over the line, the last of them then through the port, 7 µs behind it.
+    // 424 bits at 424 Mbit/s are 1 µs. Three cells over the line, the last one then through the port, 7 µs after it.
     let cells = CellConfig { line: Some(rate(424_000_000)), ..CellConfig::OPEN };
     let one = offers(&[(5_000, 0, 3)]);
     assert_eq!(port(&config(424_000_000, cells), 1, &one), [(0, Ok(Time::from_nanos(5_000 + 3_000 + 1_000 + 7_000)))]);
@@ -175,8 +175,8 @@ fn overload(cells: CellConfig) -> (LinkCounters, CellCounters) {
 
 #[test]
 fn discard_by_packet_saves_what_goes_through() {
-    // Romanow and Floyd 1995: plain UBR fills the line with cells of packets that are lost all the same; partial discard
-    // wastes less, early discard with room for what has begun wastes nothing.
+    // Romanow and Floyd 1995: plain UBR fills the line with cells of lost packets; partial discard wastes less, early
+    // discard with room for started packets wastes nothing.
     let plain = CellConfig { buffer: Some(40), ..CellConfig::OPEN };
     let partial = CellConfig { partial_discard: true, ..plain };
     let early = CellConfig { early_discard: Some(20), ..plain };
@@ -184,7 +184,7 @@ fn discard_by_packet_saves_what_goes_through() {
     assert_eq!(early.1.wasted, 0);
     assert_eq!(early.0.dropped_full, 0);
     assert!(plain.1.wasted > partial.1.wasted && partial.1.wasted > 0, "{plain:?} {partial:?}");
-    // A third of what comes is what the port can send, and what it holds at the end: up to 30 cells of each channel.
+    // The port can send a third of the arriving cells, plus its content at the end: up to 30 cells of each channel.
     let delivered = [plain, partial, early].map(|(packets, _)| packets.delivered);
     assert!(delivered[0] <= delivered[1] && delivered[1] < delivered[2], "{delivered:?}");
     assert!((96..=109).contains(&delivered[2]), "{delivered:?}");
@@ -192,23 +192,24 @@ fn discard_by_packet_saves_what_goes_through() {
 
 #[test]
 fn cells_are_lost_by_their_bits() {
-    // Equation (4) of the ACTS paper: a cell comes with (1-BER)^424, so a packet of 192 with (1-BER)^(424*192).
+    // Equation (4) of the ACTS paper: a cell arrives with probability (1-BER)^424, so a packet of 192 with
+    // (1-BER)^(424*192).
     let cells = CellConfig::OPEN;
     let bit = Probability::new(1e-6).expect("in range");
     let config = LinkConfig { good: LossConfig { packet: Probability::ZERO, bit }, ..config(424_000_000, cells) };
     let n = 20_000;
     let all: Vec<_> = (0..n).map(|_| (200_000, 0, 192)).collect();
     let lost = port(&config, 1, &offers(&all)).iter().filter(|(_, fate)| fate.is_err()).count() as f64;
-    // A packet whose last cell is hit takes the next one with it.
+    // A packet whose last cell is hit also corrupts the next one.
     let (hit, last) = (bit.any_of_bits(424 * 192).get(), bit.any_of_bits(424).get());
     let expected = n as f64 * (hit + last * (1.0 - hit));
-    // Five deviations of a binomial count.
+    // Five standard deviations of a binomial count.
     assert!((lost - expected).abs() < 5.0 * (n as f64 * hit).sqrt(), "{lost} of {expected}");
 }
 
 #[test]
 fn time_starts_afresh_where_the_port_is_empty() {
-    // A year and a nanosecond apart: what the port counts in would not hold a week.
+    // A year and a nanosecond apart: the port's unit would overflow within a week.
     let far = 365 * 86_400 * 1_000_000_000;
     let fates = port(&config(424_000_000, CellConfig::OPEN), 1, &offers(&[(0, 0, 1), (far, 0, 1)]));
     assert_eq!(fates[1], (1, Ok(Time::from_nanos(far + 8_000))));

@@ -1,12 +1,12 @@
-//! How cells are taken in: many rounds at once where nothing is decided, else one by one.
+//! Processing of cells: many rounds at once if nothing is decided, otherwise one by one.
 
 use super::*;
 
 impl<P: Wire> CellPort<P> {
-    /// Takes in as many whole rounds as end by `now` and decide nothing. Whether there was one.
+    /// Processes all whole rounds that end by `now` and decide nothing. Returns true if there was one.
     pub(super) fn rounds(&mut self, now: Fine) -> bool {
         let last = *self.active.last().expect("some train is active");
-        // Where cells of a packet come at once, the packets come one after the other, and each is a round of its own.
+        // If the cells of a packet arrive at once, packets arrive one after the other, and each is a separate round.
         let turn = if self.spacing == 0 { 1 } else { self.active.len() };
         let mut rounds = match self.spacing {
             0 => u64::MAX,
@@ -39,7 +39,7 @@ impl<P: Wire> CellPort<P> {
         if rounds == 0 {
             return false;
         }
-        // One round by hand, then all that are like it.
+        // One round cell by cell, then all equal ones.
         let busy_before = self.busy_until;
         let load = entering as u64 * self.cell;
         let mut busy = self.busy_until;
@@ -50,13 +50,13 @@ impl<P: Wire> CellPort<P> {
             if !matches!(train.fate, Fate::Whole | Fate::Broken) {
                 continue;
             }
-            min_slack = min_slack.and_then(|least| Some(least.min(busy.checked_sub(train.next)?)));
+            min_slack = min_slack.and_then(|min| Some(min.min(busy.checked_sub(train.next)?)));
             let begins = busy.max(train.next);
             first_begins.get_or_insert((train.next, begins));
             busy = begins + self.cell;
         }
-        // Never idle: transmissions follow each other, this channel's at every `load`. Idle, or as loaded as the lines: the
-        // next round finds what this one found. Else only this round is known.
+        // Never idle: transmissions are back to back, this channel's at every `load`. Idle, or loaded like the lines:
+        // the next round equals this one. Otherwise only this round is known.
         let distance = match (min_slack, first_begins) {
             (Some(slack), _) => {
                 if let Some(slower) = self.spacing.checked_sub(load)
@@ -79,7 +79,7 @@ impl<P: Wire> CellPort<P> {
         true
     }
 
-    /// Moves the first `turn` trains on by so many rounds, their cells beginning `distance` apart.
+    /// Advances the first `turn` trains by this many rounds, with cells `distance` apart.
     fn take_rounds(&mut self, rounds: u64, turn: usize, distance: Fine, mut busy: Fine) {
         let per_channel = self.config.buffer.is_some() && self.config.sharing == Sharing::PerChannel;
         let count = rounds as u32;
@@ -103,7 +103,7 @@ impl<P: Wire> CellPort<P> {
         }
     }
 
-    /// Takes in the next cell of a channel, the first of those active.
+    /// Processes the next cell of the first active channel.
     pub(super) fn one_cell(&mut self, vc: u32) {
         let at = self.next_of(vc);
         let waiting = match self.config.sharing {
@@ -151,7 +151,7 @@ impl<P: Wire> CellPort<P> {
         }
     }
 
-    /// The first of the active has moved on by a cell.
+    /// Re-sorts the first active channel after it has advanced by a cell.
     fn reorder(&mut self) {
         for at in 1..self.active.len() {
             let (this, next) = (self.active[at - 1], self.active[at]);
@@ -162,14 +162,14 @@ impl<P: Wire> CellPort<P> {
         }
     }
 
-    /// The last cell of the first of the active has come, and `entered` or not.
+    /// Handles the last cell of the first active channel, which `entered` or not.
     fn end_train(&mut self, vc: u32, at: Fine, entered: bool) {
         self.active.remove(0);
         let channel = &mut self.channels[vc as usize];
         let Some(train) = channel.train.take() else { return };
         let next = channel.behind.pop_front();
-        // A packet that runs into the rest of the one before it fails the CRC with it. One of which nothing has gone out
-        // leaves that rest to the next.
+        // A packet that follows the rest of an incomplete one fails the CRC with it. If none of its own cells were
+        // sent, that rest affects the next packet.
         let spoilt = if train.entered_cells > 0 { channel.spoilt.take() } else { None };
         let reason = match train.fate {
             Fate::Refused => Some(DropReason::Early),
@@ -189,7 +189,7 @@ impl<P: Wire> CellPort<P> {
         }
     }
 
-    /// The packet leaves with the cell that was put in last.
+    /// The packet leaves with the cell that was added last.
     fn send(&mut self, vc: u32, train: Train<P>, mut lost: Option<DropReason>) {
         let begun = self.epoch + Duration::from_ticks((self.busy_until - self.cell) >> FINE_BITS);
         let arrives = self.coarse(self.busy_until) + self.delay;

@@ -1,7 +1,6 @@
-//! The state of the channel: a process in time.
-//!
-//! It unfolds from its own stream whether packets pass or not, so every transport of a comparison meets the same
-//! fades. Gilbert-Elliott is the on/off process with exponential gaps and bursts.
+//! The state of the channel: a process in time. It advances by its own random stream, independent of packets, so
+//! every transport of a comparison has the same fades. Gilbert-Elliott is the on/off process with exponential gaps
+//! and bursts.
 
 use super::config::{ChannelConfig, Distribution};
 use crate::stream::Stream;
@@ -34,16 +33,16 @@ enum Source {
     Schedule { bursts: Vec<(Duration, Duration)>, next: usize },
 }
 
-/// A walk along the process; questions must not go back in time. Clones walk on independently over the same bursts.
+/// A cursor along the process; queries must not go back in time. Clones advance independently over the same bursts.
 #[derive(Clone, Debug)]
 pub struct Channel {
     source: Source,
-    /// The burst that is on or comes next.
+    /// The current or next burst.
     burst: Burst,
 }
 
 impl Distribution {
-    /// A span from the stream.
+    /// A duration drawn from the stream.
     pub fn draw(&self, stream: &mut Stream) -> Duration {
         let secs = match *self {
             Distribution::Fixed(span) => return span,
@@ -78,7 +77,7 @@ impl Channel {
         channel
     }
 
-    /// Whether the channel never changes.
+    /// True if the channel never changes.
     pub fn is_clear(&self) -> bool {
         matches!(self.source, Source::None)
     }
@@ -88,7 +87,7 @@ impl Channel {
             Source::None => NO_BURST,
             Source::OnOff { gap, burst, stream } => {
                 let start = end + gap.draw(stream);
-                // A process of zero-length spans would never reach the present.
+                // A process of zero-length intervals would never reach the current time.
                 Burst { start, end: start + burst.draw(stream).max(Duration::from_nanos(1)) }
             }
             Source::Schedule { bursts, next } => match bursts.get(*next) {
@@ -110,7 +109,7 @@ impl Channel {
         if time >= self.burst.start && self.burst.start != Time::NEVER { ChannelState::Bad } else { ChannelState::Good }
     }
 
-    /// The next burst, and on to the one after: for traces and plots.
+    /// Returns the next burst and advances past it, for traces and plots.
     pub fn next_burst(&mut self) -> Option<Burst> {
         let burst = self.burst;
         (burst.start != Time::NEVER).then(|| {

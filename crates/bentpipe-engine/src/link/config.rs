@@ -1,4 +1,4 @@
-//! What a link can be made of.
+//! The settings of a link.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use super::opportunities::RateTrace;
 use super::slots::BurstSchedule;
 use crate::units::{Bytes, Duration, Probability, Rate};
 
-/// How much may wait, the packet in transmission not counted.
+/// Queue limits, without the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// As much as comes.
+    /// Unlimited.
     Unlimited,
-    /// So many packets.
+    /// A number of packets.
     Packets(u32),
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(Bytes),
 }
 
@@ -30,13 +30,13 @@ pub struct RedConfig {
     pub weight: f64,
     /// From `max_threshold` to twice that, the probability rises to 1 instead of jumping (Floyd 2000, "gentle").
     pub gentle: bool,
-    /// Spread drops evenly: at least 1/p packets between two of them (ns-2's `wait_`), not only on average.
+    /// Spread drops evenly: at least 1/p packets between two drops (ns-2's `wait_`), not only on average.
     pub wait: bool,
-    /// Packet length from which an idle period is counted in packet times.
+    /// Packet length for converting idle time into packets.
     pub mean_packet: Bytes,
 }
 
-/// Which packets are admitted while there is room.
+/// Admission of packets while there is room.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discipline {
     /// All.
@@ -54,29 +54,30 @@ pub struct QueueConfig {
     pub discipline: Discipline,
 }
 
-/// What comes first of a packet's arrival and the departure of another in one instant.
+/// The order of a packet's arrival and another's departure at the same instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
-    /// The departure, which leaves its place to the arrival.
+    /// The departure first, which frees its place for the arrival.
     #[default]
     Departure,
-    /// What was begun first, as in ns-2: a departure with its transmission, an arrival with the one on the link before.
+    /// By scheduling time, as in ns-2: a departure's is the start of its transmission, an arrival's that of its
+    /// transmission on the previous link.
     Begun,
 }
 
-/// A distribution of time spans.
+/// A distribution of durations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// Always the same.
     Fixed(Duration),
-    /// Each span between the bounds alike.
+    /// Uniform between the bounds.
     Uniform(Duration, Duration),
     /// Exponential.
     Exponential {
         /// Its mean.
         mean: Duration,
     },
-    /// Exponential, values beyond a bound set to the bound: `transat`'s bursts.
+    /// Exponential, clipped to the bounds: `transat`'s bursts.
     ExponentialClipped {
         /// Mean before clipping.
         mean: Duration,
@@ -85,7 +86,7 @@ pub enum Distribution {
         /// Upper bound.
         max: Duration,
     },
-    /// Exponential, values beyond a bound drawn again.
+    /// Exponential, with values outside the bounds drawn again.
     ExponentialTruncated {
         /// Mean before truncation.
         mean: Duration,
@@ -96,12 +97,12 @@ pub enum Distribution {
     },
 }
 
-/// How the state of the channel moves in time.
+/// How the channel state changes over time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChannelConfig {
     /// Always good.
     Clear,
-    /// Bursts, begun after a gap from the end of the one before; the first gap runs from the start.
+    /// Bursts, each after a gap from the end of the previous one; the first gap begins at the start of the run.
     OnOff {
         /// Length of a gap.
         gap: Distribution,
@@ -112,7 +113,7 @@ pub enum ChannelConfig {
     Schedule(Vec<(Duration, Duration)>),
 }
 
-/// What the channel does to a packet, in each of its states.
+/// The loss of packets in a channel state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossConfig {
     /// Probability that a packet is lost.
@@ -126,19 +127,19 @@ impl LossConfig {
     pub const NONE: LossConfig = LossConfig { packet: Probability::ZERO, bit: Probability::ZERO };
 }
 
-/// Losses that follow the packets, not the time: a packet is lost because the one before it was (`minei` §5.3).
+/// Losses by packet number instead of time: a packet's loss depends on the previous packet (`minei` §5.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PacketBursts {
-    /// By the state of the packet before: `minei`'s "loss burstiness factor".
+    /// By the fate of the previous packet: `minei`'s "loss burstiness factor".
     Conditional {
-        /// Probability of a loss after a packet that was not lost.
+        /// Loss probability after a packet that was not lost.
         start: Probability,
-        /// Probability of a loss after a loss; at least `start` is used.
+        /// Loss probability after a lost packet; at least `start`.
         again: Probability,
     },
     /// Runs of a fixed length: `minei`'s "constant probability of losing a burst of n packets".
     Runs {
-        /// Probability that a packet outside a run begins one.
+        /// Probability that a packet outside a run starts one.
         start: Probability,
         /// Packets in a run.
         length: u32,
@@ -149,33 +150,32 @@ pub enum PacketBursts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtraDelay(pub Duration);
 
-/// Whose a buffer for cells is.
+/// Owner of a cell buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Each virtual channel has one of its own.
+    /// One buffer per virtual channel.
     PerChannel,
-    /// All channels take from one, as they need.
+    /// One buffer for all channels.
     Shared,
 }
 
 /// A port that virtual channels share cell by cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellConfig {
-    /// Rate of the lines over which the cells come to the port, one line per channel; `None`: all cells of a packet at
-    /// once.
+    /// Rate of the input lines of the port, one line per channel; `None`: all cells of a packet arrive at once.
     pub line: Option<Rate>,
-    /// Room for cells that wait, the one in transmission not counted; `None`: for all.
+    /// Max waiting cells, without the one in transmission; `None`: unlimited.
     pub buffer: Option<u32>,
-    /// Whose the buffer is.
+    /// Owner of the buffer.
     pub sharing: Sharing,
-    /// Early packet discard: a packet whose first cell finds more cells than this waiting is thrown away whole.
+    /// Early packet discard: a packet whose first cell finds more waiting cells than this is dropped whole.
     pub early_discard: Option<u32>,
-    /// Partial packet discard: once a cell has found no room, of its packet only the last cell is let in.
+    /// Partial packet discard: after a dropped cell, only the last cell of its packet is accepted.
     pub partial_discard: bool,
 }
 
 impl CellConfig {
-    /// Nothing is ever refused, and cells come in at once.
+    /// Unlimited buffer; all cells of a packet arrive at once.
     pub const OPEN: CellConfig = CellConfig {
         line: None,
         buffer: None,
@@ -188,33 +188,33 @@ impl CellConfig {
 /// A link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Line rate; `None` takes no time to transmit. Where there is a trace or a schedule of bursts, its mean.
+    /// Line rate; `None` takes no time to transmit. With a trace or a schedule of bursts, its mean.
     pub rate: Option<Rate>,
-    /// What the line carries when, where that is recorded.
+    /// The rate trace of the line, if any.
     pub rate_trace: Option<Arc<RateTrace>>,
-    /// When the line may send, where it shares a channel by time.
+    /// The line's TDMA schedule, if any.
     pub tdma: Option<Arc<BurstSchedule>>,
     /// Propagation delay.
     pub delay: Duration,
-    /// Bytes that the link's own header adds to each packet on the line.
+    /// Size of the link's own header, added to each packet on the line.
     pub header: u32,
-    /// A longer packet, `header` not counted, is dropped before the queue; `None`: no limit.
+    /// MTU without `header`; longer packets are dropped before the queue. `None`: no limit.
     pub mtu: Option<u32>,
     /// Queue before the line.
     pub queue: QueueConfig,
-    /// State of the channel over time.
+    /// Channel state over time.
     pub channel: ChannelConfig,
     /// Loss while the channel is good.
     pub good: LossConfig,
-    /// Loss while it is bad.
+    /// Loss while the channel is bad.
     pub bad: LossConfig,
-    /// Delay added to what starts transmission while it is bad; order is kept.
+    /// Extra delay of packets whose transmission starts while it is bad; order is kept.
     pub extra_delay: ExtraDelay,
-    /// Loss by the sequence of packets, beside the other kinds.
+    /// Loss by packet number, in addition to the other kinds.
     pub packet_bursts: Option<PacketBursts>,
-    /// The order of an arrival and a departure of one instant.
+    /// The order of a simultaneous arrival and departure.
     pub ties: Ties,
-    /// Packets lost before the queue: indices, from 0, in order of arrival among the packets that can be listed.
+    /// Packets dropped before the queue: indices from 0, in order of arrival among the packets that count.
     pub drop_list: Vec<u64>,
     /// Packets travel in cells, AAL5 with LLC/SNAP: the link is a [`CellPort`](super::CellPort), has a rate, and its
     /// `queue` is not used.

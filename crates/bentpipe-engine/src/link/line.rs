@@ -1,11 +1,11 @@
-//! The line of a link: when a packet is begun, and how long it takes.
+//! The line of a link: the start and duration of transmissions.
 
 use super::config::{LinkConfig, QueueLimit};
 use super::opportunities::Opportunities;
 use super::slots::BurstLine;
 use crate::units::{Duration, Time, TransmitClock};
 
-/// How long packets take. A trace lies behind a pointer: the others are what all packets of most runs pass.
+/// Transmission times. A trace is behind a pointer, because most runs use only the other kinds.
 #[derive(Clone, Debug)]
 pub(super) enum Line {
     Instant,
@@ -17,7 +17,7 @@ pub(super) enum Line {
     Scheduled(Box<Scheduled>),
 }
 
-/// A line that is not always there.
+/// A line that is not always available.
 #[derive(Clone, Debug)]
 pub(super) enum Scheduled {
     Trace(Opportunities),
@@ -25,7 +25,8 @@ pub(super) enum Scheduled {
 }
 
 impl Scheduled {
-    /// When a packet that comes now and has the line from `free` on is begun, and how long it takes from then on.
+    /// The start and duration of the transmission of a packet that arrives now, with the line free from `free`
+    /// on.
     #[cold]
     #[inline(never)]
     fn transmit(&mut self, now: Time, free: Time, bytes: u32) -> (Time, Duration) {
@@ -37,7 +38,8 @@ impl Scheduled {
 }
 
 impl Line {
-    /// When a packet that comes now and has the line from `free` on is begun, and how long it takes from then on.
+    /// The start and duration of the transmission of a packet that arrives now, with the line free from `free`
+    /// on.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, free: Time, bytes: u32) -> (Time, Duration) {
         match self {

@@ -1,7 +1,6 @@
-//! A link: queue → serializer → propagation → channel.
-//!
-//! The queue is FIFO, so a packet's departure is known when it arrives: it is computed then, and a hop costs one
-//! event. The packets in flight stand in a ring in order of delivery; only the head's instant is visible.
+//! A link: queue → serializer → propagation → channel. The queue is FIFO, so a packet's departure is computed on
+//! arrival, and a hop costs one event. Packets in flight are in a ring in order of delivery; only the head's time is
+//! visible.
 
 use super::admission::Admission;
 use super::config::LinkConfig;
@@ -12,23 +11,23 @@ use crate::machine::{Context, Machine, Step};
 use crate::probe::{DropReason, Event, Probe};
 use crate::units::{Duration, Time};
 
-/// Anything that has a length on the line.
+/// Anything with a length on the line.
 pub trait Wire {
-    /// Bytes on the line, headers included.
+    /// Bytes on the line, with headers.
     fn wire_len(&self) -> u32;
 
-    /// Whether the packet counts for the drop list.
+    /// True if the packet counts for the drop list.
     fn is_listable(&self) -> bool {
         true
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It reaches the other end.
     Delivered,
-    /// The channel lost it; the other end sees nothing.
+    /// The channel lost it.
     Lost,
 }
 
@@ -37,30 +36,30 @@ pub enum Outcome {
 pub struct Arrival<P> {
     /// The packet.
     pub packet: P,
-    /// Whether it is whole.
+    /// Its fate.
     pub outcome: Outcome,
 }
 
-/// Every packet that was ever offered is in one of these, or in flight.
+/// Counters; every offered packet is in one of them or in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets offered.
     pub offered: u64,
     /// Delivered.
     pub delivered: u64,
-    /// Bytes delivered, the link's own headers included.
+    /// Bytes delivered, with the link's own headers.
     pub delivered_bytes: u64,
     /// Lost because the queue was full.
     pub dropped_full: u64,
-    /// Lost by RED's choice.
+    /// Dropped by RED.
     pub dropped_early: u64,
     /// Lost on the channel.
     pub dropped_channel: u64,
     /// Lost by the drop list.
     pub dropped_listed: u64,
-    /// Lost because they were longer than the link's MTU.
+    /// Dropped because they exceed the link's MTU.
     pub dropped_too_long: u64,
-    /// Most packets that waited at once; counted where the queue can refuse any, else 0.
+    /// Max number of waiting packets, if the queue can refuse packets; otherwise 0.
     pub max_waiting: u32,
 }
 
@@ -72,7 +71,7 @@ impl LinkCounters {
 }
 
 impl LinkCounters {
-    /// Counts a packet that was offered: admitted, with so many waiting then, or why not. Whether more waited than ever.
+    /// Counts an offered packet: admitted with this many waiting, or the drop reason. Returns true at a new maximum.
     #[inline(always)]
     pub(super) fn note_offered(&mut self, admitted: Result<u32, DropReason>) -> bool {
         self.offered += 1;
@@ -87,7 +86,7 @@ impl LinkCounters {
         false
     }
 
-    /// The losses of a kind.
+    /// The counter of a drop reason.
     pub(crate) fn dropped_for(&mut self, reason: DropReason) -> &mut u64 {
         match reason {
             DropReason::QueueFull => &mut self.dropped_full,
@@ -99,26 +98,26 @@ impl LinkCounters {
     }
 }
 
-/// What a link makes of a packet that it admits. All of it is known at once: the queue is FIFO, and the channel is a
-/// process in time.
+/// The passage of an admitted packet. It is known at once, because the queue is FIFO and the channel is a process in
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transit {
     /// When it reaches the far end.
     pub arrives: Time,
     /// Start of its transmission.
     pub begun: Time,
-    /// Whether the channel loses it.
+    /// True if the channel loses it.
     pub lost: bool,
-    /// How many packets wait with it, itself included: 0 where it need not wait, or where the queue refuses none.
+    /// Waiting packets including this one; 0 if it does not wait, or if the queue refuses none.
     pub waiting: u32,
 }
 
-/// The packets of a link that are lost by their number.
+/// The link's drop list.
 #[derive(Clone, Debug)]
 struct DropList {
     numbers: Vec<u64>,
     next: usize,
-    /// Packets so far that count.
+    /// Counted packets so far.
     count: u64,
 }
 
@@ -147,7 +146,7 @@ pub struct Link<P> {
     mtu: u32,
     line: Line,
     delay: Duration,
-    /// When the line has sent all that was admitted.
+    /// When the line has sent all admitted packets.
     busy_until: Time,
     sky: Option<Box<Sky>>,
     drop_list: Option<Box<DropList>>,
@@ -177,22 +176,22 @@ impl<P: Wire> Link<P> {
         }
     }
 
-    /// What has become of the packets so far.
+    /// The counters.
     pub fn counters(&self) -> LinkCounters {
         self.counters
     }
 
-    /// How long the line is busy with what it has admitted, from `now` on.
+    /// How long the line is busy with admitted packets, from `now` on.
     pub fn backlog(&self, now: Time) -> Duration {
         self.busy_until.saturating_since(now)
     }
 
-    /// Whether a transmission may take no time.
+    /// True if a transmission may take no time.
     pub(crate) fn may_send_at_once(&self) -> bool {
         !matches!(self.line, Line::Clock(_) | Line::Plain(_) | Line::Queued(_))
     }
 
-    /// Whether a packet may reach the far end in the instant at which it was offered.
+    /// True if a packet may reach the far end at the instant it was offered.
     pub(crate) fn may_take_no_time(&self) -> bool {
         self.delay == Duration::ZERO && self.may_send_at_once()
     }
@@ -208,27 +207,27 @@ impl<P: Wire> Link<P> {
         self.in_flight.front().map(|head| head.arrives)
     }
 
-    /// When the head of the ring arrives, and when its transmission began.
+    /// When the head of the ring arrives, and when its transmission started.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, Time)> {
         self.in_flight.front().map(|head| (head.arrives, head.begun))
     }
 
-    /// Offers a packet to the link. A departure of this instant comes first.
+    /// Offers a packet to the link. A departure at the same instant comes first.
     ///
     /// # Errors
-    /// Why the link does not admit the packet, which is lost.
+    /// Returns the drop reason if the link does not admit the packet.
     #[inline]
     pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) -> Result<(), DropReason> {
         self.offer_begun(cx, packet, || Time::NEVER)
     }
 
-    /// As [`Link::offer`], for a packet that comes by an event begun at `begun`: under
-    /// [`Ties::Begun`](super::Ties::Begun) it comes before a departure of this instant if its event was begun earlier.
-    /// `begun` is asked only where there is such a tie.
+    /// As [`Link::offer`], for a packet whose event was scheduled at `begun`: under [`Ties::Begun`](super::Ties::Begun)
+    /// it comes before a departure at the same instant if its event was scheduled earlier. `begun` is called only for
+    /// such a tie.
     ///
     /// # Errors
-    /// Why the link does not admit the packet, which is lost.
+    /// Returns the drop reason if the link does not admit the packet.
     #[inline]
     pub fn offer_begun<Pr: Probe>(
         &mut self,
@@ -242,8 +241,8 @@ impl<P: Wire> Link<P> {
         Ok(())
     }
 
-    /// What the link makes of a packet: the first half of [`Link::offer_begun`], which counts nothing and does not keep
-    /// the packet.
+    /// The passage of a packet: the first half of [`Link::offer_begun`], which counts nothing and does not store the
+    /// packet.
     #[inline(always)]
     pub(crate) fn transit<Pr: Probe>(
         &mut self,
@@ -312,14 +311,14 @@ impl<P: Wire> Link<P> {
         Ok(Transit { arrives, begun: start, lost, waiting })
     }
 
-    /// Keeps a packet until it arrives: the second half of [`Link::offer_begun`].
+    /// Stores a packet until it arrives: the second half of [`Link::offer_begun`].
     #[inline(always)]
     pub(crate) fn carry(&mut self, transit: Transit, packet: P) {
         let Transit { arrives, begun, lost, .. } = transit;
         self.in_flight.push_back(InFlight { arrives, begun, lost, packet });
     }
 
-    /// Counts a packet that was offered. Whether more waited than ever.
+    /// Counts an offered packet. Returns true at a new maximum of waiting packets.
     #[inline(always)]
     pub(crate) fn note_offered(&mut self, admitted: Result<u32, DropReason>) -> bool {
         self.counters.note_offered(admitted)

@@ -1,10 +1,8 @@
-//! A link: queue, serializer, propagation delay, channel.
-//!
-//! Reading order: [`config`](LinkConfig) says what can be built, [`queue`](Red) admits, [`channel`](Channel) is the
-//! state of the sky over time, `sequence` loses packets by their order, [`RateTrace`] is a rate that a
-//! record gives, [`BurstSchedule`] lets a line send in turns, [`Link`] puts them in a row. Two kin:
-//! [`CellPort`] sends packets cell by cell, [`Server`] works on one after the other. Generic over the packet: all a
-//! link must know of one is its length on the line.
+//! A link: queue, serializer, propagation delay, channel. Reading order: [`config`](LinkConfig) has the settings,
+//! [`queue`](Red) admits, [`channel`](Channel) is the channel state over time, `sequence` loses packets by their
+//! number, [`RateTrace`] is a recorded rate, [`BurstSchedule`] a TDMA schedule, [`Link`] combines them. Two
+//! relatives: [`CellPort`] sends packets cell by cell, [`Server`] processes packets one at a time. All are generic
+//! over the packet: a link needs only its length on the line.
 
 mod admission;
 mod cells;

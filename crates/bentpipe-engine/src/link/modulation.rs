@@ -1,28 +1,28 @@
-//! How often bits are wrong at a signal-to-noise ratio: QPSK without coding, coherently detected, in white noise.
+//! Bit error rate over signal-to-noise ratio: uncoded QPSK, coherently detected, in white noise.
 //!
 //! Gray-coded QPSK is two BPSK carriers in quadrature, so both have Pb = Q(sqrt(2 Eb/N0)) = erfc(sqrt(Eb/N0)) / 2
-//! (Proakis and Salehi, "Digital Communications", 5th ed., §4.3). Coding, fading and interference are left out.
+//! (Proakis and Salehi, "Digital Communications", 5th ed., §4.3). Coding, fading and interference are not modelled.
 
 use crate::units::{Decibels, Probability};
 
-/// The Eb/N0 at which [`qpsk_bit_error_rate`] is looked for: below, every second bit is wrong; above, none in the life of
-/// a satellite.
+/// The search range of Eb/N0 for [`qpsk_bit_error_rate`]: below it every second bit is wrong; above it none in the life
+/// of a satellite.
 const RANGE: (f64, f64) = (-100.0, 20.0);
 
 /// The bit error rate at an Eb/N0.
 pub fn qpsk_bit_error_rate(eb_n0: Decibels) -> Probability {
     let rate = libm::erfc(libm::sqrt(eb_n0.ratio())) / 2.0;
-    Probability::new(rate).expect("erfc of what is not negative lies in 0..=1")
+    Probability::new(rate).expect("erfc of a non-negative number is in 0..=1")
 }
 
-/// The Eb/N0 that gives a bit error rate; `None` for one that none in -100 to 20 dB gives, 0 and 1/2 among them.
+/// The Eb/N0 that gives a bit error rate; `None` if no value in -100 to 20 dB does, as for 0 and 1/2.
 pub fn qpsk_eb_n0(rate: Probability) -> Option<Decibels> {
     let at = |db: f64| qpsk_bit_error_rate(Decibels::new(db).expect("finite")).get();
     let (mut low, mut high) = RANGE;
     if !(at(high)..at(low)).contains(&rate.get()) || rate.get() == 0.0 {
         return None;
     }
-    // Halving 120 dB sixty times leaves less than a double can tell.
+    // Sixty bisections of 120 dB reach the resolution of a double.
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
         if at(middle) > rate.get() { low = middle } else { high = middle }
@@ -30,8 +30,7 @@ pub fn qpsk_eb_n0(rate: Probability) -> Option<Decibels> {
     Decibels::new((low + high) / 2.0)
 }
 
-/// The bit error rate where a receiver does worse by `loss` than one that has `nominal`. Without noise there is nothing to
-/// lose: 0 stays 0.
+/// The bit error rate of a receiver that is worse by `loss` than one with the rate `nominal`. 0 stays 0.
 pub fn with_implementation_loss(nominal: Probability, loss: Decibels) -> Probability {
     qpsk_eb_n0(nominal).map_or(nominal, |eb_n0| qpsk_bit_error_rate(eb_n0.less(loss)))
 }

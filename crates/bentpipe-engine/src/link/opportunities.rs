@@ -1,13 +1,12 @@
-//! A line whose rate is a record: instants at which it carries up to 1500 bytes each.
+//! A line whose rate is recorded: instants at which it carries up to 1500 bytes each.
 //!
-//! The form is mahimahi's packet-delivery trace (Netravali et al. 2015, "Mahimahi: Accurate Record-and-Replay for HTTP",
-//! USENIX ATC, and the manual page mm-link(1)): "each line gives a timestamp in milliseconds and represents an
+//! The form is mahimahi's packet-delivery trace (Netravali et al. 2015, "Mahimahi: Accurate Record-and-Replay for
+//! HTTP", USENIX ATC, and the manual page mm-link(1)): "each line gives a timestamp in milliseconds and represents an
 //! opportunity for one 1500-byte packet to be drained from the bottleneck queue"; "bytes", not packets, are counted, so
 //! small packets share an opportunity and a packet may take several; "opportunities are wasted if bytes are unavailable
-//! at the instant of the delivery opportunity"; the trace repeats when it is over, its last instant being its length.
-//!
-//! What comes at the very instant of an opportunity can use it. As the queue is FIFO, a packet's opportunities are known
-//! when it arrives: those that follow the last packet's, or, after a pause, the first one from now on.
+//! at the instant of the delivery opportunity"; the trace repeats when it is over, its last instant being its length. A
+//! packet that arrives at the instant of an opportunity can use it. As the queue is FIFO, a packet's opportunities are
+//! known when it arrives: those after the last packet's, or, after a pause, the first one from now on.
 
 use std::sync::Arc;
 
@@ -17,16 +16,16 @@ use crate::units::{Duration, Rate, Time};
 const OPPORTUNITY: u64 = 1500;
 const NANOS: u64 = 1_000_000;
 
-/// Why instants are no trace.
+/// Why instants are not a valid trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadTrace {
     /// There are none.
     Empty,
-    /// This one, from 0, is earlier than the one before it.
+    /// The instant with this index, from 0, is earlier than the previous one.
     Backwards(usize),
     /// The last one is at zero: a trace without a length.
     NoLength,
-    /// This one, from 0, is later than [`RateTrace::MAX_MILLIS`].
+    /// The instant with this index, from 0, is later than [`RateTrace::MAX_MILLIS`].
     TooLate(usize),
 }
 
@@ -50,13 +49,13 @@ pub struct RateTrace {
 }
 
 impl RateTrace {
-    /// The longest trace: some eleven days.
+    /// The max length of a trace: about eleven days.
     pub const MAX_MILLIS: u64 = 1_000_000_000;
 
     /// A trace of instants in order.
     ///
     /// # Errors
-    /// [`BadTrace`].
+    /// Returns [`BadTrace`] if the instants are not a valid trace.
     pub fn new(millis: Vec<u64>) -> Result<RateTrace, BadTrace> {
         if let Some(at) = millis.windows(2).position(|pair| pair[1] < pair[0]) {
             return Err(BadTrace::Backwards(at + 1));
@@ -76,7 +75,7 @@ impl RateTrace {
         &self.millis
     }
 
-    /// What passes where no opportunity is lost, rounded down to bits per second; 1 bit/s at least.
+    /// The rate if all opportunities are used, rounded down to bits per second; at least 1 bit/s.
     pub fn mean(&self) -> Rate {
         let bits = self.millis.len() as u128 * u128::from(OPPORTUNITY * 8 * 1000) / u128::from(self.length());
         Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX).max(1)).expect("not zero")
@@ -99,7 +98,7 @@ impl RateTrace {
         let (length, count) = (self.length() * tick, self.millis.len() as u64);
         let (mut round, mut within) = (now.as_ticks() / length, now.as_ticks() % length);
         if within == 0 && round > 0 {
-            // The last instant of a round is the beginning of the next.
+            // The last instant of a round is the start of the next.
             (round, within) = (round - 1, length);
         }
         round * count + self.millis.partition_point(|&millis| millis * tick < within) as u64
@@ -110,7 +109,7 @@ impl RateTrace {
 #[derive(Clone, Debug)]
 pub(super) struct Opportunities {
     trace: Arc<RateTrace>,
-    /// The opportunity that was used last, counted over all rounds, its instant, and what is left of it.
+    /// The last used opportunity, counted over all rounds, its instant, and its remaining bytes.
     last: u64,
     at: Time,
     left: u64,
@@ -122,7 +121,7 @@ impl Opportunities {
         Opportunities { trace, last: 0, at, left: OPPORTUNITY }
     }
 
-    /// When a packet of so many bytes that comes now is begun, and how long it takes from then on.
+    /// The start and duration of the transmission of a packet of this many bytes that arrives now.
     #[cold]
     #[inline(never)]
     pub(super) fn transmit(&mut self, now: Time, bytes: u32) -> (Time, Duration) {

@@ -23,7 +23,7 @@ fn ms(millis: f64) -> Time {
     Time::from_nanos((millis * 1e6) as u64)
 }
 
-/// When packets, by arrival in milliseconds and length, are begun and through, in milliseconds.
+/// Start and end of transmissions in milliseconds, for packets given by arrival in milliseconds and length.
 fn run(millis: &[u64], packets: &[(f64, u32)]) -> Vec<(u64, u64)> {
     let mut line = Opportunities::new(trace(millis));
     let whole = |at: Time| at.as_nanos() / NANOS;
@@ -62,9 +62,9 @@ fn by_hand() {
     assert_eq!(run(millis, &packets), [(2, 2), (2, 2), (2, 2), (2, 5)]);
     // 4000 bytes: 1500 at 2 ms, 1500 and 1000 at 5 ms, where 500 are left for the next.
     assert_eq!(run(millis, &[(0.0, 4000), (3.0, 500), (3.0, 1)]), [(2, 5), (5, 5), (9, 9)]);
-    // What nobody uses is lost: after 2 ms the next is at 5 ms, of which there are two, and no more.
+    // Unused opportunities are lost: after 2 ms the next ones are the two at 5 ms.
     assert_eq!(run(millis, &[(2.001, 1500), (2.001, 1500), (2.001, 1500)]), [(5, 5), (5, 5), (9, 9)]);
-    // So is what is left of an opportunity that is over; at its very instant it is not.
+    // So is the rest of a past opportunity, but not at its very instant.
     assert_eq!(run(millis, &[(0.0, 100), (2.0, 100), (2.001, 100)]), [(2, 2), (2, 2), (5, 5)]);
     // The last instant, and the rounds behind it: 9 + 2 and 9 + 5; after a long pause, too.
     assert_eq!(run(millis, &[(9.0, 1500), (9.0, 1500), (9.0, 1500)]), [(9, 9), (11, 11), (14, 14)]);
@@ -73,8 +73,8 @@ fn by_hand() {
     assert_eq!(run(&[0, 4], &[(0.0, 1500), (0.0, 1500), (0.0, 1500), (0.0, 1500)]), [(0, 0), (4, 4), (4, 4), (8, 8)]);
 }
 
-/// The literal twin: goes from opportunity to opportunity and from byte to byte of what has come. Answers for each of
-/// the packets that were admitted when its first and last bytes went.
+/// The literal twin: visits each opportunity and each byte that has arrived. Returns for each admitted packet when
+/// its first and last bytes were sent.
 fn literally(trace: &RateTrace, packets: &[(u64, u32)]) -> Vec<(u64, u64)> {
     let mut done: Vec<(Option<u64>, u64)> = vec![(None, 0); packets.len()];
     let mut left: Vec<u32> = packets.iter().map(|&(_, bytes)| bytes).collect();
@@ -115,7 +115,7 @@ proptest! {
         let mut link = Link::new(&config, 1, "trace");
         let (mut now, mut admitted, mut expected) = (0, Vec::new(), Vec::new());
         for (millis, nanos, bytes) in steps {
-            // Often at the very instant of an opportunity.
+            // Often exactly at the instant of an opportunity.
             now = (now / NANOS + millis) * NANOS + nanos;
             let waiting = expected.iter().filter(|&&(begun, _)| begun > now).count() as u32;
             let idle = expected.last().is_none_or(|&(_, through)| through <= now);

@@ -4,7 +4,7 @@ use super::config::RedConfig;
 use crate::stream::Stream;
 use crate::units::{Rate, Time};
 
-/// The state of a RED queue: its average and what it has let pass.
+/// The state of a RED queue: its average, and the packets since the last drop.
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
@@ -13,7 +13,7 @@ pub struct Red {
     average: f64,
     /// Packets since the last drop.
     count: u64,
-    /// Whether the average was already above the minimum threshold.
+    /// True if the average was already above the minimum threshold.
     above: bool,
     stream: Stream,
 }
@@ -31,8 +31,8 @@ impl Red {
         self.average
     }
 
-    /// A packet arrives and finds `waiting` packets; `idle_since` is set where the line has been idle. Whether RED
-    /// lets it pass.
+    /// Decides on an arriving packet with `waiting` packets before it; `idle_since` is set if the line has been
+    /// idle. Returns true if RED admits it.
     pub fn admits(&mut self, now: Time, waiting: u32, idle_since: Option<Time>) -> bool {
         // While idle, pretend that m packets of mean length found the queue empty (section 4 of the paper).
         if let Some(since) = idle_since {
@@ -58,12 +58,12 @@ impl Red {
         true
     }
 
-    /// The queue was full, and the packet lost whatever RED said.
+    /// Handles a packet lost because the queue was full.
     pub fn forced_drop(&mut self) {
         self.count = 0;
     }
 
-    /// p_b: from the average alone.
+    /// p_b: from the average only.
     fn base_probability(&self) -> f64 {
         let RedConfig { min_threshold, max_threshold, max_probability, gentle, .. } = self.config;
         let max_p = max_probability.get();

@@ -1,8 +1,7 @@
-//! Losses that follow the packets instead of the time: the models of the `minei` paper, §5.3.
-//!
-//! A departure from the rule that the state of a channel is a process in time: here a packet is lost because the one
-//! before it was, however long ago that passed, as the paper has it. The draw belongs to the number of the packet on
-//! this link, so all variants of a comparison meet the same pattern of packet positions.
+//! Losses by packet number instead of time: the models of the `minei` paper, §5.3. This departs from the rule that
+//! the state of a channel is a process in time: as in the paper, a packet's loss depends on the previous packet,
+//! however long ago. The draw is indexed by the number of the packet on this link, so all variants of a comparison
+//! have the same pattern of packet positions.
 
 use super::config::PacketBursts;
 use crate::stream::TimeNoise;
@@ -16,7 +15,7 @@ pub(super) struct PacketSequence {
     number: u64,
     /// The last one was lost.
     in_burst: bool,
-    /// Of a run of fixed length, what is still to be lost.
+    /// Remaining losses of a run of fixed length.
     left: u32,
 }
 
@@ -25,7 +24,7 @@ impl PacketSequence {
         PacketSequence { config, noise: TimeNoise::named(seed, name), number: 0, in_burst: false, left: 0 }
     }
 
-    /// Whether the next packet is lost.
+    /// Returns true if the next packet is lost.
     pub(super) fn loses_next(&mut self) -> bool {
         let draw = self.noise.at(self.number, 0);
         self.number += 1;

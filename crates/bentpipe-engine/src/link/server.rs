@@ -1,5 +1,5 @@
-//! A serial server: one packet after the other, each for a time that does not depend on its length. A host's processor,
-//! through which what it sends and what it receives must pass.
+//! A serial server: one packet at a time, each for a time independent of its length. It models a host's processor for
+//! the packets that the host sends and receives.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ pub struct Server<P> {
     time: Distribution,
     stream: Stream,
     busy_until: Time,
-    /// When each is done, when it was begun, and what it is.
+    /// Finish time, start time and content of each.
     held: VecDeque<(Time, Time, P)>,
 }
 
@@ -28,14 +28,14 @@ impl<P> Server<P> {
         }
     }
 
-    /// Takes a packet at `now`.
+    /// Adds a packet at `now`.
     pub fn offer(&mut self, now: Time, packet: P) {
         let begun = self.busy_until.max(now);
         self.busy_until = begun + self.time.draw(&mut self.stream);
         self.held.push_back((self.busy_until, begun, packet));
     }
 
-    /// When the first packet is done, and when it was begun.
+    /// When the first packet is done, and when it was started.
     pub fn head(&self) -> Option<(Time, Time)> {
         self.held.front().map(|&(done, begun, _)| (done, begun))
     }
@@ -48,7 +48,7 @@ impl<P> Server<P> {
         self.held.pop_front().map(|(.., packet)| packet)
     }
 
-    /// Packets not done yet.
+    /// Number of packets not done yet.
     pub fn in_flight(&self) -> usize {
         self.held.len()
     }

@@ -1,4 +1,4 @@
-//! The channel of a link as packets meet it: which are lost, and which are late.
+//! The effect of a link's channel on packets: losses and delays.
 
 use super::channel::{Channel, ChannelState};
 use super::config::{LinkConfig, LossConfig};
@@ -6,13 +6,13 @@ use super::sequence::PacketSequence;
 use crate::stream::TimeNoise;
 use crate::units::{Duration, Probability, Time};
 
-/// What the sky does to packets, where it does anything.
+/// The effects of the channel, if any.
 #[derive(Clone, Debug)]
 pub(super) struct Sky {
     good: LossConfig,
     bad: LossConfig,
     extra_delay: Duration,
-    /// The channel as packets start transmission, and as they leave the link: two walks over one process.
+    /// The channel at the start of transmissions and at the exit of the link: two cursors over one process.
     at_start: Channel,
     at_exit: Channel,
     noise: TimeNoise,
@@ -26,16 +26,16 @@ pub(super) struct Sky {
     bit_cache: Option<(u32, ChannelState, Probability)>,
 }
 
-/// What is lost of a packet.
+/// The loss within a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loss {
     pub(super) lost: bool,
-    /// A wrong bit lies in the last piece of the packet, and the pieces before it have come.
+    /// A bit error in the last piece of the packet; the pieces before it have arrived.
     pub(super) in_last_piece: bool,
 }
 
 impl Sky {
-    /// What a link's settings say of it, if anything.
+    /// Creates it from a link's settings, if they have any effect.
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Box<Sky>> {
         let channel = Channel::new(&config.channel, seed, &format!("{name}/channel"));
         let loses = config.good != LossConfig::NONE || config.packet_bursts.is_some();
@@ -58,11 +58,11 @@ impl Sky {
         })
     }
 
-    /// The fate of a packet that travels in pieces of `piece` bytes, one draw for all of it.
+    /// The fate of a packet that travels in pieces of `piece` bytes, with one draw for all.
     pub(super) fn draw(&mut self, exit: Time, length: u32, piece: u32) -> Loss {
         let lost = self.loses(exit, length);
         let loss = if self.at_exit.at(exit) == ChannelState::Bad { self.bad } else { self.good };
-        // The draws below the probability that the last piece is hit are those for which it is.
+        // The last piece is hit if the draw is below its own probability.
         let in_last_piece =
             lost && self.noise.at(exit.index(), self.same_exit) < loss.bit.any_of_bits(piece as u64 * 8).get();
         Loss { lost, in_last_piece }
@@ -76,7 +76,7 @@ impl Sky {
         if self.extra_delay > Duration::ZERO && self.at_start.at(start) == ChannelState::Bad {
             arrives += self.extra_delay;
         }
-        // Order is kept, and no packet comes faster behind a delayed one than the line could have sent it.
+        // Order is kept, and packets after a delayed one arrive no faster than the line could send them.
         if arrives < self.last_arrival {
             arrives = self.last_arrival + transmission;
         }
@@ -88,7 +88,7 @@ impl Sky {
         self.same_exit = if exit == self.last_exit { self.same_exit + 1 } else { 0 };
         self.last_exit = exit;
         let state = self.at_exit.at(exit);
-        // Each packet counts, also where it is lost anyhow.
+        // Each packet counts, even if it is lost anyway.
         if let Some(sequence) = &mut self.sequence
             && sequence.loses_next()
         {

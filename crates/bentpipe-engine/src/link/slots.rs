@@ -1,25 +1,22 @@
-//! A line that sends in bursts of a fixed frame: time division multiple access (TDMA), and as the switched kind of a
-//! satellite (SS-TDMA) one of its uplinks or downlinks.
-//!
-//! The station sends at the burst rate while its bursts last and waits in between. Its terminal keeps a stream of bits, as
-//! ACTS' digital terminals keep one of SONET frames (`acts` paper, section 2), so a packet may begin in one burst and end
-//! in a later one. The frame runs from the driver's epoch on. Guard times, preambles and the bits of an error-correcting code
-//! are not there: the burst rate is the user's, and a burst is as long as the user's bits.
-//!
-//! All instants are computed on the air: time in which nobody may send does not pass there.
+//! A line that sends in bursts of a fixed frame: time division multiple access (TDMA), or one uplink or downlink of a
+//! satellite-switched one (SS-TDMA). The station sends at the burst rate during its bursts and waits in between. Its
+//! terminal handles a stream of bits, like ACTS' digital terminals with SONET frames (`acts` paper, section 2), so a
+//! packet may start in one burst and end in a later one. Frames start at the driver's epoch. Guard times, preambles and
+//! code bits are not modelled: the burst rate is the user's, and a burst has the length of the user's bits. Instants
+//! are computed in air time, which advances only during bursts.
 
 use std::sync::Arc;
 
 use crate::units::{Duration, Rate, Time, TransmitClock};
 
-/// Why bursts are no schedule.
+/// Why bursts are not a valid schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSchedule {
     /// There are none.
     Empty,
-    /// This one, from 0, has no length.
+    /// The burst with this index, from 0, has no length.
     NoLength(usize),
-    /// This one, from 0, begins before the one before it has ended.
+    /// The burst with this index, from 0, starts before the previous one has ended.
     Overlaps(usize),
     /// The last one ends after the frame.
     TooLong,
@@ -44,7 +41,7 @@ pub struct BurstSchedule {
     frame: Duration,
     bursts: Vec<(Duration, Duration)>,
     rate: Rate,
-    /// Time on the air in a frame.
+    /// Air time per frame.
     on_air: u64,
 }
 
@@ -52,7 +49,7 @@ impl BurstSchedule {
     /// A frame that repeats, and its bursts in order: start in the frame, and length. `rate` is that of the line in a burst.
     ///
     /// # Errors
-    /// [`BadSchedule`].
+    /// Returns [`BadSchedule`] if the bursts are not a valid schedule.
     pub fn new(frame: Duration, bursts: Vec<(Duration, Duration)>, rate: Rate) -> Result<BurstSchedule, BadSchedule> {
         let mut end = Duration::ZERO;
         for (n, &(start, length)) in bursts.iter().enumerate() {
@@ -89,21 +86,21 @@ impl BurstSchedule {
         self.rate
     }
 
-    /// What the line carries on average, rounded down to bits per second; 1 bit/s at least.
+    /// Mean rate, rounded down to bits per second; at least 1 bit/s.
     pub fn mean(&self) -> Rate {
         let bits =
             u128::from(self.rate.bits_per_second()) * u128::from(self.on_air) / u128::from(self.frame.as_ticks());
         Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX).max(1)).expect("not zero")
     }
 
-    /// Whether a burst of one is on the air together with a burst of the other, both of one frame length.
+    /// True if bursts of two schedules with the same frame length overlap.
     pub fn collides(&self, other: &BurstSchedule) -> bool {
         self.bursts.iter().any(|&(start, length)| {
             other.bursts.iter().any(|&(begin, span)| start < begin + span && begin < start + length)
         })
     }
 
-    /// Ticks on the air until `at`.
+    /// Air time in ticks until `at`.
     fn air_until(&self, at: Time) -> u64 {
         let frame = self.frame.as_ticks();
         let (frames, within) = (at.as_ticks() / frame, at.as_ticks() % frame);
@@ -112,9 +109,9 @@ impl BurstSchedule {
         frames.saturating_mul(self.on_air).saturating_add(partly.sum())
     }
 
-    /// The first instant before which there was so much time on the air, or if `then` is set, the last: when sending begins.
+    /// The first instant with this much air time before it, or the last one if `then` is set: when sending starts.
     fn instant(&self, air: u64, then: bool) -> Time {
-        // What ends with a burst ends in its frame; what begins then begins with the next burst.
+        // A transmission that ends with a burst ends in its frame; one that starts then starts with the next burst.
         let (mut frames, mut rest) = (air / self.on_air, air % self.on_air);
         if rest == 0 && frames > 0 && !then {
             (frames, rest) = (frames - 1, self.on_air);
@@ -127,7 +124,7 @@ impl BurstSchedule {
             }
             rest -= length;
         }
-        unreachable!("less than a frame's time on the air is left")
+        unreachable!("less than a frame's air time is left")
     }
 }
 
@@ -144,7 +141,7 @@ impl BurstLine {
         BurstLine { schedule, clock }
     }
 
-    /// When a packet for which the line is free from `free` on is begun, and how long it takes from then on.
+    /// The start and duration of a packet's transmission, with the line free from `free` on.
     #[cold]
     #[inline(never)]
     pub(super) fn transmit(&mut self, free: Time, bytes: u32) -> (Time, Duration) {

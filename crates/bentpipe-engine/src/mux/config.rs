@@ -28,6 +28,8 @@ pub struct MuxConfig {
 impl MuxConfig {
     /// What a stream may send before the peer's hello has come.
     pub(crate) const FIRST_CREDIT: u64 = 64 << 10;
+    /// A host may have this many times the streams that are free.
+    pub(crate) const HOST_SHARE: u64 = 7;
     /// Resets that may wait for the carrier, if [`MuxConfig::max_streams`] is not more: openings beyond are dropped.
     pub(crate) const MIN_ANSWERS: usize = 1024;
     /// Ranges of used numbers of the peer's streams that are kept, if [`MuxConfig::max_streams`] is not more.

@@ -1,32 +1,44 @@
 //! One end of the multiplexer: the machine.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::config::{MuxConfig, Side};
 use super::exchange::{Input, Output};
+use super::hosts::{Host, Hosts};
 use super::stats::MuxStats;
 use super::stream::Stream;
-use super::turns::Turns;
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
 use crate::tcp::ranges::Ranges;
-use crate::wire::mux as wire;
 use crate::wire::mux::{Message, Reason, Route, StreamId};
 
-/// Bytes by which the header of an open is longer than that of data.
-const MORE_IN_OPEN: u32 = (wire::MAX_HEADER - wire::MAX_DATA_HEADER) as u32;
+/// What a message costs its host besides its payload: about what headers from IP to the multiplexer take.
+const MESSAGE: i64 = 100;
+/// What an opening and a reset cost: four messages. Each makes the other end and a server work and answer, and a host that sends
+/// only these takes a fifth of the line from one that sends data.
+const CONTROL: i64 = 4 * MESSAGE;
+
+/// A reset that waits to be sent.
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    host: Host,
+    ticket: u64,
+    reason: Reason,
+}
 
 /// One end.
 #[derive(Clone, Debug)]
 pub struct Mux {
     config: MuxConfig,
     next: u64,
+    /// Numbers of streams whose opening was cancelled before it was sent: they are used again, so the peer sees no gaps.
+    cancelled: BTreeSet<StreamId>,
     streams: BTreeMap<StreamId, Stream>,
-    turns: Turns,
-    /// Messages that go before data. A credit message gets its limit when it is sent.
-    control: VecDeque<Message>,
-    /// Resets among them.
-    resets: usize,
+    hosts: Hosts,
+    hello: Option<Message>,
+    resets: BTreeMap<StreamId, Owed>,
+    /// Those of them whose streams were opened here.
+    own_resets: u32,
     outputs: VecDeque<Output>,
     room: u32,
     /// What the peer's hello said.
@@ -40,6 +52,11 @@ pub struct Mux {
 }
 
 impl Mux {
+    /// Messages that are made from now on have at most so many bytes of payload.
+    pub fn set_max_payload(&mut self, max_payload: u32) {
+        self.config.max_payload = max_payload;
+    }
+
     /// An end without streams.
     pub fn new(config: MuxConfig) -> Self {
         let hello = Message::Hello { credit: config.window, streams: config.max_streams };
@@ -49,10 +66,12 @@ impl Mux {
                 Side::Initiator => 0,
                 Side::Responder => 1,
             },
+            cancelled: BTreeSet::new(),
             streams: BTreeMap::new(),
-            turns: Turns::default(),
-            control: [hello].into(),
-            resets: 0,
+            hosts: Hosts::default(),
+            hello: Some(hello),
+            resets: BTreeMap::new(),
+            own_resets: 0,
             outputs: VecDeque::new(),
             room: 0,
             peer: None,
@@ -64,17 +83,26 @@ impl Mux {
         }
     }
 
-    /// Opens a stream; `None` if the peer accepts no more.
+    /// Opens a stream; `None` if the peer accepts no more, or if the route's host has too many. A host may have seven times as many
+    /// streams as are free: one host alone leaves an eighth to others (dynamic thresholds, Choudhury and Hahne 1998).
     pub fn open(&mut self, route: Route) -> Option<StreamId> {
         let (credit, max) = self.peer.unwrap_or((MuxConfig::FIRST_CREDIT, u32::MAX));
-        if self.streams.len() - self.foreign as usize >= max as usize {
+        // The peer counts a stream until it hears of its reset.
+        let taken = self.streams.len() as u64 - u64::from(self.foreign) + u64::from(self.own_resets);
+        let free = u64::from(max).saturating_sub(taken);
+        let host = Host::of(route.source.ip());
+        if u64::from(self.hosts.own(host)) >= MuxConfig::HOST_SHARE * free {
             return None;
         }
-        let stream = StreamId(self.next);
-        self.next += 2;
+        let stream = self.cancelled.pop_first().unwrap_or_else(|| {
+            self.next += 2;
+            StreamId(self.next - 2)
+        });
         let granted = self.window();
-        self.streams.insert(stream, Stream::new(credit, granted, false));
-        self.control.push_back(Message::Open { stream, route, credit: granted, len: 0 });
+        self.streams.insert(stream, Stream::opening(credit, granted, route));
+        let queue = self.hosts.queue(host);
+        (queue.streams, queue.own) = (queue.streams + 1, queue.own + 1);
+        self.wake(stream);
         self.stats.opened += 1;
         Some(stream)
     }
@@ -116,27 +144,63 @@ impl Mux {
         if let Some(stream) = self.streams.get_mut(&id)
             && stream.has_something()
         {
-            self.turns.wake(id, &mut stream.turn);
+            self.hosts.queue(stream.host).turns.wake(id, &mut stream.turn);
+            self.hosts.settle(stream.host);
         }
     }
 
-    fn forget(&mut self, id: StreamId) -> bool {
-        let Some(stream) = self.streams.remove(&id) else { return false };
+    fn forget(&mut self, id: StreamId) -> Option<Stream> {
+        let mut stream = self.streams.remove(&id)?;
         self.held -= stream.held();
         self.foreign -= u32::from(stream.foreign);
-        true
+        let queue = self.hosts.queue(stream.host);
+        queue.streams -= 1;
+        queue.own -= u32::from(!stream.foreign);
+        queue.turns.remove(&mut stream.turn);
+        if let Some(ticket) = stream.owes_credit {
+            queue.credits.remove(ticket);
+        }
+        self.hosts.settle(stream.host);
+        Some(stream)
     }
 
     fn reset(&mut self, id: StreamId, reason: Reason) {
-        if self.forget(id) {
-            self.refuse(id, reason);
+        match self.forget(id) {
+            // The peer has not heard of it, and never will.
+            Some(Stream { opening: Some(_), .. }) => {
+                self.stats.cancelled += 1;
+                self.cancelled.insert(id);
+            }
+            Some(stream) => self.refuse(id, stream.host, reason),
+            None => {}
         }
     }
 
-    fn refuse(&mut self, stream: StreamId, reason: Reason) {
+    fn refuse(&mut self, stream: StreamId, host: Host, reason: Reason) {
         self.stats.reset_here += 1;
-        self.resets += 1;
-        self.control.push_back(Message::Reset { stream, reason });
+        let own = u32::from(self.is_own(stream));
+        let queue = self.hosts.queue(host);
+        let ticket = queue.resets.push(stream);
+        queue.own += own;
+        self.hosts.settle(host);
+        self.own_resets += own;
+        self.resets.insert(stream, Owed { host, ticket, reason });
+    }
+
+    fn is_own(&self, stream: StreamId) -> bool {
+        stream.0 % 2 == self.next % 2
+    }
+
+    /// Takes back a reset that waits. Returns its reason.
+    fn unrefuse(&mut self, stream: StreamId) -> Option<Reason> {
+        let Owed { host, ticket, reason } = self.resets.remove(&stream)?;
+        let own = u32::from(self.is_own(stream));
+        let queue = self.hosts.queue(host);
+        queue.resets.remove(ticket);
+        queue.own -= own;
+        self.hosts.settle(host);
+        self.own_resets -= own;
+        Some(reason)
     }
 
     /// Resets a stream and tells both its user and the peer.
@@ -159,37 +223,44 @@ impl Mux {
             Message::Open { stream, route, credit, len } => self.on_open(stream, route, credit, len),
             Message::Data { stream, offset, len, last } => self.on_data(stream, offset, len, last),
             Message::Credit { stream, limit } => match self.streams.get_mut(&stream) {
-                Some(known) => {
+                Some(known) if known.is_known() => {
                     known.limit = known.limit.max(limit);
                     self.wake(stream);
                 }
-                None => self.stats.stray += 1,
+                _ => self.stats.stray += 1,
             },
-            Message::Reset { stream, reason } if self.forget(stream) => {
+            Message::Reset { stream, reason } if self.streams.get(&stream).is_some_and(Stream::is_known) => {
+                self.forget(stream);
                 self.stats.reset_by_peer += 1;
                 self.outputs.push_back(Output::Reset { stream, reason });
             }
-            Message::Reset { .. } => self.stats.stray += 1,
+            Message::Reset { stream, .. } => {
+                // Who has reset it needs no answer of ours.
+                self.unrefuse(stream);
+                self.stats.stray += 1;
+            }
         }
     }
 
     fn on_open(&mut self, id: StreamId, route: Route, credit: u64, len: u32) {
-        let theirs = id.0 % 2 != self.next % 2;
         // A peer that keeps to its limit never has so many resets on their way: its openings are dropped unanswered.
-        let is_flood = self.resets >= MuxConfig::MIN_ANSWERS.max(self.config.max_streams as usize);
+        let max_resets = MuxConfig::MIN_ANSWERS.max(self.config.max_streams as usize);
+        let is_flood = self.resets.len() - self.own_resets as usize >= max_resets;
         let number = id.0 / 2;
         // Openings overtake each other, so there are gaps, but no more than the peer has streams.
         let max_ranges = MuxConfig::MIN_RANGES.max(self.config.max_streams as usize);
         let has_room = self.used.len() <= max_ranges || self.used.touches(number, number + 1);
-        if !theirs || is_flood || !has_room || !self.used.insert(number, number + 1, |_, _| ()) {
+        let host = Host::of(route.source.ip());
+        if self.is_own(id) || is_flood || !has_room || !self.used.insert(number, number + 1, |_, _| ()) {
             self.stats.stray += 1;
         } else if self.draining {
-            self.refuse(id, Reason::Draining);
+            self.refuse(id, host, Reason::Draining);
         } else if self.foreign >= self.config.max_streams {
-            self.refuse(id, Reason::NoResources);
+            self.refuse(id, host, Reason::NoResources);
         } else {
             // What the hello promised: it may have been more than the window is by now.
-            self.streams.insert(id, Stream::new(credit, self.config.window, true));
+            self.streams.insert(id, Stream::new(credit, self.config.window, host, true));
+            self.hosts.queue(host).streams += 1;
             self.foreign += 1;
             self.stats.accepted += 1;
             self.outputs.push_back(Output::Opened { stream: id, route });
@@ -200,7 +271,7 @@ impl Mux {
     }
 
     fn on_data(&mut self, id: StreamId, offset: u64, len: u32, last: bool) {
-        let Some(stream) = self.streams.get_mut(&id) else {
+        let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.is_known()) else {
             self.stats.stray += 1;
             return;
         };
@@ -240,9 +311,9 @@ impl Mux {
         debug_assert!(bytes <= stream.held(), "only what came is taken");
         stream.taken += bytes;
         self.held -= bytes;
-        if !stream.owes_credit && stream.due_credit(window).is_some() {
-            stream.owes_credit = true;
-            self.control.push_back(Message::Credit { stream: id, limit: 0 });
+        if stream.owes_credit.is_none() && stream.due_credit(window).is_some() {
+            stream.owes_credit = Some(self.hosts.queue(stream.host).credits.push(id));
+            self.hosts.settle(stream.host);
         }
         self.close_if_over(id);
     }
@@ -255,60 +326,53 @@ impl Mux {
         }
     }
 
-    fn next_control(&mut self) -> Option<Message> {
+    /// The next message: of the host whose turn it is, resets first, then credit, then the stream whose turn it is.
+    fn next_message(&mut self) -> Option<Message> {
+        if let Some(hello) = self.hello.take() {
+            return Some(hello);
+        }
         let window = self.window();
         loop {
-            match self.control.pop_front()? {
-                Message::Credit { stream: id, .. } => {
-                    let Some(stream) = self.streams.get_mut(&id) else { continue };
-                    stream.owes_credit = false;
-                    let Some(limit) = stream.due_credit(window) else { continue };
+            let (host, queue) = self.hosts.next()?;
+            if let Some(stream) = queue.resets.front() {
+                // Before it is taken: a host that has used its turn is not forgotten.
+                self.hosts.charge(host, CONTROL);
+                let reason = self.unrefuse(stream)?;
+                return Some(Message::Reset { stream, reason });
+            }
+            if let Some(id) = queue.credits.pop() {
+                let stream = self.streams.get_mut(&id)?;
+                stream.owes_credit = None;
+                if let Some(limit) = stream.due_credit(window) {
                     stream.granted = limit;
+                    self.hosts.charge(host, MESSAGE);
                     return Some(Message::Credit { stream: id, limit });
                 }
-                Message::Open { stream: id, route, credit, .. } => {
-                    // One that was reset before it went out is still opened, and reset at once behind: the peer would
-                    // not know the number else. Its bytes are gone.
-                    let max = self.config.max_payload.saturating_sub(MORE_IN_OPEN);
-                    let len = self.streams.get_mut(&id).map_or(0, |stream| {
-                        let len = stream.sendable().min(u64::from(max)) as u32;
-                        stream.sent += u64::from(len);
-                        len
-                    });
-                    self.stats.bytes_sent += u64::from(len);
-                    return Some(Message::Open { stream: id, route, credit, len });
-                }
-                Message::Reset { stream, reason } => {
-                    self.resets -= 1;
-                    return Some(Message::Reset { stream, reason });
-                }
-                other => return Some(other),
-            }
-        }
-    }
-
-    fn next_data(&mut self) -> Option<Message> {
-        loop {
-            let id = self.turns.head()?;
-            let Some(stream) = self.streams.get_mut(&id) else {
-                self.turns.drop_head();
+                self.hosts.settle(host);
                 continue;
-            };
+            }
+            let id = queue.turns.head()?;
+            let stream = self.streams.get_mut(&id)?;
             if !stream.has_something() {
-                self.turns.rest(&mut stream.turn);
+                queue.turns.rest(&mut stream.turn);
+                self.hosts.settle(host);
                 continue;
             }
             if stream.turn.deficit <= 0 {
-                self.turns.rotate(&mut stream.turn);
+                queue.turns.rotate(&mut stream.turn);
                 continue;
             }
-            let (offset, len, last) = stream.send(self.config.max_payload);
-            stream.turn.deficit -= i64::from(len.max(1));
-            self.stats.bytes_sent += u64::from(len);
-            if last {
+            let is_opening = stream.opening.is_some();
+            let message = stream.send(id, self.config.max_payload);
+            let len = i64::from(message.payload());
+            let cost = len + if is_opening { CONTROL } else { MESSAGE };
+            stream.turn.deficit -= cost;
+            self.stats.bytes_sent += len as u64;
+            self.hosts.charge(host, cost);
+            if let Message::Data { last: true, .. } = message {
                 self.close_if_over(id);
             }
-            return Some(Message::Data { stream: id, offset, len, last });
+            return Some(message);
         }
     }
 }
@@ -337,6 +401,7 @@ impl Machine for Mux {
             Input::Reset { stream, reason } => self.reset(stream, reason),
             Input::Message(message) => self.on_message(message),
             Input::Room(room) => self.room = room,
+            Input::Budget(budget) => self.config.budget = budget,
             Input::Drain => self.draining = true,
         }
     }
@@ -346,7 +411,7 @@ impl Machine for Mux {
             return Step::Do(output);
         }
         if self.room > 0
-            && let Some(message) = self.next_control().or_else(|| self.next_data())
+            && let Some(message) = self.next_message()
         {
             self.room -= 1;
             return Step::Do(Output::Send(message));
@@ -358,3 +423,7 @@ impl Machine for Mux {
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod host_tests;

@@ -8,7 +8,9 @@
 //! It deals in spans: the driver keeps the bytes. Sent bytes belong to the carrier. Received bytes stay with the driver until
 //! its user takes them: at most a window per stream, and a budget in all.
 //!
-//! - Turns are those of FQ-CoDel (RFC 8290 §4): a stream that was idle goes before those with a backlog.
+//! - Hosts take turns, then the streams of a host. Turns are those of FQ-CoDel (RFC 8290 §4): what was idle goes before what has a
+//!   backlog. Openings, credit and resets count as well, so a host that only opens and resets cannot hold up others.
+//! - An opening that is cancelled before it is sent leaves nothing behind.
 //! - Credit follows RFC 9000 §4.1: a limit that only grows, announced when a quarter of the window has been taken.
 //! - Beyond half the budget windows shrink. Beyond all of it the stream that holds most is reset.
 //!
@@ -37,17 +39,18 @@
 //! assert_eq!(server.poll(&mut cx()), Step::Do(Output::Received { stream, len: 500 }));
 //! ```
 //!
-//! Reading order: [`Message`], [`MuxConfig`], `stream` one of them, `turns` whose turn it is, [`Mux`].
+//! Reading order: [`Message`], [`MuxConfig`], `stream` one of them, `hosts` whose turn it is, [`Mux`].
 
 mod config;
 mod exchange;
+mod hosts;
 mod machine;
 mod stats;
 mod stream;
-mod turns;
 
 pub use crate::wire::mux::{Message, Reason, Route, StreamId};
 pub use config::{MuxConfig, Side};
 pub use exchange::{Input, Output};
+pub use hosts::Host;
 pub use machine::Mux;
 pub use stats::MuxStats;

@@ -9,6 +9,8 @@ pub struct MuxStats {
     pub opened: u64,
     /// Streams opened by the peer.
     pub accepted: u64,
+    /// Streams reset here before their opening was sent: the peer never heard of them.
+    pub cancelled: u64,
     /// Streams that ended in both directions.
     pub closed: u64,
     /// Streams reset by the peer.
@@ -30,6 +32,7 @@ impl AddAssign for MuxStats {
         let MuxStats {
             opened,
             accepted,
+            cancelled,
             closed,
             reset_by_peer,
             reset_here,
@@ -40,6 +43,7 @@ impl AddAssign for MuxStats {
         } = more;
         self.opened += opened;
         self.accepted += accepted;
+        self.cancelled += cancelled;
         self.closed += closed;
         self.reset_by_peer += reset_by_peer;
         self.reset_here += reset_here;

@@ -1,6 +1,12 @@
 //! One stream at one end: what may still be sent, and what may still come.
 
-use super::turns::Turn;
+use super::hosts::Host;
+use crate::turns::Turn;
+use crate::wire::mux as wire;
+use crate::wire::mux::{Message, Route, StreamId};
+
+/// Bytes by which the header of an open is longer than that of data.
+const MORE_IN_OPEN: u32 = (wire::MAX_HEADER - wire::MAX_DATA_HEADER) as u32;
 
 /// A stream.
 #[derive(Clone, Debug)]
@@ -19,15 +25,24 @@ pub(super) struct Stream {
     pub(super) granted: u64,
     /// The peer sends no more.
     pub(super) ended: bool,
-    /// A credit message waits for its turn.
-    pub(super) owes_credit: bool,
+    /// The ticket of a credit message that waits.
+    pub(super) owes_credit: Option<u64>,
+    /// The route, until the opening is sent.
+    pub(super) opening: Option<Route>,
+    /// Whose it is.
+    pub(super) host: Host,
     /// The peer opened it.
     pub(super) foreign: bool,
     pub(super) turn: Turn,
 }
 
 impl Stream {
-    pub(super) fn new(limit: u64, granted: u64, foreign: bool) -> Self {
+    /// One that is opened here.
+    pub(super) fn opening(limit: u64, granted: u64, route: Route) -> Self {
+        Stream { opening: Some(route), ..Stream::new(limit, granted, Host::of(route.source.ip()), false) }
+    }
+
+    pub(super) fn new(limit: u64, granted: u64, host: Host, foreign: bool) -> Self {
         Stream {
             written: 0,
             sent: 0,
@@ -38,7 +53,9 @@ impl Stream {
             taken: 0,
             granted,
             ended: false,
-            owes_credit: false,
+            owes_credit: None,
+            opening: None,
+            host,
             foreign,
             turn: Turn::default(),
         }
@@ -56,16 +73,26 @@ impl Stream {
 
     /// Whether anything may go out now.
     pub(super) fn has_something(&self) -> bool {
-        self.sendable() > 0 || self.may_end()
+        self.opening.is_some() || self.sendable() > 0 || self.may_end()
     }
 
-    /// Takes up to `most` bytes out: where they begin, how many they are, whether they are the last.
-    pub(super) fn send(&mut self, max: u32) -> (u64, u32, bool) {
+    /// Whether the peer has heard of it, or will.
+    pub(super) fn is_known(&self) -> bool {
+        self.opening.is_none()
+    }
+
+    /// The next message of the stream `id`, with up to `max` bytes of payload.
+    pub(super) fn send(&mut self, id: StreamId, max: u32) -> Message {
+        let opening = self.opening.take();
+        let max = if opening.is_some() { max.saturating_sub(MORE_IN_OPEN) } else { max };
         let (offset, len) = (self.sent, self.sendable().min(max.into()) as u32);
         self.sent += u64::from(len);
+        if let Some(route) = opening {
+            return Message::Open { stream: id, route, credit: self.granted, len };
+        }
         let last = self.may_end() && self.sent == self.written;
         self.told_end |= last;
-        (offset, len, last)
+        Message::Data { stream: id, offset, len, last }
     }
 
     /// Bytes that the user has not taken.

@@ -128,13 +128,13 @@ fn resets_cross_and_say_why() {
     assert_eq!(b.stats().stray, 1);
     assert_eq!(carry(&mut b, &mut a), [Output::Reset { stream, reason: Reason::Refused }]);
     assert!(a.is_empty() && b.is_empty());
-    // One that is reset before it was sent is opened and reset.
+    // One that is reset before it was sent never was, and the next one has its number.
     let stream = a.open(route()).expect("there is room");
+    give(&mut a, Input::Write { stream, bytes: 10 });
     give(&mut a, Input::Reset { stream, reason: Reason::Peer });
-    assert_eq!(
-        carry(&mut a, &mut b),
-        [Output::Opened { stream, route: route() }, Output::Reset { stream, reason: Reason::Peer }]
-    );
+    assert_eq!((carry(&mut a, &mut b), a.stats().cancelled), (vec![], 1));
+    assert_eq!(a.open(route()), Some(stream));
+    assert_eq!(carry(&mut a, &mut b), [Output::Opened { stream, route: route() }]);
 }
 
 #[test]
@@ -167,10 +167,14 @@ fn what_breaks_the_rules_is_reset() {
 #[test]
 fn too_many_streams_are_refused() {
     let [mut a, mut b] = pair();
-    for _ in 0..100 {
-        a.open(route()).expect("there is room");
+    // One host may have seven times as many as are free: with 88 there are 12, and 7 * 12 < 88. Others have the rest.
+    let opened = (0..100).filter(|_| a.open(route()).is_some()).count();
+    assert_eq!(opened, 88);
+    for n in 0..12 {
+        a.open(Route { source: ([192, 0, 2, 2 + n], 40_000).into(), ..route() }).expect("there is room");
     }
-    assert_eq!(a.open(route()), None, "the peer takes no more");
+    let other = Route { source: ([192, 0, 2, 100], 40_000).into(), ..route() };
+    assert_eq!(a.open(other), None, "the peer takes no more");
     assert_eq!(carry(&mut a, &mut b).len(), 100);
     let stream = StreamId(1000);
     give(&mut b, Input::Message(Message::Open { stream, route: route(), credit: 0, len: 0 }));
@@ -242,7 +246,7 @@ struct World {
     known: [BTreeMap<StreamId, Known>; 2],
     /// On the way from each end: messages of one flow keep their order, others none.
     carried: [Vec<Message>; 2],
-    was_reset: std::collections::BTreeSet<StreamId>,
+    was_reset: BTreeSet<StreamId>,
 }
 
 impl World {

@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::config::{ChannelConfig, Codel, Queueing};
+use super::codel::Control;
+use super::config::{ChannelConfig, Queueing};
 use super::fair::{Fair, Room};
+use super::fq_codel::FqCodel;
 use super::waiting::{Waiting, cut};
 use crate::link::QueueLimit;
 use crate::units::{Duration, Time};
@@ -21,18 +23,6 @@ pub(super) enum Pushed {
     Refused,
 }
 
-/// CoDel's state (RFC 8289 §5).
-#[derive(Clone, Debug)]
-struct State {
-    config: Codel,
-    /// When the wait will have been above the target for an interval.
-    first_above: Option<Time>,
-    dropping: bool,
-    drop_next: Time,
-    count: u32,
-    last_count: u32,
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct Backlog {
     packets: VecDeque<Waiting>,
@@ -44,24 +34,16 @@ pub(super) struct Backlog {
     segments: u32,
     /// The packets by flow, if flows take turns; `packets` is empty then.
     fair: Option<Fair>,
-    codel: Option<State>,
+    /// The packets by host and flow, if hosts take turns; `packets` is empty then, and it has CoDel and filters ACKs itself.
+    hosts: Option<FqCodel>,
+    codel: Option<Control>,
     /// The place of the last acknowledgement of a flow that waits, if they are filtered.
     acks: Option<BTreeMap<u64, u64>>,
 }
 
-/// A standing queue of one packet is no queue (RFC 8289 §4.4).
-const ONE_PACKET: u64 = 1514;
-
 impl Backlog {
     pub(super) fn new(config: &ChannelConfig) -> Self {
-        let codel = config.codel.map(|config| State {
-            config,
-            first_above: None,
-            dropping: false,
-            drop_next: Time::ZERO,
-            count: 0,
-            last_count: 0,
-        });
+        let by_host = config.queueing == Queueing::Hosts;
         Backlog {
             packets: VecDeque::new(),
             taken: 0,
@@ -69,13 +51,17 @@ impl Backlog {
             limit: config.limit,
             segments: u32::from(config.segments.clamp(1, ChannelConfig::MAX_SEGMENTS)),
             fair: (config.queueing == Queueing::Fair).then(Fair::default),
-            codel,
-            acks: config.filters_acks.then(BTreeMap::new),
+            hosts: by_host.then(|| FqCodel::new(config.codel, config.filters_acks)),
+            codel: config.codel.filter(|_| !by_host).map(Control::new),
+            acks: (config.filters_acks && !by_host).then(BTreeMap::new),
         }
     }
 
     /// Frames that wait.
     pub(super) fn len(&self) -> usize {
+        if let Some(hosts) = &self.hosts {
+            return hosts.len();
+        }
         self.fair.as_ref().map_or(self.packets.len(), Fair::len)
     }
 
@@ -89,6 +75,9 @@ impl Backlog {
     }
 
     fn front(&self) -> Option<&Waiting> {
+        if let Some(hosts) = &self.hosts {
+            return hosts.front();
+        }
         self.fair.as_ref().map_or(self.packets.front(), Fair::front)
     }
 
@@ -103,6 +92,9 @@ impl Backlog {
 
     /// Takes a packet in, if there is room beside what is `held` elsewhere.
     pub(super) fn push(&mut self, packet: Waiting, held: (usize, u64)) -> Pushed {
+        if let Some(hosts) = &mut self.hosts {
+            return hosts.push(packet, self.limit, held);
+        }
         if let Some(handle) = self.replace(packet) {
             return Pushed::Replaces(handle);
         }
@@ -176,70 +168,20 @@ impl Backlog {
 
     /// The next packet; `dropped` hears of those that CoDel takes out before it.
     pub(super) fn pop(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<Waiting> {
+        if let Some(hosts) = &mut self.hosts {
+            return hosts.pop(now, dropped);
+        }
         let Some(mut codel) = self.codel.take() else { return self.take() };
-        let packet = self.pop_managed(&mut codel, now, &mut dropped);
+        let packet = codel.pop(now, &mut || self.take().map(|packet| (packet, self.bytes)), &mut dropped);
         self.codel = Some(codel);
         packet
     }
-
-    //= RFC 8289 §5.5: the dequeue routine
-    fn pop_managed(&mut self, codel: &mut State, now: Time, dropped: &mut impl FnMut(u32)) -> Option<Waiting> {
-        let (mut packet, mut may_drop) = self.look(codel, now);
-        if codel.dropping {
-            if !may_drop {
-                codel.dropping = false;
-            }
-            while codel.dropping && now >= codel.drop_next {
-                dropped(packet?.handle);
-                codel.count += 1;
-                (packet, may_drop) = self.look(codel, now);
-                if may_drop {
-                    codel.drop_next = control_law(codel, codel.drop_next);
-                } else {
-                    codel.dropping = false;
-                }
-            }
-        } else if may_drop {
-            dropped(packet?.handle);
-            (packet, _) = self.look(codel, now);
-            codel.dropping = true;
-            //= RFC 8289 §5.5: "assume that the drop rate [...] on the last cycle is a good starting point"
-            let delta = codel.count.saturating_sub(codel.last_count);
-            let recent = now.saturating_since(codel.drop_next) < codel.config.interval.saturating_mul(16);
-            codel.count = if delta > 1 && recent { delta } else { 1 };
-            codel.drop_next = control_law(codel, now);
-            codel.last_count = codel.count;
-        }
-        packet
-    }
-
-    //= RFC 8289 §5.6: the helper that takes a packet and tells whether it may be dropped
-    fn look(&mut self, codel: &mut State, now: Time) -> (Option<Waiting>, bool) {
-        let Some(packet) = self.take() else {
-            codel.first_above = None;
-            return (None, false);
-        };
-        if now.saturating_since(packet.since) < codel.config.target || self.bytes <= ONE_PACKET {
-            codel.first_above = None;
-            return (Some(packet), false);
-        }
-        match codel.first_above {
-            None => {
-                codel.first_above = Some(now + codel.config.interval);
-                (Some(packet), false)
-            }
-            Some(at) => (Some(packet), now >= at),
-        }
-    }
-}
-
-fn control_law(codel: &State, from: Time) -> Time {
-    from + Duration::from_secs_f64_rounded(codel.config.interval.as_secs_f64() / (codel.count as f64).sqrt())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slacp::config::Codel;
     use crate::units::Bytes;
 
     fn at(ms: u64) -> Time {
@@ -251,7 +193,7 @@ mod tests {
     }
 
     fn packet(handle: u32, since: Time) -> Waiting {
-        Waiting { handle, len: 1000, flow: 0, since, acknowledges: None }
+        Waiting { handle, len: 1000, flow: 0, host: 0, since, acknowledges: None }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The channel of a packet, by DSCP (RFC 2474), protocol and ports: the first matching rule decides. And its flow:
 //! packets of a flow keep their order.
 
+use core::hash::Hasher;
+
 use crate::wire::ip;
 
 /// The fields of a packet's headers that rules match.
@@ -58,6 +60,39 @@ pub fn classify(rules: &[(Rule, u8)], default: u8, headers: &Headers, len: u32) 
 /// Fragments (only the first has ports) and protocols without known ports are hashed by addresses alone. Everything
 /// that is not IP is one flow. Two flows with the same number share one order, which does no harm.
 pub fn read(packet: &[u8]) -> (Headers, u64) {
+    let (headers, flow) = read_with(packet, None);
+    (headers, flow.flow)
+}
+
+/// Which of a packet's addresses is its host's: the one on this side of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostAddress {
+    /// Packets come from the host.
+    Source,
+    /// Packets go to the host.
+    Destination,
+}
+
+/// How packets are sorted by flow and host so that nobody outside can find two that fall together: with a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowHash {
+    /// The secret, for SipHash (Aumasson and Bernstein 2012).
+    pub key: [u64; 2],
+    /// Whose host counts.
+    pub host: HostAddress,
+}
+
+/// Numbers for a packet's flow and host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// As [`read`] returns it.
+    pub flow: u64,
+    /// The host; of IPv6 its network of 64 bits. 0 without a [`FlowHash`].
+    pub host: u64,
+}
+
+/// As [`read`], with a secret hash if there is one.
+pub fn read_with(packet: &[u8], secret: Option<&FlowHash>) -> (Headers, Flow) {
     let unknown = Headers {
         dscp: 0,
         protocol: 0,
@@ -66,7 +101,7 @@ pub fn read(packet: &[u8]) -> (Headers, u64) {
         bare_ack: false,
         acknowledges: None,
     };
-    let Some(seen) = ip::peek(packet) else { return (unknown, 0) };
+    let Some(seen) = ip::peek(packet) else { return (unknown, Flow::default()) };
     let ports = seen.ports;
     let bare_ack = if seen.protocol == ip::TCP && ports.is_some() { bare_ack(packet) } else { None };
     let headers = Headers {
@@ -77,17 +112,32 @@ pub fn read(packet: &[u8]) -> (Headers, u64) {
         bare_ack: bare_ack.is_some(),
         acknowledges: bare_ack.and_then(acknowledged),
     };
-    let mut flow = FNV_OFFSET;
-    let mut hash = |bytes: &[u8]| {
-        bytes.iter().for_each(|&byte| flow = (flow ^ u64::from(byte)).wrapping_mul(FNV_PRIME));
+    let addresses = &packet[seen.addresses];
+    let of_ports = ports.map(|ports| {
+        let ([a, b], [c, d]) = (ports.source.to_be_bytes(), ports.destination.to_be_bytes());
+        [seen.protocol, a, b, c, d]
+    });
+    let pieces = [addresses, of_ports.as_ref().map_or(&[][..], |bytes| &bytes[..])];
+    let Some(secret) = secret else {
+        let bytes = pieces.into_iter().flatten();
+        let flow = bytes.fold(FNV_OFFSET, |flow, &byte| (flow ^ u64::from(byte)).wrapping_mul(FNV_PRIME));
+        return (headers, Flow { flow, host: 0 });
     };
-    hash(&packet[seen.addresses]);
-    if let Some(ports) = ports {
-        hash(&[seen.protocol]);
-        hash(&ports.source.to_be_bytes());
-        hash(&ports.destination.to_be_bytes());
+    let (source, destination) = addresses.split_at(addresses.len() / 2);
+    let host = if secret.host == HostAddress::Source { source } else { destination };
+    // Of IPv6 a host may take any address of its network.
+    let host = &host[..host.len().min(8)];
+    (headers, Flow { flow: secret.hash(&pieces), host: secret.hash(&[host]) })
+}
+
+impl FlowHash {
+    // The standard library's hasher with keys: its successor has none, and what is deprecated there stays.
+    #[expect(deprecated)]
+    fn hash(&self, pieces: &[&[u8]]) -> u64 {
+        let mut hasher = core::hash::SipHasher::new_with_keys(self.key[0], self.key[1]);
+        pieces.iter().for_each(|bytes| hasher.write(bytes));
+        hasher.finish()
     }
-    (headers, flow)
 }
 
 /// Bytes of TCP's header without options.
@@ -221,6 +271,30 @@ mod tests {
             assert_eq!(flow(1, [1, 2]), flow(50, [3, 4]));
         }
         assert_ne!(read(&v4(1, [0, 0])).1, read(&v6(1, [0, 0])).1);
+    }
+
+    /// Ports that fall together under one secret do not under another, and hosts are addresses on one side.
+    #[test]
+    fn a_secret_decides_what_falls_together() {
+        let secret = |key, host| FlowHash { key: [key, 7], host };
+        let flow = |key, ports| read_with(&v4(6, ports), Some(&secret(key, HostAddress::Source))).1.flow;
+        let low = |key| (0..65_535).filter(|&port| flow(key, [port, 80]) % 4096 == 1).collect::<Vec<_>>();
+        let (one, other) = (low(1), low(2));
+        // 16 of 65 535 by chance.
+        assert!(one.len() > 4 && other.len() > 4);
+        assert!(one.iter().filter(|port| other.contains(port)).count() <= 1, "{one:?} {other:?}");
+        assert_eq!(flow(1, [80, 5001]), flow(1, [80, 5001]));
+        for packet in [v4, v6] {
+            let host = |packet: &[u8], host| read_with(packet, Some(&secret(1, host))).1.host;
+            let (mut near, mut far) = (packet(6, [1, 2]), packet(6, [3, 4]));
+            assert_eq!(host(&near, HostAddress::Source), host(&far, HostAddress::Source));
+            assert_ne!(host(&near, HostAddress::Source), host(&near, HostAddress::Destination));
+            // The last byte of the source.
+            let at = if near[0] >> 4 == 4 { 15 } else { 23 };
+            (near[at], far[at]) = (9, 10);
+            let same = host(&near, HostAddress::Source) == host(&far, HostAddress::Source);
+            assert_eq!(same, at == 23, "of IPv6 a network of 64 bits");
+        }
     }
 
     #[test]

@@ -110,6 +110,10 @@ pub enum Queueing {
     /// Each flow has its own queue, and they take turns (deficit round robin, Shreedhar and Varghese 1995). If there is
     /// no room, the flow with the longest queue loses its newest packet (longest queue drop, McKenney 1990).
     Fair,
+    /// Hosts take turns, then the flows of a host, each with a CoDel and an ACK filter of its own if the channel has these
+    /// (FQ-CoDel, RFC 8290). If there is no room, the host that takes most loses the newest packet of its longest flow. Packets are
+    /// whole frames, and the limit counts what waits.
+    Hosts,
 }
 
 /// A logical channel: how its packets are treated and queued.
@@ -119,11 +123,13 @@ pub struct ChannelConfig {
     pub arq: Option<Arq>,
     /// Copies into an idle line; `None` without. Only with retransmission.
     pub copies: Option<Copies>,
+    /// True if of the packets to be sent again the oldest goes first, not the one that was lost first.
+    pub resends_oldest_first: bool,
     /// Erasure code; `None` without.
     pub fec: Option<Fec>,
     /// Order at the receiver.
     pub order: Order,
-    /// Strict priority: channels with a lower number go first.
+    /// Priority: channels with a lower number go first, always or up to [`SlacpConfig::urgent_share`].
     pub priority: u8,
     /// Weight among channels of one priority.
     pub weight: u32,
@@ -154,6 +160,7 @@ impl ChannelConfig {
         ChannelConfig {
             arq: Some(Arq { transmissions: None }),
             copies: None,
+            resends_oldest_first: false,
             fec: None,
             order: Order::Flow,
             priority: 0,
@@ -226,6 +233,9 @@ pub struct SlacpConfig {
     pub reordering: u64,
     /// How packets are passed on that waited for an earlier one.
     pub release: Release,
+    /// Share of the line, 1 to 99 percent, that channels above the lowest priority may take for longer while packets of the lowest one
+    /// wait. Up to it, and for short bursts, they go first. `None`: they go first always.
+    pub urgent_share: Option<u8>,
     /// Maximum unacknowledged frames of a channel, at most [`SlacpConfig::MAX_WINDOW`].
     pub window: u32,
     /// What each frame takes on the line besides its own bytes.
@@ -255,6 +265,7 @@ impl SlacpConfig {
             report_interval: Duration::from_millis(20),
             reordering: 0,
             release: Release::AtOnce,
+            urgent_share: None,
             window: SlacpConfig::MAX_WINDOW,
             overhead: Overhead::Bytes(0),
             catch_up: Duration::ZERO,

@@ -12,6 +12,7 @@ use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use super::rate_control::RateController;
 use super::releasing::Releasing;
+use super::share::UrgentShare;
 use super::shortcuts::Shortcuts;
 use super::stats::Stats;
 use super::transmission::Sent;
@@ -47,6 +48,8 @@ pub struct End {
     incoming: Vec<Incoming>,
     /// Channels by priority, and whose turn it is among equals.
     classes: Vec<(Vec<u8>, usize)>,
+    /// The part of the line that all but the last class may take.
+    urgent_share: Option<UrgentShare>,
     flight: Flight<Tagged>,
     history: History,
     /// When the next frame may go into the silence of the peer.
@@ -94,6 +97,7 @@ impl End {
             outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
             incoming: config.channels.iter().map(|channel| Incoming::new(channel, window, may_wait)).collect(),
             classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
+            urgent_share: config.urgent_share.map(UrgentShare::new),
             flight: Flight::new(config.initial_rtt, config.report_interval, config.reordering)
                 .with_patience(config.patience),
             history: if config.patience > Duration::ZERO {
@@ -163,6 +167,14 @@ impl End {
         self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.len())
     }
 
+    /// The path has changed, and losses that came from it are over: the rate begins again as it did at first, and if nothing
+    /// was heard the next frame goes at once.
+    pub fn on_path_change(&mut self) {
+        self.rate_control.restart(self.initial_rtt);
+        self.probe_at = Time::ZERO;
+        self.line = self.rate_control.rate().map(TransmitClock::new);
+    }
+
     /// The current rate of sending.
     pub fn rate(&self) -> Option<Rate> {
         self.line.as_ref().map(TransmitClock::rate)
@@ -191,10 +203,10 @@ impl Machine for End {
 
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) -> Verdict {
         match input {
-            Input::Packet { channel, handle, len, flow, acknowledges } => {
+            Input::Packet { channel, handle, len, flow, host, acknowledges } => {
                 let channel = (channel as usize).min(self.outgoing.len() - 1);
                 self.outgoing[channel]
-                    .push(Waiting { handle, len, flow, since: cx.now, acknowledges }, &mut self.outputs);
+                    .push(Waiting { handle, len, flow, host, since: cx.now, acknowledges }, &mut self.outputs);
             }
             Input::Frame(frame) => return self.on_frame(cx.now, frame),
             Input::Damaged { number } => self.shortcuts.on_damaged(&mut self.history, cx.now, number),

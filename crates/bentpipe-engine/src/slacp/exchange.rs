@@ -15,6 +15,8 @@ pub enum Input {
         len: u32,
         /// Its flow: any number that stands for its addresses and ports. Packets of a flow keep their order.
         flow: u64,
+        /// Its host: any number. Hosts take turns where the channel's queueing says so.
+        host: u64,
         /// The acknowledgement number of a bare ACK ([`super::classify::Headers::acknowledges`]).
         acknowledges: Option<u32>,
     },

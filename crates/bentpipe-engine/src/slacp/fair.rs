@@ -146,7 +146,7 @@ mod tests {
     use crate::units::Time;
 
     fn packet(handle: u32, flow: u64, len: u32) -> Waiting {
-        Waiting { handle, len, flow, since: Time::ZERO, acknowledges: None }
+        Waiting { handle, len, flow, host: 0, since: Time::ZERO, acknowledges: None }
     }
 
     fn handles(fair: &mut Fair) -> Vec<u32> {

@@ -31,7 +31,7 @@
 //! let sent = Time::ZERO;
 //! here.handle(
 //!     &mut Context::silent(sent),
-//!     Input::Packet { channel: 0, handle: 7, len: 1400, flow: 1, acknowledges: None },
+//!     Input::Packet { channel: 0, handle: 7, len: 1400, flow: 1, host: 0, acknowledges: None },
 //! );
 //! let Step::Do(Output::Transmit { frame, handle: Some(7) }) = here.poll(&mut Context::silent(sent)) else { panic!() };
 //!
@@ -47,15 +47,18 @@
 
 mod backlog;
 pub mod classify;
+mod codel;
 pub mod config;
 mod end;
 mod exchange;
 mod fair;
 mod fec;
+mod fq_codel;
 mod incoming;
 mod outgoing;
 mod rate_control;
 mod releasing;
+mod share;
 mod shortcuts;
 mod stats;
 mod transmission;

@@ -403,7 +403,10 @@ impl Outgoing {
             self.due_floor = self.due_floor.max(seq + 1);
         } else {
             slot.state = State::Resend;
-            self.resend.push_back(seq);
+            // What is lost again would else wait behind all that was lost since, and its flow with it.
+            let oldest_first = self.config.resends_oldest_first;
+            let at = if oldest_first { self.resend.partition_point(|&other| other < seq) } else { self.resend.len() };
+            self.resend.insert(at, seq);
         }
     }
 

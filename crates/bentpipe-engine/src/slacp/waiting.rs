@@ -8,6 +8,7 @@ pub(super) struct Waiting {
     pub(super) handle: u32,
     pub(super) len: u32,
     pub(super) flow: u64,
+    pub(super) host: u64,
     pub(super) since: Time,
     pub(super) acknowledges: Option<u32>,
 }

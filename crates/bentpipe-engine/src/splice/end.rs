@@ -5,7 +5,7 @@ use crate::probe::Probe;
 use crate::stp::{self, StpConfig};
 use crate::tcp::{Connection, Input, Output, Role, State, TcpConfig, TcpStats};
 
-/// The settings of an end, which say the protocol of its leg.
+/// The settings of an end, which select the protocol of its leg.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EndConfig {
     /// The leg is TCP.
@@ -30,13 +30,13 @@ impl From<StpConfig> for EndConfig {
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "the large one is the common one")]
 pub enum End {
-    /// Of a leg that is TCP.
+    /// A TCP leg.
     Tcp(Connection),
-    /// Of a leg that is STP.
+    /// An STP leg.
     Stp(Box<stp::Connection>),
 }
 
-/// Calls the connection, whichever it is.
+/// Calls the connection of either protocol.
 macro_rules! of_either {
     ($end:expr, $connection:ident => $call:expr) => {
         match $end {
@@ -74,7 +74,7 @@ impl End {
         of_either!(self, connection => connection.acknowledged())
     }
 
-    /// What it counted.
+    /// Its counters.
     pub fn stats(&self) -> TcpStats {
         of_either!(self, connection => connection.stats())
     }

@@ -1,7 +1,6 @@
-//! Segments that were sent and are not acknowledged cumulatively, what of them the peer holds, and their timers.
-//!
-//! Segments stand in a queue in order of their numbers and are found by bisection. Since one timeout serves all, and segments
-//! leave in the order in which they are handed down, the timers are a queue in order of arming.
+//! Segments without a cumulative acknowledgement, their SACK state, and their timers. Segments are in a queue by
+//! sequence number and are found by bisection. All have the same timeout and leave in the order of hand-over, so the
+//! timers are a queue in order of arming.
 
 use std::collections::VecDeque;
 
@@ -9,15 +8,15 @@ use crate::tcp::Span;
 use crate::tcp::ranges::Ranges;
 use crate::units::{Duration, Time};
 
-/// A segment that was sent and is not acknowledged cumulatively.
+/// A segment without a cumulative acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outstanding {
     pub(super) span: Span,
-    /// How often it was sent.
+    /// Number of transmissions.
     pub(super) transmissions: u16,
-    /// Which of all transmissions was its last.
+    /// Number of its last transmission among all.
     pub(super) order: u64,
-    /// When its timer expires; `None` while it is not out, or once it was selectively acknowledged.
+    /// When its timer expires; `None` before it is sent, or after it was selectively acknowledged.
     pub(super) due: Option<Time>,
 }
 
@@ -26,8 +25,7 @@ pub(super) struct Outstanding {
 pub(super) struct Flight {
     pub(super) outstanding: VecDeque<Outstanding>,
     pub(super) sacked: Ranges,
-    /// Timers in order of expiry, each with the end of its segment. One that its segment has replaced stays until it comes
-    /// to the front.
+    /// Timers in order of expiry, each with the end of its segment. A replaced timer stays until it reaches the front.
     timers: VecDeque<(Time, u64)>,
     rto: Duration,
 }
@@ -58,7 +56,7 @@ impl Flight {
         self.outstanding.get(index).is_some_and(|segment| segment.span.end() == end).then_some(index)
     }
 
-    /// True if the peer has reported all of the span.
+    /// True if the peer has reported the whole span.
     pub(super) fn is_sacked(&self, span: &Span) -> bool {
         self.sacked.holding(span.seq).is_some_and(|range| range.1 >= span.end())
     }
@@ -77,7 +75,7 @@ impl Flight {
         if let Some(front) = self.outstanding.front_mut()
             && front.span.seq < ack
         {
-            // The peer had no room for all of it; what it took is not sent again.
+            // The peer had no room for all of it; the accepted part is not retransmitted.
             front.span.len -= (ack - front.span.seq) as u16;
             front.span.seq = ack;
         }
@@ -89,7 +87,7 @@ impl Flight {
         self.timers.front().map(|timer| timer.0)
     }
 
-    /// Takes the first timer off the queue if it has expired. Returns its segment, or `None` inside if it has none any more.
+    /// Removes the first timer if it has expired. Returns its segment, or `None` inside if the timer was replaced.
     pub(super) fn take_expired(&mut self, now: Time) -> Option<Option<usize>> {
         let (at, end) = self.timers.front().copied().filter(|timer| timer.0 <= now)?;
         let stale = self.is_stale(at, end);
@@ -97,7 +95,7 @@ impl Flight {
         Some(if stale { None } else { self.ending(end) })
     }
 
-    /// True if a timer is no longer that of its segment.
+    /// True if a timer was replaced.
     fn is_stale(&mut self, at: Time, end: u64) -> bool {
         let Some(index) = self.ending(end) else { return true };
         let Outstanding { span, due, .. } = self.outstanding[index];
@@ -111,7 +109,7 @@ impl Flight {
         sacked
     }
 
-    /// Takes stale timers off the front of the queue.
+    /// Removes replaced timers from the front of the queue.
     pub(super) fn discard_stale_timers(&mut self) {
         while let Some(&(at, end)) = self.timers.front()
             && self.is_stale(at, end)
@@ -126,7 +124,7 @@ impl Flight {
         let due = from + self.rto;
         segment.due = Some(due);
         self.timers.push_back((due, segment.span.end()));
-        // A segment that goes out again may have had its timer at the front.
+        // A retransmitted segment may have had its timer at the front.
         self.discard_stale_timers();
     }
 }

@@ -1,17 +1,16 @@
-//! ESA's Satellite Transport Protocol: a transport for the satellite segment alone.
+//! ESA's Satellite Transport Protocol: a transport for the satellite segment only.
 //!
 //! As described by Durante and Listanti (2001) and by Canhoto and Anzaloni, "Study of a New Transport Protocol for
-//! Satellite Links" (the `stp` paper), §II: a constant window of the provisioned bandwidth times the round trip, no slow
-//! start, no congestion avoidance, SACK, and one timer of fixed length per segment.
+//! Satellite Links" (the `stp` paper), §II: a constant window of the provisioned bandwidth times the round trip, no
+//! slow start, no congestion avoidance, SACK, and one timer of fixed length per segment. For comparison,
+//! [`StpConfig::polls`] selects the protocol of the same name by Henderson and Katz (1997; 1999), after SSCOP (ITU-T
+//! Q.2110), as far as the `stp` paper describes it in its section I: the sender has no timers for data and polls the
+//! receiver's state at an interval; the receiver answers polls, and data beyond a gap at once. It is `polls`.
 //!
-//! The protocol of the same name by Henderson and Katz (1997; 1999), after SSCOP (ITU-T Q.2110), is there to compare with, as
-//! far as the `stp` paper describes it in its section I ([`StpConfig::polls`]): the sender keeps no timers for data and polls for
-//! the receiver's state at an interval, the receiver answers polls, and what comes beyond a gap at once. It is `polls`.
-//!
-//! It opens, closes and resets "as TCP" (ibid.), and its receiver resequences and acknowledges as TCP's does, so both are
-//! TCP's: [`Connection`] is [`Duplex`] with a [`Sender`] of its own. Its segments are TCP's [`Segment`]s with less in
-//! them, and stand on the wire as [`wire::stp`](crate::wire::stp) says. What the papers leave open, and what was decided,
-//! stands in `docs/specs/stp.md`.
+//! It opens, closes and resets "as TCP" (ibid.), and its receiver resequences and acknowledges as TCP's does, so both
+//! are TCP's: [`Connection`] is [`Duplex`] with its own [`Sender`]. Its segments are TCP's [`Segment`]s with fewer
+//! fields; [`wire::stp`](crate::wire::stp) has their wire format. `docs/specs/stp.md` has the decisions where the
+//! papers leave something open.
 
 mod config;
 mod flight;

@@ -1,14 +1,13 @@
-//! Polls: how a sender without timers learns what has arrived (`stp` paper, section I, after Henderson and Katz).
-//!
-//! A poll is a segment without data that has PSH; an answer to one tells its number. The path keeps the order, so what went
-//! out before a poll and is not in the answer is lost, be it the first transmission or a later one. Number and echo stand where
-//! TCP's timestamps do: SSCOP's N(PS).
+//! Polls, by which a sender without timers learns what has arrived (`stp` paper, section I, after Henderson and Katz).
+//! A poll is a segment without data that has PSH; an answer carries its number. The path keeps the order, so data sent
+//! before a poll and missing in the answer is lost, at the first transmission or a later one. Number and echo use TCP's
+//! timestamp fields: SSCOP's N(PS).
 
 use std::collections::VecDeque;
 
 use crate::units::{Duration, Time};
 
-/// Polls that may be without an answer: 17 minutes of one each second.
+/// Max unanswered polls: 17 minutes at one per second.
 const MAX_OPEN: usize = 1024;
 
 /// The sender's polls.
@@ -17,14 +16,14 @@ pub(super) struct Polls {
     interval: Duration,
     /// When the next one is due; `None` while nothing is outstanding.
     at: Option<Time>,
-    /// It is to go out now.
+    /// True if a poll is to be sent now.
     pub(super) due: bool,
     number: u32,
-    /// Those without an answer, and how many transmissions went before each.
+    /// The unanswered polls, with the number of transmissions before each.
     open: VecDeque<(u32, u64)>,
-    /// What was sent before this transmission, and is not reported, is lost.
+    /// Unreported data sent before this transmission is lost.
     pub(super) lost_before: u64,
-    /// When the peer was last heard, or the first unanswered poll went out.
+    /// When the peer was last heard, or the first unanswered poll was sent.
     heard_at: Time,
 }
 
@@ -41,8 +40,8 @@ impl Polls {
         self.number
     }
 
-    /// Something has gone out that is to be acknowledged, and leaves the line then. Intervals are those of the line: behind a
-    /// window that was handed down at once the poll would wait for all of it.
+    /// Data to be acknowledged was sent, and leaves the line at this time. Intervals follow the line, because a poll
+    /// after a window handed over at once would wait for all of it.
     pub(super) fn watch(&mut self, departure: Time) {
         match self.at {
             None => {
@@ -57,7 +56,7 @@ impl Polls {
         }
     }
 
-    /// Time passes. False where nothing was heard for so long.
+    /// Advances the time. False if the peer was silent for too long.
     pub(super) fn on_time(&mut self, now: Time, patience: Duration) -> bool {
         if self.at.is_some_and(|at| at <= now) {
             self.due = true;
@@ -66,7 +65,7 @@ impl Polls {
         self.at.is_none() || now.saturating_since(self.heard_at) <= patience
     }
 
-    /// The poll goes out behind so many transmissions.
+    /// The poll is sent after this many transmissions.
     pub(super) fn send(&mut self, transmissions: u64) {
         self.due = false;
         self.number = self.number.wrapping_add(1);
@@ -76,7 +75,7 @@ impl Polls {
         self.open.push_back((self.number, transmissions));
     }
 
-    /// An acknowledgement has come, with the number of the last poll that its sender has heard.
+    /// An acknowledgement has arrived, with the number of the last poll that the peer received.
     pub(super) fn on_ack(&mut self, now: Time, echo: Option<u32>, is_idle: bool) {
         self.heard_at = now;
         if is_idle {

@@ -1,7 +1,5 @@
-//! STP's sender: a constant window, a timer per segment, repair of holes.
-//!
-//! Nothing here costs more as the window grows: the queues of `flight.rs` are bisected, and a cursor that never turns back
-//! looks for holes.
+//! STP's sender: a constant window, a timer per segment, repair of holes. The cost does not grow with the window: the
+//! queues of `flight.rs` are bisected, and a cursor that only advances searches for holes.
 
 use super::config::{Arming, StpConfig};
 use super::flight::{Flight, Outstanding};
@@ -20,27 +18,27 @@ use crate::wire::stp::HEADER;
 pub struct Sender {
     config: StpConfig,
     mss: u16,
-    /// The constant window in bytes, before the peer's is looked at.
+    /// The constant window in bytes, before limiting it to the peer's.
     window: u64,
-    /// Nothing is ever taken back: `snd_nxt` is `snd_max`.
+    /// `snd_nxt`, which is always `snd_max`.
     seq: SequenceSpace,
-    /// Data may go out: the handshake is done.
+    /// True if data may be sent: the handshake is done.
     open: bool,
 
     flight: Flight,
-    /// Up to here holes have been looked for: each segment is repaired so at most once, then by its timer.
+    /// The end of the search for holes: each segment is retransmitted this way at most once, then by its timer.
     examined: u64,
     line: Line,
-    /// The end of a segment that is to be sent again next, and of the one that the connection is about to send.
+    /// The end of the segment to retransmit next, and of the one that the connection is about to send.
     resend: Option<u64>,
     leaving: Option<u64>,
 
     /// Transmissions so far.
     order: u64,
-    /// What asks for acknowledgements in place of timers.
+    /// Polls instead of timers, if selected.
     polls: Option<Polls>,
 
-    /// When a window that is too small is probed.
+    /// When a too small window is probed.
     persist_at: Option<Time>,
     probe_now: bool,
     /// The peer has answered since a segment beyond its window was last sent.
@@ -73,7 +71,7 @@ impl Sender {
         }
     }
 
-    /// A segment goes out for the first time.
+    /// Records the first transmission of a segment.
     fn send(&mut self, span: Span) -> Span {
         self.order += 1;
         self.flight.outstanding.push_back(Outstanding { span, transmissions: 1, order: self.order, due: None });
@@ -83,7 +81,7 @@ impl Sender {
         self.count(span)
     }
 
-    /// An outstanding segment goes out again.
+    /// Records the retransmission of an outstanding segment.
     fn send_again(&mut self, index: usize) -> Span {
         self.order += 1;
         let segment = &mut self.flight.outstanding[index];
@@ -102,8 +100,8 @@ impl Sender {
         span
     }
 
-    /// The next hole: a segment below the highest one SACKed that is not SACKed itself and has been sent once only. One
-    /// that was sent again waits for its timer, which was restarted then (`stp` paper §II).
+    /// The next hole: a segment below the highest SACKed one that is not SACKed and was sent only once. A retransmitted
+    /// one waits for its restarted timer (`stp` paper §II).
     fn next_hole(&mut self) -> Option<usize> {
         while self.examined < self.flight.sacked.end() {
             let (start, _) = self.flight.sacked.gap_from(self.examined.max(self.seq.snd_una))?;
@@ -117,18 +115,19 @@ impl Sender {
         None
     }
 
-    /// The first segment that went out before a poll and is not in its answer.
+    /// The first segment that was sent before a poll and is missing in its answer.
     fn next_missing(&mut self) -> Option<usize> {
         let polls = self.polls.as_mut()?;
         let found = self.flight.first_missing(polls.lost_before);
         if found.is_none() {
-            // All that it shows has gone out again.
+            // All segments that it shows as lost were retransmitted.
             polls.lost_before = 0;
         }
         found
     }
 
-    /// Whether the segment has a timer: all without polls, and with them what opens and closes the connection.
+    /// True if the segment has a timer: every segment without polls; with polls those that open and close the
+    /// connection.
     fn has_timer(&self, span: &Span) -> bool {
         self.polls.is_none() || span.syn || span.fin
     }
@@ -142,19 +141,19 @@ impl Sender {
         if self.seq.snd_nxt < edge {
             let span = self.seq.span(self.seq.snd_nxt, edge, self.mss);
             let whole = span.len == self.mss || span.seq + span.len as u64 == self.seq.data_end;
-            // A peer whose window never takes a full segment gets what fills half of it (RFC 9293 §3.8.6.2.1).
+            // A peer whose window is always below a full segment gets data that fills half of it (RFC 9293 §3.8.6.2.1).
             if whole || self.flight.is_empty() && 2 * span.len as u64 >= self.seq.peer.max {
                 return Some(self.send(span));
             }
         }
-        // With nothing outstanding no timer would wake the peer, whose word of a larger window may have been lost.
+        // With nothing outstanding there is no timer, and the peer's update of a larger window may have been lost.
         if self.flight.is_empty() && self.persist_at.is_none() {
             self.persist_at = Some(now + self.config.rto);
         }
         None
     }
 
-    /// A timer has run out.
+    /// Handles an expired timer.
     fn expire<P: Probe>(&mut self, cx: &mut Context<'_, P>, index: usize) -> Result<(), Abort> {
         let beyond = self.open && self.flight.outstanding[index].span.end() > self.seq.snd_una + self.seq.peer.now;
         let segment = &mut self.flight.outstanding[index];
@@ -180,7 +179,7 @@ impl Sender {
         self.flight.advance(ack);
     }
 
-    /// What the peer says it lacks it has not got, whatever it said before: nothing is waited for without a timer.
+    /// Forgets earlier SACKs that the peer contradicts, so that every unacknowledged segment has a timer.
     fn keep_front_alive(&mut self, now: Time) {
         if self.flight.sacked.first().is_some_and(|range| range.0 <= self.seq.snd_una) {
             self.flight.sacked.clear();
@@ -224,7 +223,7 @@ impl SendingHalf for Sender {
         u64::MAX
     }
 
-    /// Nothing depends on it, so nothing measures it.
+    /// Not measured, because nothing depends on it.
     fn srtt(&self) -> Option<Duration> {
         None
     }
@@ -275,7 +274,7 @@ impl SendingHalf for Sender {
         self.burst = 0;
         self.heard = true;
         let (ack, flight) = (segment.ack, self.seq.flight());
-        // Blocks below the ACK, or at it, contradict it; blocks beyond what was sent are nobody's.
+        // Blocks at or below the ACK contradict it; blocks beyond sent data are invalid.
         for (start, end) in segment.sack.iter(ack).filter(|block| block.0 > ack && block.0 < block.1) {
             if end <= self.seq.snd_nxt {
                 self.flight.sacked.insert(start, end, |_, _| ());
@@ -301,7 +300,7 @@ impl SendingHalf for Sender {
         Time::earliest(timer, self.polls.as_ref().and_then(Polls::deadline)).unwrap_or(Time::NEVER)
     }
 
-    /// One segment at a time: it is sent before the next timer is looked at.
+    /// One segment at a time: it is sent before the next timer is checked.
     fn on_time<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
         self.burst = 0;
         if self.persist_at.is_some_and(|at| at <= cx.now) {
@@ -324,7 +323,7 @@ impl SendingHalf for Sender {
         Ok(())
     }
 
-    /// Nothing is reserved: SACK blocks beside data take the room that a segment leaves.
+    /// No bytes are reserved: SACK blocks beside data use the room that a segment leaves.
     fn next(&mut self, now: Time, _reserved: u16) -> Option<Span> {
         if let Some(end) = self.resend.take()
             && let Some(index) = self.flight.ending(end)
@@ -339,7 +338,7 @@ impl SendingHalf for Sender {
             && core::mem::take(&mut polls.due)
         {
             polls.send(self.order);
-            // Within any window, so that it is accepted.
+            // Inside any window, so that it is accepted.
             let seq =
                 self.seq.snd_nxt.min(self.seq.snd_una + self.seq.peer.now.saturating_sub(1)).max(self.seq.snd_una);
             return Some(Span { seq, len: 0, syn: false, fin: false, push: true, retransmission: false });
@@ -351,8 +350,8 @@ impl SendingHalf for Sender {
         self.next_new(now)
     }
 
-    /// What the window takes if it is only too small, a byte beyond it if it is shut; from then on it is a segment like
-    /// others, and its timer repeats it.
+    /// The probe: what a too small window allows, or a byte beyond a closed one. From then on it is a normal segment,
+    /// repeated by its timer.
     fn window_probe(&mut self) -> Option<Span> {
         if !core::mem::take(&mut self.probe_now) || !self.flight.is_empty() || self.seq.snd_nxt >= self.seq.end() {
             return None;

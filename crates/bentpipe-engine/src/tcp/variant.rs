@@ -20,6 +20,8 @@ macro_rules! congestion_controls {
         $make! {
             /// Slow start, congestion avoidance and halving (RFC 5681 §3.1). [`Growth`] says how fast.
             Reno(reno::Reno) = "reno",
+            /// A cubic function of the time since the last loss (RFC 9438).
+            Cubic(cubic::Cubic) = "cubic",
         }
     };
 }
@@ -67,6 +69,15 @@ pub enum Growth {
     Bytes(u32),
 }
 
+/// What ends the first slow start besides the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowStartExit {
+    /// A loss.
+    Loss,
+    /// Growing round trips (HyStart++, RFC 9406), or a loss. Needs timestamps.
+    HyStartPlusPlus,
+}
+
 /// When duplicate ACKs mean that a segment is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DupThresh {
@@ -99,6 +110,8 @@ pub enum PartialAckTimer {
 pub enum PipeForm {
     /// RFC 6675: enters on `IsLost` too, (DupThresh - 1) * SMSS bytes SACKed above mark a loss, rescue retransmission.
     Rfc6675,
+    /// RACK: a segment is lost if one that was sent later has arrived for long enough (RFC 8985).
+    Rack,
     /// RFC 3517, the conservative form of the `transat` paper: enters on duplicate ACKs alone, DupThresh * SMSS.
     Rfc3517,
     #[cfg(feature = "ns2")]
@@ -171,16 +184,22 @@ pub struct Variant {
     pub congestion: CongestionControl,
     /// Window growth per ACK.
     pub growth: Growth,
+    /// What ends the first slow start.
+    pub slow_start_exit: SlowStartExit,
     /// How many duplicate ACKs mean a loss.
     pub dup_thresh: DupThresh,
     /// How losses are repaired.
     pub recovery: Recovery,
+    /// SACK recovery: the window shrinks in proportion to what is delivered, over a round trip (RFC 9937), not at once.
+    pub prr: bool,
     /// Negotiate SACK (RFC 2018).
     pub sack: bool,
     /// A new segment on each of the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// Find spurious timeouts (RFC 5682).
     pub frto: bool,
+    /// RACK: send a probe where no ACK comes for two round trips (RFC 8985 §7).
+    pub tail_probe: bool,
     /// What is sent again after a timeout.
     pub timeout_repair: TimeoutRepair,
     /// Tahoe and Reno: no second fast retransmit for what was sent before the first (RFC 6582 §3.2 step 2, ns-2's
@@ -199,11 +218,14 @@ const BASE: Variant = Variant {
     initial_window: 10,
     congestion: CongestionControl::Reno,
     growth: Growth::Bytes(2),
+    slow_start_exit: SlowStartExit::Loss,
     dup_thresh: DupThresh { count: 3, window_fraction: None },
     recovery: Recovery::Restart,
+    prr: false,
     sack: false,
     limited_transmit: false,
     frto: false,
+    tail_probe: false,
     timeout_repair: TimeoutRepair::GoBack,
     once_per_window: true,
     guard_after_timeout: true,
@@ -259,6 +281,11 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
         Variant { recovery: Recovery::Pipe(PipeForm::Ns2), sack: true, ..BASE },
     ),
     (
+        "rack",
+        "Reno's window with RACK-TLP and PRR (RFC 5681, RFC 8985, RFC 9937)",
+        Variant { recovery: Recovery::Pipe(PipeForm::Rack), prr: true, sack: true, tail_probe: true, ..BASE },
+    ),
+    (
         "sack-frto",
         "SACK and F-RTO (RFC 6675, RFC 5682)",
         Variant { recovery: Recovery::Pipe(PipeForm::Rfc6675), sack: true, limited_transmit: true, frto: true, ..BASE },
@@ -267,6 +294,22 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
         "reno-super-fast",
         "Reno that takes the first duplicate ACK for a loss: for a leg that keeps the order (minei §4.2)",
         Variant { recovery: RENO, dup_thresh: DupThresh { count: 1, window_fraction: None }, ..BASE },
+    ),
+    (
+        "cubic",
+        "CUBIC with HyStart++, RACK-TLP, PRR and F-RTO (RFC 9438, 9406, 8985, 9937, 5682)",
+        Variant {
+            congestion: CongestionControl::Cubic,
+            // RFC 9406 §4.3: L = 8 without pacing.
+            growth: Growth::Bytes(8),
+            slow_start_exit: SlowStartExit::HyStartPlusPlus,
+            recovery: Recovery::Pipe(PipeForm::Rack),
+            prr: true,
+            sack: true,
+            frto: true,
+            tail_probe: true,
+            ..BASE
+        },
     ),
     (
         "constant-window",

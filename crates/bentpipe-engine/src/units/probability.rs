@@ -10,7 +10,7 @@ impl Probability {
     /// Always.
     pub const ONE: Probability = Probability(1.0);
 
-    /// A probability, or `None` where `p` is not in 0..=1.
+    /// A probability, or `None` if `p` is not in 0..=1.
     pub fn new(p: f64) -> Option<Self> {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
     }

@@ -17,12 +17,12 @@ impl Rate {
         self.0
     }
 
-    /// The time that `bytes` take, rounded up to a nanosecond.
+    /// The transmission time of `bytes`, rounded up to a nanosecond.
     pub const fn time_for_ceil(self, bytes: u64) -> Duration {
         Duration::from_nanos((bytes * 8 * 1_000_000_000).div_ceil(self.0))
     }
 
-    /// The time that `bytes` take, rounded up to a tick.
+    /// The transmission time of `bytes`, rounded up to a tick.
     #[cold]
     #[inline(never)]
     fn time_for(self, bytes: u32) -> Duration {
@@ -36,8 +36,8 @@ impl Rate {
     }
 }
 
-/// Turns packet lengths into transmission times at a rate: the exact time, rounded up to a tick of 1/64 ns. A length always
-/// takes the same time, so that what ties in real numbers ties here, and a line is never faster than its rate.
+/// Turns packet lengths into transmission times at a rate: the exact time, rounded up to a tick of 1/64 ns. A length
+/// always takes the same time, so ties in real numbers are ties here, and a line is never faster than its rate.
 #[derive(Clone, Debug)]
 pub struct TransmitClock {
     rate: Rate,

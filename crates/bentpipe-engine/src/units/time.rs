@@ -1,8 +1,8 @@
 //! Instants and spans of time, in ticks of 1/64 ns.
 //!
-//! A tick is fine enough to make the time of a packet on the line a constant: rounded up to a tick, it is right to one part
-//! in a million from 16 µs on, and no rounding error has to be carried from packet to packet. Sums of constants then tie
-//! wherever they tie in real numbers (see ARCHITECTURE.md, "Time and ties"). 2^64 ticks are nine years.
+//! A tick is fine enough to make the time of a packet on the line a constant: rounded up to a tick, it is accurate to
+//! one part in a million from 16 µs on, without carrying rounding errors from packet to packet. Sums of constants are
+//! then equal whenever they are equal in real numbers (see ARCHITECTURE.md, "Decisions"). 2^64 ticks are nine years.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -79,14 +79,14 @@ impl Time {
     /// The earlier of two optional instants; `None` is never.
     #[inline]
     pub fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-        // Without a branch: it is asked at each poll of a connection.
+        // Branch-free, because each poll of a connection calls it.
         let earlier = a.unwrap_or(Time::NEVER).min(b.unwrap_or(Time::NEVER));
         (a.is_some() | b.is_some()).then_some(earlier)
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Duration = Duration(0);
     /// The longest span.
     pub const MAX: Duration = Duration(u64::MAX);

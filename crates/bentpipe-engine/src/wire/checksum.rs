@@ -8,7 +8,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// A sum of nothing.
+    /// An empty sum.
     pub const fn new() -> Self {
         Checksum { sum: 0, odd: false }
     }
@@ -21,7 +21,7 @@ impl Checksum {
         self
     }
 
-    /// Adds bytes, which go on where the ones before ended.
+    /// Adds bytes that follow the previous ones.
     #[must_use]
     pub fn bytes(mut self, mut bytes: &[u8]) -> Self {
         if self.odd

@@ -1,4 +1,4 @@
-//! What TCP and UDP must know of IP, in either version: who talks to whom, and where the payload lies.
+//! What TCP and UDP need of IP, in either version: the addresses and the position of the payload.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
@@ -31,7 +31,7 @@ pub enum Addresses {
 }
 
 impl Addresses {
-    /// The pair, or `None` where the versions differ.
+    /// The pair, or `None` if the versions differ.
     pub const fn new(source: IpAddr, destination: IpAddr) -> Option<Self> {
         match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Addresses::V4 { source, destination }),
@@ -56,7 +56,7 @@ impl Addresses {
         }
     }
 
-    /// The way back.
+    /// The reverse direction.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -83,7 +83,7 @@ impl Addresses {
                 Checksum::new().bytes(&source.octets()).bytes(&destination.octets())
             }
         };
-        // The length has 16 bits in version 4 and 32 in version 6; the upper ones are 0 where both say it.
+        // The length has 16 bits in version 4 and 32 in version 6; for equal lengths the upper bits are 0.
         sum.bytes(&(length as u32).to_be_bytes()).word(u16::from(protocol))
     }
 }
@@ -98,36 +98,36 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// The way back.
+    /// The reverse direction.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Ports { source: self.destination, destination: self.source }
     }
 
-    /// The ports of a TCP segment or UDP datagram, unchecked: enough to find whom it is for.
+    /// The ports of a TCP segment or UDP datagram, unchecked: enough to find its destination.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below four bytes.
+    /// Returns [`WireError::Truncated`] below four bytes.
     pub fn peek(payload: &[u8]) -> Result<Self, WireError> {
         Ok(Ports { source: u16_at(payload, 0)?, destination: u16_at(payload, 2)? })
     }
 }
 
-/// An IP packet of either version, taken apart.
+/// A parsed IP packet of either version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Who talks to whom.
+    /// Source and destination.
     pub addresses: Addresses,
     /// What the payload is.
     pub protocol: u8,
-    /// Where the payload lies; trailing bytes below IP's business are left out.
+    /// Position of the payload, without trailing bytes of the layer below.
     pub payload: Range<usize>,
 }
 
-/// Takes a packet apart.
+/// Parses a packet.
 ///
 /// # Errors
-/// Whatever [`ipv4::parse`] and [`ipv6::parse`] find wrong, [`WireError::Version`] for all other versions.
+/// As [`ipv4::parse`] and [`ipv6::parse`]; [`WireError::Version`] for all other versions.
 pub fn parse(packet: &[u8]) -> Result<Packet, WireError> {
     match packet.first().ok_or(WireError::Truncated { needed: 1, have: 0 })? >> 4 {
         4 => ipv4::parse(packet).map(|(header, payload)| Packet {
@@ -144,10 +144,10 @@ pub fn parse(packet: &[u8]) -> Result<Packet, WireError> {
     }
 }
 
-/// What a link layer looks at in a packet that it carries without judging it.
+/// The fields that a link layer reads of a packet without checking it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peek {
-    /// Where both addresses lie.
+    /// Position of both addresses.
     pub addresses: Range<usize>,
     /// What the payload is, or the first extension header.
     pub protocol: u8,
@@ -158,7 +158,7 @@ pub struct Peek {
     pub ports: Option<Ports>,
 }
 
-/// Looks at a packet's headers without checking them; `None` for what is no IP packet at first sight.
+/// Reads a packet's headers without checking them; `None` if it is obviously not an IP packet.
 pub fn peek(packet: &[u8]) -> Option<Peek> {
     let (addresses, protocol, class, payload, is_fragment) = match packet.first()? >> 4 {
         4 => {
@@ -180,7 +180,7 @@ pub fn peek(packet: &[u8]) -> Option<Peek> {
 /// "don't fragment"; returns its length.
 ///
 /// # Errors
-/// [`EmitError::NoRoom`], or [`EmitError::TooLong`] where the packet does not fit the length field.
+/// Returns [`EmitError::NoRoom`], or [`EmitError::TooLong`] if the packet does not fit the length field.
 pub fn emit(addresses: &Addresses, protocol: u8, payload_len: usize, out: &mut [u8]) -> Result<usize, EmitError> {
     match *addresses {
         Addresses::V4 { source, destination } => {

@@ -1,4 +1,4 @@
-//! IPv4 headers (RFC 791). Options are stepped over, fragments refused.
+//! IPv4 headers (RFC 791). Options are skipped, fragments refused.
 
 use core::net::Ipv4Addr;
 use core::ops::Range;
@@ -12,7 +12,7 @@ pub const HEADER: usize = 20;
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS_OR_OFFSET: u16 = 0x3fff;
 
-/// The fields of a header that mean something to an end point.
+/// The fields of a header that matter to an end point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Whence.
@@ -25,7 +25,7 @@ pub struct Header {
     pub tos: u8,
     /// Identification; it need not be unique in a datagram that is never fragmented (RFC 6864 §4.1).
     pub identification: u16,
-    /// Whether routers may not fragment it.
+    /// True if routers may not fragment it.
     pub dont_fragment: bool,
     /// Hops left.
     pub ttl: u8,
@@ -38,10 +38,10 @@ impl Header {
     }
 }
 
-/// Takes a packet apart: the header, and where its payload lies.
+/// Parses a packet: the header, and the position of its payload.
 ///
 /// # Errors
-/// Truncation, another version, impossible lengths, a wrong header checksum, a fragment.
+/// Fails on truncation, another version, impossible lengths, a wrong header checksum, or a fragment.
 pub fn parse(packet: &[u8]) -> Result<(Header, Range<usize>), WireError> {
     let fixed: [u8; HEADER] = bytes(packet, 0)?;
     if fixed[0] >> 4 != 4 {
@@ -80,7 +80,7 @@ pub fn parse(packet: &[u8]) -> Result<(Header, Range<usize>), WireError> {
 /// Writes the header before `payload_len` bytes of payload; returns its length.
 ///
 /// # Errors
-/// [`EmitError::NoRoom`] where the header does not fit, [`EmitError::TooLong`] above 65535 bytes in all.
+/// Returns [`EmitError::NoRoom`] if the header does not fit, [`EmitError::TooLong`] above 65535 bytes in total.
 pub fn emit(header: &Header, payload_len: usize, out: &mut [u8]) -> Result<usize, EmitError> {
     let have = out.len();
     let out = out.first_chunk_mut::<HEADER>().ok_or(EmitError::NoRoom { needed: HEADER, have })?;

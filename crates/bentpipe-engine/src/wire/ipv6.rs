@@ -1,4 +1,4 @@
-//! IPv6 headers (RFC 8200). Extension headers are not stepped over: they stand as the protocol of the payload.
+//! IPv6 headers (RFC 8200). Extension headers are not skipped: they appear as the protocol of the payload.
 
 use core::net::Ipv6Addr;
 use core::ops::Range;
@@ -15,7 +15,7 @@ pub struct Header {
     pub source: Ipv6Addr,
     /// Whither.
     pub destination: Ipv6Addr,
-    /// What follows: a protocol, or an extension header.
+    /// The next header: a protocol, or an extension header.
     pub next_header: u8,
     /// Traffic class: DSCP and ECN.
     pub traffic_class: u8,
@@ -32,10 +32,10 @@ impl Header {
     }
 }
 
-/// Takes a packet apart: the header, and where its payload lies.
+/// Parses a packet: the header, and the position of its payload.
 ///
 /// # Errors
-/// Truncation, another version.
+/// Fails on truncation or another version.
 pub fn parse(packet: &[u8]) -> Result<(Header, Range<usize>), WireError> {
     let fixed: [u8; HEADER] = bytes(packet, 0)?;
     let first = u32_at(&fixed, 0)?;
@@ -57,10 +57,11 @@ pub fn parse(packet: &[u8]) -> Result<(Header, Range<usize>), WireError> {
     Ok((header, HEADER..end))
 }
 
-/// Writes the header before `payload_len` bytes of payload; returns its length. Of the flow label 20 bits are taken.
+/// Writes the header before `payload_len` bytes of payload; returns its length. Only 20 bits of the flow label are
+/// used.
 ///
 /// # Errors
-/// [`EmitError::NoRoom`] where the header does not fit, [`EmitError::TooLong`] above 65535 bytes of payload.
+/// Returns [`EmitError::NoRoom`] if the header does not fit, [`EmitError::TooLong`] above 65535 bytes of payload.
 pub fn emit(header: &Header, payload_len: usize, out: &mut [u8]) -> Result<usize, EmitError> {
     let have = out.len();
     let out = out.first_chunk_mut::<HEADER>().ok_or(EmitError::NoRoom { needed: HEADER, have })?;

@@ -1,4 +1,4 @@
-//! LLC/SNAP encapsulation of packets on a virtual channel (RFC 2684 §5.1, before it RFC 1483 §4).
+//! LLC/SNAP encapsulation of packets on a virtual channel (RFC 2684 §5.1, formerly RFC 1483 §4).
 
 use super::{EmitError, WireError, bytes};
 
@@ -22,10 +22,11 @@ pub const fn header(ether_type: u16) -> [u8; HEADER] {
     [LLC[0], LLC[1], LLC[2], OUI[0], OUI[1], OUI[2], high, low]
 }
 
-/// Takes a routed packet apart: its EtherType, and what follows the header.
+/// Parses a routed packet: its EtherType, and the bytes after the header.
 ///
 /// # Errors
-/// Truncation, or [`WireError::Encapsulation`]: another LLC (routed ISO protocols), another OUI (bridged ones).
+/// Fails on truncation; returns [`WireError::Encapsulation`] for another LLC (routed ISO protocols) or OUI
+/// (bridged ones).
 pub fn parse(sdu: &[u8]) -> Result<(u16, &[u8]), WireError> {
     let [a, b, c, d, e, f, high, low]: [u8; HEADER] = bytes(sdu, 0)?;
     if [a, b, c] != LLC || [d, e, f] != OUI {
@@ -37,7 +38,7 @@ pub fn parse(sdu: &[u8]) -> Result<(u16, &[u8]), WireError> {
 /// Writes header and packet; returns their length.
 ///
 /// # Errors
-/// [`EmitError::NoRoom`].
+/// Returns [`EmitError::NoRoom`] if the buffer is too small.
 pub fn emit(ether_type: u16, packet: &[u8], out: &mut [u8]) -> Result<usize, EmitError> {
     let (needed, have) = (HEADER + packet.len(), out.len());
     let out = out.get_mut(..needed).ok_or(EmitError::NoRoom { needed, have })?;

@@ -1,11 +1,11 @@
-//! Bytes to values and back: headers as they stand on the wire.
+//! Bytes to values and back: headers on the wire.
 //!
 //! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ip`] and under it [`ipv4`] and
 //! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`mux`] between gateways, in the numbers of `varint`; [`llc_snap`] for
 //! packets in ATM cells.
 //!
-//! Only the bitmap of an S-LACP report allocates. Parsing is total: each byte string gives a value or an error. A codec knows
-//! no machine: the caller passes the numbers near which 32-bit ones are completed.
+//! Only the bitmap of an S-LACP report allocates. Parsing is total: each byte string gives a value or an error. A codec
+//! knows no machine: the caller passes the references from which 32-bit numbers are extended.
 //!
 //! Not implemented: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer, ECN bits.
 //!
@@ -48,34 +48,34 @@ pub mod tcp;
 pub mod udp;
 pub(crate) mod varint;
 
-/// Why bytes are not the packet that they were taken for.
+/// Why bytes cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireError {
-    /// There are fewer bytes than the header says, or than any header has.
+    /// Fewer bytes than the header says, or than any header has.
     Truncated {
-        /// Bytes that would have been needed.
+        /// Bytes needed.
         needed: usize,
-        /// Bytes that were there.
+        /// Bytes present.
         have: usize,
     },
-    /// The IP version is neither 4 nor 6, or not the one that was asked for.
+    /// The IP version is neither 4 nor 6, or not the requested one.
     Version(u8),
     /// A header length (IHL, data offset) or a datagram length is smaller than the header, or beyond the packet.
     HeaderLength(usize),
-    /// The checksum is wrong, or absent where it must be there.
+    /// The checksum is wrong, or absent where required.
     Checksum,
     /// A fragment of an IPv4 datagram; there is no reassembly.
     Fragment,
-    /// An option has a length that its kind cannot have, or that leads beyond the header.
+    /// An option has a length that is invalid for its kind, or that leads beyond the header.
     OptionLength {
         /// The option's kind.
         kind: u8,
-        /// Its length byte; 0 where even that is missing.
+        /// Its length byte; 0 if that is missing.
         length: u8,
     },
-    /// The payload is longer than a [`Segment`](crate::tcp::Segment) or an IP packet can say.
+    /// The payload is longer than a [`Segment`](crate::tcp::Segment) or an IP packet can have.
     PayloadLength(usize),
-    /// What stands before the packet on a virtual channel is not LLC/SNAP with an EtherType.
+    /// The encapsulation on a virtual channel is not LLC/SNAP with an EtherType.
     Encapsulation([u8; 6]),
 }
 
@@ -98,28 +98,28 @@ impl fmt::Display for WireError {
 
 impl core::error::Error for WireError {}
 
-/// Why a value does not fit the wire.
+/// Why a value cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EmitError {
     /// The buffer is too small.
     NoRoom {
-        /// Bytes that the packet takes.
+        /// Bytes that the packet needs.
         needed: usize,
         /// Bytes that the buffer has.
         have: usize,
     },
     /// The options take more than the 40 bytes that a TCP header has for them.
     OptionsTooLong(u32),
-    /// The payload pieces are not as long, together, as the header says.
+    /// The payload pieces do not add up to the header's length.
     PayloadLength {
-        /// What the header says.
+        /// The header's length.
         expected: usize,
-        /// What the pieces have.
+        /// The pieces' length.
         have: usize,
     },
-    /// The packet is longer than the length field of its IP or UDP header can say.
+    /// The packet is too long for the length field of its IP or UDP header.
     TooLong(usize),
-    /// The segment has something that its protocol has no place for.
+    /// The segment has something that its protocol cannot express.
     NotInProtocol(&'static str),
 }
 
@@ -130,7 +130,7 @@ impl fmt::Display for EmitError {
             EmitError::OptionsTooLong(length) => write!(f, "{length} bytes of TCP options, at most 40 fit"),
             EmitError::PayloadLength { expected, have } => write!(f, "payload of {have} bytes instead of {expected}"),
             EmitError::TooLong(length) => write!(f, "{length} bytes are too long for the header's length field"),
-            EmitError::NotInProtocol(what) => write!(f, "the protocol has no place for {what}"),
+            EmitError::NotInProtocol(what) => write!(f, "the protocol cannot express {what}"),
         }
     }
 }
@@ -151,7 +151,7 @@ fn u32_at(from: &[u8], at: usize) -> Result<u32, WireError> {
     bytes(from, at).map(u32::from_be_bytes)
 }
 
-/// Copies the pieces of a payload behind the first `at` bytes; returns where they end.
+/// Copies the pieces of a payload after the first `at` bytes; returns their end.
 fn append(payload: &[&[u8]], mut at: usize, out: &mut [u8]) -> Result<usize, EmitError> {
     let (needed, have) = (at + payload.iter().map(|piece| piece.len()).sum::<usize>(), out.len());
     if have < needed {

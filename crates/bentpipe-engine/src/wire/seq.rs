@@ -1,13 +1,12 @@
 //! Sequence numbers (RFC 9293 §3.4): 32 bits on the wire, 64-bit offsets from the initial sequence number inside.
-//!
-//! Inside there is one order and no wrap; on the wire there is neither, so [`SeqNumber`] has no `Ord`.
+//! Offsets are ordered and do not wrap; numbers on the wire wrap, so [`SeqNumber`] has no `Ord`.
 
-/// A sequence number as it stands on the wire.
+/// A sequence number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SeqNumber(pub u32);
 
 impl SeqNumber {
-    /// How far `self` lies after `other`, negative if before, modulo 2^32 (the comparison of RFC 9293 §3.4).
+    /// The distance of `self` after `other`, negative if before, modulo 2^32 (the comparison of RFC 9293 §3.4).
     pub const fn distance_from(self, other: SeqNumber) -> i32 {
         self.0.wrapping_sub(other.0) as i32
     }
@@ -18,21 +17,20 @@ impl SeqNumber {
 pub struct Numbering(pub SeqNumber);
 
 impl Numbering {
-    /// The numbering that begins at `isn`.
+    /// The numbering that starts at `isn`.
     pub const fn from_isn(isn: u32) -> Self {
         Numbering(SeqNumber(isn))
     }
 
     /// The offset as a 32-bit number.
     pub const fn wrap(self, offset: u64) -> SeqNumber {
-        // Addition modulo 2^32 needs the lower half of the offset alone.
+        // Addition modulo 2^32 needs only the lower half of the offset.
         SeqNumber(self.0.0.wrapping_add(offset as u32))
     }
 
-    /// The offset, of all that have this 32-bit number, that lies nearest to `near` (at most 2^31 away).
-    ///
-    /// There is nothing before the initial sequence number: what would lie there comes out just below 2^32 instead,
-    /// outside every window, and is refused as such.
+    /// The offset with this 32-bit number that is nearest to `near` (at most 2^31 away). Offsets before the initial
+    /// sequence number do not exist: such a number gives one just below 2^32 instead, which is outside every window
+    /// and therefore refused.
     pub const fn unwrap(self, number: SeqNumber, near: u64) -> u64 {
         let distance = number.distance_from(self.wrap(near)) as i64;
         match near.checked_add_signed(distance) {

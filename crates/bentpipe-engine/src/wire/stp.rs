@@ -1,7 +1,6 @@
-//! Segments of ESA's Satellite Transport Protocol as they stand on the wire.
-//!
-//! The papers give STP's header its length, 20 bytes, and its means, sequence numbers, cumulative and selective
-//! acknowledgements and an advertised window, but no layout; this one is ours, byte by byte in `docs/specs/stp.md`:
+//! Segments of ESA's Satellite Transport Protocol on the wire. The papers give the length of STP's header, 20 bytes,
+//! and its content: sequence numbers, cumulative and selective acknowledgements and an advertised window. They give no
+//! layout; this one is ours, described in `docs/specs/stp.md`:
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -18,9 +17,8 @@
 //! | vers 1| words |0 0 0|A|P|R|S|F|           checksum            |
 //! +-------+-------+-----+-+-+-+-+-+-------------------------------+
 //! ```
-//!
-//! Behind it stands one option at most: the segment size in a SYN, or SACK blocks. A segment has one form only: what
-//! [`Translation::parse`] takes, [`Translation::emit`] writes again to the bit, and all else is refused by name.
+//! At most one option follows: the segment size in a SYN, or SACK blocks. Every accepted segment has exactly one
+//! encoding: [`Translation::emit`] writes it again bit by bit. Everything else is refused with a specific error.
 
 use core::fmt;
 use core::ops::Range;
@@ -30,12 +28,11 @@ use super::seq::{Numbering, SeqNumber};
 use super::tcp::{Flags, MAX_SACK_BLOCKS, Near, SackBlocks, Segment, SynOptions};
 use super::{EmitError, WireError, append, bytes, u32_at};
 
-/// IP protocol number under which STP travels here: one of the two for experiments (RFC 3692 §2.1), since IANA has
-/// assigned STP none.
+/// IP protocol number of STP here: one of the two for experiments (RFC 3692 §2.1), because IANA has assigned none.
 pub const PROTOCOL: u8 = 253;
 /// Bytes of a header without options.
 pub const HEADER: usize = 20;
-/// Most bytes of a header: with four SACK blocks.
+/// Max header length: with four SACK blocks.
 pub const MAX_HEADER: usize = HEADER + OPTION_HEADER + BLOCK * MAX_SACK_BLOCKS;
 
 /// The version that this file reads and writes.
@@ -53,17 +50,17 @@ mod kind {
 /// Why bytes are not an STP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StpError {
-    /// Lengths that do not fit, or a wrong checksum.
+    /// Inconsistent lengths, or a wrong checksum.
     Wire(WireError),
     /// Another version of the protocol.
     Version(u8),
-    /// Flags that mean nothing, or not together.
+    /// Invalid flags, or an invalid combination.
     Flags(u8),
-    /// The segment may not carry data: it is a SYN or a reset, or it has none to push.
+    /// The payload does not match the flags: data in a SYN or a reset, or PSH without data.
     Payload(usize),
     /// An acknowledgement number without [`Flags::ACK`].
     Acknowledgement(u32),
-    /// An option where none may stand, one that is missing, or bytes of it that must be zero.
+    /// An option where none is allowed, a missing one, or non-zero bytes that must be zero.
     Option {
         /// Its kind; 0 for one that is missing.
         kind: u8,
@@ -72,7 +69,7 @@ pub enum StpError {
     Block {
         /// Its first number.
         start: u32,
-        /// The number after its last.
+        /// The number after its last one.
         end: u32,
     },
 }
@@ -99,7 +96,7 @@ impl fmt::Display for StpError {
 
 impl core::error::Error for StpError {}
 
-/// One end's knowledge of how its connection is written on the wire.
+/// One end's state for translating its connection to and from the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
     /// From us to the peer.
@@ -108,17 +105,17 @@ pub struct Translation {
     pub ports: Ports,
     /// Our initial sequence number.
     pub iss: Numbering,
-    /// The peer's, once its SYN has come.
+    /// The peer's, once its SYN has arrived.
     pub irs: Option<Numbering>,
 }
 
 impl Translation {
-    /// A connection of which nothing has been sent, with our initial sequence number.
+    /// A connection that has not sent anything, with our initial sequence number.
     pub const fn new(addresses: Addresses, ports: Ports, iss: u32) -> Self {
         Translation { addresses, ports, iss: Numbering::from_isn(iss), irs: None }
     }
 
-    /// Whether a segment between these two comes from the peer to us.
+    /// True if a segment between these two is from the peer to us.
     pub fn is_for_us(&self, addresses: &Addresses, ports: Ports) -> bool {
         *addresses == self.addresses.reversed() && ports == self.ports.reversed()
     }
@@ -126,8 +123,8 @@ impl Translation {
     /// Writes the segment with its payload, given in pieces; returns the length.
     ///
     /// # Errors
-    /// [`EmitError::NoRoom`], [`EmitError::PayloadLength`] where the pieces do not add up to `segment.len`, and
-    /// [`EmitError::NotInProtocol`] for what STP cannot say: timestamps, window scaling.
+    /// Returns [`EmitError::NoRoom`], [`EmitError::PayloadLength`] if the pieces do not add up to `segment.len`, or
+    /// [`EmitError::NotInProtocol`] for timestamps and window scaling, which STP does not have.
     pub fn emit(&self, segment: &Segment, payload: &[&[u8]], out: &mut [u8]) -> Result<usize, EmitError> {
         let (expected, have) = (usize::from(segment.len), payload.iter().map(|piece| piece.len()).sum());
         if expected != have {
@@ -139,8 +136,8 @@ impl Translation {
         Ok(total)
     }
 
-    /// Writes the header alone, with the checksum of a payload of `segment.len` zeros: what a capture of a simulation
-    /// shows, where nobody keeps the bytes. Returns the length.
+    /// Writes only the header, with the checksum of a payload of `segment.len` zeros, for captures of simulations,
+    /// which have no payload bytes. Returns the length.
     ///
     /// # Errors
     /// As [`Translation::emit`].
@@ -188,7 +185,7 @@ impl Translation {
             option[2..].copy_from_slice(&mss.to_be_bytes());
         } else if !sack.is_empty() {
             option[..OPTION_HEADER].copy_from_slice(&[kind::SACK, option_len(sack.len()) as u8, 0, 0]);
-            // The blocks acknowledge what the acknowledgement number does, so they share its numbering.
+            // The blocks refer to the same direction as the acknowledgement number, so they share its numbering.
             for (at, (start, end)) in option[OPTION_HEADER..].chunks_exact_mut(BLOCK).zip(sack.iter(0)) {
                 at[..4].copy_from_slice(&Numbering(ack).wrap(start).0.to_be_bytes());
                 at[4..].copy_from_slice(&Numbering(ack).wrap(end).0.to_be_bytes());
@@ -197,13 +194,12 @@ impl Translation {
         Ok(length)
     }
 
-    /// Reads a segment from the peer; the range is where its payload lies in `bytes`.
-    ///
-    /// Nothing is learnt from it: see [`synchronize`](Self::synchronize). Before the peer's initial sequence number is known,
-    /// a segment's sequence number is read as 0.
+    /// Reads a segment from the peer; the range is the position of its payload in `bytes`. Does not change the state:
+    /// see [`synchronize`](Self::synchronize). Before the peer's initial sequence number is known, a segment's sequence
+    /// number is read as 0.
     ///
     /// # Errors
-    /// Whatever is not exactly a segment that [`Translation::emit`] could have written: see [`StpError`].
+    /// Fails on everything that [`Translation::emit`] could not have written: see [`StpError`].
     pub fn parse(&self, bytes: &[u8], near: Near) -> Result<(Segment, Range<usize>), StpError> {
         let fixed: [u8; HEADER] = super::bytes(bytes, 0)?;
         if fixed[16] >> 4 != VERSION {
@@ -235,23 +231,23 @@ impl Translation {
         Ok((segment, header..bytes.len()))
     }
 
-    /// Learns the peer's initial sequence number from its SYN, which [`parse`](Self::parse) has read from `bytes` and the
-    /// connection has accepted.
+    /// Stores the peer's initial sequence number from its SYN, which [`parse`](Self::parse) has read from `bytes` and
+    /// the connection has accepted.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] if `bytes` is no segment.
+    /// Returns [`WireError::Truncated`] if `bytes` is not a segment.
     pub fn synchronize(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         self.irs = Some(Numbering(SeqNumber(u32_at(bytes, 4)?)));
         Ok(())
     }
 }
 
-/// Bytes of a SACK option with so many blocks.
+/// Bytes of a SACK option with this many blocks.
 const fn option_len(blocks: usize) -> usize {
     OPTION_HEADER + BLOCK * blocks
 }
 
-/// The flags, if they go together and with a payload of that length.
+/// The flags, if their combination is valid with a payload of this length.
 fn legal_flags(bits: u8, payload: usize) -> Result<Flags, StpError> {
     let flags = Flags::from_bits_truncate(bits);
     let without_ack = bits & !Flags::ACK.bits();
@@ -270,7 +266,7 @@ fn legal_flags(bits: u8, payload: usize) -> Result<Flags, StpError> {
     Ok(flags)
 }
 
-/// What stands behind the fixed header: nothing, or the one option that goes with the flags.
+/// Parses the option after the fixed header, if the flags require one.
 fn read_option(option: &[u8], ack: SeqNumber, segment: &mut Segment) -> Result<(), StpError> {
     let is_syn = segment.flags.has(Flags::SYN);
     if option.is_empty() {
@@ -304,7 +300,7 @@ fn read_blocks(blocks: &[[u8; BLOCK]], ack: SeqNumber) -> Result<SackBlocks, Stp
         if SeqNumber(end).distance_from(SeqNumber(start)) <= 0 {
             return Err(StpError::Block { start, end });
         }
-        // Seen from 0, a block is its own two distances from the acknowledgement number.
+        // Relative to 0, a block's edges are their distances from the acknowledgement number.
         let offset = |edge: u32| SeqNumber(edge).distance_from(ack) as i64 as u64;
         sack.push(0, offset(start), offset(end));
     }

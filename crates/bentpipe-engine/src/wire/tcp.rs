@@ -1,11 +1,11 @@
 //! TCP segments (RFC 9293 §3.1) with the options of RFC 2018, RFC 2883 and RFC 7323.
 //!
 //! A [`Segment`] has 64-bit offsets, windows in bytes and SACK blocks in the same numbering; on the wire there are
-//! 32-bit numbers from two initial sequence numbers, and windows shifted by what the two SYNs agreed on.
-//! [`Translation`] is what one end must remember to go from one to the other.
+//! 32-bit numbers from two initial sequence numbers, and windows shifted by the negotiated scale. [`Translation`] is
+//! one end's state for converting between the two.
 //!
 //! Options are laid out as Linux and the BSDs do, each on a 4-byte boundary with NOPs before it, and take the bytes
-//! that [`Segment::options_len`] counts. Left out: urgent data, ECN, all other options (stepped over when read).
+//! that [`Segment::options_len`] counts. Not implemented: urgent data, ECN, all other options (skipped when read).
 
 use core::ops::Range;
 
@@ -19,7 +19,7 @@ pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOp
 
 /// Bytes of a header without options.
 pub const HEADER: usize = 20;
-/// Most bytes of options: the data offset has four bits.
+/// Max bytes of options: the data offset has four bits.
 pub const MAX_OPTIONS: usize = 40;
 /// Largest shift of a window (RFC 7323 §2.3).
 pub const MAX_WINDOW_SHIFT: u8 = 14;
@@ -34,7 +34,7 @@ mod kind {
     pub(super) const TIMESTAMPS: u8 = 8;
 }
 
-/// Where the connection stands, to tell which of the offsets with the same 32-bit number is meant.
+/// The connection's position, to select among offsets with the same 32-bit number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Near {
     /// Next sequence number expected from the peer.
@@ -43,11 +43,9 @@ pub struct Near {
     pub snd_una: u64,
 }
 
-/// One end's knowledge of how its connection is written on the wire.
-///
-/// [`emit`](Self::emit) notes the window scale of our SYN. The peer's initial sequence number and scale are learnt by
-/// [`synchronize`](Self::synchronize) alone, once the connection has accepted the SYN that carries them. For a connection
-/// whose handshake is not seen, fill in the fields.
+/// One end's state for translating its connection to and from the wire. [`emit`](Self::emit) stores the window scale of
+/// our SYN. Only [`synchronize`](Self::synchronize) stores the peer's initial sequence number and scale, once the
+/// connection has accepted its SYN. For a connection whose handshake was not observed, set the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
     /// From us to the peer.
@@ -56,7 +54,7 @@ pub struct Translation {
     pub ports: Ports,
     /// Our initial sequence number.
     pub iss: Numbering,
-    /// The peer's, once its SYN has come.
+    /// The peer's, once its SYN has arrived.
     pub irs: Option<Numbering>,
     /// Rcv.Wind.Shift: the window scale that our SYN offered.
     pub our_scale: Option<u8>,
@@ -65,13 +63,13 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// A connection of which nothing has been sent, with our initial sequence number.
+    /// A connection that has not sent anything, with our initial sequence number.
     pub const fn new(addresses: Addresses, ports: Ports, iss: u32) -> Self {
         let iss = Numbering::from_isn(iss);
         Translation { addresses, ports, iss, irs: None, our_scale: None, peer_scale: None }
     }
 
-    /// Whether a segment between these two comes from the peer to us.
+    /// True if a segment between these two is from the peer to us.
     pub fn is_for_us(&self, addresses: &Addresses, ports: Ports) -> bool {
         *addresses == self.addresses.reversed() && ports == self.ports.reversed()
     }
@@ -86,13 +84,12 @@ impl Translation {
         self.our_scale.and(self.peer_scale).unwrap_or(0).min(MAX_WINDOW_SHIFT)
     }
 
-    /// Writes the segment with its payload, given in pieces; returns the length.
-    ///
-    /// The window is rounded down to what the wire can say. A SYN's window scale is remembered.
+    /// Writes the segment with its payload, given in pieces; returns the length. The window is rounded down to the
+    /// scale's unit. A SYN's window scale is stored.
     ///
     /// # Errors
-    /// [`EmitError::OptionsTooLong`], [`EmitError::NoRoom`], or [`EmitError::PayloadLength`] where the pieces do not
-    /// add up to `segment.len`.
+    /// Returns [`EmitError::OptionsTooLong`], [`EmitError::NoRoom`], or [`EmitError::PayloadLength`] if the pieces do
+    /// not add up to `segment.len`.
     pub fn emit(&mut self, segment: &Segment, payload: &[&[u8]], out: &mut [u8]) -> Result<usize, EmitError> {
         let (expected, have) = (usize::from(segment.len), payload.iter().map(|piece| piece.len()).sum());
         if expected != have {
@@ -106,8 +103,8 @@ impl Translation {
         Ok(total)
     }
 
-    /// Writes the header alone, with the checksum of a payload of `segment.len` zeros: what a capture of a simulation
-    /// shows, where nobody keeps the bytes. Returns the length.
+    /// Writes only the header, with the checksum of a payload of `segment.len` zeros, for captures of simulations,
+    /// which have no payload bytes. Returns the length.
     ///
     /// # Errors
     /// As [`Translation::emit`].
@@ -181,7 +178,7 @@ impl Translation {
         }
         if !segment.sack.is_empty() {
             put(&[NOP, NOP, SACK, 2 + 8 * segment.sack.len() as u8]);
-            // The blocks acknowledge what the acknowledgement number does, so they share its numbering.
+            // The blocks refer to the same direction as the acknowledgement number, so they share its numbering.
             let numbering = Numbering(SeqNumber(ack));
             for (start, end) in segment.sack.iter(0) {
                 put(&numbering.wrap(start).0.to_be_bytes());
@@ -191,13 +188,13 @@ impl Translation {
         at
     }
 
-    /// Reads a segment from the peer; the range is where its payload lies in `bytes`. Nothing is learnt from it.
+    /// Reads a segment from the peer; the range is the position of its payload in `bytes`. Does not change the state.
     ///
-    /// Before the peer's initial sequence number is known, a segment's sequence number is read as 0. SYN options on other
-    /// segments and empty SACK blocks are left out.
+    /// Before the peer's initial sequence number is known, a segment's sequence number is read as 0. SYN options on
+    /// other segments and empty SACK blocks are ignored.
     ///
     /// # Errors
-    /// Truncation, impossible data offset or option length, wrong checksum.
+    /// Fails on truncation, an impossible data offset or option length, or a wrong checksum.
     pub fn parse(&self, bytes: &[u8], near: Near) -> Result<(Segment, Range<usize>), WireError> {
         let fixed: [u8; HEADER] = super::bytes(bytes, 0)?;
         let header = usize::from(fixed[12] >> 4) * 4;
@@ -228,11 +225,11 @@ impl Translation {
         Ok((segment, header..bytes.len()))
     }
 
-    /// Learns the peer's initial sequence number and window scale from its SYN. `bytes` were read as `syn` by
-    /// [`parse`](Self::parse), and the connection has accepted it.
+    /// Stores the peer's initial sequence number and window scale from its SYN, which [`parse`](Self::parse) has read
+    /// from `bytes` as `syn` and the connection has accepted.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] if `bytes` is not that segment.
+    /// Returns [`WireError::Truncated`] if `bytes` is not that segment.
     pub fn synchronize(&mut self, bytes: &[u8], syn: &Segment) -> Result<(), WireError> {
         self.irs = Some(Numbering(SeqNumber(u32_at(bytes, 4)?)));
         self.peer_scale = syn.syn.window_scale;
@@ -253,7 +250,7 @@ fn read_options(mut options: &[u8], ack: SeqNumber, segment: &mut Segment) -> Re
         };
         let length = rest.first().copied().unwrap_or(0);
         let wrong = WireError::OptionLength { kind, length };
-        // The length counts kind and length too; 0 and 1 would stand still.
+        // The length includes kind and length; 0 and 1 would never advance.
         if length < 2 {
             return Err(wrong);
         }
@@ -262,7 +259,7 @@ fn read_options(mut options: &[u8], ack: SeqNumber, segment: &mut Segment) -> Re
         match kind {
             kind::MSS => segment.syn.mss = Some(exact(body, wrong).map(u16::from_be_bytes)?),
             kind::WINDOW_SCALE => {
-                // RFC 7323 §2.3: a larger shift is taken for 14.
+                // RFC 7323 §2.3: a larger shift counts as 14.
                 segment.syn.window_scale = Some(exact(body, wrong).map(|[shift]: [u8; 1]| shift.min(MAX_WINDOW_SHIFT))?)
             }
             kind::SACK_PERMITTED => {
@@ -290,7 +287,7 @@ fn read_sack(body: &[u8], wrong: WireError, ack: SeqNumber, sack: &mut SackBlock
         let edge = |at| bytes(block, at).map(|edge| SeqNumber(u32::from_be_bytes(edge)));
         let (start, end) = (edge(0)?, edge(4)?);
         if end.distance_from(start) > 0 {
-            // Seen from 0, a block is its own two distances from the acknowledgement number.
+            // Relative to 0, a block's edges are their distances from the acknowledgement number.
             let offset = |edge: SeqNumber| edge.distance_from(ack) as i64 as u64;
             sack.push(0, offset(start), offset(end));
         }

@@ -8,10 +8,11 @@ use super::{EmitError, WireError, append, bytes, u16_at};
 /// Bytes of the header.
 pub const HEADER: usize = 8;
 
-/// Takes a datagram apart: its ports, and where its payload lies in `datagram`.
+/// Parses a datagram: its ports, and the position of its payload in `datagram`.
 ///
 /// # Errors
-/// Truncation, a length below 8, a wrong checksum. IPv4 may go without one, IPv6 may not.
+/// Fails on truncation, a length below 8, or a wrong checksum. In IPv4 the checksum may
+/// be absent, in IPv6 it may not.
 pub fn parse(addresses: &Addresses, datagram: &[u8]) -> Result<(Ports, Range<usize>), WireError> {
     let fixed: [u8; HEADER] = bytes(datagram, 0)?;
     let length = usize::from(u16_at(&fixed, 4)?);
@@ -30,7 +31,7 @@ pub fn parse(addresses: &Addresses, datagram: &[u8]) -> Result<(Ports, Range<usi
 /// Writes a datagram, its payload in pieces; returns its length.
 ///
 /// # Errors
-/// [`EmitError::NoRoom`], or [`EmitError::TooLong`] above 65535 bytes in all.
+/// Returns [`EmitError::NoRoom`], or [`EmitError::TooLong`] above 65535 bytes in total.
 pub fn emit(addresses: &Addresses, ports: Ports, payload: &[&[u8]], out: &mut [u8]) -> Result<usize, EmitError> {
     let total = HEADER + payload.iter().map(|piece| piece.len()).sum::<usize>();
     let length = u16::try_from(total).map_err(|_| EmitError::TooLong(total))?;
@@ -42,7 +43,7 @@ pub fn emit(addresses: &Addresses, ports: Ports, payload: &[&[u8]], out: &mut [u
     out[6..8].fill(0);
     append(payload, HEADER, out)?;
     let sum = addresses.pseudo_header(UDP, total).bytes(out);
-    // RFC 768: a computed zero goes out as all ones, since zero means that there is none.
+    // RFC 768: a computed zero is sent as all ones, because zero means no checksum.
     let sum = if sum.finish() == 0 { 0xffff } else { sum.finish() };
     out[6..8].copy_from_slice(&sum.to_be_bytes());
     Ok(total)

@@ -1,12 +1,12 @@
-//! Integers of variable length (RFC 9000 §16): the two highest bits of the first byte say whether there are 1, 2, 4 or
-//! 8 bytes. Only the shortest form is taken, so a number has one form.
+//! Integers of variable length (RFC 9000 §16): the two highest bits of the first byte select 1, 2, 4 or 8 bytes. Only
+//! the shortest form is accepted, so a number has one form.
 
 use super::{EmitError, WireError, bytes};
 
-/// The greatest number: 62 bits.
+/// The max number: 62 bits.
 pub(crate) const MAX: u64 = (1 << 62) - 1;
 
-/// Bytes that a number takes.
+/// Encoded length of a number in bytes.
 pub(crate) const fn len(value: u64) -> usize {
     match value {
         0..=63 => 1,
@@ -16,10 +16,10 @@ pub(crate) const fn len(value: u64) -> usize {
     }
 }
 
-/// Reads the number at `at`; answers it and where the next byte lies.
+/// Reads the number at `at`; returns it and the position of the next byte.
 ///
 /// # Errors
-/// [`WireError::Truncated`], and [`WireError::HeaderLength`] for a form that is longer than it needs to be.
+/// Returns [`WireError::Truncated`], or [`WireError::HeaderLength`] for a form longer than necessary.
 pub(crate) fn parse(from: &[u8], at: usize) -> Result<(u64, usize), WireError> {
     let [first] = bytes::<1>(from, at)?;
     let value = match first >> 6 {
@@ -32,10 +32,10 @@ pub(crate) fn parse(from: &[u8], at: usize) -> Result<(u64, usize), WireError> {
     if len(value) == said { Ok((value, at + said)) } else { Err(WireError::HeaderLength(said)) }
 }
 
-/// Writes a number at `at`; answers where the next byte lies.
+/// Writes a number at `at`; returns the position of the next byte.
 ///
 /// # Errors
-/// [`EmitError::NoRoom`], and [`EmitError::NotInProtocol`] above [`MOST`].
+/// Returns [`EmitError::NoRoom`], or [`EmitError::NotInProtocol`] above [`MAX`].
 pub(crate) fn emit(value: u64, at: usize, out: &mut [u8]) -> Result<usize, EmitError> {
     let (end, have) = (at + len(value), out.len());
     let place = out.get_mut(at..end).ok_or(EmitError::NoRoom { needed: end, have })?;

@@ -232,6 +232,8 @@ for_each_variant! {
     constant_window_delivers: "constant-window",
     burst_delivers: "burst",
     burst_ca_delivers: "burst-ca",
+    cubic_delivers: "cubic",
+    rack_delivers: "rack",
 }
 
 proptest! {

@@ -19,12 +19,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::units;
 use bentpipe_engine::units::{Rate, Time};
 use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
-    Carrier, ClientAddress, Fallback, Gateway, LinkShape, RelayConfig, RelayGateway, Rules, Satellite, Shape,
-    SplitConfig, SplitShape, Stop,
+    Carrier, ClientAddress, Fallback, Gateway, Instance, LinkShape, Policy, RelayConfig, RelayGateway, Rules,
+    Satellite, Shape, SplitConfig, SplitShape, Stop,
 };
 use bentpipe_io::TrainTun;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -33,6 +34,11 @@ use namespace::Namespace;
 
 const SERVER: &str = "10.2.0.2";
 const PORT: u16 = 4000;
+
+/// Each gateway has a namespace of its own: all may have the same names.
+fn instance() -> Instance {
+    Instance::new("bench")
+}
 /// A transfer lasts so long, after a tenth of it for its start.
 const SPAN: Duration = Duration::from_secs(4);
 
@@ -92,19 +98,21 @@ impl Row {
         rules: Rules,
     ) -> Running {
         let satellite = satellite();
-        let port = if reliable { satellite.for_streams() } else { satellite.for_packets() };
+        let port = if reliable { satellite.for_streams() } else { satellite.for_packets(HostAddress::Source) };
         let tunnel = TunnelConfig {
-            private: self.keys[side].clone(),
-            peer: self.keys[1 - side].public(),
-            endpoint: (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
             keepalive: units::Duration::from_secs(1),
             dead_after: units::Duration::from_secs(4),
+            ..TunnelConfig::new(
+                self.keys[side].clone(),
+                self.keys[1 - side].public(),
+                (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
+            )
         };
         let (cpu, is_up) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (show, tell) = (cpu.clone(), is_up.clone());
         let (send, receive) = std::sync::mpsc::channel();
         let thread = self.boxes[side].spawn(move || {
-            rules.install().expect("nft and ip work");
+            rules.install(&instance()).expect("nft and ip work");
             let carrier = |now: Time| Carrier::new(tunnel, port, now);
             let local = SocketAddr::from(([0, 0, 0, 0], 4500));
             let mut gateway = Gateway::new(local, carrier, shape()).expect("root may");
@@ -114,7 +122,7 @@ impl Row {
                 tell.store(gateway.carrier().is_up(), Ordering::Relaxed);
             };
             gateway.run(user).expect("the system works");
-            rules.remove().expect("nft works");
+            rules.remove(&instance()).expect("nft works");
         });
         Running { stop: receive.recv().expect("it starts"), thread: Some(thread), cpu, is_up }
     }
@@ -129,9 +137,10 @@ impl Row {
                 max_packet: satellite().max_packet(),
                 max_streams: 10_000,
                 budget: 256 << 20,
+                policy: Policy::default(),
             };
             let capture = if side == 0 { vec!["lan".to_owned()] } else { Vec::new() };
-            let rules = Rules::Split { capture, port: PORT, ports: Vec::new() };
+            let rules = Rules::Split { capture, port: PORT, ports: Vec::new(), refuse: false };
             self.gateway(side, true, move || SplitShape::new(config), rules)
         })
     }
@@ -167,12 +176,14 @@ impl Row {
                 client_address: ClientAddress::Keep,
                 max_streams: 10_000,
                 memory: 256 << 20,
+                mark: instance().sent(),
+                policy: Policy::default(),
             })
             .expect("root may");
-            rules.install().expect("nft and ip work");
+            rules.install(&instance()).expect("nft and ip work");
             send.send(gateway.stop()).expect("somebody waits");
             gateway.run(|_| show.store(cpu_of_thread(), Ordering::Relaxed)).expect("the system works");
-            rules.remove().expect("nft works");
+            rules.remove(&instance()).expect("nft works");
         });
         Running { stop: receive.recv().expect("it starts"), thread: Some(thread), cpu, is_up }
     }

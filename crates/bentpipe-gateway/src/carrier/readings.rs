@@ -4,13 +4,20 @@ use bentpipe_engine::units::Time;
 
 use super::{Carrier, CarrierStats};
 use crate::readings::{Readings, Value};
+use crate::trouble::Refusals;
 
 impl Readings {
     /// Adds what the way to the other box counted.
-    pub(crate) fn add_carrier(&mut self, now: Time, carrier: &Carrier, refused_by_kernel: u64) {
+    pub(crate) fn add_carrier(&mut self, now: Time, carrier: &Carrier, refused: &Refusals) {
         use Value::{Flag, Level, Millis, Text, Total};
         let (all, tunnel) = (self, carrier.tunnel());
-        all.add("", "up", "bentpipe_gateway_link_up", "1 while the link to the peer is up.", Flag(carrier.is_up()));
+        all.add(
+            "",
+            "link_up",
+            "bentpipe_gateway_link_up",
+            "1 while the link to the peer is up.",
+            Flag(carrier.is_up()),
+        );
 
         let peer = Text(tunnel.endpoint().map(|at| at.to_string()));
         all.add("tunnel", "peer", "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);
@@ -19,6 +26,9 @@ impl Readings {
         let silence = Millis(Some(now.saturating_since(tunnel.heard_at())));
         let help = "Time since the last packet from the peer.";
         all.add("tunnel", "heard_ms_ago", "bentpipe_gateway_peer_silence_seconds", help, silence);
+        let help = "MTU of the path to the peer, as far as it is known.";
+        let mtu = Level(carrier.path_mtu().into());
+        all.add("tunnel", "path_mtu_bytes", "bentpipe_gateway_path_mtu_bytes", help, mtu);
         let counted = tunnel.stats();
         for (key, metric, help, count) in [
             ("sent", "bentpipe_gateway_datagrams_sent_total", "Datagrams encrypted and sent.", counted.sent),
@@ -48,19 +58,31 @@ impl Readings {
                 counted.unknown,
             ),
             (
+                "replayed",
+                "bentpipe_gateway_handshakes_replayed_total",
+                "First messages of handshakes that came twice.",
+                counted.replayed,
+            ),
+            (
                 "throttled",
                 "bentpipe_gateway_handshakes_throttled_total",
-                "Handshakes not answered because of the rate limit.",
+                "First messages of handshakes not read because of the rate limit.",
                 counted.throttled,
             ),
             (
-                "refused_by_kernel",
-                "bentpipe_gateway_datagrams_unsent_total",
-                "Datagrams that the kernel did not accept for sending.",
-                refused_by_kernel,
+                "cookies",
+                "bentpipe_gateway_cookies_sent_total",
+                "Cookies sent to a peer that had to prove its address or that its handshake is new.",
+                counted.cookies,
             ),
         ] {
             all.add("tunnel", key, metric, help, Total(count));
+        }
+        let (metric, help) =
+            ("bentpipe_gateway_datagrams_unsent_total", "Datagrams that the kernel did not accept for sending.");
+        let Refusals { too_long, no_room, unreachable } = refused;
+        for (reason, &count) in [("too long", too_long), ("no room", no_room), ("unreachable", unreachable)] {
+            all.add_labelled("tunnel", ("refused_by_kernel", metric, help), ("reason", reason), Total(count));
         }
 
         let layer = carrier.stats();
@@ -89,6 +111,8 @@ pub(crate) fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
         received_bytes,
         headers_saved,
         unexpanded,
+        cut,
+        black_holes,
     } = stats;
     let help = "Smoothed round-trip time of the link; absent until measured.";
     all.add("satellite", "round_trip_ms", "bentpipe_gateway_round_trip_seconds", help, Millis(*srtt));
@@ -124,6 +148,18 @@ pub(crate) fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
             "bentpipe_gateway_packets_unexpanded_total",
             "Packets from the peer whose headers could not be decompressed.",
             unexpanded,
+        ),
+        (
+            "frames_cut",
+            "bentpipe_gateway_frames_cut_total",
+            "Frames sent in parts because the path MTU was too small.",
+            cut,
+        ),
+        (
+            "black_holes",
+            "bentpipe_gateway_black_holes_total",
+            "Times that datagrams of a length that had passed before were lost.",
+            black_holes,
         ),
     ] {
         all.add("satellite", key, metric, help, Total(*count));

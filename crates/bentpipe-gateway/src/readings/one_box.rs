@@ -7,7 +7,7 @@ use super::{Readings, Value, total};
 impl Readings {
     pub(crate) fn add_one_box(&mut self, rate: Rate) {
         let help = "Always 1: with one box there is no tunnel.";
-        self.add("", "up", "bentpipe_gateway_link_up", help, Value::Flag(true));
+        self.add("", "link_up", "bentpipe_gateway_link_up", help, Value::Flag(true));
         let told = Value::Level(rate.bits_per_second() / 8);
         let help = "Configured rate of the sender.";
         self.add("satellite", "told_bytes_per_second", "bentpipe_gateway_rate_told_bytes_per_second", help, told);

@@ -8,7 +8,7 @@ use crate::relay::RelayStats;
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
 use crate::{
-    Carrier, CarrierStats, ClientAddress, Fallback, Gateway, GatewayStats, Satellite, SplitConfig, SplitShape,
+    Carrier, CarrierStats, ClientAddress, Fallback, Gateway, GatewayStats, Policy, Satellite, SplitConfig, SplitShape,
 };
 
 /// A metric's name, and a label's without colons (data model of Prometheus).
@@ -80,11 +80,9 @@ fn strictly(text: &str) -> BTreeMap<(String, BTreeMap<String, String>), f64> {
 fn gateway() -> Gateway<SplitShape> {
     let [private, other] = [PrivateKey::generate(), PrivateKey::generate()];
     let tunnel = TunnelConfig {
-        private,
-        peer: other.public(),
-        endpoint: Some(([127, 0, 0, 1], 9).into()),
         keepalive: Duration::from_secs(1),
         dead_after: Duration::from_secs(4),
+        ..TunnelConfig::new(private, other.public(), Some(([127, 0, 0, 1], 9).into()))
     };
     let satellite = Satellite {
         rate: Rate::from_bits_per_second(8_000_000).expect("not zero"),
@@ -102,6 +100,7 @@ fn gateway() -> Gateway<SplitShape> {
         max_packet: satellite.max_packet(),
         max_streams: 10,
         budget: 4 << 20,
+        policy: Policy::default(),
     });
     let local = ([127, 0, 0, 1], 0).into();
     Gateway::new(local, |now| Carrier::new(tunnel, satellite.for_streams(), now), shape).expect("a free port")

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use bentpipe_engine::units::Rate;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::policy::Policy;
 use crate::sockets::ClientAddress;
 
 /// What a relay is made of.
@@ -17,12 +18,16 @@ pub struct RelayConfig {
     pub congestion: String,
     /// No connection sends faster to its client, headers of IP included.
     pub rate: Rate,
+    /// The mark of what it sends: [`Instance::sent`](crate::Instance::sent).
+    pub mark: u32,
     /// In whose name servers are connected to.
     pub client_address: ClientAddress,
     /// Connections that may be open at a time.
     pub max_streams: u32,
     /// Bytes that may wait for receivers: above half of it each connection may hold less.
     pub memory: u64,
+    /// Which servers may be reached.
+    pub policy: Policy,
 }
 
 impl RelayConfig {

@@ -1,6 +1,6 @@
 //! A client's connection and the server's, and what goes between them.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 
 use mio::event::Event as Ready;
@@ -163,7 +163,15 @@ impl Pair {
             }
             match unless_busy(&mut from.readable, pipe.fill(&from.socket, way.max.min(limit)))? {
                 None => {}
-                Some(0) => way.ended = true,
+                // The end, or urgent data, at which splice(2) stops as at an end.
+                Some(0) => {
+                    let mut bytes = [0; MIN];
+                    match unless_busy(&mut from.readable, from.socket.read(&mut bytes))? {
+                        None => {}
+                        Some(0) => way.ended = true,
+                        Some(count) => way.held = bytes[..count].to_vec().into(),
+                    }
+                }
                 Some(count) => {
                     // The end goes with the last bytes, not in a segment of its own.
                     let left = to.give(pipe, count, from.closing)?;

@@ -13,9 +13,11 @@ use mio::{Registry, Token};
 use super::config::{RelayConfig, RelayStats};
 use super::pair::{CLIENT, Outcome, Pair, SERVER};
 use super::pipe::{LENGTH, Pipe};
+use crate::access::Access;
+use crate::half_open::HalfOpen;
 use crate::listeners::{self, Accepts, Listeners};
+use crate::policy::Policy;
 use crate::readings::Readings;
-use crate::rules;
 use crate::run::{Loop, Work};
 use crate::sockets::{self, ClientAddress};
 
@@ -23,9 +25,11 @@ use crate::sockets::{self, ClientAddress};
 #[derive(Debug)]
 pub struct Relaying {
     config: RelayConfig,
+    access: Access,
     listeners: Listeners,
     pairs: BTreeMap<u64, Pair>,
     next: u64,
+    half_open: HalfOpen<u64>,
     /// Pairs that had more to be moved when others' turn came.
     again: Vec<u64>,
     pipe: Pipe,
@@ -47,9 +51,12 @@ impl RelayGateway {
         let max_pairs = listeners::max_conns(2)?.min(config.max_streams as usize);
         Loop::begin(|_, registry| {
             let mut listeners = Listeners::new(config.listen.clone());
-            listeners.open(registry, |at| listen(at, &config))?;
+            listeners.reserve(|at| listen(at, &config))?;
+            listeners.open(registry)?;
             Ok(Relaying {
                 listeners,
+                access: Access::new(config.policy.clone()),
+                half_open: HalfOpen::new(max_pairs / 2),
                 config,
                 pairs: BTreeMap::new(),
                 next: 0,
@@ -66,6 +73,11 @@ impl RelayGateway {
         self.work().counted()
     }
 
+    /// Which servers may be connected to from now on.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.work_mut().access.set_policy(policy);
+    }
+
     /// In whose name servers are connected to from now on.
     pub fn set_client_address(&mut self, client_address: ClientAddress) {
         self.work_mut().config.client_address = client_address;
@@ -74,9 +86,9 @@ impl RelayGateway {
 
 /// What it accepts has its settings, from the SYN-ACK on.
 fn listen(at: SocketAddr, config: &RelayConfig) -> io::Result<TcpListener> {
-    let listener = sockets::listen(at)?;
+    let listener = sockets::bind(at)?;
     sockets::tune(&listener);
-    sockets::send_by(&listener, &config.congestion, config.pacing(), rules::SENT)?;
+    sockets::send_by(&listener, &config.congestion, config.pacing(), config.mark)?;
     Ok(listener)
 }
 
@@ -89,7 +101,7 @@ impl Relaying {
         [CLIENT, SERVER].map(|end| Token(self.listeners.next_token() + 2 * id as usize + end))
     }
 
-    fn take_in(&mut self, registry: &Registry, client: TcpStream, route: Option<Route>) {
+    fn take_in(&mut self, now: Time, registry: &Registry, client: TcpStream, route: Option<Route>) {
         let has_room = self.pairs.len() < self.max_pairs;
         let Some(route) = route.filter(|_| has_room) else {
             sockets::reset(client);
@@ -97,7 +109,11 @@ impl Relaying {
             return;
         };
         self.stats.total += 1;
-        let (made, other_port) = sockets::connect(route, self.config.client_address, Some(rules::SENT));
+        if self.access.far(route.destination).is_err() {
+            sockets::reset(client);
+            return;
+        }
+        let (made, other_port) = sockets::connect(route, self.config.client_address, Some(self.config.mark));
         self.stats.other_port += u64::from(other_port);
         let server = match made {
             Ok(server) => server,
@@ -115,7 +131,18 @@ impl Relaying {
             return;
         }
         self.pairs.insert(self.next, pair);
+        let evicted = self.half_open.begin(now, self.next, route.source.ip());
         self.next += 1;
+        evicted.into_iter().for_each(|id| self.give_up(id));
+    }
+
+    /// A server takes too long, or its connection has to go for another one.
+    fn give_up(&mut self, id: u64) {
+        if let Some(pair) = self.pairs.remove(&id) {
+            self.stats.held -= pair.held();
+            self.stats.failed += 1;
+            pair.reset();
+        }
     }
 
     fn count_failure(&mut self, error: &io::Error) {
@@ -131,7 +158,10 @@ impl Relaying {
         self.stats.held = self.stats.held + pair.held() - before;
         self.stats.to_servers += to_server;
         self.stats.to_clients += to_client;
-        self.stats.connected += u64::from(has_connected);
+        if has_connected {
+            self.stats.connected += 1;
+            self.half_open.end(id);
+        }
         if more {
             self.again.push(id);
         }
@@ -139,6 +169,7 @@ impl Relaying {
             return;
         }
         let pair = self.pairs.remove(&id).expect("it was there");
+        self.half_open.end(id);
         self.stats.held -= pair.held();
         match failed {
             None => return pair.close(),
@@ -148,10 +179,10 @@ impl Relaying {
         pair.reset();
     }
 
-    fn accept(&mut self, registry: &Registry) {
+    fn accept(&mut self, now: Time, registry: &Registry) {
         let mut accepts = Accepts::new();
         while let Some((client, route)) = self.listeners.accept(&mut accepts) {
-            self.take_in(registry, client, route);
+            self.take_in(now, registry, client, route);
         }
         self.stats.refused += accepts.refused;
     }
@@ -170,18 +201,21 @@ impl Work for Relaying {
         Ok(())
     }
 
-    fn turn(&mut self, _: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
-        self.accept(registry);
+    fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
+        self.accept(now, registry);
+        while let Some(expired) = self.half_open.expired(now) {
+            self.give_up(expired);
+        }
         for id in std::mem::take(&mut self.again) {
             self.serve(id);
         }
-        Ok((self.listeners.may_accept() || !self.again.is_empty(), None))
+        Ok((self.listeners.may_accept() || !self.again.is_empty(), self.half_open.next()))
     }
 
-    fn drain(&mut self, _: Time, registry: &Registry) -> io::Result<bool> {
+    fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool> {
         // Those that the kernel has accepted are not new any more.
         while self.listeners.may_accept() {
-            self.accept(registry);
+            self.accept(now, registry);
         }
         self.listeners.close();
         Ok(self.pairs.is_empty())
@@ -202,5 +236,6 @@ impl Work for Relaying {
 
     fn read(&self, _: Time, readings: &mut Readings) {
         readings.add_relay(self.config.rate, self.config.memory, &self.counted());
+        readings.add_forbidden("uplink", self.access.refused());
     }
 }

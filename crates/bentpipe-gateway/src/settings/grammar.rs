@@ -45,18 +45,37 @@ pub(super) const TUNNEL: &[Field] = &[
         "File of the private key, as written by `bentpipe gateway keygen`, relative to this file. Required.",
     ),
     field("peer_key", Shape::Text, "The peer's public key, as printed by `bentpipe gateway keygen`. Required."),
+    field(
+        "preshared_key",
+        Shape::Text,
+        "File of a secret that both boxes have, base64 of 32 bytes as `bentpipe gateway keygen` writes it, relative to this file. It is mixed into all keys. Default: none.",
+    ),
     field("listen", Shape::Text, "Local address and UDP port. Default: 0.0.0.0:4500."),
+    field(
+        "state",
+        Shape::Text,
+        "File in which the gateway notes where the peer was last, so that it can call the peer after a restart, relative to this file. Default: /run/bentpipe/NAME.state.",
+    ),
     field(
         "peer",
         Shape::Text,
-        "Address and UDP port of the peer. Exactly one of the two boxes needs it; that box opens the tunnel.",
+        "Address and UDP port of the peer. At least one of the two boxes needs it; if both have it, either opens the tunnel.",
     ),
-    field("mtu", Shape::SIZE, "MTU of the path between the two boxes. It is not discovered. Default: 1500 B."),
+    field(
+        "mtu",
+        Shape::SIZE,
+        "Largest MTU that the path between the two boxes may have. The actual MTU is discovered. Default: 1500 B.",
+    ),
     field("keepalive", Shape::DURATION, "Interval of keepalives while no data is sent. Default: 5 s."),
     field(
         "dead_after",
         Shape::DURATION,
         "The peer counts as down after this time without a packet from it. Default: 15 s.",
+    ),
+    field(
+        "peer_prefixes",
+        Shape::List(&Shape::Text),
+        "Addresses that the peer may speak from, such as \"10.1.0.0/24\": sources of packets (`link`) and of clients (`split` with `client_address = \"keep\"`). Others are dropped or refused. Default: all but loopback, multicast, broadcast and unspecified addresses.",
     ),
 ];
 
@@ -96,6 +115,16 @@ pub(super) const SPLIT: &[Field] = &[
     ),
     field("ports", PORTS, "Destination ports to intercept. Default: all."),
     field(
+        "allow",
+        Shape::List(&Shape::Text),
+        "Destinations that may be reached, with ports where not all: \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\". An entry that lies within what is refused by default opens it. Default: all but the box's own addresses, loopback, link-local (such as 169.254.169.254), multicast, broadcast and unspecified addresses.",
+    ),
+    field(
+        "deny",
+        Shape::List(&Shape::Text),
+        "Destinations that may not be reached, written as in `allow`. An entry here wins over `allow`. Default: none.",
+    ),
+    field(
         "port",
         Shape::Count(PORT),
         "Local TCP port to which the kernel redirects intercepted connections (TPROXY). Default: 4000.",
@@ -128,6 +157,16 @@ pub(super) const KERNELS: &[&str] = &["congestion", "port"];
 pub(super) const UPLINK: &[Field] = &[
     field("satellite", INTERFACES, "Interfaces towards the clients, whose connections are intercepted. Required."),
     field("ports", PORTS, "Destination ports to intercept. Default: all."),
+    field(
+        "allow",
+        Shape::List(&Shape::Text),
+        "Destinations that may be reached, with ports where not all: \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\". An entry that lies within what is refused by default opens it. Default: all but the box's own addresses, loopback, link-local (such as 169.254.169.254), multicast, broadcast and unspecified addresses.",
+    ),
+    field(
+        "deny",
+        Shape::List(&Shape::Text),
+        "Destinations that may not be reached, written as in `allow`. An entry here wins over `allow`. Default: none.",
+    ),
     field(
         "sender",
         Shape::Choice(SENDER),

@@ -13,24 +13,18 @@ use bentpipe_language::shape::Shape;
 use bentpipe_language::tcp::{self, Cell, TcpOverrides, TcpTable, Variants};
 
 use super::grammar::{
-    ADDRESS, ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, PORTS, REORDERING, SATELLITE, SENDER, SPLIT, STREAMS,
-    TUNNEL, UPLINK, WITHOUT_PEER,
+    ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, REORDERING, SATELLITE, SENDER, SPLIT, TUNNEL, UPLINK, WITHOUT_PEER,
 };
-use super::{
-    GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
-};
+use super::taken::{interfaces, taken, written};
+use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
 
 const LISTEN: &str = "0.0.0.0:4500";
 const KEEPALIVE: Duration = Duration::from_secs(5);
 const DEAD_AFTER: Duration = Duration::from_secs(15);
 const REORDERING_DEFAULT: u64 = 3;
 const PORT_DEFAULT: u16 = 4000;
-const STREAMS_DEFAULT: u32 = 16_384;
-const MEMORY_DEFAULT: Bytes = Bytes::new(256 << 20);
 /// IPv6's least MTU, and the most that an IP packet can have.
 const MTU: std::ops::RangeInclusive<u64> = 1280..=65_535;
-/// What a stream's window needs at least, with room for some.
-const MIN_MEMORY: u64 = 4 << 20;
 /// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
 const WINDOW: std::ops::RangeInclusive<u64> = 1460..=1 << 30;
 /// The sender of Minei and Cohen, of constant window.
@@ -38,7 +32,7 @@ const VARIANT_DEFAULT: &str = "burst";
 /// Made for links with losses that are not congestion.
 const CONGESTION_DEFAULT: &str = "bbr";
 /// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
-const MAX_NAME: usize = 15;
+pub(super) const MAX_NAME: usize = 15;
 
 pub(super) fn load(path: &Path) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
     let name = path.display().to_string();
@@ -86,7 +80,10 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
             None
         }
         (None, Some(_)) => Some(None),
-        _ => view.require("tunnel", problems).and_then(|item| tunnel(&item, beside, problems)).map(Some),
+        _ => {
+            let name = name.as_deref().unwrap_or_default();
+            view.require("tunnel", problems).and_then(|item| tunnel(&item, name, beside, problems)).map(Some)
+        }
     };
     let satellite = view.require("satellite", problems).and_then(|item| satellite(&item, problems));
     let shape = shape(&view, satellite.as_ref(), problems);
@@ -103,7 +100,7 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
 }
 
 /// A name that can be a file's and an interface's.
-fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problems) -> Option<&'a str> {
+pub(super) fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problems) -> Option<&'a str> {
     let name = item.name(problems)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.len() > max || !name.chars().all(is_plain) {
@@ -123,7 +120,7 @@ fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, problems: &mut 
     value
 }
 
-fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<TunnelTable> {
+fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut Problems) -> Option<TunnelTable> {
     let view = item.table(TUNNEL, problems)?;
     let private_key = view.require("private_key", problems).and_then(|item| Some(beside.join(item.text(problems)?)));
     let peer_key = view.require("peer_key", problems).and_then(|item| {
@@ -135,6 +132,14 @@ fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Tun
         }
         fits.then(|| text.to_owned())
     });
+    let preshared_key = match view.get("preshared_key") {
+        Some(item) => Some(beside.join(item.text(problems)?)),
+        None => None,
+    };
+    let state = match view.get("state") {
+        Some(item) => beside.join(item.text(problems)?),
+        None => PathBuf::from(format!("/run/bentpipe/{name}.state")),
+    };
     let address = "an address and a port such as \"198.51.100.7:4500\"";
     let listen = match view.get("listen") {
         Some(item) => parsed(&item, address, problems),
@@ -151,6 +156,10 @@ fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Tun
     };
     let keepalive = duration("keepalive", KEEPALIVE, problems)?;
     let dead_after = duration("dead_after", DEAD_AFTER, problems)?;
+    let peer_prefixes = match view.get("peer_prefixes") {
+        Some(item) => written(&item, problems).map(Some),
+        None => Some(None),
+    };
     if dead_after < keepalive.saturating_mul(2) {
         let at = view.get("dead_after").or(view.get("keepalive"))?;
         at.refuse(
@@ -162,11 +171,14 @@ fn tunnel(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Tun
     Some(TunnelTable {
         private_key: private_key?,
         peer_key: peer_key?,
+        preshared_key,
+        state,
         listen: listen?,
         peer,
         mtu: mtu?,
         keepalive,
         dead_after,
+        peer_prefixes: peer_prefixes?,
     })
 }
 
@@ -211,48 +223,6 @@ fn shape(view: &View<'_>, satellite: Option<&SatelliteTable>, problems: &mut Pro
             None
         }
     }
-}
-
-fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
-    let Some(item) = view.get(key) else { return Some(Vec::new()) };
-    let names = item.list(&INTERFACES, problems)?;
-    names.iter().map(|item| plain_name(item, MAX_NAME, problems).map(str::to_owned)).collect()
-}
-
-/// What is said of the connections that end here, which come in by `interfaces`.
-fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Problems) -> Option<TakenTable> {
-    let ports = ports(view, problems);
-    let keep_client_address = match view.get("client_address") {
-        Some(item) => item.choice(ADDRESS, problems).map(|word| word == ADDRESS[0]),
-        None => Some(true),
-    };
-    let max_streams = match view.get("max_streams") {
-        Some(item) => item.count(STREAMS, problems).map(|count| count as u32),
-        None => Some(STREAMS_DEFAULT),
-    };
-    let memory = memory(view, problems);
-    Some(TakenTable {
-        interfaces: interfaces?,
-        ports: ports?,
-        keep_client_address: keep_client_address?,
-        max_streams: max_streams?,
-        memory: memory?,
-    })
-}
-
-fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
-    let Some(item) = view.get("ports") else { return Some(Vec::new()) };
-    let ports = item.list(&PORTS, problems)?;
-    ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect()
-}
-
-fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
-    let Some(item) = view.get("memory") else { return Some(MEMORY_DEFAULT) };
-    let memory = item.size(problems)?;
-    if memory.get() < MIN_MEMORY {
-        item.refuse(problems, "this is less than one connection needs", Some("4 MiB or more".to_owned()));
-    }
-    Some(memory)
 }
 
 fn port(view: &View<'_>, problems: &mut Problems) -> Option<u16> {

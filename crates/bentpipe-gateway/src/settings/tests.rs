@@ -72,9 +72,12 @@ fn mistakes_of_each_kind() {
         ("AAAA=\"", "AAAA\"", "this is no public key"),
         ("[80, 443]", "[80, 0]", "it must be at least 1"),
         ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be a name here"),
-        ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot have"),
+        ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot contain"),
         ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not more of them"),
         ("peer = ", "dead_after = \"6 s\"\npeer = ", "a peer that is idle would be given up"),
+        ("peer = ", "peer_prefixes = [\"10.1.0.7/24\"]\npeer = ", "10.1.0.7 has bits beyond the first 24"),
+        ("ports = ", "allow = [\"10.0.0.0/8:0\"]\nports = ", "`0` is no port"),
+        ("ports = ", "deny = [\"example.org\"]\nports = ", "`example.org` is no IP address"),
         ("peer = ", "mtu = \"900 B\"\npeer = ", "an MTU cannot be 900 B"),
         ("ports = ", "memory = \"1 MB\"\nports = ", "less than one connection needs"),
         ("ports = ", "client_address = \"keeep\"\nports = ", "cannot be \"keeep\""),
@@ -205,6 +208,21 @@ fn each_sender_has_its_keys() {
         let found = errors(&format!("{UPLINK}{text}\n"));
         assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
     }
+}
+
+#[test]
+fn who_may_be_reached_and_who_may_speak() {
+    let text = SPLIT
+        .replace("peer = ", "peer_prefixes = [\"10.1.0.0/24\", \"fd01::/64\"]\npeer = ")
+        .replace("ports = ", "allow = [\"10.0.0.0/8\", \"[2001:db8::/32]:443\"]\ndeny = [\"*:25\"]\nports = ");
+    let file = GatewayFile::parse(&text, "gateway.toml").expect("it is right");
+    assert_eq!(file.tunnel.and_then(|tunnel| tunnel.peer_prefixes).map(|list| list.len()), Some(2));
+    let ShapeTable::Split(split) = file.shape else { panic!("not split") };
+    assert_eq!(
+        split.taken.allow,
+        ["10.0.0.0/8", "[2001:db8::/32]:443"].map(|text| text.parse().expect("a destination"))
+    );
+    assert_eq!(split.taken.deny, ["*:25".parse().expect("a destination")]);
 }
 
 /// What is found out later has the place that it would have had.

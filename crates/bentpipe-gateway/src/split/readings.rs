@@ -41,6 +41,12 @@ impl Readings {
             ("malformed", total!("malformed"), "Malformed messages from the peer.", malformed),
             ("closed", total!("closed"), "Connections closed in both directions.", mux.closed),
             ("reset_by_peer", total!("reset_by_peer"), "Connections reset by the peer.", mux.reset_by_peer),
+            (
+                "cancelled",
+                total!("cancelled"),
+                "Connections reset by their host before the peer heard of them.",
+                mux.cancelled,
+            ),
             ("reset_here", total!("reset_here"), "Connections reset by this gateway.", mux.reset_here),
             ("out_of_memory", total!("out_of_memory"), "Connections reset because memory was full.", mux.out_of_memory),
             ("stray", total!("stray"), "Messages for connections that had ended.", mux.stray),

@@ -49,16 +49,28 @@ pub(super) fn machine_has_aes() -> bool {
     false
 }
 
-/// The key of one direction.
+/// The key of one direction. It is wiped when it is dropped.
 pub(super) struct Key {
     cipher: Cipher,
-    key: LessSafeKey,
+    /// Where it is made, it stays: `ring` does not wipe keys, so it is overwritten by another one.
+    key: Box<LessSafeKey>,
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        *self.key = Self::expand(self.cipher, &[0; 32]);
+        // The compiler must not drop what it takes for a useless write.
+        std::hint::black_box(&self.key);
+    }
 }
 
 impl Key {
     pub(super) fn new(cipher: Cipher, secret: &[u8; 32]) -> Self {
-        let key = UnboundKey::new(cipher.algorithm(), secret).expect("both have keys of 32 bytes");
-        Key { cipher, key: LessSafeKey::new(key) }
+        Key { cipher, key: Box::new(Self::expand(cipher, secret)) }
+    }
+
+    fn expand(cipher: Cipher, secret: &[u8; 32]) -> LessSafeKey {
+        LessSafeKey::new(UnboundKey::new(cipher.algorithm(), secret).expect("both have keys of 32 bytes"))
     }
 
     pub(super) fn cipher(&self) -> Cipher {
@@ -75,18 +87,18 @@ impl Key {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// Seals `bytes` but for the room of the tag at their end.
-    pub(super) fn seal(&self, number: u64, bytes: &mut [u8]) -> Option<()> {
+    /// Encrypts `bytes` but for the room of the tag at their end.
+    pub(super) fn seal(&self, number: u64, additional: &[u8], bytes: &mut [u8]) -> Option<()> {
         let (text, room) = bytes.split_at_mut(bytes.len().checked_sub(TAG)?);
-        let tag: Tag = self.key.seal_in_place_separate_tag(self.nonce(number), Aad::empty(), text).ok()?;
+        let tag: Tag = self.key.seal_in_place_separate_tag(self.nonce(number), Aad::from(additional), text).ok()?;
         room.copy_from_slice(tag.as_ref());
         Some(())
     }
 
     /// Opens `bytes`, a tag at their end among them; what was sealed then lies before it. If they are not authentic, they
     /// are void.
-    pub(super) fn open(&self, number: u64, bytes: &mut [u8]) -> Option<usize> {
-        self.key.open_in_place(self.nonce(number), Aad::empty(), bytes).ok().map(|text| text.len())
+    pub(super) fn open(&self, number: u64, additional: &[u8], bytes: &mut [u8]) -> Option<usize> {
+        self.key.open_in_place(self.nonce(number), Aad::from(additional), bytes).ok().map(|text| text.len())
     }
 }
 
@@ -110,9 +122,9 @@ mod tests {
                 let mut expected = vec![0; text.len() + TAG];
                 theirs.encrypt(number, &[], text, &mut expected);
                 let mut sealed = [text, &[0; TAG]].concat();
-                ours.seal(number, &mut sealed).expect("there is room");
+                ours.seal(number, &[], &mut sealed).expect("there is room");
                 assert_eq!(sealed, expected, "{cipher:?} {number}");
-                assert_eq!(ours.open(number, &mut sealed), Some(text.len()));
+                assert_eq!(ours.open(number, &[], &mut sealed), Some(text.len()));
                 assert_eq!(&sealed[..text.len()], text);
             }
         }
@@ -122,7 +134,7 @@ mod tests {
     #[test]
     fn a_vector_of_gcm() {
         let mut sealed = [0; 16 + TAG];
-        Key::new(Cipher::Aes256Gcm, &[0; 32]).seal(0, &mut sealed).expect("there is room");
+        Key::new(Cipher::Aes256Gcm, &[0; 32]).seal(0, &[], &mut sealed).expect("there is room");
         let (text, tag) =
             (0xcea7_403d_4d60_6b6e_074e_c5d3_baf3_9d18_u128, 0xd0d1_c8a7_9999_6bf0_265b_98b5_d48a_b919_u128);
         assert_eq!(sealed, [text.to_be_bytes(), tag.to_be_bytes()].concat()[..]);
@@ -132,14 +144,15 @@ mod tests {
     fn what_is_too_short_or_changed_is_refused() {
         for cipher in [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm] {
             let key = Key::new(cipher, &[1; 32]);
-            assert_eq!((key.seal(0, &mut [0; TAG - 1]), key.open(0, &mut [0; TAG - 1])), (None, None));
+            assert_eq!((key.seal(0, &[], &mut [0; TAG - 1]), key.open(0, &[], &mut [0; TAG - 1])), (None, None));
             let mut sealed = [5; 20 + TAG];
-            key.seal(3, &mut sealed).expect("there is room");
-            assert_eq!(key.open(4, &mut sealed.clone()), None, "another number");
+            key.seal(3, &[], &mut sealed).expect("there is room");
+            assert_eq!(key.open(4, &[], &mut sealed.clone()), None, "another number");
+            assert_eq!(key.open(3, &[1], &mut sealed.clone()), None, "other additional data");
             for bit in 0..sealed.len() * 8 {
                 let mut changed = sealed;
                 changed[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(key.open(3, &mut changed), None);
+                assert_eq!(key.open(3, &[], &mut changed), None);
             }
         }
     }

@@ -1,37 +1,72 @@
-//! Static keys of X25519, written as WireGuard writes them: base64 of 32 bytes.
+//! Static keys of X25519 and preshared keys, written as WireGuard writes them: base64 of 32 bytes.
+//!
+//! A private key is in memory once: clones share it, and it is wiped when the last one is dropped.
 
 use std::fmt;
+use std::sync::Arc;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-
-/// The handshake, and with it the kind of all keys.
-pub(super) const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
+use curve25519_dalek::MontgomeryPoint;
+use zeroize::Zeroizing;
 
 /// Why text is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyError;
+pub enum KeyError {
+    /// It is not base64 of 32 bytes.
+    Form,
+    /// All its bytes are zero: nobody drew it.
+    Zero,
+    /// A public key of low order: what is agreed with it is known to everybody (RFC 7748 §6.1).
+    LowOrder,
+}
 
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a key: base64 of 32 bytes, 44 characters")
+        f.write_str(match self {
+            KeyError::Form => "not a key: base64 of 32 bytes, 44 characters",
+            KeyError::Zero => "all bytes of this key are zero; `bentpipe gateway keygen` draws one",
+            KeyError::LowOrder => "this public key is a point of low order: no private key belongs to it",
+        })
     }
 }
 
 impl std::error::Error for KeyError {}
 
-fn read(text: &str) -> Result<[u8; 32], KeyError> {
-    BASE64_STANDARD.decode(text.trim()).ok().and_then(|bytes| bytes.try_into().ok()).ok_or(KeyError)
+/// Decodes into `out`, which may be the only place of a secret.
+fn read(text: &str, out: &mut [u8; 32]) -> Result<(), KeyError> {
+    // The decoder wants room for the padding's byte.
+    let mut room = Zeroizing::new([0; 33]);
+    let length = BASE64_STANDARD.decode_slice(text.trim(), &mut room[..]).map_err(|_| KeyError::Form)?;
+    if length != 32 {
+        return Err(KeyError::Form);
+    }
+    out.copy_from_slice(&room[..32]);
+    if out.iter().all(|&byte| byte == 0) { Err(KeyError::Zero) } else { Ok(()) }
+}
+
+/// Overwrites the stack below its caller, where functions that have returned left copies of secrets.
+#[inline(never)]
+pub(super) fn wipe_stack() {
+    // Deeper than X25519, BLAKE2s and the ciphers go in a build without optimisation.
+    let mut frame = [0u8; 32 << 10];
+    std::hint::black_box(&mut frame);
 }
 
 /// What an end is known by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey(pub(super) [u8; 32]);
 
 impl std::str::FromStr for PublicKey {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        read(text).map(PublicKey)
+        let mut key = [0; 32];
+        read(text, &mut key)?;
+        // Clamping makes every scalar a multiple of 8, which is the order of these points or a multiple of it.
+        if MontgomeryPoint(key).mul_clamped([1; 32]).to_bytes() == [0; 32] {
+            return Err(KeyError::LowOrder);
+        }
+        Ok(PublicKey(key))
     }
 }
 
@@ -50,7 +85,7 @@ impl fmt::Debug for PublicKey {
 /// What an end proves itself by, and the public key that belongs to it.
 #[derive(Clone)]
 pub struct PrivateKey {
-    secret: [u8; 32],
+    secret: Arc<Zeroizing<[u8; 32]>>,
     public: PublicKey,
 }
 
@@ -60,10 +95,20 @@ impl PrivateKey {
     /// # Panics
     /// If the system has no entropy to give.
     pub fn generate() -> Self {
-        let params = PATTERN.parse().expect("a pattern that snow knows");
-        let pair = snow::Builder::new(params).generate_keypair().expect("the system has entropy");
-        let array = |bytes: &[u8]| bytes.try_into().expect("keys of X25519 have 32 bytes");
-        PrivateKey { secret: array(&pair.private), public: PublicKey(array(&pair.public)) }
+        Self::fill(|secret| {
+            getrandom::fill(secret).expect("the system has entropy");
+            Ok(())
+        })
+        .expect("just drawn")
+    }
+
+    /// A key whose only copy `write` writes.
+    pub(super) fn fill(write: impl FnOnce(&mut [u8; 32]) -> Result<(), KeyError>) -> Result<Self, KeyError> {
+        let mut secret = Arc::new(Zeroizing::new([0; 32]));
+        write(Arc::get_mut(&mut secret).expect("nobody else has it yet"))?;
+        let public = PublicKey(MontgomeryPoint::mul_base_clamped(**secret).to_bytes());
+        wipe_stack();
+        Ok(PrivateKey { secret, public })
     }
 
     /// The public key that belongs to it.
@@ -71,13 +116,25 @@ impl PrivateKey {
         self.public
     }
 
-    pub(super) fn secret(&self) -> &[u8; 32] {
-        &self.secret
+    #[cfg(test)]
+    pub(super) fn inverted_for_test(&self) -> [u8; 32] {
+        self.secret.map(|byte| !byte)
+    }
+
+    pub(super) fn public_bytes(&self) -> &[u8; 32] {
+        &self.public.0
+    }
+
+    /// What this key and that public key agree on; `None` if it is a point of low order.
+    pub(super) fn agree(&self, with: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
+        let agreed = Zeroizing::new(MontgomeryPoint(*with).mul_clamped(**self.secret).to_bytes());
+        wipe_stack();
+        (*agreed != [0; 32]).then_some(agreed)
     }
 
     /// The key as text, to be kept where only its owner reads.
-    pub fn reveal(&self) -> String {
-        BASE64_STANDARD.encode(self.secret)
+    pub fn reveal(&self) -> Zeroizing<String> {
+        Zeroizing::new(BASE64_STANDARD.encode(**self.secret))
     }
 }
 
@@ -85,18 +142,41 @@ impl std::str::FromStr for PrivateKey {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        use snow::resolvers::{CryptoResolver, DefaultResolver};
-        let secret = read(text)?;
-        let mut dh = DefaultResolver.resolve_dh(&snow::params::DHChoice::Curve25519).ok_or(KeyError)?;
-        dh.set(&secret);
-        let public = PublicKey(dh.pubkey().try_into().map_err(|_| KeyError)?);
-        Ok(PrivateKey { secret, public })
+        Self::fill(|secret| read(text, secret))
     }
 }
 
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PrivateKey(of {})", self.public)
+    }
+}
+
+/// A secret that both ends know besides their keys.
+#[derive(Clone)]
+pub struct PresharedKey(pub(super) Arc<Zeroizing<[u8; 32]>>);
+
+impl PresharedKey {
+    /// The one of ends that have none: WireGuard's, all zero.
+    pub(super) fn none() -> Self {
+        PresharedKey(Arc::new(Zeroizing::new([0; 32])))
+    }
+}
+
+impl std::str::FromStr for PresharedKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let mut key = Self::none();
+        read(text, Arc::get_mut(&mut key.0).expect("nobody else has it yet"))?;
+        wipe_stack();
+        Ok(key)
+    }
+}
+
+impl fmt::Debug for PresharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PresharedKey")
     }
 }
 
@@ -110,9 +190,34 @@ mod tests {
         let again: PrivateKey = key.reveal().parse().expect("it is a key");
         assert_eq!(again.public(), key.public());
         assert_eq!(key.public().to_string().parse(), Ok(key.public()));
-        assert!(!format!("{key:?}").contains(&key.reveal()), "secrets are not shown");
+        assert!(!format!("{key:?}").contains(&*key.reveal()), "secrets are not shown");
         for bad in ["", "abc", &key.reveal()[..43], "AAAA"] {
-            assert_eq!(bad.parse::<PublicKey>(), Err(KeyError));
+            assert_eq!(bad.parse::<PublicKey>(), Err(KeyError::Form));
+        }
+    }
+
+    /// The points of order 1, 2, 4 and 8 on curve and twist, with or without p added: all are refused.
+    #[test]
+    fn keys_that_nobody_drew_are_refused() {
+        let zero = BASE64_STANDARD.encode([0; 32]);
+        assert_eq!(zero.parse::<PrivateKey>().map(|_| ()), Err(KeyError::Zero));
+        assert_eq!(zero.parse::<PublicKey>(), Err(KeyError::Zero));
+        assert_eq!(zero.parse::<PresharedKey>().map(|_| ()), Err(KeyError::Zero));
+        let mut one = [0; 32];
+        one[0] = 1;
+        // p - 1, p and p + 1, with p = 2^255 - 19.
+        let near_p = [0xec, 0xed, 0xee].map(|low| {
+            let mut point = [0xff; 32];
+            (point[0], point[31]) = (low, 0x7f);
+            point
+        });
+        let order_8 = "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157";
+        let order_8: [u8; 32] =
+            std::array::from_fn(|at| u8::from_str_radix(&order_8[2 * at..][..2], 16).expect("hexadecimal"));
+        for point in [one, order_8].into_iter().chain(near_p) {
+            let text = BASE64_STANDARD.encode(point);
+            assert_eq!(text.parse::<PublicKey>(), Err(KeyError::LowOrder), "{point:?}");
+            assert_eq!(PrivateKey::generate().agree(&point), None);
         }
     }
 }

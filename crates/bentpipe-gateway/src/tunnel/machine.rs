@@ -1,28 +1,34 @@
 //! The tunnel: handshakes, sessions, and whether the peer is there.
 
 mod handshake;
+mod note;
+mod timers;
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
-use snow::HandshakeState;
 
 use super::cipher::{Cipher, machine_has_aes};
-use super::keys::{PrivateKey, PublicKey};
-use super::packet::{Kind, MacKey, UNKNOWN, classify, start};
+use super::guard::{Bucket, Cookies, Guard, Seen};
+use super::keys::{PresharedKey, PrivateKey, PublicKey};
+use super::noise::Handshake;
+use super::packet::{COOKIE, Kind, MAC, MARK, What, classify};
 use super::session::Session;
+pub use note::Note;
+use note::Notes;
 
 /// What both ends hash into their handshake.
-const PROLOGUE: &[u8] = b"bentpipe tunnel 3";
+const PROLOGUE: &[u8] = b"bentpipe tunnel 4";
 /// Between two first messages of a handshake: a round trip over two satellites, and room.
 const RETRY: Duration = Duration::from_secs(2);
-/// Handshakes that are answered at once, and the time in which one more may be.
+/// First messages that are read at once without a cookie, and the time in which one more may be; as many again with one.
 const BURST: u32 = 20;
 const REFILL: Duration = Duration::from_millis(100);
-/// Between two answers to data of sessions that are not there.
-const UNKNOWN_PAUSE: Duration = Duration::from_millis(500);
+/// Cookies that are given at once, and the time in which one more may be: 7 kB/s at most.
+const COOKIE_BURST: u32 = 100;
+const COOKIE_REFILL: Duration = Duration::from_millis(10);
 
 /// One end.
 #[derive(Clone, Debug)]
@@ -31,12 +37,24 @@ pub struct TunnelConfig {
     pub private: PrivateKey,
     /// Who the peer is.
     pub peer: PublicKey,
-    /// Where the peer is: this end builds the tunnel. `None`: the peer does, and we learn where it is.
+    /// A secret that both know besides.
+    pub preshared: Option<PresharedKey>,
+    /// Where the peer is. `None`: it begins, and we learn where it is.
     pub endpoint: Option<SocketAddr>,
+    /// Where the peer was last, as an earlier process noted it.
+    pub last_endpoint: Option<SocketAddr>,
     /// An end that has sent nothing for so long sends an empty datagram.
     pub keepalive: Duration,
     /// A peer that is not heard for so long is given up; above its keepalive and above any outage that is to be endured.
     pub dead_after: Duration,
+}
+
+impl TunnelConfig {
+    /// An end with the usual times.
+    pub fn new(private: PrivateKey, peer: PublicKey, endpoint: Option<SocketAddr>) -> Self {
+        let [keepalive, dead_after] = [5, 15].map(Duration::from_secs);
+        TunnelConfig { private, peer, preshared: None, endpoint, last_endpoint: None, keepalive, dead_after }
+    }
 }
 
 /// What became of the tunnel.
@@ -56,6 +74,8 @@ pub enum Event {
 pub struct Heard {
     /// What became of the tunnel by it.
     pub event: Option<Event>,
+    /// What its payload is.
+    pub what: What,
     /// Where its payload lies in it.
     pub payload: Option<Range<usize>>,
 }
@@ -76,14 +96,16 @@ pub enum Todo {
     Send(Sealed),
     /// Hear what became of the tunnel.
     Tell(Event),
+    /// Tell the operator.
+    Log(Note),
 }
 
 /// What an end counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TunnelStats {
-    /// Datagrams sealed, and opened.
+    /// Datagrams encrypted and sent.
     pub sent: u64,
-    /// Datagrams opened.
+    /// Datagrams received and decrypted.
     pub received: u64,
     /// Datagrams that were not the tunnel's, or whose mac was wrong.
     pub garbage: u64,
@@ -91,16 +113,23 @@ pub struct TunnelStats {
     pub refused: u64,
     /// Data of sessions that are not there.
     pub unknown: u64,
-    /// Handshakes not answered because there were too many.
+    /// First messages that came twice.
+    pub replayed: u64,
+    /// First messages not read because there were too many.
     pub throttled: u64,
+    /// Cookies given.
+    pub cookies: u64,
     /// Handshakes done.
     pub handshakes: u64,
 }
 
 /// A handshake that we began.
 struct Begun {
-    state: HandshakeState,
+    handshake: Handshake,
     own: u32,
+    /// What a cookie for it is bound to, and the timestamp in it.
+    mac1: [u8; MAC],
+    stamp: u64,
 }
 
 /// A handshake that we answered; the peer has not used its keys yet.
@@ -111,55 +140,56 @@ struct Answered {
     anew: Option<u64>,
 }
 
+/// A cookie of the peer's, and since when we have it.
+#[derive(Clone, Copy)]
+struct Given {
+    cookie: [u8; COOKIE],
+    since: Time,
+}
+
 /// One end.
 pub struct Tunnel {
     config: TunnelConfig,
+    /// The lower half of all our numbers of sessions: by it a socket finds the tunnel.
+    slot: u16,
     has_aes: bool,
-    hears: MacKey,
-    speaks: MacKey,
+    guard: Guard,
+    cookies: Cookies,
+    seen: Seen,
     endpoint: Option<SocketAddr>,
     current: Option<Session>,
-    /// Still heard, since datagrams overtake each other.
+    /// Still received, since datagrams overtake each other.
     previous: Option<Session>,
     begun: Option<Begun>,
     answered: Option<Answered>,
-    /// When the next first message may go.
+    /// When the next first message may go, when the first one of this attempt went, and how many there were.
     begin_at: Time,
-    wants_keys: bool,
+    attempt_at: Option<Time>,
+    attempts: u64,
+    /// Until when an end without a configured endpoint calls the peer where it was last.
+    calls_until: Time,
+    given: Option<Given>,
+    /// The timestamp of our last first message.
+    stamp: u64,
+    /// The greatest timestamp of the peer's first messages.
+    last: Option<u64>,
     /// Number of our memory of the link, and of the peer's.
     memory: u64,
     bound: Option<u64>,
     is_up: bool,
-    /// The greatest clock of a first message.
-    clock: u64,
-    /// Handshakes that may be answered: to where the peer was heard last, and to anywhere else.
+    /// First messages that may be read: without a cookie, and with one.
     tokens: [Bucket; 2],
-    unknown_at: Time,
-    /// Datagrams that wait to go: a response, an answer to unknown data.
-    replies: Vec<(SocketAddr, Vec<u8>)>,
+    cookie_tokens: Bucket,
+    /// Datagrams that wait to go: responses and cookies.
+    replies: VecDeque<(SocketAddr, Vec<u8>)>,
+    notes: Notes,
     heard_at: Time,
     sent_at: Time,
+    /// The peer waits for a datagram under the new keys.
+    owes_word: bool,
+    /// When the first payload went to which nothing has come back.
+    asked_at: Option<Time>,
     stats: TunnelStats,
-}
-
-/// Handshakes that may be answered, and since when that is so.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    tokens: u32,
-    since: Time,
-}
-
-impl Bucket {
-    fn take(&mut self, now: Time) -> bool {
-        let fresh = now.saturating_since(self.since).as_nanos() / REFILL.as_nanos();
-        if fresh > 0 {
-            self.tokens = self.tokens.saturating_add(fresh.min(BURST.into()) as u32).min(BURST);
-            self.since = now;
-        }
-        let may = self.tokens > 0;
-        self.tokens -= u32::from(may);
-        may
-    }
 }
 
 fn draw() -> u64 {
@@ -173,30 +203,48 @@ fn draw() -> u64 {
 
 impl Tunnel {
     /// An end that has heard nothing.
+    ///
+    /// # Panics
+    /// If the peer's public key is a point of low order, which [`PublicKey`] does not parse.
     pub fn new(config: TunnelConfig, now: Time) -> Self {
+        let bucket = || Bucket::new(BURST, REFILL, now);
         Tunnel {
-            hears: MacKey::of(config.private.public()),
-            speaks: MacKey::of(config.peer),
-            endpoint: config.endpoint,
-            wants_keys: config.endpoint.is_some(),
+            slot: 0,
+            guard: Guard::new(&config.private, &config.peer).expect("a key that was parsed has a high order"),
+            cookies: Cookies::new(now),
+            seen: Seen::default(),
+            endpoint: config.endpoint.or(config.last_endpoint),
             current: None,
             previous: None,
             begun: None,
             answered: None,
             begin_at: now,
+            attempt_at: None,
+            attempts: 0,
+            calls_until: now + timers::CALL_FOR,
+            given: None,
+            stamp: 0,
+            last: None,
             memory: draw(),
             bound: None,
             is_up: false,
-            clock: 0,
-            tokens: [Bucket { tokens: BURST, since: now }; 2],
-            unknown_at: now,
-            replies: Vec::new(),
+            tokens: [bucket(), bucket()],
+            cookie_tokens: Bucket::new(COOKIE_BURST, COOKIE_REFILL, now),
+            replies: VecDeque::new(),
+            notes: Notes::default(),
             heard_at: now,
             sent_at: now,
+            owes_word: false,
+            asked_at: None,
             stats: TunnelStats::default(),
             has_aes: machine_has_aes(),
             config,
         }
+    }
+
+    /// The same with `slot` as the lower half of its numbers of sessions, for a socket with several tunnels.
+    pub fn in_slot(self, slot: u16) -> Self {
+        Tunnel { slot, ..self }
     }
 
     /// Whether the peer is there.
@@ -204,9 +252,14 @@ impl Tunnel {
         self.is_up
     }
 
-    /// Whether this end builds the tunnel.
-    pub fn is_initiator(&self) -> bool {
-        self.config.endpoint.is_some()
+    /// True at one of the two ends: where they have to differ.
+    pub fn leads(&self) -> bool {
+        self.config.private.public() > self.config.peer
+    }
+
+    /// Who the peer is.
+    pub fn peer(&self) -> PublicKey {
+        self.config.peer
     }
 
     /// Where the peer is, as far as it is known.
@@ -229,6 +282,11 @@ impl Tunnel {
         self.stats
     }
 
+    /// What the peer's first messages bear: by it a socket finds the tunnel.
+    pub fn mark(&self) -> [u8; MARK] {
+        self.guard.mark_of_peer()
+    }
+
     fn new_number(&self) -> u32 {
         let taken = |number| {
             let sessions = [&self.current, &self.previous].into_iter().flatten();
@@ -236,7 +294,8 @@ impl Tunnel {
             let answered = self.answered.as_ref().map(|answered| answered.session.own);
             sessions.map(|session| session.own).chain(begun).chain(answered).any(|own| own == number)
         };
-        std::iter::repeat_with(|| draw() as u32).find(|&number| !taken(number)).expect("four are taken at most")
+        let number = || (draw() as u32) << 16 | u32::from(self.slot);
+        std::iter::repeat_with(number).find(|&number| !taken(number)).expect("four are taken at most")
     }
 
     /// Makes a datagram for the peer of `out`, in which a payload of so many bytes lies behind [`DATA_HEADER`], with room
@@ -244,32 +303,37 @@ impl Tunnel {
     ///
     /// [`DATA_HEADER`]: super::DATA_HEADER
     /// [`DATA_OVERHEAD`]: super::DATA_OVERHEAD
-    pub fn seal(&mut self, now: Time, payload: usize, out: &mut [u8]) -> Option<Sealed> {
-        let (to, session) = (self.endpoint?, self.current.as_mut()?);
-        let len = session.seal(payload, out)?;
+    pub fn seal(&mut self, now: Time, what: What, payload: usize, out: &mut [u8]) -> Option<Sealed> {
+        let (to, session) = (self.endpoint?, self.current.as_mut().filter(|session| now < session.void_at())?);
+        let len = session.seal(what, payload, out)?;
         self.sent_at = now;
+        self.owes_word = false;
         self.stats.sent += 1;
+        if payload > 0 && what != What::Ack {
+            self.asked_at.get_or_insert(now);
+        }
         Some(Sealed { to, len })
     }
 
-    /// Takes a datagram, which is opened where it lies.
+    /// Takes a datagram, which is decrypted where it lies.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Heard {
-        let Some(kind) = classify(datagram) else {
-            self.stats.garbage += 1;
-            return Heard::default();
-        };
-        if let Kind::Data { receiver, number } = kind {
-            return self.on_data(now, from, receiver, number, datagram);
-        }
-        if !self.hears.fits(datagram) {
-            self.stats.garbage += 1;
-            return Heard::default();
-        }
-        let done = match kind {
-            Kind::Init { sender } => self.on_init(now, from, sender, datagram).map(|()| Heard::default()),
-            Kind::Response { sender, receiver } => self.on_response(now, from, sender, receiver, datagram),
-            Kind::Unknown { receiver, number } => self.on_unknown(now, receiver, number).map(|()| Heard::default()),
-            Kind::Data { .. } => unreachable!("taken above"),
+        let done = match classify(datagram) {
+            Some(Kind::Data { what, receiver, number }) => {
+                return self.on_data(now, from, (what, receiver, number), datagram);
+            }
+            Some(Kind::Response { sender, receiver }) => self.on_response(now, from, sender, receiver, datagram),
+            Some(Kind::Init { sender, mark }) if mark == self.mark() => {
+                self.on_init(now, from, sender, datagram).map(|()| Heard::default())
+            }
+            Some(Kind::Cookie { receiver }) => self.on_cookie(now, receiver, datagram).map(|()| Heard::default()),
+            Some(Kind::Init3) if self.guard.fits_old(datagram) => {
+                self.notes.add(now, Note::OldVersion { from });
+                None
+            }
+            _ => {
+                self.stats.garbage += 1;
+                Some(Heard::default())
+            }
         };
         done.unwrap_or_else(|| {
             self.stats.refused += 1;
@@ -277,9 +341,15 @@ impl Tunnel {
         })
     }
 
-    fn on_data(&mut self, now: Time, from: SocketAddr, receiver: u32, number: u32, datagram: &mut [u8]) -> Heard {
+    fn on_data(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        (what, receiver, number): (What, u32, u32),
+        datagram: &mut [u8],
+    ) -> Heard {
         if self.answered.as_ref().is_some_and(|answered| answered.session.own == receiver) {
-            let opened = self.answered.as_mut().and_then(|answered| answered.session.open(number, datagram));
+            let opened = self.answered.as_mut().and_then(|answered| answered.session.open(what, number, datagram));
             let Some((payload, _)) = opened else {
                 self.stats.refused += 1;
                 return Heard::default();
@@ -288,41 +358,40 @@ impl Tunnel {
             let Answered { session, theirs, anew } = self.answered.take().expect("just used");
             let event = self.begin(now, session, theirs, anew);
             self.heard(now, Some(from));
-            return Heard { event, payload: Some(payload).filter(|payload| !payload.is_empty()) };
+            return Heard { event, what, payload: Some(payload).filter(|payload| !payload.is_empty()) };
         }
         let current = self.current.as_mut().filter(|session| session.own == receiver);
         let session = current.or(self.previous.as_mut().filter(|session| session.own == receiver));
-        let Some(session) = session.filter(|session| !session.is_void(now)) else {
+        let Some(session) = session.filter(|session| now < session.void_at()) else {
             self.stats.unknown += 1;
-            if self.unknown_at <= now {
-                self.unknown_at = now + UNKNOWN_PAUSE;
-                let mut reply = vec![0; UNKNOWN];
-                let at = start(Kind::Unknown { receiver, number }, &mut reply);
-                self.speaks.sign(at, &mut reply);
-                self.replies.push((from, reply));
-            }
             return Heard::default();
         };
-        let Some((payload, highest)) = session.open(number, datagram) else {
+        let Some((payload, highest)) = session.open(what, number, datagram) else {
             self.stats.refused += 1;
             return Heard::default();
         };
         self.heard(now, highest.then_some(from));
-        Heard { event: None, payload: Some(payload).filter(|payload| !payload.is_empty()) }
+        Heard { event: None, what, payload: Some(payload).filter(|payload| !payload.is_empty()) }
     }
 
     fn heard(&mut self, now: Time, from: Option<SocketAddr>) {
         self.stats.received += 1;
         self.heard_at = now;
+        self.asked_at = None;
         self.endpoint = from.or(self.endpoint);
     }
 
     /// New keys count from now on.
     fn begin(&mut self, now: Time, session: Session, theirs: u64, anew: Option<u64>) -> Option<Event> {
         self.stats.handshakes += 1;
-        self.wants_keys = false;
-        // What was sealed under old keys belongs to the old link.
-        self.previous = self.current.replace(session).filter(|_| anew.is_none());
+        (self.begun, self.answered, self.attempt_at, self.asked_at) = (None, None, None, None);
+        if let Some(old) = self.current.replace(session) {
+            self.previous = Some(old);
+        }
+        if anew.is_some() {
+            // What was encrypted under old keys belongs to the old link.
+            self.previous = None;
+        }
         self.memory = anew.unwrap_or(self.memory);
         self.bound = Some(theirs);
         self.heard_at = now;
@@ -330,44 +399,23 @@ impl Tunnel {
         (!was_up || anew.is_some()).then_some(Event::Up { fresh: anew.is_some() })
     }
 
-    /// What this end wants. `wall` is the time of day in nanoseconds: it need not be right, only later than when this
-    /// end was started last. `out` must have 1500 bytes.
-    pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Todo> {
-        if let Some((to, reply)) = self.replies.pop() {
-            out[..reply.len()].copy_from_slice(&reply);
-            return Step::Do(Todo::Send(Sealed { to, len: reply.len() }));
+    /// Makes new keys before anything more is sent: this process may run twice, as the copy of a virtual machine, and
+    /// no number may be used twice under one key.
+    pub fn renew(&mut self, now: Time) {
+        if let Some(session) = self.current.take() {
+            self.previous = Some(session);
         }
-        let dead_at = self.heard_at + self.config.dead_after;
-        if self.is_up && dead_at <= now {
-            self.give_up();
-            return Step::Do(Todo::Tell(Event::Down));
-        }
-        let keepalive_at = self.sent_at + self.config.keepalive;
-        if self.is_up
-            && keepalive_at <= now
-            && let Some(sealed) = self.seal(now, 0, out)
-        {
-            return Step::Do(Todo::Send(sealed));
-        }
-        let rekey_at = self.current.as_ref().map(|session| session.since + super::session::REKEY_AFTER);
-        self.wants_keys |= self.is_initiator() && self.current.as_ref().is_some_and(|session| session.is_old(now));
-        if self.wants_keys
-            && self.begin_at <= now
-            && let Some(sealed) = self.write_init(now, wall, out)
-        {
-            return Step::Do(Todo::Send(sealed));
-        }
-        let begin = if self.wants_keys { Some(self.begin_at) } else { rekey_at.filter(|_| self.is_initiator()) };
-        let alive = self.is_up.then(|| dead_at.min(keepalive_at));
-        Step::Wait(Time::earliest(begin, alive))
+        (self.begun, self.answered) = (None, None);
+        self.begin_at = self.begin_at.min(now);
     }
 
-    fn give_up(&mut self) {
+    fn give_up(&mut self, now: Time) {
         self.is_up = false;
         (self.current, self.previous, self.begun, self.answered) = (None, None, None, None);
+        (self.asked_at, self.attempt_at, self.attempts) = (None, None, 0);
         self.memory = draw();
         self.bound = None;
-        self.wants_keys = self.is_initiator();
+        self.calls_until = now + timers::CALL_FOR;
     }
 
     #[cfg(test)]
@@ -377,8 +425,8 @@ impl Tunnel {
     }
 
     #[cfg(test)]
-    pub(super) fn give_up_for_test(&mut self) {
-        self.give_up();
+    pub(super) fn give_up_for_test(&mut self, now: Time) {
+        self.give_up(now);
     }
 }
 

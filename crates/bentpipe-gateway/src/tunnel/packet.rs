@@ -1,21 +1,14 @@
 //! The tunnel's datagrams, byte by byte.
 //!
 //! ```text
-//! init      1  sender(4)               noise message 1, payload of 25 bytes (121)  mac(16)
-//! response  2  sender(4)  receiver(4)  noise message 2, payload of 10 bytes (58)   mac(16)
-//! data      3  receiver(4)  number(4)  sealed payload, 16 bytes longer than it
-//! unknown   4  receiver(4)  number(4)  mac(16): no session has that number here
+//! init      1  sender(4)    peer(8)      noise message 1, payload of 41 bytes (137)  mac1(16)  mac2(16)
+//! response  2  sender(4)    receiver(4)  noise message 2, payload of 10 bytes (58)   mac1(16)
+//! data      3  receiver(4)  number(4)    encrypted payload, 16 bytes longer than it; 5 a part, 6 a probe, 7 its
+//!                                        acknowledgement, with the first byte as additional data
+//! cookie    4  receiver(4)  nonce(24)    encrypted cookie and timestamp (40)
 //! ```
 //!
-//! Numbers are little-endian, as Noise's nonces are; of a datagram's number the lower half is said. The mac is BLAKE2s
-//! of 16 bytes under the hash of a label and the hearer's public key, over all before it: whoever does not even know whom
-//! he talks to is refused by it.
-
-use blake2::digest::consts::U16;
-use blake2::digest::{FixedOutput, KeyInit, Update};
-use blake2::{Blake2s256, Blake2sMac, Digest};
-
-use super::keys::PublicKey;
+//! Numbers are little-endian, as Noise's nonces are. Of a datagram's number the lower half is sent.
 
 /// Bytes that a data datagram has besides its payload.
 pub const DATA_OVERHEAD: usize = DATA_HEADER + TAG;
@@ -24,16 +17,57 @@ pub const DATA_OVERHEAD: usize = DATA_HEADER + TAG;
 pub const DATA_HEADER: usize = 1 + 4 + 4;
 pub(super) const TAG: usize = 16;
 pub(super) const MAC: usize = 16;
-/// Payloads of the handshake: clock, number of our memory, number of the peer's that we remember, whether we have AES;
-/// number of our memory, whether the link goes on, whether we have AES.
-pub(super) const INIT_PAYLOAD: usize = 25;
+/// A cookie, and the mark by which the responder finds the initiator's keys.
+pub(super) const COOKIE: usize = 16;
+pub(super) const MARK: usize = 8;
+pub(super) const NONCE: usize = 24;
+/// Payloads of the handshake: timestamp, number of our memory, number of the peer's that we remember, whether we have AES,
+/// cookie; number of our memory, whether the link goes on, whether we have AES.
+pub(super) const INIT_PAYLOAD: usize = 25 + COOKIE;
 pub(super) const RESPONSE_PAYLOAD: usize = 10;
 /// Noise IK's messages: an ephemeral key, a sealed static key, a sealed payload; an ephemeral key, a sealed payload.
 pub(super) const INIT_NOISE: usize = 32 + 32 + TAG + INIT_PAYLOAD + TAG;
 pub(super) const RESPONSE_NOISE: usize = 32 + RESPONSE_PAYLOAD + TAG;
-pub(super) const INIT: usize = 5 + INIT_NOISE + MAC;
-pub(super) const RESPONSE: usize = 9 + RESPONSE_NOISE + MAC;
-pub(super) const UNKNOWN: usize = DATA_HEADER + MAC;
+pub(super) const INIT_HEADER: usize = 1 + 4 + MARK;
+pub(super) const INIT: usize = INIT_HEADER + INIT_NOISE + 2 * MAC;
+pub(super) const RESPONSE_HEADER: usize = 1 + 4 + 4;
+pub(super) const RESPONSE: usize = RESPONSE_HEADER + RESPONSE_NOISE + MAC;
+/// Cookie and timestamp.
+pub(super) const COOKIE_TEXT: usize = COOKIE + 8;
+pub(super) const COOKIE_HEADER: usize = 1 + 4 + NONCE;
+pub(super) const COOKIE_REPLY: usize = COOKIE_HEADER + COOKIE_TEXT + TAG;
+/// The first message of version 3, which had neither mark nor cookie.
+pub(super) const INIT_3: usize = 142;
+
+/// What a payload is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum What {
+    /// A frame of the link, or nothing.
+    #[default]
+    Frame,
+    /// A part of a frame.
+    Part,
+    /// A probe of the path's MTU.
+    Probe,
+    /// The acknowledgement of a probe.
+    Ack,
+}
+
+impl What {
+    /// The first byte of a datagram with such a payload.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            What::Frame => 3,
+            What::Part => 5,
+            What::Probe => 6,
+            What::Ack => 7,
+        }
+    }
+
+    fn of(code: u8) -> Option<What> {
+        [What::Frame, What::Part, What::Probe, What::Ack].into_iter().find(|what| what.code() == code)
+    }
+}
 
 /// What a datagram says it is; the rest is to be proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,38 +76,43 @@ pub enum Kind {
     Init {
         /// The sender's number for the session.
         sender: u32,
+        /// By what the receiver finds the sender's keys.
+        mark: [u8; MARK],
     },
     /// The second.
     Response {
         /// The sender's number for the session.
         sender: u32,
-        /// The hearer's.
+        /// The receiver's.
         receiver: u32,
     },
-    /// A sealed payload.
+    /// An encrypted payload.
     Data {
-        /// The hearer's number for the session.
+        /// What the payload is.
+        what: What,
+        /// The receiver's number for the session.
         receiver: u32,
         /// Number of the datagram, its lower half.
         number: u32,
     },
-    /// The answer to data of a session that is not there.
-    Unknown {
-        /// The number that is not known.
+    /// A first message is to be repeated with this cookie.
+    Cookie {
+        /// The receiver's number for the session that it wanted.
         receiver: u32,
-        /// Number of the datagram that it stood on, its lower half.
-        number: u32,
     },
+    /// The first message of version 3.
+    Init3,
 }
 
 /// What a datagram says it is; `None` if it cannot be any of the tunnel's.
 pub fn classify(datagram: &[u8]) -> Option<Kind> {
     let u32_at = |at: usize| Some(u32::from_le_bytes(*datagram.get(at..)?.first_chunk()?));
     let kind = match (datagram.first()?, datagram.len()) {
-        (1, INIT) => Kind::Init { sender: u32_at(1)? },
+        (1, INIT) => Kind::Init { sender: u32_at(1)?, mark: *datagram.get(5..)?.first_chunk()? },
+        (1, INIT_3) => Kind::Init3,
         (2, RESPONSE) => Kind::Response { sender: u32_at(1)?, receiver: u32_at(5)? },
-        (3, DATA_OVERHEAD..) => Kind::Data { receiver: u32_at(1)?, number: u32_at(5)? },
-        (4, UNKNOWN) => Kind::Unknown { receiver: u32_at(1)?, number: u32_at(5)? },
+        (4, COOKIE_REPLY) => Kind::Cookie { receiver: u32_at(1)? },
+        (&code, DATA_OVERHEAD..) => Kind::Data { what: What::of(code)?, receiver: u32_at(1)?, number: u32_at(5)? },
         _ => return None,
     };
     Some(kind)
@@ -81,55 +120,32 @@ pub fn classify(datagram: &[u8]) -> Option<Kind> {
 
 /// Writes the header of a datagram; where its body begins.
 pub(super) fn start(kind: Kind, out: &mut [u8]) -> usize {
-    let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+    let mut end = 0;
+    let mut put = |bytes: &[u8]| {
+        out[end..end + bytes.len()].copy_from_slice(bytes);
+        end += bytes.len();
+    };
     match kind {
-        Kind::Init { sender } => {
-            put(0, &[1]);
-            put(1, &sender.to_le_bytes());
-            5
+        Kind::Init { sender, mark } => {
+            put(&[1]);
+            put(&sender.to_le_bytes());
+            put(&mark);
         }
         Kind::Response { sender, receiver } => {
-            put(0, &[2]);
-            put(1, &sender.to_le_bytes());
-            put(5, &receiver.to_le_bytes());
-            9
+            put(&[2]);
+            put(&sender.to_le_bytes());
+            put(&receiver.to_le_bytes());
         }
-        Kind::Data { receiver, number } | Kind::Unknown { receiver, number } => {
-            put(0, &[if matches!(kind, Kind::Data { .. }) { 3 } else { 4 }]);
-            put(1, &receiver.to_le_bytes());
-            put(5, &number.to_le_bytes());
-            DATA_HEADER
+        Kind::Data { what, receiver, number } => {
+            put(&[what.code()]);
+            put(&receiver.to_le_bytes());
+            put(&number.to_le_bytes());
         }
+        Kind::Cookie { receiver } => {
+            put(&[4]);
+            put(&receiver.to_le_bytes());
+        }
+        Kind::Init3 => unreachable!("this version does not write it"),
     }
-}
-
-/// The key of macs for the owner of a public key.
-#[derive(Clone)]
-pub(super) struct MacKey([u8; 32]);
-
-impl MacKey {
-    pub(super) fn of(hearer: PublicKey) -> Self {
-        let mut hash = Blake2s256::new();
-        Digest::update(&mut hash, b"bentpipe tunnel mac");
-        Digest::update(&mut hash, hearer.0);
-        MacKey(hash.finalize().into())
-    }
-
-    fn mac(&self, bytes: &[u8]) -> [u8; MAC] {
-        let mut mac = Blake2sMac::<U16>::new_from_slice(&self.0).expect("a key of 32 bytes is one of BLAKE2s");
-        mac.update(bytes);
-        mac.finalize_fixed().into()
-    }
-
-    /// Whether the mac at the end of a datagram is right. Its key is public: there is nothing to keep by constant time.
-    pub(super) fn fits(&self, datagram: &[u8]) -> bool {
-        datagram.split_last_chunk::<MAC>().is_some_and(|(text, mac)| self.mac(text) == *mac)
-    }
-
-    /// Writes the mac over the first `at` bytes behind them; where it ends.
-    pub(super) fn sign(&self, at: usize, out: &mut [u8]) -> usize {
-        let mac = self.mac(&out[..at]);
-        out[at..at + MAC].copy_from_slice(&mac);
-        at + MAC
-    }
+    end
 }

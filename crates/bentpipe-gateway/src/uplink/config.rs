@@ -5,6 +5,8 @@ use bentpipe_engine::tcp::{TcpConfig, TcpStats};
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_io::Endpoint;
 
+use super::machine::MIN_BUFFER;
+
 /// Stray segments and repetitions of the last FIN come within a few round trips; nobody else shares the client's port.
 const MIN_TIME_WAIT: Duration = Duration::from_secs(5);
 
@@ -32,6 +34,12 @@ pub struct UplinkConfig {
 }
 
 impl UplinkConfig {
+    /// Connections that may be half open at a time: half of all places, and half of the memory, are kept for those that are open.
+    pub(super) fn max_half_open(&self) -> usize {
+        let room = self.memory / 2 / (2 * MIN_BUFFER as u64);
+        usize::try_from(room.min(u64::from(self.max_streams) / 2)).unwrap_or(usize::MAX).max(1)
+    }
+
     /// The settings of a connection whose client takes segments of `peer_mss`.
     pub(super) fn settings(&self, is_v6: bool, peer_mss: Option<u16>) -> TcpConfig {
         let UplinkConfig { mut tcp, window, rate, round_trip, mtu, .. } = *self;

@@ -19,6 +19,7 @@ use bentpipe_io::Endpoint;
 use super::config::{UplinkConfig, UplinkStats};
 use super::opening::reset_for;
 use super::pacer::Pacer;
+use crate::half_open::HalfOpen;
 
 /// One of the connections, for good: no other one is ever called so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,9 +82,11 @@ struct Entry {
     is_over: bool,
     /// The server sends no more.
     is_closed: bool,
+    /// The server has accepted; the client has not acknowledged that, or the server has not accepted.
+    is_connected: bool,
+    is_half_open: bool,
     memory: u64,
-    /// When it began, when the client was heard last, and when it last brought something new.
-    begun: Time,
+    /// When the client was heard last, and when it last brought something new.
     heard: Time,
     moved: Time,
     /// Both SYNs had timestamps; the client's latest, once both FINs have come.
@@ -106,6 +109,7 @@ pub struct Uplink {
     at_once: VecDeque<(ConnectionId, u64)>,
     in_turns: VecDeque<(ConnectionId, u64)>,
     timers: BTreeSet<(Time, ConnectionId)>,
+    half_open: HalfOpen<ConnectionId>,
     /// Connections in TIME-WAIT that the driver has nothing to do with, with the end of their wait.
     lingering: BTreeSet<(Time, ConnectionId)>,
     told: VecDeque<Uplinked>,
@@ -126,6 +130,7 @@ impl Uplink {
     pub fn new(config: UplinkConfig) -> Self {
         Uplink {
             pacer: Pacer::new(config.rate),
+            half_open: HalfOpen::new(config.max_half_open()),
             config,
             ids: BTreeMap::new(),
             entries: BTreeMap::new(),
@@ -185,7 +190,8 @@ impl Uplink {
 
     /// The server has accepted.
     pub fn connected(&mut self, now: Time, id: ConnectionId) {
-        if self.entries.contains_key(&id) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.is_connected = true;
             self.stats.connected += 1;
             self.open(now, id);
             self.tell_ready(id);

@@ -12,13 +12,16 @@ use bentpipe_io::tun::Tun;
 use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
+use nix::errno::Errno;
 
 use super::config::{UplinkConfig, UplinkStats};
 use super::machine::{ConnectionId, Heard, Uplink, Uplinked};
 use super::raw::Raw;
+use crate::access::Access;
 use crate::conn::{Conn, Outcome};
+use crate::policy::Policy;
 use crate::readings::Readings;
-use crate::rules;
+use crate::rules::Instance;
 use crate::run::{FIRST_TOKEN, Loop, Work};
 use crate::sockets::{self, ClientAddress};
 
@@ -35,7 +38,10 @@ pub struct Uplinking {
     raw: Raw,
     machine: Uplink,
     conns: BTreeMap<ConnectionId, Server>,
+    access: Access,
     client_address: ClientAddress,
+    /// Of packets in others' names.
+    mark: u32,
     other_port: u64,
     scratch: Box<[u8]>,
     out: Box<[u8]>,
@@ -66,13 +72,15 @@ impl UplinkGateway {
     /// Fails if the TUN device cannot be created (CAP_NET_ADMIN and `/dev/net/tun` are needed), or epoll cannot be
     /// opened.
     pub fn uplink(
+        instance: &Instance,
         name: &str,
         config: UplinkConfig,
         client_address: ClientAddress,
     ) -> io::Result<(UplinkGateway, Vec<String>)> {
         let tun = Tun::with_addresses(name, &[DUMMY], DEVICE_MTU)?;
-        let raw = Raw::open(rules::SENT)?;
-        let lacks = rules::route_into(name);
+        let raw = Raw::open(instance.sent())?;
+        let lacks = instance.route_into(name);
+        let mark = instance.sent();
         let gateway = Loop::begin(|_, registry| {
             registry.register(&mut SourceFd(&tun.as_fd().as_raw_fd()), Token(FIRST_TOKEN), Interest::READABLE)?;
             Ok(Uplinking {
@@ -81,7 +89,9 @@ impl UplinkGateway {
                 raw,
                 machine: Uplink::new(config),
                 conns: BTreeMap::new(),
+                access: Access::default(),
                 client_address,
+                mark,
                 other_port: 0,
                 scratch: vec![0; sockets::READ].into(),
                 out: vec![0; 1 << 16].into(),
@@ -105,6 +115,11 @@ impl UplinkGateway {
         self.work().other_port
     }
 
+    /// Which servers may be connected to from now on; before, those that are allowed by default.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.work_mut().access.set_policy(policy);
+    }
+
     /// In whose name servers are connected to from now on.
     pub fn set_client_address(&mut self, client_address: ClientAddress) {
         self.work_mut().client_address = client_address;
@@ -122,14 +137,14 @@ impl Uplinking {
             if !self.tun_is_readable {
                 return Ok(false);
             }
-            match self.tun.read(&mut self.out)? {
+            match self.tun.read(&mut self.out).map_err(crate::link::device_error)? {
                 None => self.tun_is_readable = false,
                 Some(length) => {
                     let packet = &self.out[..length];
                     // What is no packet of a connection of ours comes out of the device again: not by the satellite's
                     // interface, so the rules leave it alone.
-                    if self.machine.receive(now, packet) == Heard::Pass && !self.tun.write(packet)? {
-                        self.raw.refused += 1;
+                    if self.machine.receive(now, packet) == Heard::Pass {
+                        self.pass(length)?;
                     }
                 }
             }
@@ -137,8 +152,25 @@ impl Uplinking {
         Ok(true)
     }
 
+    /// Lets a packet out of the device again. One that the kernel does not take, whoever made it so, is lost as on a line; only a
+    /// device that is gone ends the gateway.
+    fn pass(&mut self, length: usize) -> io::Result<()> {
+        match self.tun.write(&self.out[..length]) {
+            Ok(true) => Ok(()),
+            Err(error) if error.raw_os_error() == Some(Errno::EBADFD as i32) => Err(error),
+            Ok(false) | Err(_) => {
+                self.raw.refused += 1;
+                Ok(())
+            }
+        }
+    }
+
     fn connect(&mut self, now: Time, registry: &Registry, id: ConnectionId, route: Route) {
-        let (made, other_port) = sockets::connect(route, self.client_address, Some(rules::SENT));
+        if self.access.far(route.destination).is_err() {
+            self.machine.failed(now, id, Reason::Forbidden);
+            return;
+        }
+        let (made, other_port) = sockets::connect(route, self.client_address, Some(self.mark));
         self.other_port += u64::from(other_port);
         let registered = made.and_then(|socket| {
             let mut conn = Conn::connecting(socket);
@@ -210,7 +242,8 @@ impl Uplinking {
 impl Work for Uplinking {
     fn ready(&mut self, now: Time, _: &Registry, token: Token, ready: &Ready) -> io::Result<()> {
         match token.0.checked_sub(FIRST_TOKEN + 1) {
-            None => self.tun_is_readable |= ready.is_readable(),
+            // A device that was deleted is an error, which reading tells.
+            None => self.tun_is_readable |= ready.is_readable() || ready.is_error(),
             Some(number) => {
                 let id = ConnectionId(number as u64);
                 if let Some(server) = self.conns.get_mut(&id) {
@@ -271,5 +304,6 @@ impl Work for Uplinking {
     fn read(&self, _: Time, readings: &mut Readings) {
         let rate = self.machine.config().rate;
         readings.add_uplink(rate, &self.machine.stats(), self.raw.refused, self.other_port);
+        readings.add_forbidden("uplink", self.access.refused());
     }
 }

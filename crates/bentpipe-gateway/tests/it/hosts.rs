@@ -279,3 +279,18 @@ pub(crate) fn comes_and_goes<G, S: Copy + std::fmt::Debug>(
     assert_eq!(counts, [1, 1, 3]);
     drop(running);
 }
+
+/// A byte that a client calls urgent arrives in its place.
+pub(crate) fn urgent_data_is_kept(client: &Namespace, server: &Namespace, ip: &str) {
+    let (at, server) = serve(server, ip, 1, |mut stream, _| {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let mut stream = connect(client, at);
+    stream.write_all(b"ab").expect("it is open");
+    assert_eq!(socket2::SockRef::from(&stream).send_out_of_band(b"!").expect("it is open"), 1);
+    stream.write_all(b"cd").expect("it is open");
+    drop(stream);
+    let got = server.join().expect("the server ends").swap_remove(0);
+    assert_eq!(got.expect("no reset"), b"ab!cd");
+}

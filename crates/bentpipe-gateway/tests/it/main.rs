@@ -5,9 +5,12 @@
 //! ```
 #![cfg(target_os = "linux")]
 
+#[cfg(feature = "command")]
+mod command;
 mod gigabyte;
 mod hosts;
 mod link;
+mod mtu;
 #[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
 #[allow(dead_code)]
 mod namespace;
@@ -15,5 +18,6 @@ mod relay;
 mod seeds;
 mod sky;
 mod split;
+mod starving;
 mod uplink;
 mod world;

@@ -201,3 +201,11 @@ fn an_unknown_congestion_control() {
     let made = world.far.inside(move || RelayGateway::relay(config).map(|_| ()).map_err(|error| error.kind()));
     assert_eq!(made, Err(ErrorKind::NotFound));
 }
+
+#[test]
+fn urgent_data_is_kept() {
+    let world = World::new(Path::quick(QUICK, 0.0), 30);
+    let gateways = world.relay(world.relay_config());
+    crate::hosts::urgent_data_is_kept(&world.client, &world.server, SERVER);
+    drop(gateways);
+}

@@ -1,5 +1,7 @@
 //! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
 
+#[path = "../../../../fuzz/targets/carrier_peer.rs"]
+mod carrier_peer;
 #[path = "../../../../fuzz/targets/chance.rs"]
 mod chance;
 #[path = "../../../../fuzz/targets/gateway_parse.rs"]
@@ -33,12 +35,27 @@ fn bytes_from_outside() {
     for _ in 0..3000 {
         let mut input = Vec::new();
         for _ in 0..next() % 20 {
-            let length = [3, 4, 20, 29, 82, 141][next() as usize % 6];
-            input.extend([length, (next() % 6) as u8]);
+            let length = [3, 4, 24, 29, 68, 82, 181][next() as usize % 7];
+            input.extend([length, (next() % 8) as u8]);
             input.extend((1..length).map(|_| if next().is_multiple_of(2) { (next() % 8) as u8 } else { next() as u8 }));
         }
         mux_parse::run(&input);
         tunnel_parse::run(&input);
+    }
+}
+
+/// A peer with the keys that sends bytes of its own: small numbers, which are types, channels and counts, more often than not.
+#[test]
+fn a_peer_that_sends_anything() {
+    let mut next = chance();
+    for _ in 0..300 {
+        let mut input = vec![next() as u8];
+        for _ in 0..next() % 60 {
+            let length = next() as u8;
+            input.extend([next() as u8, length]);
+            input.extend((0..length).map(|_| if next().is_multiple_of(2) { (next() % 8) as u8 } else { next() as u8 }));
+        }
+        carrier_peer::run(&input);
     }
 }
 

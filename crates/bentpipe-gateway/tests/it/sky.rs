@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use bentpipe_engine::link::{Link, LinkConfig, Outcome};
@@ -18,6 +18,8 @@ pub(crate) struct Sky {
     stop: Arc<AtomicBool>,
     /// Nothing passes while this is set.
     pub(crate) cut: Arc<AtomicBool>,
+    /// Longer packets are lost without a word.
+    pub(crate) mtu: Arc<AtomicUsize>,
     /// Bytes offered to the two links.
     pub(crate) offered: Arc<[AtomicU64; 2]>,
     thread: Option<JoinHandle<()>>,
@@ -28,10 +30,12 @@ impl Sky {
     pub(crate) fn over(doors: [Tun; 2], configs: [LinkConfig; 2], seed: u64) -> Sky {
         let stop = Arc::new(AtomicBool::new(false));
         let cut = Arc::new(AtomicBool::new(false));
+        let mtu = Arc::new(AtomicUsize::new(usize::MAX));
+        let takes = mtu.clone();
         let offered = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
         let (ends, cuts, counts) = (stop.clone(), cut.clone(), offered.clone());
-        let thread = std::thread::spawn(move || run(&doors, &configs, seed, &ends, &cuts, &counts));
-        Sky { stop, cut, offered, thread: Some(thread) }
+        let thread = std::thread::spawn(move || run(&doors, &configs, seed, &ends, (&cuts, &takes), &counts));
+        Sky { stop, cut, mtu, offered, thread: Some(thread) }
     }
 }
 
@@ -49,7 +53,7 @@ fn run(
     configs: &[LinkConfig; 2],
     seed: u64,
     stop: &AtomicBool,
-    cut: &AtomicBool,
+    (cut, mtu): (&AtomicBool, &AtomicUsize),
     offered: &[AtomicU64; 2],
 ) {
     let _ = nix::sys::prctl::set_timerslack(1);
@@ -67,7 +71,7 @@ fn run(
                 let Some(length) = doors[side].read(&mut buffer).expect("the device is there") else { break };
                 more = true;
                 offered[side].fetch_add(length as u64, Ordering::Relaxed);
-                if !cut.load(Ordering::Relaxed) {
+                if !cut.load(Ordering::Relaxed) && length <= mtu.load(Ordering::Relaxed) {
                     let _ = links[side].offer(&mut cx, Datagram(buffer[..length].to_vec()));
                 }
             }

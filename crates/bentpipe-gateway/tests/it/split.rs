@@ -306,3 +306,11 @@ fn requests_do_not_wait_behind_bulk() {
     bulk_server.join().expect("the server ends");
     drop(gateways);
 }
+
+#[test]
+fn urgent_data_is_kept() {
+    let world = World::new(Path::quick(QUICK, 0.0), 30);
+    let gateways = world.split();
+    crate::hosts::urgent_data_is_kept(&world.client, &world.server, SERVER);
+    drop(gateways);
+}

@@ -137,3 +137,11 @@ fn a_slow_client_holds_up_its_server_alone() {
     assert!(held < 30_000_000, "{held}");
     drop(gateway);
 }
+
+#[test]
+fn urgent_data_is_kept() {
+    let world = World::new(Path::quick(QUICK, 0.0), 30);
+    let gateways = uplink(&world);
+    crate::hosts::urgent_data_is_kept(&world.client, &world.server, SERVER);
+    drop(gateways);
+}

@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use bentpipe_engine::link::{ChannelConfig as Channel, Distribution, LinkConfig, LossConfig, QueueLimit};
+use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Probability, Rate, Time};
 use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
-    Carrier, ClientAddress, Fallback, Gateway, LinkShape, Loop, RelayConfig, RelayGateway, RelayStats, Rules,
-    Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway, UplinkStats, Work,
-    max_packet,
+    Carrier, ClientAddress, Fallback, Gateway, Instance, LinkShape, Loop, Policy, RelayConfig, RelayGateway,
+    RelayStats, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway,
+    UplinkStats, Work, max_packet,
 };
 use bentpipe_io::{TrainTun, Tun};
 
@@ -25,6 +26,11 @@ pub(crate) const CLIENT6: &str = "fd01::2";
 pub(crate) const SERVER: &str = "10.2.0.2";
 pub(crate) const SERVER6: &str = "fd02::2";
 const PORT: u16 = 4000;
+
+/// Each gateway has a namespace of its own: all may have the same names.
+fn instance() -> Instance {
+    Instance::new("test")
+}
 
 /// The path between the gateways.
 #[derive(Clone, Copy, Debug)]
@@ -144,11 +150,13 @@ impl World {
 
     fn tunnel(&self, side: usize) -> TunnelConfig {
         TunnelConfig {
-            private: self.keys[side].clone(),
-            peer: self.keys[1 - side].public(),
-            endpoint: (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
             keepalive: Duration::from_secs(1),
             dead_after: Duration::from_secs(4),
+            ..TunnelConfig::new(
+                self.keys[side].clone(),
+                self.keys[1 - side].public(),
+                (side == 0).then(|| ([10, 9, 0, 2], 4500).into()),
+            )
         }
     }
 
@@ -172,7 +180,11 @@ impl World {
         mut user: impl FnMut(&mut Gateway<S>) + Send + 'static,
     ) -> Running {
         let satellite = self.satellite();
-        let port = if reliable { satellite.for_streams() } else { satellite.for_packets() };
+        let port = if reliable {
+            satellite.for_streams()
+        } else {
+            satellite.for_packets([HostAddress::Source, HostAddress::Destination][side])
+        };
         let tunnel = self.tunnel(side);
         let namespace = [&self.near, &self.far][side].clone();
         let (send, receive) = std::sync::mpsc::channel();
@@ -223,6 +235,7 @@ impl World {
             max_packet: max_packet(1500, false),
             max_streams: 10_000,
             budget: 64 << 20,
+            policy: Policy::default(),
         }
     }
 
@@ -240,7 +253,10 @@ impl World {
                 *show.lock().expect("nobody panics") = gateway.shape().stats();
             },
         );
-        running.install([&self.near, &self.far][side].clone(), Rules::Split { capture, port: PORT, ports: vec![] });
+        running.install(
+            [&self.near, &self.far][side].clone(),
+            Rules::Split { capture, port: PORT, ports: vec![], refuse: false },
+        );
         (running, seen)
     }
 
@@ -274,7 +290,7 @@ impl World {
     pub(crate) fn uplink(&self, config: UplinkConfig, address: ClientAddress) -> (Running, Arc<Mutex<UplinkStats>>) {
         let rules = Rules::Uplink { satellite: vec!["sat".into()], device: "bentpipe0".into(), ports: vec![] };
         let make = move || {
-            let (gateway, lacks) = UplinkGateway::uplink("bentpipe0", config, address).expect("root may");
+            let (gateway, lacks) = UplinkGateway::uplink(&instance(), "bentpipe0", config, address).expect("root may");
             assert_eq!(lacks, Vec::<String>::new());
             gateway
         };
@@ -289,6 +305,8 @@ impl World {
             client_address: ClientAddress::Keep,
             max_streams: 10_000,
             memory: 64 << 20,
+            mark: instance().sent(),
+            policy: Policy::default(),
         }
     }
 
@@ -343,7 +361,7 @@ pub(crate) struct Running {
 impl Running {
     fn install(&mut self, namespace: Arc<Namespace>, rules: Rules) {
         let to_install = rules.clone();
-        namespace.inside(move || to_install.install().expect("nft and ip work"));
+        namespace.inside(move || to_install.install(&instance()).expect("nft and ip work"));
         self.rules = Some((namespace, rules));
     }
 
@@ -361,7 +379,7 @@ impl Drop for Running {
         self.stop.now();
         self.join();
         if let Some((namespace, rules)) = self.rules.take() {
-            let removed = namespace.spawn(move || rules.remove()).join();
+            let removed = namespace.spawn(move || rules.remove(&instance())).join();
             assert!(removed.is_ok() || std::thread::panicking(), "rules are removed");
         }
     }

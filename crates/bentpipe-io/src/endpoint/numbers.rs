@@ -1,45 +1,42 @@
-//! Where a connection stands on the wire: the 32-bit sequence numbers of its two directions.
+//! The 32-bit sequence numbers of a connection on the wire, in both directions.
 
 use bentpipe_engine::tcp::FIRST_BYTE;
 use bentpipe_engine::wire::seq::{Numbering, SeqNumber};
 
 use super::Endpoint;
 
-/// Distance that [`Endpoint::begin_above`] keeps from the old connection's last number: more than any window that was
-/// never scaled.
+/// Distance of [`Endpoint::begin_above`] from the old connection's last number: more than any unscaled window.
 const GAP: u32 = 1 << 16;
 
 impl Endpoint {
-    /// The next sequence number expected from the peer, and our first one that it has not acknowledged. `None` before
-    /// the peer's SYN.
+    /// The next sequence number expected from the peer, and our first unacknowledged one. `None` before the peer's SYN.
     pub fn next_numbers(&self) -> Option<(SeqNumber, SeqNumber)> {
         let translation = self.translation.as_ref()?;
         let peer = translation.irs?.wrap(self.connection.rcv_nxt());
         Some((peer, translation.iss.wrap(self.connection.snd_una())))
     }
 
-    /// True if a segment without SYN and RST, with these numbers, can come from the peer of this instant: its number is
-    /// expected next, in the receive window, or a keep-alive's, and it acknowledges what is outstanding or nothing new.
-    ///
-    /// Stricter than what RFC 9293 §3.10.7.4 accepts. Who does not see the packets has one chance in 2^32 divided by the
-    /// receive window, and for the acknowledgement another in 2^32 divided by what is outstanding.
+    /// True if a segment without SYN and RST, with these numbers, can come from the current peer: its number is the
+    /// next expected one, in the receive window, or that of a keep-alive, and it acknowledges outstanding data or
+    /// nothing new. This is stricter than RFC 9293 §3.10.7.4. A blind attacker has one chance in 2^32 divided by the
+    /// receive window, and for the acknowledgement another in 2^32 divided by the outstanding data.
     pub fn expects(&self, seq: SeqNumber, ack: SeqNumber) -> bool {
         let Some((rcv_nxt, snd_una)) = self.next_numbers() else { return false };
         let (ahead, acked) = (seq.distance_from(rcv_nxt), ack.distance_from(snd_una));
-        // SYN and FIN take a number each.
+        // SYN and FIN use one number each.
         let outstanding = self.unacknowledged() + 2;
         let window = i64::from(self.connection.config().receive_buffer);
         (-1..=window).contains(&i64::from(ahead)) && u64::try_from(acked).is_ok_and(|acked| acked <= outstanding)
     }
 
-    /// Raises our initial sequence number above `last`, the greatest that an earlier connection between these two ends
-    /// has used. It stays where it is above it already (RFC 9293 §3.4: compared modulo 2^32).
+    /// Raises our initial sequence number above `last`, the highest one of an earlier connection between these two
+    /// ends. No effect if it is already above (RFC 9293 §3.4: compared modulo 2^32).
     ///
     /// # Panics
-    /// In debug builds, if the peer has acknowledged anything: the number is out then. Call it before the first
-    /// [`Endpoint::poll`] after the SYN was received.
+    /// Panics in debug builds if the peer has acknowledged anything, since the number has then been sent. Call this
+    /// before the first [`Endpoint::poll`] after the SYN was received.
     pub fn begin_above(&mut self, last: SeqNumber) {
-        debug_assert!(self.connection.snd_una() < FIRST_BYTE, "our SYN is not out yet");
+        debug_assert!(self.connection.snd_una() < FIRST_BYTE, "our SYN has not been sent");
         if let Some(translation) = &mut self.translation
             && translation.iss.wrap(0).distance_from(last) <= 0
         {

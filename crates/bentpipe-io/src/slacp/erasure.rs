@@ -1,6 +1,5 @@
-//! The erasure code of a block: packets to symbols, and back. The form is in `docs/specs/slacp.md`.
-//!
-//! Always the low-rate form of the code: there symbol i does not depend on how many are computed.
+//! The erasure code of a block: packets to symbols, and back. `docs/specs/slacp.md` has the format. The low-rate form
+//! of the code is always used: there symbol i does not depend on the number of symbols.
 
 use reed_solomon_simd::engine::DefaultEngine;
 use reed_solomon_simd::rate::{LowRateDecoder, LowRateEncoder, RateDecoder, RateEncoder};
@@ -21,7 +20,7 @@ fn symbol(packet: &Held, len: usize) -> Vec<u8> {
     symbol
 }
 
-/// The packet of a symbol; `None` if it is none.
+/// The packet in a symbol; `None` if it holds none.
 fn packet(symbol: &[u8]) -> Option<Held> {
     let (header, rest) = symbol.split_first_chunk::<HEADER>()?;
     let len = usize::from(u16::from_be_bytes([header[0], header[1]]));
@@ -40,8 +39,8 @@ pub(super) fn encode<'a>(block: impl ExactSizeIterator<Item = &'a Held>, len: us
     encoder.encode().expect("all are there").recovery_iter().map(<[u8]>::to_vec).collect()
 }
 
-/// The packets of a block of `count` that are missing among `there`, each with its index; `None` where the symbols are
-/// too few, or were not made from packets.
+/// The packets of a block of `count` that are missing in `there`, each with its index; `None` if the symbols are too
+/// few or were not made from packets.
 pub(super) fn decode<'a>(
     count: usize,
     len: usize,

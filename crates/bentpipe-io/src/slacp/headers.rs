@@ -1,4 +1,4 @@
-//! Compressed headers of an end's packets, on top of what the layer says of their arrival.
+//! Header compression of an end's packets, based on the layer's reports of their arrival.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,26 @@ pub(super) struct Headers {
     compressor: Compressor,
     decompressor: Decompressor,
     form: Vec<u8>,
-    /// Announcements whose fate is not known, by handle.
+    /// Announcements with unknown fate, by handle.
     announced: BTreeMap<u32, BaseId>,
 }
 
 impl Headers {
-    /// What is carried instead of an IP packet, and perhaps an announcement besides it.
+    /// The compressed form of an IP packet, and possibly an announcement to send with it.
     pub(super) fn compress(&mut self, flow: u64, packet: &[u8]) -> Result<(Bytes, Option<Announcement>), EmitError> {
         if !packet.first().is_some_and(|first| matches!(first >> 4, 4 | 6)) {
-            return Err(EmitError::NotInProtocol("what is neither version of IP"));
+            return Err(EmitError::NotInProtocol("packets that are neither IPv4 nor IPv6"));
         }
         let announcement = self.compressor.compress(flow, packet, &mut self.form);
         Ok((self.form.as_slice().into(), announcement))
     }
 
-    /// The announcement goes under this handle.
+    /// Stores the handle of the announcement.
     pub(super) fn announced(&mut self, handle: u32, base: BaseId) {
         self.announced.insert(handle, base);
     }
 
-    /// The layer has done with a handle.
+    /// Handles the layer's release of a handle.
     pub(super) fn released(&mut self, handle: u32, how: Released) {
         if !self.announced.is_empty()
             && let Some(base) = self.announced.remove(&handle)
@@ -41,12 +41,12 @@ impl Headers {
         }
     }
 
-    /// Something has arrived; false for an announcement that is none.
+    /// Handles an arrival; false for an invalid announcement.
     pub(super) fn learn(&mut self, bytes: &[u8]) -> bool {
         !is_base(bytes) || self.decompressor.learn(bytes).is_ok()
     }
 
-    /// The packet that it stands for; none for an announcement.
+    /// The expanded packet; empty for an announcement.
     pub(super) fn expand(&self, bytes: &[u8], out: &mut [u8]) -> Result<Option<usize>, ExpandError> {
         self.decompressor.expand(bytes, out)
     }

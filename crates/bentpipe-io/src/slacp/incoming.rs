@@ -1,4 +1,4 @@
-//! The bytes of what an end hears.
+//! The bytes that an end receives.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::{Held, erasure};
 #[derive(Debug)]
 pub(super) struct Incoming {
     has_fec: bool,
-    /// Taken by the machine, and not delivered yet.
+    /// Accepted by the machine, and not delivered yet.
     arrived: BTreeMap<u64, Held>,
-    /// Delivered, and perhaps of use for a block.
+    /// Delivered, but possibly needed for a block.
     kept: BTreeMap<u64, Held>,
-    /// `kept` is looked through when it has grown to this.
+    /// `kept` is pruned when it reaches this length.
     sweep_at: usize,
     blocks: BTreeMap<u64, Symbols>,
-    /// Computed, and not asked for yet.
+    /// Recovered, and not requested yet.
     computed: BTreeMap<u64, Held>,
 }
 
@@ -40,36 +40,36 @@ impl Incoming {
         }
     }
 
-    /// The machine has taken a packet.
+    /// Stores a packet that the machine has accepted.
     pub(super) fn keep(&mut self, seq: u64, packet: Held) {
         self.arrived.insert(seq, packet);
     }
 
-    /// The packet is delivered.
+    /// Takes a packet for delivery.
     pub(super) fn take(&mut self, seq: u64) -> Held {
-        let packet = self.arrived.remove(&seq).expect("what is delivered was taken");
+        let packet = self.arrived.remove(&seq).expect("a delivered packet was stored");
         if self.has_fec {
             self.kept.insert(seq, packet.clone());
         }
         packet
     }
 
-    /// Whether a symbol of `len` bytes goes with the others of its block.
+    /// True if a symbol of `len` bytes matches the others of its block.
     pub(super) fn fits(&self, first: u64, len: u32) -> bool {
         len.is_multiple_of(2) && len > 0 && self.blocks.get(&first).is_none_or(|block| block.len == len)
     }
 
-    /// Keeps a repair symbol.
+    /// Stores a repair symbol.
     pub(super) fn keep_symbol(&mut self, first: u64, count: u8, index: u8, symbol: &[u8]) {
         let len = symbol.len() as u32;
         let block = self.blocks.entry(first).or_insert_with(|| Symbols { len, by_index: BTreeMap::new() });
-        // More than there are packets are never needed.
+        // More symbols than packets are never needed.
         if block.by_index.len() < usize::from(count) {
             block.by_index.entry(index).or_insert_with(|| symbol.to_vec());
         }
     }
 
-    /// Computes a packet of a block.
+    /// Recovers a packet of a block.
     pub(super) fn recover(&mut self, seq: u64, first: u64, count: u8) -> Option<Held> {
         if !self.computed.contains_key(&seq) {
             let symbols = self.blocks.get(&first)?;
@@ -84,7 +84,7 @@ impl Incoming {
         (u64::from(packet.behind) <= seq).then_some(packet)
     }
 
-    /// Drops what nothing will ask for: delivered packets that the machine does not `need`, symbols of blocks that it
+    /// Drops what is no longer needed: delivered packets that the machine does not `need`, symbols of blocks that it
     /// does not `await`.
     pub(super) fn tidy(&mut self, needs: impl Fn(u64) -> bool, awaits: impl Fn(u64) -> bool) {
         self.computed.clear();
@@ -95,7 +95,7 @@ impl Incoming {
         }
     }
 
-    /// Packets and symbols that are kept.
+    /// Number of stored packets and symbols.
     pub(super) fn len(&self) -> usize {
         let symbols: usize = self.blocks.values().map(|block| block.by_index.len()).sum();
         self.arrived.len() + self.kept.len() + symbols + self.computed.len()

@@ -1,4 +1,4 @@
-//! The bytes of what an end sends.
+//! The bytes that an end sends.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ impl Given {
     }
 
     pub(super) fn get(&self, handle: u32) -> &Bytes {
-        self.slots[handle as usize].as_ref().expect("the machine names what it has not released")
+        self.slots[handle as usize].as_ref().expect("the machine names only unreleased handles")
     }
 
     pub(super) fn release(&mut self, handle: u32) {
@@ -42,13 +42,13 @@ impl Given {
     }
 }
 
-/// A channel's packets that repair frames may yet protect; none without an erasure code.
+/// A channel's packets that repair frames may still protect; none without an erasure code.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     fec: Option<Fec>,
     first: u64,
     packets: VecDeque<Held>,
-    /// Repair symbols of the block that begins with this packet.
+    /// Repair symbols of the block that starts with this packet.
     symbols: (u64, Vec<Vec<u8>>),
 }
 
@@ -57,9 +57,9 @@ impl Outgoing {
         Outgoing { fec, first: 0, packets: VecDeque::new(), symbols: (0, Vec::new()) }
     }
 
-    /// A data frame goes out.
+    /// Called when a data frame is sent.
     pub(super) fn on_sent(&mut self, seq: u64, behind: u32, bytes: &Bytes) {
-        // Else it goes out again.
+        // Otherwise it is a retransmission.
         if self.fec.is_some() && seq == self.first + self.packets.len() as u64 {
             self.packets.push_back(Held { bytes: bytes.clone(), behind: behind as u16 });
         }
@@ -74,7 +74,7 @@ impl Outgoing {
             if self.packets.len() < block.end {
                 return None;
             }
-            // As many as the machine may come to ask for: computed together they cost little more than one.
+            // As many as the machine may request: together they cost little more than one.
             let max = (self.fec?.max_overhead * f64::from(count)) as usize;
             let repairs = max.min(usize::from(Fec::MAX_REPAIRS)).max(index + 1);
             self.symbols = (first, erasure::encode(self.packets.range(block), len as usize, repairs));
@@ -82,7 +82,7 @@ impl Outgoing {
         self.symbols.1.get(index)
     }
 
-    /// Packets below are not protected any more.
+    /// Packets below this are no longer protected.
     pub(super) fn forget(&mut self, below: u64) {
         while self.first < below && self.packets.pop_front().is_some() {
             self.first += 1;
@@ -92,7 +92,7 @@ impl Outgoing {
         }
     }
 
-    /// Packets and symbols that are kept.
+    /// Number of stored packets and symbols.
     pub(super) fn len(&self) -> usize {
         self.packets.len() + self.symbols.1.len()
     }

@@ -22,7 +22,15 @@ fn config(channel: ChannelConfig) -> LinkPortConfig {
     let layer = SlacpConfig { window: 10_000, ..SlacpConfig::new(rate, MS(500), vec![channel]) };
     let rules = Vec::new();
     let max_packet = 1500;
-    LinkPortConfig { layer, rules, default_channel: 0, max_packet, compresses: false, integrity: Integrity::Crc }
+    LinkPortConfig {
+        layer,
+        rules,
+        default_channel: 0,
+        flows: None,
+        max_packet,
+        compresses: false,
+        integrity: Integrity::Crc,
+    }
 }
 
 /// A UDP packet of a flow: its number, then bytes that follow from it.

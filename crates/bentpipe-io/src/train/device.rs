@@ -1,4 +1,4 @@
-//! A TUN device whose trains stay trains.
+//! A TUN device that keeps trains whole.
 
 use std::io;
 use std::net::IpAddr;
@@ -13,22 +13,22 @@ use super::{LONGEST, Packet, ROOM, Train};
 use crate::overruns::Overruns;
 use crate::tun::{self, TunConfig};
 
-/// Emptied buffers that are kept, of 64 kB each; what a burst needed beyond is given back.
+/// Max number of empty buffers kept, of 64 kB each; a burst's other buffers are freed.
 const SPARE: usize = 512;
 
-/// Buffers for whole trains, to be filled again.
+/// Empty buffers for whole trains, for reuse.
 #[derive(Debug, Default)]
 pub struct Buffers {
     spare: Vec<Vec<u8>>,
 }
 
 impl Buffers {
-    /// Takes back what a packet lay in, if no other lies there.
+    /// Takes back a packet's buffer if no other packet uses it.
     pub fn give(&mut self, packet: Packet) {
         self.give_train(packet.train);
     }
 
-    /// Takes back a train whose packets are read.
+    /// Takes back the buffer of a processed train.
     pub fn give_read(&mut self, train: Train) {
         self.give_bytes(train.bytes);
     }
@@ -50,7 +50,7 @@ impl Buffers {
     }
 }
 
-/// A TUN device with offloads that reads and writes whole trains. Gone when it is dropped.
+/// A TUN device with offloads that reads and writes whole trains. Removed when dropped.
 pub struct TrainTun {
     device: SyncDevice,
     join: Join,
@@ -61,7 +61,7 @@ pub struct TrainTun {
 }
 
 impl TrainTun {
-    /// Makes the device, up, in the network namespace of the calling thread.
+    /// Creates the device in the network namespace of the calling thread and brings it up.
     ///
     /// # Errors
     /// Fails if the device cannot be created: CAP_NET_ADMIN and `/dev/net/tun` are needed, and a free name.
@@ -69,10 +69,10 @@ impl TrainTun {
         Self::over(config.build(true)?)
     }
 
-    /// As [`TrainTun::create`], with addresses of either version, each in a network of so many bits.
+    /// As [`TrainTun::create`], with addresses of either version and their prefix lengths.
     ///
     /// # Errors
-    /// As there.
+    /// As [`TrainTun::create`].
     pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16) -> io::Result<Self> {
         Self::over(tun::with_addresses(name, addresses, mtu, true)?)
     }
@@ -84,8 +84,8 @@ impl TrainTun {
         Ok(TrainTun { device, join, gather, overruns, refused: 0, written: 0 })
     }
 
-    /// Sends of the host that the kernel dropped because the device's queue was full. Each is a train of packets, or one
-    /// packet alone: the kernel counts no packets of trains.
+    /// Sends of the host that the kernel dropped because the device's queue was full. Each is a train or a single
+    /// packet: the kernel does not count packets of trains.
     ///
     /// # Errors
     /// Fails if the device is gone.
@@ -93,17 +93,25 @@ impl TrainTun {
         self.overruns.count()
     }
 
-    /// Packets for which the host had no use or room.
+    /// Changes the device's MTU: the kernel then tells hosts, and clamps the MSS of new connections where a rule says so.
+    ///
+    /// # Errors
+    /// Fails if the device is gone, or without CAP_NET_ADMIN.
+    pub fn set_mtu(&self, mtu: u16) -> io::Result<()> {
+        self.device.set_mtu(mtu)
+    }
+
+    /// Packets that the host did not accept.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Trains handed to the host, packets alone among them.
+    /// Trains passed to the host, including single packets.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// What the host sends next, to `each`; false if there is nothing.
+    /// Reads the host's next train or packet into `each`; false if there is none.
     ///
     /// # Errors
     /// Fails if the device cannot be read: it was removed.
@@ -120,7 +128,7 @@ impl TrainTun {
                 };
             }
         };
-        // What is short does not keep a long buffer for as long as it is on its way; what is not is not copied.
+        // Short packets are copied, so that they do not hold a long buffer; long ones are not.
         if end < bytes.len() / 4 {
             let short = bytes[..end].to_vec();
             buffers.give_bytes(bytes);
@@ -136,15 +144,15 @@ impl TrainTun {
         Ok(true)
     }
 
-    /// Puts a packet into the next train.
+    /// Adds a packet to the next train.
     pub fn put(&mut self, packet: Packet) {
         self.join.put(packet);
     }
 
-    /// Puts a packet with all its checksums into the next train.
+    /// Adds a packet with full checksums to the next train.
     ///
     /// # Errors
-    /// As [`TrainTun::hand_over`], which makes room.
+    /// As [`TrainTun::hand_over`], which is called if there is no room.
     pub fn put_whole(&mut self, packet: &[u8]) -> io::Result<()> {
         if self.gather.is_full() {
             self.hand_over()?;
@@ -153,7 +161,7 @@ impl TrainTun {
         Ok(())
     }
 
-    /// Hands over what was put whole.
+    /// Writes the packets that were added with full checksums.
     ///
     /// # Errors
     /// Fails if the device cannot be written: it was removed.
@@ -170,7 +178,7 @@ impl TrainTun {
         gone
     }
 
-    /// Hands over what was put.
+    /// Writes the added packets.
     ///
     /// # Errors
     /// Fails if the device cannot be written: it was removed.
@@ -191,17 +199,17 @@ impl TrainTun {
     }
 }
 
-/// What became of a train.
+/// Handles the result of writing a train.
 fn note(sent: io::Result<usize>, packets: u16, refused: &mut u64, gone: &mut io::Result<()>) {
     match sent {
         Ok(_) => {}
         Err(error) if is_gone(&error) => *gone = Err(error),
-        // The queue of the host's stack is full, or the packet is none for it: as a card that drops.
+        // The host's queue is full, or the packet is invalid: dropped, as by a network card.
         Err(_) => *refused += u64::from(packets),
     }
 }
 
-/// Whether the device does not exist any more.
+/// True if the device no longer exists.
 fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(nix::errno::Errno::EBADFD as i32)
 }

@@ -1,38 +1,37 @@
-//! Packets that come one by one, with all their checksums, as trains.
-//!
-//! What the far box's host sent as a train comes out of a tunnel packet by packet. A packet joins the last train of its
-//! flow under the rules of `join`, and only if its checksums are right: in a train the kernel sums anew, and what was
-//! damaged before it came here would no longer be seen by its receiver. Payloads are copied once, to behind each other.
+//! Makes trains of packets that arrive one by one with full checksums. A train from the far gateway's host leaves the
+//! tunnel packet by packet. A packet joins the last train of its flow under the rules of `join`, and only if its
+//! checksums are right: the kernel recomputes the checksums of a train, so the receiver would no longer detect earlier
+//! damage. Payloads are copied once, to be contiguous.
 
 use super::headers::{Headers, LAST, Part, Place, SPECIAL};
 use super::join::{DATAGRAMS, OPEN};
 use super::{LONGEST, ROOM};
 
-/// Trains and packets alone that wait at once; then they are to be handed over.
+/// Max number of waiting trains and single packets; then they must be written.
 const MAX: usize = 64;
 
-/// A train in the making, or a packet alone.
+/// An unfinished train, or a single packet.
 #[derive(Debug)]
 struct Gathered {
-    /// From `ROOM` on, the first packet as it came, and the payloads of the others.
+    /// From `ROOM` on: the first packet as received, then the payloads of the others.
     bytes: Vec<u8>,
     headers: Headers,
-    /// Bytes of the first packet.
+    /// Length of the first packet in bytes.
     first: usize,
     packets: u16,
     /// The flags of the last packet.
     flags: u8,
-    /// Whether anything can follow.
+    /// True if more packets can follow.
     is_open: bool,
 }
 
-/// Trains in the making.
+/// Unfinished trains.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
     trains: Vec<Gathered>,
-    /// Emptied buffers, with the room that they have grown to.
+    /// Empty buffers, at the size they have grown to.
     spare: Vec<Vec<u8>>,
-    /// Whether the host takes trains of UDP.
+    /// True if the host accepts UDP trains.
     takes_udp: bool,
 }
 
@@ -45,7 +44,7 @@ impl Gather {
         self.trains.is_empty()
     }
 
-    /// Whether what there is has to be handed over first.
+    /// True if the waiting trains must be written first.
     pub(super) fn is_full(&self) -> bool {
         self.trains.len() == MAX
     }
@@ -67,7 +66,7 @@ impl Gather {
         self.trains.push(Gathered { bytes, headers, first: packet.len(), packets: 1, flags, is_open });
     }
 
-    /// As in `join`: nothing goes past what is of no known flow.
+    /// As in `join`: nothing overtakes a packet of unknown flow.
     fn last_of(&self, headers: &Headers) -> Option<usize> {
         let flow = headers.flow?;
         for (at, train) in self.trains.iter().enumerate().rev().take(OPEN) {
@@ -78,7 +77,7 @@ impl Gather {
         None
     }
 
-    /// Each train as the kernel takes it, with its number of packets.
+    /// Passes each train in the kernel's form, with its packet count.
     pub(super) fn drain(&mut self, mut each: impl FnMut(&[u8], u16)) {
         for mut train in self.trains.drain(..) {
             if train.packets > 1 {

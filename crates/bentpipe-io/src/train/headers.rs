@@ -1,16 +1,15 @@
-//! What stands before payloads: the kernel's word on how a train is cut, and the headers of IP, TCP and UDP.
-//!
-//! Packets of a train have its headers but for lengths and checksums, the IPv4 identification and TCP's sequence
-//! number, which count up, and flags: CWR is the first one's, PSH and FIN are the last one's. The transport checksum is
-//! partial where the kernel left it to the card (NEEDS_CSUM): the field has the sum of the pseudo header, which
-//! differs between packets by their length alone.
+//! The headers before payloads: virtio-net's, which says how a train is split, and those of IP, TCP and UDP. The
+//! packets of a train share its headers, except for lengths, checksums, the IPv4 identification and TCP's sequence
+//! number, which count up, and flags: only the first packet has CWR, only the last has PSH and FIN. The transport
+//! checksum is partial if the kernel left it to the card (NEEDS_CSUM): the field holds the sum of the pseudo header, in
+//! which only the length differs between packets.
 
 use bentpipe_engine::wire::checksum::Checksum;
 use tun_rs::{VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_GSO_UDP_L4, VirtioNetHdr};
 
 use super::ROOM;
 
-/// The values of virtio-net's header that `tun-rs` keeps for itself (virtio 1.2 §5.1.6).
+/// Values of virtio-net's header that `tun-rs` does not export (virtio 1.2 §5.1.6).
 pub(super) const VIRTIO_NET_HDR_F_NEEDS_CSUM: u8 = 1;
 pub(super) const VIRTIO_NET_HDR_GSO_NONE: u8 = 0;
 const VIRTIO_NET_HDR_GSO_ECN: u8 = 0x80;
@@ -18,7 +17,7 @@ const VIRTIO_NET_HDR_GSO_ECN: u8 = 0x80;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// The checksum's place in TCP's header and in UDP's.
+/// Offset of the checksum in TCP's header and in UDP's.
 const TCP_CHECKSUM: u16 = 16;
 const UDP_CHECKSUM: u16 = 6;
 
@@ -35,10 +34,10 @@ const CWR: u8 = 0x80;
 /// Flags that only the last packet of a train has.
 pub(super) const LAST: u8 = FIN | PSH;
 
-/// Flags that no packet of a train has that we make. (A train of the kernel may have CWR on its first packet.)
+/// Flags that no packet of our trains has. (A train of the kernel may have CWR on its first packet.)
 pub(super) const SPECIAL: u8 = SYN | RST | URG | CWR;
 
-/// Of what trains a packet can be a part.
+/// The kind of trains that a packet can be part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// Of none.
@@ -47,25 +46,25 @@ pub(super) enum Part {
     Udp,
 }
 
-/// What is known of a train's headers.
+/// The headers shared by the packets of a train.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Headers {
     pub(super) part: Part,
-    /// Where the transport's header begins and its checksum lies, if that is partial.
+    /// Offsets of the transport header and of its checksum, if that is partial.
     checksum: Option<(u16, u16)>,
     /// Bytes before the payload.
     pub(super) length: u16,
-    /// Payload of each packet but the last, which may have less.
+    /// Payload size of each packet except the last, which may be shorter.
     pub(super) size: u16,
-    /// The same for packets of one flow, rarely so for others; `None` where it is not known.
+    /// A flow hash: equal for packets of one flow, rarely for others; `None` if unknown.
     pub(super) flow: Option<u64>,
 }
 
 impl Headers {
-    /// A packet whose checksums are all there.
+    /// A packet with full checksums.
     pub(super) const ALONE: Headers = Headers { part: Part::Alone, checksum: None, length: 0, size: 0, flow: None };
 
-    /// What the kernel and the packet say; `None` where they contradict each other.
+    /// Parses the kernel's header and the packet; `None` if they contradict each other.
     pub(super) fn read(kernel: VirtioNetHdr, packet: &[u8]) -> Option<Headers> {
         let flow = flow(packet);
         let is_partial = kernel.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM != 0;
@@ -92,10 +91,10 @@ impl Headers {
         is_whole.then_some(Headers { part, length, size: kernel.gso_size, ..alone })
     }
 
-    /// One packet with payload that others may follow: its IP header has no options, its flags say nothing special.
+    /// A packet with payload that others may follow: no IP options, no special flags.
     fn single(self, packet: &[u8], start: u16, offset: u16) -> Option<Headers> {
         let (protocol, is_plain) = match packet.first()? >> 4 {
-            // No fragment: the flag for more of them and the offset are 0.
+            // Not a fragment: the flag for more fragments and the offset are 0.
             4 => (*packet.get(9)?, start == 20 && packet[0] == 0x45 && packet[6] & 0x3f == 0 && packet[7] == 0),
             6 => (*packet.get(6)?, start == 40),
             _ => return None,
@@ -108,13 +107,13 @@ impl Headers {
         let transport = packet.get(start.into()..)?;
         let length = start + header_length(part, transport)?;
         let size = packet.len().checked_sub(length.into()).filter(|size| *size > 0)? as u16;
-        // Bytes behind a datagram (UDP options) would become part of it: lengths are written anew.
+        // Bytes after a datagram (UDP options) would become part of it, because lengths are rewritten.
         let is_whole = length_in_ip(packet)? == packet.len()
             && (part == Part::Tcp || usize::from(get(transport, 4)) == transport.len());
         (is_plain && is_whole).then_some(Headers { part, length, size, ..self })
     }
 
-    /// What a packet with all its checksums says: it can be a part of a train if they are right.
+    /// Parses a packet with full checksums: it can be part of a train if they are right.
     pub(super) fn of_whole(packet: &[u8]) -> Headers {
         let alone = Headers { flow: flow(packet), ..Headers::ALONE };
         Headers::of_sound(alone, packet).unwrap_or(alone)
@@ -135,17 +134,17 @@ impl Headers {
         let headers = Headers { checksum: Some((start, at)), ..alone }.single(packet, start, offset)?;
         let transport = &packet[start.into()..];
         let has_sums = (start == 40 || sum(&packet[..20]) == u16::MAX)
-            // RFC 768: zero says that there is no checksum.
+            // RFC 768: zero means no checksum.
             && (protocol == TCP || get(packet, at.into()) != 0);
         let pseudo = Checksum::new().bytes(&packet[addresses]).word(protocol.into()).word(transport.len() as u16);
         let is_right = || tun_rs::checksum(transport, u64::from(!pseudo.finish())) == u16::MAX;
         (has_sums && is_right()).then_some(headers)
     }
 
-    /// Makes of a packet of these headers, which came whole, with room before it and the payloads of others behind it, a
-    /// train as the kernel takes it.
+    /// Turns a packet with these headers and full checksums, with space before it and the payloads of others after it,
+    /// into a train in the kernel's form.
     pub(super) fn make_train(&self, train: &mut [u8], packets: u16, last: u8) {
-        let (start, at) = self.checksum.expect("what is joined has a checksum");
+        let (start, at) = self.checksum.expect("a joined packet has a checksum");
         let (start, at) = (usize::from(start), usize::from(at));
         let (room, whole) = train.split_at_mut(ROOM);
         let length = whole.len();
@@ -172,10 +171,10 @@ impl Headers {
         }
     }
 
-    /// Appends the headers of a train that begins with the packet `index` of this one, `whole`, has so much payload and
-    /// ends with a packet of these flags. The transport's checksum is partial.
+    /// Appends the headers of a train that starts with packet `index` of this one, `whole`, with this payload size and
+    /// with these flags on its last packet. The transport's checksum is partial.
     pub(super) fn write(&self, whole: &[u8], index: u16, payload: usize, last: u8, to: &mut Vec<u8>) {
-        let (start, at) = self.checksum.expect("what is cut has a partial checksum");
+        let (start, at) = self.checksum.expect("a split train has a partial checksum");
         let (start, at) = (usize::from(start), usize::from(at));
         let first = to.len();
         to.extend_from_slice(&whole[..self.length.into()]);
@@ -185,7 +184,7 @@ impl Headers {
             put(header, 4, (length - 40) as u16);
         } else {
             let id = get(whole, 4).wrapping_add(index);
-            // Summed as it was, RFC 1624's way: what has just been written word by word is slow to read.
+            // Updated incrementally (RFC 1624): reading back words that were just written is slow.
             let sum = Checksum::new().bytes(&whole[..start]).word(!get(whole, 10));
             let sum = sum.word(!get(whole, 2)).word(length as u16).word(!get(whole, 4)).word(id).finish();
             put(header, 2, length as u16);
@@ -207,17 +206,17 @@ impl Headers {
         }
     }
 
-    /// Puts the whole checksum of a packet in place of the partial one.
+    /// Replaces a packet's partial checksum with the full one.
     pub(super) fn finish_checksum(&self, packet: &mut [u8]) {
         let Some((start, at)) = self.checksum else { return };
-        // The field has the pseudo header's sum: it is summed with the rest.
+        // The field has the pseudo header's sum, which is included in the sum.
         let sum = !sum(&packet[start.into()..]);
-        // RFC 768: UDP's zero would mean that there is no checksum.
+        // RFC 768: zero in UDP would mean no checksum.
         let is_udp = at - start == UDP_CHECKSUM;
         put(packet, at.into(), if is_udp && sum == 0 { u16::MAX } else { sum });
     }
 
-    /// The kernel's word on a train with these headers, or on a packet.
+    /// The virtio-net header of a train with these headers, or of a packet.
     pub(super) fn for_kernel(&self, count: u16, is_v6: bool) -> VirtioNetHdr {
         let Some((start, at)) = self.checksum else { return VirtioNetHdr::default() };
         let flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
@@ -249,8 +248,9 @@ impl Headers {
         flags
     }
 
-    /// Whether a packet at `to` in the train `follower` follows in one flow where `from` is in this one, `whole`: its
-    /// headers are the same but for lengths, checksums and a last packet's flags, and what counts up has counted up.
+    /// True if the packet at `to` in the train `follower` continues the flow after `from` in this train, `whole`: its
+    /// headers are equal except for lengths, checksums and a last packet's flags, and its counters have advanced
+    /// accordingly.
     pub(super) fn go_on(&self, whole: &[u8], from: Place, other: &Headers, follower: &[u8], to: Place) -> bool {
         if (self.part, self.checksum, self.length) != (other.part, other.checksum, other.length) {
             return false;
@@ -285,17 +285,17 @@ impl Headers {
     }
 }
 
-/// A place in a train, as its first packet's numbers count up to it.
+/// A position in a train, relative to its first packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Packets before it.
+    /// Number of packets before it.
     pub(super) index: u16,
-    /// Payload before it.
+    /// Payload bytes before it.
     pub(super) payload: u32,
 }
 
 impl Place {
-    /// That of a packet alone.
+    /// The position of a single packet.
     pub(super) const FIRST: Place = Place { index: 0, payload: 0 };
 }
 
@@ -315,7 +315,7 @@ fn header_length(part: Part, transport: &[u8]) -> Option<u16> {
     }
 }
 
-/// Bytes of the packet, as its IP header says.
+/// Packet length in bytes, from the IP header.
 fn length_in_ip(packet: &[u8]) -> Option<usize> {
     match packet.first()? >> 4 {
         4 if packet.len() >= 20 => Some(get(packet, 2).into()),
@@ -324,7 +324,7 @@ fn length_in_ip(packet: &[u8]) -> Option<usize> {
     }
 }
 
-/// Addresses, protocol and ports as one number, of packets without fragments or options.
+/// A hash of addresses, protocol and ports, for packets without fragments or options.
 fn flow(packet: &[u8]) -> Option<u64> {
     let (addresses, protocol, ports) = match packet.first()? >> 4 {
         4 if packet[0] == 0x45 && packet.get(6)? & 0x3f == 0 && *packet.get(7)? == 0 => {
@@ -336,7 +336,7 @@ fn flow(packet: &[u8]) -> Option<u64> {
     if !matches!(*protocol, TCP | UDP) {
         return None;
     }
-    // FNV-1a over words: no security hangs on it.
+    // FNV-1a over words: security does not depend on it.
     let mut hash = 0xcbf2_9ce4_8422_2325 ^ u64::from(*protocol);
     for word in packet.get(addresses)?.chunks(4).chain(packet.get(ports)?.chunks(4)) {
         let word = u32::from_be_bytes(word.try_into().ok()?);

@@ -1,8 +1,7 @@
-//! Packets that leave together, as trains.
-//!
-//! A packet joins the last train of its flow where the kernel, cutting that train again, would give the same packets: it
-//! follows without a hole, its headers are those that count up from the first one's, and the packet before it was full
-//! and without PSH or FIN. Trains leave in the order of their first packets, so that those of one flow keep theirs.
+//! Joins packets that leave together into trains. A packet joins the last train of its flow if the kernel, splitting
+//! that train again, would produce the same packets: there is no hole, its headers count up from the first packet's,
+//! and the packet before it was full and without PSH or FIN. Trains leave in the order of their first packets, so each
+//! flow stays in order.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -10,16 +9,16 @@ use std::sync::Arc;
 use super::headers::{LAST, Part, Place, SPECIAL};
 use super::{LONGEST, Packet, ROOM, Train};
 
-/// Trains, of the last ones begun, that a packet may join: as many flows can take turns.
+/// Max number of open trains that a packet may join, and so of interleaved flows.
 pub(super) const OPEN: usize = 16;
 
-/// Most pieces of read trains in a train.
+/// Max number of pieces of read trains in a train.
 const PIECES: u32 = 62;
 
-/// Most packets of a train of UDP (UDP_MAX_SEGMENTS before Linux 6.9).
+/// Max packets of a UDP train (UDP_MAX_SEGMENTS before Linux 6.9).
 pub(super) const DATAGRAMS: u16 = 64;
 
-/// Packets of one read train that follow on each other.
+/// Consecutive packets of one read train.
 #[derive(Debug)]
 struct Piece {
     train: Arc<Train>,
@@ -29,30 +28,30 @@ struct Piece {
     next: Option<u32>,
 }
 
-/// A train in the making.
+/// An unfinished train.
 #[derive(Debug)]
 struct Joined {
     first: u32,
     last: u32,
     pieces: u32,
     packets: u16,
-    /// Payload of each packet but the last.
+    /// Payload size of each packet except the last.
     size: u16,
     payload: u32,
     /// The flags of the last packet.
     flags: u8,
-    /// Whether anything can follow.
+    /// True if more packets can follow.
     is_open: bool,
 }
 
-/// Trains in the making.
+/// Unfinished trains.
 #[derive(Debug, Default)]
 pub(super) struct Join {
     joined: Vec<Joined>,
     pieces: Vec<Piece>,
-    /// The train that the last packet went into.
+    /// The train of the last packet.
     recent: usize,
-    /// Whether the host takes trains of UDP.
+    /// True if the host accepts UDP trains.
     takes_udp: bool,
     head: Vec<u8>,
 }
@@ -100,8 +99,7 @@ impl Join {
         self.pieces.push(Piece { train: packet.train, index: packet.index, count: 1, next: None });
     }
 
-    /// The last train of the packet's flow, if that is among the open ones. Behind what is of no known flow nothing
-    /// joins what was before it.
+    /// The last open train of the packet's flow. After a packet of unknown flow, no packet joins an earlier train.
     fn last_of(&self, packet: &Packet) -> Option<usize> {
         let flow = packet.train.headers.flow?;
         let first = self.joined.len().saturating_sub(OPEN);
@@ -133,7 +131,7 @@ impl Join {
         has_size && ours.headers.go_on(ours.whole(), from, &theirs.headers, theirs.whole(), to)
     }
 
-    /// Each train as the kernel takes it, with its number of packets; what is left of what was read goes to `spare`.
+    /// Passes each train in the kernel's form, with its packet count; the buffers go to `spare`.
     pub(super) fn drain(&mut self, mut each: impl FnMut(&[IoSlice<'_>], u16), mut spare: impl FnMut(Arc<Train>)) {
         for joined in self.joined.drain(..) {
             let first = &self.pieces[joined.first as usize];
@@ -167,12 +165,12 @@ impl Join {
 }
 
 impl Joined {
-    /// A train without packets whose first piece will be this one.
+    /// A train without packets; this will be its first piece.
     fn at(piece: u32, size: u16) -> Self {
         Joined { first: piece, last: piece, pieces: 1, packets: 0, size, payload: 0, flags: 0, is_open: true }
     }
 
-    /// Whether a packet of the same flow fits in behind the others.
+    /// True if a packet of the same flow can be appended.
     fn has_room(&self, packet: &Packet) -> bool {
         let max = if packet.train.headers.part == Part::Udp { DATAGRAMS } else { u16::MAX };
         self.is_open && self.payload as usize + packet.len() <= LONGEST && self.packets < max
@@ -185,7 +183,8 @@ impl Joined {
         self.payload += u32::from(payload);
         let is_last = packet.index + 1 == packet.train.count;
         self.flags = if is_last { packet.flags() } else { 0 };
-        // Of this train's size, not of the one that the packet was read in: a shorter packet is the last one.
+        // This train's size counts, not that of the train that the packet was read in: a shorter packet is the last
+        // one.
         self.is_open &= payload == self.size && self.flags & LAST == 0;
     }
 }

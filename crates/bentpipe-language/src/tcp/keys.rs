@@ -1,18 +1,18 @@
-//! The keys that stand beside the cells in tables of TCP settings.
+//! The keys beside the settings in tables of TCP settings.
 
 use crate::shape::{Field, Shape, field};
 
-/// The head of a row of variants; its cells are TCP settings.
+/// The first keys of a `[variants]` row; the others are TCP settings.
 pub const VARIANT: &[Field] = &[
     field(
         "base",
         Shape::Text,
         "The variant that this one starts from. A variant that names itself starts from the built-in one of that name. Required.",
     ),
-    field("description", Shape::Text, "One line that says what it is, for people."),
+    field("description", Shape::Text, "Description, one line."),
 ];
 
-/// The head of a table of TCP settings.
+/// The first keys of a table of TCP settings.
 pub const TCP_HEAD: &[Field] = &[
     field("profile", Shape::Text, "Set of defaults: \"rfc\", \"bsd-reno\", \"ns2\" or \"ns2-2003\". Default: \"rfc\"."),
     field("variant", Shape::Text, "TCP variant, from `bentpipe variants` or `[variants]`. Default: the profile's."),

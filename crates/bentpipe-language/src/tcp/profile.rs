@@ -1,7 +1,5 @@
-//! Profiles: the settings that a TCP has before anybody names a variant.
-//!
-//! A profile is a whole [`TcpConfig`] and what it changes in the rows of the table of variants: ns-2's NewReno is not
-//! the RFC's.
+//! Profiles: the default settings of a TCP. A profile is a complete [`TcpConfig`], with changes to the rows of the
+//! variant table: ns-2's NewReno is not the RFC's.
 
 use bentpipe_engine::tcp::variant::{DupThresh, Exit, Growth, PartialAckTimer, Recovery};
 use bentpipe_engine::tcp::{AckPolicy, RtoConfig, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant};
@@ -12,11 +10,11 @@ use bentpipe_engine::units::Duration;
 pub struct Profile {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub description: &'static str,
-    /// The variant where none is named.
+    /// The default variant.
     pub default_variant: &'static str,
-    /// Whether the first slow start threshold is the window clamp unless it is given: in ns-2 it always is.
+    /// True if the initial ssthresh defaults to the window clamp, as in ns-2.
     pub ssthresh_is_clamp: bool,
     config: fn() -> TcpConfig,
     adjust: fn(&mut Variant),
@@ -28,7 +26,7 @@ impl Profile {
         self.with_row(Variant::named(self.default_variant).expect("a row of the table"))
     }
 
-    /// The settings with a row of the engine's table, changed as the profile has it.
+    /// The settings with a row of the engine's table, as changed by the profile.
     pub fn with_row(&self, mut variant: Variant) -> TcpConfig {
         (self.adjust)(&mut variant);
         TcpConfig { variant, ..(self.config)() }
@@ -39,7 +37,7 @@ impl Profile {
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "rfc",
-        description: "wire-true TCP as the RFCs recommend it",
+        description: "TCP on the wire as the RFCs recommend",
         default_variant: "sack",
         ssthresh_is_clamp: false,
         config: TcpConfig::default,
@@ -47,7 +45,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "ns2",
-        description: "ns-2 2.35 as the reference scenarios of its validation set it",
+        description: "ns-2 2.35 with the settings of the validation's reference scenarios",
         default_variant: "newreno",
         ssthresh_is_clamp: true,
         config: ns2,
@@ -56,7 +54,7 @@ pub const PROFILES: &[Profile] = &[
             variant.growth = Growth::PerAck;
             // ns-2 2.35, `Agent/TCP set windowInit_`: 2.
             variant.initial_window = 2;
-            // The reference scenarios run with `singledup_ 0` unless they say so (2.35's own default is 1).
+            // The reference scenarios use `singledup_ 0` unless stated (2.35's default is 1).
             variant.limited_transmit = false;
         },
     },
@@ -70,7 +68,7 @@ pub const PROFILES: &[Profile] = &[
             variant.growth = Growth::PerAck;
             // transat §3.2: the Reference TCP starts with one segment.
             variant.initial_window = 1;
-            // transat §3.2: limited transmit is a variant of its own.
+            // transat §3.2: limited transmit is a separate variant.
             variant.limited_transmit = false;
             match &mut variant.recovery {
                 // ns-2 before 2003-05-05: no partial window deflation, timer restarted by every partial ACK.
@@ -78,7 +76,7 @@ pub const PROFILES: &[Profile] = &[
                     *deflate = false;
                     *timer = PartialAckTimer::SlowButSteady;
                 }
-                // `numdupacksFrac_ 10`, by search: in ns-2 since October 2002, off in 2.35, of effect in Sack1 only.
+                // `numdupacksFrac_ 10`, by search: in ns-2 since October 2002, off in 2.35, only effective in Sack1.
                 Recovery::Pipe(_) => variant.dup_thresh = DupThresh { window_fraction: Some(10), ..variant.dup_thresh },
                 _ => {}
             }
@@ -86,16 +84,16 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "bsd-reno",
-        description: "4.3BSD Reno: timers in ticks of 500 and 200 ms, windows that grow by ACK and an eighth of a segment, no guard against a second fast retransmit",
+        description: "4.3BSD Reno: timers in ticks of 500 and 200 ms, window growth per ACK plus an eighth of a segment, no guard against a second fast retransmit",
         default_variant: "reno",
         ssthresh_is_clamp: false,
         config: bsd_reno,
         adjust: |variant| {
-            // `tcp_input`: `cwnd` grows by ACK, from one segment on.
+            // `tcp_input`: `cwnd` starts at one segment and grows per ACK.
             variant.growth = Growth::PerAck;
             variant.initial_window = 1;
             variant.limited_transmit = false;
-            // `t_dupacks` alone decides: nothing keeps a second fast retransmit from the same window.
+            // Only `t_dupacks` decides: nothing prevents a second fast retransmit in the same window.
             variant.once_per_window = false;
             variant.guard_after_timeout = false;
         },
@@ -155,7 +153,7 @@ fn ns2() -> TcpConfig {
             min: Duration::from_secs(1),
             // `maxrto_ 60`, ns-2 2.35's default.
             max: Duration::from_secs(60),
-            // `tcpTick_ 0.001`; timers run out exactly, on the scheduler.
+            // `tcpTick_ 0.001`; timers expire at exact times.
             clock: RttClock::Ticks {
                 tick: Duration::from_millis(1),
                 phase: Duration::ZERO,
@@ -171,7 +169,7 @@ fn ns2() -> TcpConfig {
         dsack: false,
         // `timestamps_ false`, ns-2 2.35's default.
         timestamps: false,
-        // ns-2 keeps its window over a pause (`slow_start_restart_` concerns sources with `QOption_` alone).
+        // ns-2 keeps its window over an idle period (`slow_start_restart_` applies only to sources with `QOption_`).
         restart_after_idle: false,
         shortcuts: Shortcuts::NS2,
         ..TcpConfig::default()
@@ -203,9 +201,9 @@ fn ns2_2003() -> TcpConfig {
         shortcuts: Shortcuts {
             // `precisionReduce_ 0`: whole segments, ns-2's default until January 2006.
             ssthresh_base: SsthreshBase::WholeWindow,
-            // `exitFastRetrans_ 0`: as before July 2003, when ns-2 gained it.
+            // `exitFastRetrans_ 0`: as before July 2003, when ns-2 added it.
             ns2_inflate_always: true,
-            // `SYN_immediate_ack_ 0`: as before February 2010, when ns-2 gained it.
+            // `SYN_immediate_ack_ 0`: as before February 2010, when ns-2 added it.
             ns2_delayed_syn_ack: true,
             ..base.shortcuts
         },

@@ -1,12 +1,10 @@
-//! How the settings of a connection come about, layer on layer.
+//! Resolves the settings of a connection from layers:
 //!
 //! 1. The profile.
-//! 2. The variant's row of the engine's table, as the profile changes it.
-//! 3. The scenario's own rows on top of it (`[variants.NAME]`).
-//! 4. What is set explicitly: `[tcp]`, then the flow's `tcp`.
-//!
-//! Layers 3 and 4 may set both ends at once, or one (`sender`, `receiver`). Explicit settings survive a change of
-//! variant.
+//! 2. The variant's row of the engine's table, as changed by the profile.
+//! 3. The scenario's own rows (`[variants.NAME]`).
+//! 4. Explicit settings: `[tcp]`, then the flow's `tcp`. Layers 3 and 4 may set both ends or one (`sender`,
+//!    `receiver`). Explicit settings survive a change of variant.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,19 +17,18 @@ use super::settings::{Cell, SETTINGS, Setting};
 /// The rows of the engine's table and of a scenario, by name.
 pub type Variants = BTreeMap<String, VariantRow>;
 
-/// A row of a scenario's own: `[variants.NAME]`.
+/// A row of the scenario: `[variants.NAME]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariantRow {
-    /// The row it is built on: another of the scenario's, or one of the engine's table. Its own name means the
-    /// engine's.
+    /// Its base: another row of the scenario or one of the engine's table. Its own name means the engine's row.
     pub base: String,
-    /// What it is, for people.
+    /// Its description.
     pub description: String,
-    /// What it changes.
+    /// Its changes.
     pub overrides: TcpOverrides,
 }
 
-/// Settings that are given, of all that there are.
+/// Explicit settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TcpOverrides {
     /// For both ends.
@@ -52,16 +49,16 @@ pub enum End {
 }
 
 impl TcpOverrides {
-    /// Whether nothing is given.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.both.is_empty() && self.sender.is_empty() && self.receiver.is_empty()
     }
 
-    /// These settings with `upper` laid over them.
+    /// These settings overridden by `upper`.
     pub fn overlaid(&self, upper: &TcpOverrides) -> TcpOverrides {
         let mut result = self.clone();
         for (key, cell) in &upper.both {
-            // What is said later for both ends replaces what was said earlier for one.
+            // A later setting for both ends replaces an earlier one for one end.
             result.sender.remove(key);
             result.receiver.remove(key);
             result.both.insert(key, *cell);
@@ -79,7 +76,7 @@ impl TcpOverrides {
         own.get(key).or_else(|| self.both.get(key)).copied()
     }
 
-    /// Puts the settings of one end into a configuration; answers those that mean nothing in it.
+    /// Applies the settings of one end to a configuration; returns those without effect in it.
     fn apply(&self, end: End, config: &mut TcpConfig) -> Vec<&'static str> {
         let mut idle = Vec::new();
         for Setting { key, set, .. } in SETTINGS {
@@ -92,7 +89,7 @@ impl TcpOverrides {
         idle
     }
 
-    /// What turns one pair of configurations, sender's and receiver's, into another.
+    /// A function that changes a pair of configurations, the sender's and the receiver's.
     pub fn between(from: &(TcpConfig, TcpConfig), to: &(TcpConfig, TcpConfig)) -> TcpOverrides {
         let mut difference = TcpOverrides::default();
         for Setting { key, get, .. } in SETTINGS {
@@ -111,14 +108,14 @@ impl TcpOverrides {
     }
 }
 
-/// A name that stands for nothing.
+/// An unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnknownName {
     /// No profile has this name.
     Profile(String),
     /// No variant has this name.
     Variant(String),
-    /// The row is built on itself, by way of others.
+    /// The row is based on itself, through others.
     Cycle(String),
 }
 
@@ -127,22 +124,22 @@ impl fmt::Display for UnknownName {
         match self {
             UnknownName::Profile(name) => write!(f, "there is no profile `{name}`"),
             UnknownName::Variant(name) => write!(f, "there is no variant `{name}`"),
-            UnknownName::Cycle(name) => write!(f, "the variant `{name}` is built on itself"),
+            UnknownName::Cycle(name) => write!(f, "the variant `{name}` is based on itself"),
         }
     }
 }
 
 impl std::error::Error for UnknownName {}
 
-/// Both ends, and the settings that were given but mean nothing.
+/// Both ends, and the explicit settings without effect.
 pub struct Resolved {
     /// The sender's configuration and the receiver's.
     pub ends: (TcpConfig, TcpConfig),
-    /// Settings that mean nothing in the configuration of their end.
+    /// Settings without effect in the configuration of their end.
     pub idle: Vec<(End, &'static str)>,
 }
 
-/// The engine's row under a variant, and the scenario's rows on the way to it, outermost first.
+/// The engine's row below a variant, and the scenario's rows on the way to it, outermost first.
 fn chain<'v>(name: &str, variants: &'v Variants) -> Result<(Variant, Vec<&'v VariantRow>), UnknownName> {
     let mut rows = Vec::new();
     let mut at = name;
@@ -162,7 +159,7 @@ fn chain<'v>(name: &str, variants: &'v Variants) -> Result<(Variant, Vec<&'v Var
     Ok((variant, rows))
 }
 
-/// Lays all layers on each other.
+/// Applies all layers.
 pub fn resolve(
     profile: &Profile,
     variant: &str,
@@ -200,7 +197,8 @@ pub fn resolve_tcp(
     Ok(resolve(profile, variant, variants, explicit)?.ends)
 }
 
-/// Whether the window of a fixed one is given nowhere, of both ends: not explicitly, nor in a row of the scenario.
+/// For each end of a variant with a fixed window: true if its window is set neither explicitly nor in a row of
+/// the scenario.
 pub fn lacks_window(variant: &str, variants: &Variants, explicit: &TcpOverrides) -> [bool; 2] {
     let rows = chain(variant, variants).map(|(_, rows)| rows).unwrap_or_default();
     [End::Sender, End::Receiver].map(|end| {
@@ -209,7 +207,7 @@ pub fn lacks_window(variant: &str, variants: &Variants, explicit: &TcpOverrides)
     })
 }
 
-/// What cannot work together in the settings of one end: the key to blame, and why.
+/// Contradictions in the settings of one end: the key to report, and the reason.
 pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
     use crate::quantity::format_duration as text;
     use bentpipe_engine::tcp::variant::Recovery;

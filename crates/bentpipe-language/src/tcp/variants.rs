@@ -17,7 +17,7 @@ use crate::reader::{Item, join, unknown_key};
 use crate::shape::{Field, Shape};
 use crate::suggest::did_you_mean;
 
-/// Settings with the places where they were given.
+/// Settings with their positions in the text.
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
     /// The settings.
@@ -28,27 +28,27 @@ pub struct Placed {
 /// `[tcp]` or a flow's `tcp`.
 #[derive(Clone, Debug, Default)]
 pub struct TcpTable {
-    /// The profile, if one is named.
+    /// The profile, if given.
     pub profile: Option<&'static Profile>,
-    /// Name of the variant, and where it stands.
+    /// Name and position of the variant.
     pub variant: Option<(String, Span, String)>,
     /// The settings beside profile and variant.
     pub settings: Placed,
 }
 
 impl TcpTable {
-    /// Settings that stand nowhere.
+    /// No settings.
     pub fn of(overrides: TcpOverrides) -> TcpTable {
         TcpTable { settings: Placed { overrides, places: BTreeMap::new() }, ..TcpTable::default() }
     }
 
-    /// Whether the sender's end is given this setting.
+    /// True if this setting is given for the sender's end.
     pub fn gives(&self, key: &str) -> bool {
         let TcpOverrides { both, sender, .. } = &self.settings.overrides;
         both.contains_key(key) || sender.contains_key(key)
     }
 
-    /// This table with `upper` laid over it.
+    /// This table overridden by `upper`.
     pub fn overlaid(&self, upper: &TcpTable) -> TcpTable {
         let mut places = self.settings.places.clone();
         places.extend(upper.settings.places.clone());
@@ -60,17 +60,17 @@ impl TcpTable {
         }
     }
 
-    /// The profile, "rfc" if none is named.
+    /// The profile, by default "rfc".
     pub fn profile(&self) -> &'static Profile {
         self.profile.unwrap_or(&PROFILES[0])
     }
 
-    /// The variant, the profile's own if none is named.
+    /// The variant, by default the profile's.
     pub fn variant(&self) -> &str {
         self.variant.as_ref().map_or(self.profile().default_variant, |(name, ..)| name)
     }
 
-    /// Both ends; `place` is blamed for what has no place of its own.
+    /// Both ends; `place` is the position of errors that have none of their own.
     pub fn resolve(
         &self,
         variants: &Variants,
@@ -80,7 +80,7 @@ impl TcpTable {
         let resolved = match resolve::resolve(self.profile(), self.variant(), variants, &self.settings.overrides) {
             Ok(resolved) => resolved,
             Err(unknown) => {
-                // A row that is wrong in itself has been reported where it stands.
+                // A wrong row has been reported at its position.
                 if let UnknownName::Variant(name) = &unknown
                     && name == self.variant()
                 {
@@ -105,7 +105,7 @@ impl TcpTable {
     }
 }
 
-/// What a setting that means nothing would need.
+/// What a setting without effect would need.
 fn needed(key: &str) -> &'static str {
     match key.split_once('.') {
         Some(("inflate", _)) => "recovery = \"inflate\"",
@@ -125,11 +125,12 @@ fn unknown_variant(unknown: &UnknownName, key: &str, name: &str, variants: &Vari
 impl Placed {
     /// Sets the receive buffer of one end.
     pub fn receive_buffer(&mut self, end: End, bytes: Bytes) {
-        // A buffer of no segment is refused where all settings of an end are looked at.
+        // A buffer smaller than a segment is refused when all settings of an end are
+        // checked.
         self.cells(Some(end)).insert("receive_buffer", Cell::Size(bytes.get()));
     }
 
-    /// Where a setting was given, or `otherwise`.
+    /// The position of a setting, or `otherwise`.
     fn place(&self, end: End, key: &'static str, otherwise: (Span, &str)) -> (Span, String) {
         let own = self.places.get(&(Some(end), key)).or_else(|| self.places.get(&(None, key)));
         own.cloned().unwrap_or_else(|| (otherwise.0, join(otherwise.1, key)))
@@ -143,7 +144,7 @@ impl Placed {
         }
     }
 
-    /// Reads the settings of a table; the keys in `head` belong to somebody else.
+    /// Reads the settings of a table, except the keys in `head`.
     fn read(&mut self, table: &Table, path: &str, head: &[Field], problems: &mut Problems) {
         self.read_group(table, path, "", None, head, problems);
         for (key, end) in [("sender", End::Sender), ("receiver", End::Receiver)] {
@@ -202,7 +203,7 @@ fn is_end(key: &str) -> bool {
     matches!(key, "sender" | "receiver")
 }
 
-/// The keys right below a group of settings.
+/// The keys directly below a group of settings.
 fn keys_of(group: &str) -> Vec<&'static str> {
     let prefix = if group.is_empty() { String::new() } else { format!("{group}.") };
     let mut keys: Vec<&'static str> = Vec::new();
@@ -287,7 +288,7 @@ pub fn tcp_table(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
     read
 }
 
-/// Settings alone, of one connection whose variant is named elsewhere.
+/// The settings of one connection whose variant is given elsewhere.
 pub fn settings(item: &Item<'_>, problems: &mut Problems) -> TcpTable {
     let mut read = TcpTable::default();
     match &item.node.value {
@@ -330,7 +331,7 @@ pub fn variants(item: &Item<'_>, problems: &mut Problems) -> Variants {
         if let Err(unknown) = resolve::resolve(&PROFILES[0], &name, &variants, &TcpOverrides::default()) {
             let base = variants[&name].base.clone();
             let mistake = match &unknown {
-                // Reported where that row stands.
+                // Reported at that row's position.
                 UnknownName::Variant(_) if base != name && variants.contains_key(&base) => continue,
                 UnknownName::Variant(_) => unknown_variant(&unknown, &path, &base, &variants),
                 _ => Mistake::new(&path, unknown.to_string()).expected("a base that does not lead back here"),

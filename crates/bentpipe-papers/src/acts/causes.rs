@@ -1,4 +1,4 @@
-//! What was varied to find why figure 6 differs: A-C10, A-C11 and A-C12. More of it is in `studies/acts/README.md`.
+//! Variations that test why figure 6 differs: A-C10, A-C11 and A-C12. `studies/acts/README.md` has more of them.
 
 use bentpipe_study::stats::mean;
 
@@ -9,7 +9,7 @@ use crate::request::ReproduceError;
 
 type Words = Result<String, ReproduceError>;
 
-/// The load at which each place's curve peaks when the line is narrower, in words.
+/// The load at which each place's curve peaks with slower lines, as text.
 pub(super) fn narrower_lines(lab: &Lab<'_>) -> Words {
     const LOADS: [f64; 4] = [90.0, 105.0, 120.0, 135.0];
     let mut words = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn narrower_lines(lab: &Lab<'_>) -> Words {
     Ok(words.join("; "))
 }
 
-/// What is carried of 105 Mbit/s in trials of other lengths, in words.
+/// The throughput at 105 Mbit/s in trials of other lengths, as text.
 pub(super) fn lengths(lab: &Lab<'_>) -> Words {
     let mut words = Vec::new();
     for length in ["640 s", "88 s", "43 s"] {
@@ -42,7 +42,7 @@ pub(super) fn lengths(lab: &Lab<'_>) -> Words {
     Ok(words.join("; "))
 }
 
-/// The greatest throughput at full rate with another switch or another TCP, in words.
+/// The max throughput at full rate with another switch or another TCP, as text.
 pub(super) fn at_full_rate(lab: &Lab<'_>) -> Words {
     const EARLY: &str = "links.sat.forward.atm.early_packet_discard";
     const VARIED: [(&str, &str, &str); 4] = [
@@ -53,13 +53,13 @@ pub(super) fn at_full_rate(lab: &Lab<'_>) -> Words {
     ];
     let mut words = Vec::new();
     for (name, key, value) in VARIED {
-        let mut most = Vec::new();
+        let mut best = Vec::new();
         for place in Place::ALL {
             let world = measured(place, Load::Full, &[(key, value)]);
             let what = format!("acts, full rate, {name}, {}", place.name());
-            most.push(format!("{:.1}", greatest(&rates(&lab.runs(&what, &world, TRIALS)?))));
+            best.push(format!("{:.1}", greatest(&rates(&lab.runs(&what, &world, TRIALS)?))));
         }
-        words.push(format!("{name} {}", most.join(", ")));
+        words.push(format!("{name} {}", best.join(", ")));
     }
     Ok(words.join("; "))
 }

@@ -1,4 +1,4 @@
-//! The drawings of the paper, each from the scenario that it shows; figure 6 is data and is drawn with its sweep.
+//! The paper's drawings, each from the scenario that it shows; figure 6 is data and is drawn with its sweep.
 
 use super::load;
 use super::worlds::world;
@@ -8,7 +8,7 @@ use crate::published::ACTS;
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// What a drawing shows, and of which scenario.
+/// The content of a drawing, and its scenario.
 enum Shows {
     Topology,
     Stack,
@@ -30,7 +30,7 @@ const fn drawn(number: u8) -> Option<(Shows, usize)> {
     })
 }
 
-/// Draws a figure where a folder is given, and says in a row how it fares.
+/// Draws a figure if a folder is given, and returns its row.
 pub(super) fn row(lab: &Lab<'_>, number: u8) -> Result<Row, ReproduceError> {
     let id = format!("A-F{number:02}");
     let title = ACTS.figure(&id).map_or(id.as_str(), |figure| figure.title.as_str());
@@ -48,7 +48,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8) -> Result<Row, ReproduceError> {
     }
     let more = match number {
         1 => "; acts-2.toml has the same nodes, at the rates of OC-12c",
-        3 | 4 => "; 0.1 ms to and fro make it the LAN",
+        3 | 4 => "; a round trip of 0.1 ms makes it the LAN",
         5 => {
             "; each layer is a module of the engine: tcp, wire::ipv4, wire::llc_snap, atm::aal5, atm::cell, atm::sonet"
         }

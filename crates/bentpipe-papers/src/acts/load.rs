@@ -1,4 +1,5 @@
-//! Figure 6: throughput over offered load, beside the points that the paper names.
+//! Figure 6: throughput over offered load, compared with the points that the paper
+//! names.
 
 use bentpipe_study::report::{Axis, Mark};
 
@@ -10,7 +11,7 @@ use crate::lab::Lab;
 use crate::published::ACTS;
 use crate::request::ReproduceError;
 
-/// The row of figure 6; the drawing has our curves and the points that the paper names.
+/// The row of figure 6; the drawing has our curves and the paper's points.
 pub(super) fn figure(lab: &Lab<'_>, row: Row) -> Result<Row, ReproduceError> {
     let figure = ACTS.figure("A-F06").expect("the paper has it");
     let mut all = Vec::new();

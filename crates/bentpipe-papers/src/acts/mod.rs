@@ -1,8 +1,7 @@
-//! The study of Charalambos and others: TCP over ATM over the ACTS satellite.
-//!
-//! Reading order: `worlds`, the scenarios and what is changed in them; `tables`, the six tables; `sweeps`, the curves
-//! over offered load (figure 6), bit error rate and buffer; `causes`, what was varied for figure 6; `figures`, the drawings;
-//! `claims`; `seen`, where the rest of the paper can be seen.
+//! The study of Charalambos and others: TCP over ATM over the ACTS satellite. Reading order: `worlds`, the scenarios
+//! and changes to them; `tables`, the six tables; `sweeps`, the curves over offered load (figure 6), bit error rate and
+//! buffer; `causes`, variations for figure 6; `figures`, the drawings; `claims`; `seen`, references for the other
+//! items.
 
 mod causes;
 mod claims;

@@ -1,4 +1,4 @@
-//! Where the topologies, mechanisms and experiments of the paper can be seen, and where each decision is embodied.
+//! References for the paper's topologies, mechanisms and experiments, and the implementation of each decision.
 
 use super::sweeps;
 use crate::inventory::Seen::{self, Built, Decision, Ran};

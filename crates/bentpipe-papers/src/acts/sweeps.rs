@@ -10,12 +10,12 @@ use crate::request::ReproduceError;
 
 /// Offered loads of figure 6, Mbit/s (A-Q14).
 const LOADS: [f64; 8] = [30.0, 45.0, 60.0, 75.0, 90.0, 105.0, 120.0, 135.0];
-/// What three hosts at full rate offer: 134.5 Mbit/s each.
+/// Load of three hosts at full rate: 134.5 Mbit/s each.
 pub(super) const FULL_RATE: f64 = 403.5;
-/// Runs behind a point of a curve, or as many as there are replications if that is less.
+/// Runs per point of a curve, at most the number of replications.
 const TRIALS_OF_A_POINT: u32 = 4;
 
-/// Runs behind a point of a curve.
+/// Runs per point of a curve.
 pub(super) fn trials(lab: &Lab<'_>) -> u32 {
     lab.options().reps.min(TRIALS_OF_A_POINT)
 }
@@ -60,7 +60,7 @@ pub(super) fn draw(lab: &Lab<'_>, name: &str, title: &str, x: Axis, series: Vec<
     Ok(())
 }
 
-/// Throughput at full rate with the shared buffer and with one for each channel.
+/// Throughput at full rate with the shared buffer and with a buffer per channel.
 pub(super) fn switches(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const OWN: (&str, &str) = ("links.sat.forward.atm.sharing", "per-vc");
     let mut words = Vec::new();
@@ -78,12 +78,12 @@ pub(super) fn switches(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     ))
 }
 
-/// Why the curves do not turn at 105, as far as the experiment shows it.
+/// Why the curves do not peak at 105, as far as the experiment shows.
 pub(super) const SOURCES: &str = "Cells shaped in the hosts' cards overflow no buffer below the 134.5 Mbit/s of the line, so our \
     curves rise beyond 105. Applications that write at a rate, unshaped, lose from 90 on, as what has piled up in their \
     buffers goes out in windows; written in all and carried";
 
-/// Loads that applications write without shaping, and what is carried of them.
+/// Loads written by applications without shaping, and their throughput.
 pub(super) fn written(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let loads = [75.0, 90.0, 105.0, 120.0];
     let mut words = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn written(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!("75, 90, 105, 120: {}", words.join("; ")))
 }
 
-/// What a sender can be in the sweep over the bit error rate.
+/// Senders in the sweep over the bit error rate.
 pub(super) const SENDERS: [&str; 4] = ["reno", "no constant", "newreno", "sack"];
 
 /// Bit error rates of the data in scenario 2; the printed ones are 1e-9 and, for the other direction, 1e-8.
@@ -113,7 +113,7 @@ pub(super) fn at_error_rate(lab: &Lab<'_>, sender: &str, rate: &str) -> Result<V
     Ok(rates(&lab.runs(&format!("acts, scenario 2, {sender}, bit error rate {rate}"), &scenario, trials(lab))?))
 }
 
-/// The sweep over bit error rates, in words, and drawn.
+/// The sweep over bit error rates, as text and drawn.
 pub(super) fn error_rates(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let mut all = Vec::new();
     let mut words = Vec::new();
@@ -140,7 +140,7 @@ pub(super) fn error_rates(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!("mean Mbit/s of {} transfers of 1 GB by bit error rate. {}", trials(lab), words.join(". ")))
 }
 
-/// What was varied in scenario 2 at the printed error rates: mean and greatest of ten trials, Mbit/s, in words.
+/// Variations of scenario 2 at the printed error rates: mean and maximum of ten trials, Mbit/s, as text.
 pub(super) fn noise_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const CLEAN: (&str, &str) = ("links.sat.forward.bit_error_rate", "0");
     let of = |number: usize, sets: &[(&str, &str)], count: u32| -> Result<String, ReproduceError> {
@@ -149,13 +149,12 @@ pub(super) fn noise_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
         Ok(format!("{:.1} ({:.1})", mean(&all), greatest(&all)))
     };
     let ten = TRIALS;
-    // The constant of a window that also grows while the peer's holds it back, and is halved by itself alone.
+    // The constant, with a `cwnd` that also grows beyond the peer's window and alone is halved.
     let wide =
         [("tcp.shortcuts.ns2_recovery", "true"), ("tcp.shortcuts.ssthresh_base", "window"), ("tcp.ack.every", "2")];
     let short = [CLEAN, ("flows.data.bytes", "776 MiB")];
     Ok(format!(
-        "4.3BSD Reno {}; no additive constant {}; an ACK for each segment {}; a window of the sender's that grows beyond \
-         the peer's and is halved by itself {}; errors in bursts of ten bits {}; no loss {}. Without loss transfers of 776 \
+        "4.3BSD Reno {}; no additive constant {}; an ACK for each segment {}; a `cwnd` that grows beyond the peer's window and alone is halved {}; errors in bursts of ten bits {}; no loss {}. Without loss transfers of 776 \
          MiB would give both printed simulations, here {} and in scenario 1 {}, but the paper speaks of a GB",
         of(2, &[], ten)?,
         of(2, &[("tcp.shortcuts.bsd_additive_constant", "false")], ten)?,
@@ -168,7 +167,7 @@ pub(super) fn noise_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     ))
 }
 
-/// What each part of 4.3BSD Reno does to scenario 3 at full rate, Mbit/s, in words.
+/// The effect of each part of 4.3BSD Reno on scenario 3 at full rate, Mbit/s, as text.
 pub(super) fn parts_of_reno(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const PARTS: [(&str, &str, &str); 4] = [
         ("without the constant", "tcp.shortcuts.bsd_additive_constant", "false"),
@@ -187,14 +186,14 @@ pub(super) fn parts_of_reno(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     }
     let rfc: Vec<_> = PARTS[..3].iter().map(|&(_, key, value)| (key, value)).collect();
     Ok(format!(
-        "mean (greatest) of ten trials {}; {}; with the first three of these, as RFC 5681 and 6582 have it, {}",
+        "mean (max) of ten trials {}; {}; with the first three of these, as RFC 5681 and 6582 have it, {}",
         ten(&[])?,
         words.join(", "),
         ten(&rfc)?
     ))
 }
 
-/// Variants under noise and under congestion, in words.
+/// Variants under noise and under congestion, as text.
 pub(super) fn variants(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let mut words = Vec::new();
     for variant in ["reno", "newreno", "sack"] {
@@ -205,13 +204,13 @@ pub(super) fn variants(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!("mean Mbit/s in scenario 2 and in scenario 3: {}", words.join("; ")))
 }
 
-/// Mbit/s of scenario 3 at full rate with other settings.
+/// Throughput of scenario 3 in Mbit/s at full rate with other settings.
 pub(super) fn full_rate(lab: &Lab<'_>, sets: &[(&str, &str)]) -> Result<Vec<f64>, ReproduceError> {
     let what = format!("acts, scenario 3, {}", sets.iter().map(|(_, value)| *value).collect::<Vec<_>>().join(", "));
     Ok(rates(&lab.runs(&what, &congested(Place::Satellite, Load::Full, sets), trials(lab))?))
 }
 
-/// Buffers and discards, in words, and drawn.
+/// Buffers and discards, as text and drawn.
 pub(super) fn buffers(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const BUFFER: &str = "links.sat.forward.atm.buffer";
     const EARLY: &str = "links.sat.forward.atm.early_packet_discard";

@@ -1,4 +1,4 @@
-//! The six tables, each cell a row, and a row for each table that fares as the worst of its cells.
+//! The six tables: a row for each cell, and a row for each table with the worst verdict of its cells.
 
 use bentpipe_engine::atm::sonet::{OpticalCarrier, RateLadder};
 use bentpipe_engine::tcp::RttClock;
@@ -43,7 +43,7 @@ fn cells(number: u8) -> &'static [Cell] {
     ACTS.table(number).map_or(&[], |table| &table.cells)
 }
 
-/// Judges a number against bounds either side of the published one.
+/// Judges a number by bounds around the published one.
 fn within(row: Row, by: f64, why: &str) -> Row {
     let (Some(paper), Some(ours)) = (row.paper, row.ours) else { return row };
     let verdict = if (ours - paper).abs() <= by { Verdict::Match } else { Verdict::Differs };
@@ -58,7 +58,7 @@ fn derivation(number: u8) -> &'static str {
     &ACTS.table(number).expect("six tables").derivation
 }
 
-/// The rate of a host's line in the shipped scenarios, Mbit/s: the fastest of those that begin or end at it.
+/// The line rate of a host in the shipped scenarios, Mbit/s: the fastest of its links.
 fn line_of(host: &str) -> Option<f64> {
     let mut fastest: Option<f64> = None;
     for scenario in (1..=5).map(|number| world(number, &[])) {
@@ -70,7 +70,7 @@ fn line_of(host: &str) -> Option<f64> {
     fastest
 }
 
-/// Of the inventory the models have the cards.
+/// The models include only the cards of the inventory.
 fn hosts() -> Vec<Row> {
     const NOT_THERE: &str = "not in the model: a host is the line of its card and 62 us of processing per segment";
     let row = |cell: &Cell| {
@@ -127,7 +127,7 @@ pub(super) fn trials_of(lab: &Lab<'_>, place: Place) -> Result<Vec<f64>, Reprodu
     Ok(rates(&lab.runs(&what, &alone(place), TRIALS)?))
 }
 
-/// A trial that meets losses, in words: what one loss at different places, and two in one window, do to scenario 1.
+/// Trials with losses, as text: the effect on scenario 1 of one loss at different positions, and of two in one window.
 pub(super) fn losses_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let places = ["[]", "[300]", "[1000]", "[60000]", "[60000, 60100]"];
     let lost = |list| world(1, &[("links.sat.forward.drop_list", list)]);
@@ -135,12 +135,11 @@ pub(super) fn losses_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let [none, early, growing, late, two] = [0, 1, 2, 3, 4].map(|n: usize| rates(&runs[n])[0]);
     Ok(format!(
         "A trial without loss carries {none:.1} Mbit/s, with packet 300 lost {early:.1}, with packet 1000 {growing:.1}, with one \
-         from the middle {late:.1}, with two of one window {two:.1}: losses, which the error rate of 1e-13 all but rules out, \
-         would spread the trials over the printed range"
+         from the middle {late:.1}, with two of one window {two:.1}: losses would spread the trials over the printed range, but the error rate of 1e-13 nearly rules them out"
     ))
 }
 
-/// Slower hosts, in words: the means of the three places.
+/// Slower hosts, as text: the means of the three places.
 fn slow_hosts(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let mut words = Vec::new();
     for place in Place::ALL {
@@ -173,13 +172,13 @@ fn trials(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     Ok(cells(3).iter().zip(&ours).map(row).collect())
 }
 
-/// Whether a mean of ours is within the printed standard deviation.
+/// True if our mean is within the printed standard deviation.
 pub(super) fn near_the_mean(place: Place, ours: f64) -> bool {
     (ours - printed(4, "mean throughput", place)).abs()
         <= limit(4, "deviations") * printed(4, "standard deviation", place)
 }
 
-/// Whether a standard deviation of ours is the printed one, as far as ten trials can tell.
+/// True if our standard deviation agrees with the printed one, as far as ten trials can tell.
 pub(super) fn near_the_spread(place: Place, ours: f64) -> bool {
     let ratio = ours / printed(4, "standard deviation", place);
     (1.0 / limit(4, "spread")..=limit(4, "spread")).contains(&ratio)
@@ -189,7 +188,7 @@ fn printed(number: u8, row: &str, place: Place) -> f64 {
     ACTS.table(number).and_then(|table| table.value(row, place.name())).expect("a full table")
 }
 
-/// The round trip of a small packet, ms: an echo request of 84 bytes and its reply, past the processors of the ends.
+/// The round trip of a small packet, ms: an echo request of 84 bytes and its reply, through the processors of the ends.
 pub(super) fn ping(scenario: &Scenario) -> f64 {
     let size = SegmentSize { payload: 64, headers: 20 };
     let paths = topology::flow_paths(scenario, &scenario.flows[0]).expect("a shipped scenario");
@@ -242,7 +241,8 @@ fn averages(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
                 }
                 _ => {
                     let row = cell_row(4, cell, Some(ping(&alone(place))));
-                    // The cells of two small packets take some microseconds of line, which in the LAN is a tenth.
+                    // The cells of two small packets take some microseconds of line time, a tenth of the total in the
+                    // LAN.
                     let by = limit(4, "rtt_part") * cell.value.unwrap_or(0.0) + limit(4, "rtt_ms");
                     within(row, by, derivation(4))
                 }
@@ -304,8 +304,8 @@ fn parameters() -> Vec<Row> {
     cells(5).iter().map(row).collect()
 }
 
-/// Our greatest of ten trials for a cell of table 6, Mbit/s. For scenario 3 the switch is that of the experiment or that of
-/// the paper's simulation.
+/// Our max of ten trials for a cell of table 6, Mbit/s. For scenario 3 the switch is the experiment's or the
+/// paper's simulation's.
 pub(super) fn best(lab: &Lab<'_>, row: &str, column: &str) -> Result<f64, ReproduceError> {
     Ok(greatest(&match (row, column) {
         ("scenario 1 OC-3", _) => trials_of(lab, Place::Satellite)?,
@@ -318,12 +318,12 @@ pub(super) fn best(lab: &Lab<'_>, row: &str, column: &str) -> Result<f64, Reprod
     }))
 }
 
-/// The distance of two throughputs as table 6 has it: percent of the larger (A-Q10).
+/// The distance of two throughputs as in table 6: percent of the larger (A-Q10).
 pub(super) fn error(one: f64, other: f64) -> f64 {
     100.0 * (one - other).abs() / one.max(other)
 }
 
-/// The claim that a cell of table 6 repeats: the same number, and the same bounds.
+/// The claim with the same number as a cell of table 6, and the same bounds.
 fn claimed(cell: &Cell) -> Option<&'static str> {
     match (cell.row.as_str(), cell.column.as_str()) {
         ("scenario 1 OC-3", "simulation") => Some("A-C03"),
@@ -343,7 +343,7 @@ fn comparison(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
             let experiment = ACTS.table(6).and_then(|table| table.value(&cell.row, "experiment")).expect("printed");
             let ours = error(experiment, best(lab, &cell.row, "simulation")?);
             let verdict = if ours <= paper { Verdict::Match } else { Verdict::Differs };
-            let why = "our simulation against the printed experiment, relative to the larger: not farther off than the paper's";
+            let why = "our simulation against the printed experiment, relative to the larger: no farther off than the paper's";
             rows.push(cell_row(6, cell, Some(ours)).within(None, Some(paper)).judged(verdict, why));
             continue;
         }
@@ -354,7 +354,7 @@ fn comparison(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
             (true, _) => "the switch as simulated: 8192 cells for each channel (§8.2)",
             _ => "without cells, as the paper simulates it",
         };
-        let why = format!("greatest of ten trials of ours, {trials}");
+        let why = format!("max of ten trials of ours, {trials}");
         let row = match claimed(cell).and_then(|id| ACTS.claim(id)) {
             Some(claim) => {
                 let verdict = if claim.holds_for(ours) { Verdict::Match } else { Verdict::Differs };
@@ -375,11 +375,10 @@ fn comparison(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     Ok(rows)
 }
 
-/// What scenario 2 comes to at its bit error rate, and what was varied.
+/// The throughput of scenario 2 at its bit error rate, and variations.
 pub(super) fn noisy(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!(
-        "not explained. At 1e-9 a GB loses nine packets, and each costs the growth from half of the window. Mean (greatest) \
-         of ten trials, two without loss: {}",
+        "not explained. At 1e-9 a GB loses nine packets, and each costs the growth from half of the window. Mean (max) of ten trials, two without loss: {}",
         super::sweeps::noise_varied(lab)?
     ))
 }

@@ -1,4 +1,4 @@
-//! The paper's scenarios, as shipped, and what is changed in them.
+//! The paper's scenarios, as shipped, and changes to them.
 
 use bentpipe_sim::{FlowResult, RunResult};
 use bentpipe_study::scenario::Scenario;
@@ -6,7 +6,7 @@ use bentpipe_study::scenario::Scenario;
 /// Trials of the paper's tables.
 pub(super) const TRIALS: u32 = 10;
 
-/// Nothing is lost but what a list names.
+/// Only listed packets are lost.
 pub(super) const CLEAN: [(&str, &str); 2] =
     [("links.sat.forward.bit_error_rate", "0"), ("links.sat.backward.bit_error_rate", "0")];
 
@@ -28,7 +28,7 @@ pub(super) fn world(number: usize, sets: &[(&str, &str)]) -> Scenario {
         .unwrap_or_else(|errors| panic!("a shipped scenario: {errors}"))
 }
 
-/// Where the hosts are.
+/// The location of the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Lan,
@@ -39,7 +39,7 @@ pub(super) enum Place {
 impl Place {
     pub(super) const ALL: [Place; 3] = [Place::Lan, Place::Wan, Place::Satellite];
 
-    /// As the tables head their columns.
+    /// As in the column headings.
     pub(super) fn name(self) -> &'static str {
         match self {
             Place::Lan => "LAN",
@@ -58,7 +58,7 @@ pub(super) fn alone(place: Place) -> Scenario {
     }
 }
 
-/// The same with hosts of another processing time per segment, as `--set` takes it.
+/// The same with another processing time per segment, as for `--set`.
 pub(super) fn alone_with_processing(place: Place, processing: &str) -> Scenario {
     let (number, hosts) = match place {
         Place::Satellite => (1, ["nodes.wiley.processing", "nodes.mckinley.processing"]),
@@ -71,22 +71,22 @@ pub(super) fn alone_with_processing(place: Place, processing: &str) -> Scenario 
     world(number, &sets)
 }
 
-/// How three sources come to an offered load.
+/// How three sources reach an offered load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Load {
     /// They send as fast as their lines can.
     Full,
-    /// Each host's card lets cells out at a third of this many Mbit/s of payload: traffic shaping.
+    /// Each host's card sends cells at a third of this payload rate in Mbit/s: traffic shaping.
     Shaped(f64),
-    /// Each application writes at a third of this many Mbit/s, whatever becomes of it.
+    /// Each application writes at a third of this rate in Mbit/s, independent of delivery.
     Written(f64),
 }
 
-/// The switches of the experiments: 8192 cells that the channels of a module share (§5.1). The paper's simulation of
-/// scenario 3 gives as much to each channel (§8.2), and so does `acts-3.toml`; scenario 5 was not simulated.
+/// The switches of the experiments: 8192 cells shared by the channels of a module (§5.1). The paper's simulation of
+/// scenario 3 gives 8192 to each channel (§8.2), and so does `acts-3.toml`; scenario 5 was not simulated.
 const AS_MEASURED: (&str, &str) = ("links.sat.forward.atm.sharing", "shared");
 
-/// Three sources into one line as the experiments had them, scenarios 3 and 5.
+/// Three sources into one line as in the experiments, scenarios 3 and 5.
 pub(super) fn measured(place: Place, load: Load, more: &[(&str, &str)]) -> Scenario {
     congested(place, load, &[&[AS_MEASURED], more].concat())
 }
@@ -109,7 +109,7 @@ pub(super) fn congested(place: Place, load: Load, more: &[(&str, &str)]) -> Scen
             );
         }
     }
-    // 0.1 ms to and fro: 12.5 us over each access link, twice that between the switches.
+    // A round trip of 0.1 ms: 12.5 us over each access link, twice that between the switches.
     const LAN: [(&str, &str); 5] = [
         ("links.elmer.delay", "12500 ns"),
         ("links.galaga.delay", "12500 ns"),
@@ -124,23 +124,23 @@ pub(super) fn congested(place: Place, load: Load, more: &[(&str, &str)]) -> Scen
     world(if place == Place::Satellite { 3 } else { 5 }, &sets)
 }
 
-/// Mbit/s of a flow: what arrived in order, from its start to the arrival of its last byte or the end of the run.
+/// Throughput of a flow in Mbit/s: in-order data, from its start to the arrival of its last byte or the end of the run.
 pub(super) fn throughput(run: &RunResult, flow: &FlowResult) -> f64 {
     let end = flow.received_at.unwrap_or(run.end);
     flow.delivered as f64 * 8.0 / end.saturating_since(flow.start).as_secs_f64() / 1e6
 }
 
-/// Mbit/s of all flows together.
+/// Total throughput of all flows in Mbit/s.
 pub(super) fn aggregate(run: &RunResult) -> f64 {
     run.flows.iter().map(|flow| throughput(run, flow)).sum()
 }
 
-/// Each run's Mbit/s.
+/// Throughput of each run in Mbit/s.
 pub(super) fn rates(runs: &[RunResult]) -> Vec<f64> {
     runs.iter().map(aggregate).collect()
 }
 
-/// The greatest.
+/// The maximum.
 pub(super) fn greatest(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }

@@ -1,4 +1,4 @@
-//! The blocks that a packet passes one after the other: processors, queues with their servers, delays, errors.
+//! The blocks that a packet passes in order: processors, queues with their servers, delays, errors.
 
 use bentpipe_study::scenario::{LinkSpec, Scenario};
 use bentpipe_study::topology;
@@ -11,7 +11,7 @@ const GAP: i32 = 26;
 const HEIGHT: i32 = 92;
 const LANE: i32 = HEIGHT + 24;
 
-/// A title and what the block does.
+/// Title and description of the block.
 #[derive(Clone, Debug, PartialEq)]
 struct Block(String, Vec<String>);
 
@@ -59,7 +59,7 @@ fn along(scenario: &Scenario, path: &[usize], ends: [Block; 2]) -> Vec<Block> {
     std::iter::once(first).chain(links).chain([last]).collect()
 }
 
-/// How many blocks the lists have in common at their end.
+/// Number of blocks that the lists share at their end.
 fn shared(lists: &[Vec<Block>]) -> usize {
     let [first, rest @ ..] = lists else { return 0 };
     let common = |list: &Vec<Block>| first.iter().rev().zip(list.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -72,7 +72,7 @@ fn draw(canvas: &mut Canvas, (x, y): (i32, i32), Block(title, lines): &Block) {
     canvas.lines((x + WIDTH / 2, y + 37), Anchor::Middle, BLACK, lines);
 }
 
-/// All flows from their sources; below, the way of the ACKs of the first one.
+/// All flows from their sources; below, the path of the first flow's ACKs.
 pub(crate) fn blocks(scenario: &Scenario, title: &str) -> Drawing {
     let paths: Vec<_> = scenario
         .flows
@@ -101,7 +101,7 @@ pub(crate) fn blocks(scenario: &Scenario, title: &str) -> Drawing {
         table(&flow.name, "data", list);
         let own = list.len() - common;
         let place = |n: usize| (x(n), if n < own { 10 + LANE * lane as i32 } else { middle });
-        // What is common is drawn once.
+        // Common blocks are drawn once.
         let last = if lane == 0 { list.len() } else { own };
         for (n, block) in list[..last].iter().enumerate() {
             draw(&mut canvas, place(n), block);
@@ -120,7 +120,7 @@ pub(crate) fn blocks(scenario: &Scenario, title: &str) -> Drawing {
     let y = 10 + LANE * lanes + 30;
     let of = if lanes == 1 { "ACKs".to_owned() } else { format!("ACKs of {}, the others alike", flow.name) };
     canvas.text((20, y - 8), Anchor::Start, GREY, &format!("{of}, from right to left"));
-    // The ends stand below themselves.
+    // The ends are drawn below themselves.
     let columns = there[0].len().max(back.len());
     let right = |n: usize| x(columns - 1 - n * (columns - 1) / (back.len() - 1).max(1));
     for (n, block) in back.iter().enumerate() {

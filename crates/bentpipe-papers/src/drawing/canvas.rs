@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Colours that the colour-blind tell apart, as in the other figures.
+/// Colours that the colour-blind can distinguish, as in the other figures.
 pub(super) const BLUE: &str = "#0072b2";
 pub(super) const GREEN: &str = "#009e73";
 pub(super) const ORANGE: &str = "#d55e00";
@@ -13,7 +13,7 @@ pub(super) const LIGHT: &str = "#f4f4f4";
 /// Height of a line of text.
 pub(super) const LINE: i32 = 16;
 
-/// Where text stands relative to its point.
+/// Alignment of text relative to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -21,7 +21,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A document that grows with what is put on it.
+/// A document that grows with its content.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Canvas {
     body: String,
@@ -29,7 +29,7 @@ pub(super) struct Canvas {
     height: i32,
 }
 
-/// Width of a text of 13 pixels, estimated: no font is at hand.
+/// Estimated width of text of 13 pixels; no font is available.
 pub(super) fn width_of(text: &str) -> i32 {
     (text.chars().count() as f64 * 7.2).ceil() as i32
 }
@@ -91,7 +91,7 @@ impl Canvas {
         }
     }
 
-    /// The document, with its title above all else.
+    /// The document, with its title on top.
     pub(super) fn finish(self, title: &str) -> String {
         const HEAD: i32 = 40;
         let width = self.width.max(width_of(title) * 4 / 3) + 20;

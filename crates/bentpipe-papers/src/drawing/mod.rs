@@ -1,5 +1,5 @@
-//! Drawings of what a scenario says: its nodes and links, the protocols of its nodes, the blocks that a packet passes.
-//! Nothing is drawn that the scenario does not have, so a drawing shows the world that is run.
+//! Drawings of a scenario: its nodes and links, the protocols of its nodes, the blocks that a packet passes.
+//! Everything is drawn from the scenario, so a drawing shows what is run.
 
 mod blocks;
 mod canvas;
@@ -17,7 +17,7 @@ pub(crate) use queues::{Shape, Station, queues};
 pub(crate) use stack::stack;
 pub(crate) use topology::topology;
 
-/// A drawing, and what it shows as a table.
+/// A drawing, and its content as a table.
 pub(crate) struct Drawing {
     svg: String,
     csv: String,
@@ -34,7 +34,7 @@ impl Drawing {
     }
 }
 
-/// A row of a CSV file; a cell that holds a comma is quoted (RFC 4180).
+/// A row of a CSV file; a cell with a comma is quoted (RFC 4180).
 fn csv_row(cells: &[&str]) -> String {
     let quoted = |cell: &&str| {
         if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { (*cell).to_owned() }

@@ -1,4 +1,4 @@
-//! Queues and servers in a row, with what returns to an earlier one.
+//! Queues and servers in a row, with feedback to earlier ones.
 
 use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREEN, GREY, LIGHT, ORANGE};
 use super::{Drawing, csv_row};
@@ -7,7 +7,7 @@ const WIDTH: i32 = 230;
 const GAP: i32 = 70;
 const HEIGHT: i32 = 110;
 
-/// What a station looks like.
+/// The shape of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// A queue: bars from the right.
@@ -21,9 +21,9 @@ pub(crate) enum Shape {
 pub(crate) struct Station {
     pub(crate) title: String,
     pub(crate) shape: Shape,
-    /// What is written below: quantity and value.
+    /// The facts written below: quantity and value.
     pub(crate) facts: Vec<(String, String)>,
-    /// Why some come back here from the station behind it.
+    /// Why packets return here from the next station.
     pub(crate) back: Option<String>,
 }
 

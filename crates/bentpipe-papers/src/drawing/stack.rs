@@ -1,4 +1,4 @@
-//! The protocols of each node that a flow passes, one on the other.
+//! The protocol stack of each node that a flow passes.
 
 use bentpipe_engine::atm::{aal5, cell};
 use bentpipe_engine::wire::{ipv4, llc_snap, stp};
@@ -15,7 +15,7 @@ const WIDTH: i32 = 230;
 const LAYER: i32 = 32;
 const GAP: i32 = 50;
 
-/// Layers from the top, each with the bytes that a full packet has there.
+/// Layers from the top, each with the size of a full packet.
 type Layers = Vec<(String, Option<usize>)>;
 
 /// The layers below IP on one side of a link.
@@ -23,7 +23,7 @@ fn below_ip(scenario: &Scenario, link: &LinkSpec, datagram: usize) -> Layers {
     let back = words::partner(scenario, link).map(|link| &link.config);
     let config = &link.config;
     let cells = config.cells.is_some() || back.is_some_and(|back| back.cells.is_some());
-    // Where the line of the data is a switch port's, the link itself takes no time.
+    // If the data's line is a switch port, the link itself takes no time.
     let rate = config.rate.or_else(|| back.filter(|back| back.cells.is_some())?.rate);
     let mut layers = Layers::new();
     if cells {
@@ -49,7 +49,7 @@ fn transport(kind: &FlowKind) -> (String, usize, usize) {
     }
 }
 
-/// A node: what it has over both its links, and what it has on either side.
+/// A node: the layers common to both its links, and those on either side.
 struct Column {
     name: String,
     common: Layers,
@@ -77,7 +77,7 @@ fn columns(scenario: &Scenario, path: &[usize], kind: &FlowKind) -> Vec<Column> 
                 side.splice(0..0, upper());
             }
         } else {
-            // A switch knows cells, a router packets.
+            // A switch handles cells, a router packets.
             let switch = |layers: &Option<Layers>| layers.as_ref().is_some_and(|layers| layers.len() == 4);
             if switch(&left) && switch(&right) {
                 for side in [&mut left, &mut right].into_iter().flatten() {
@@ -93,7 +93,7 @@ fn columns(scenario: &Scenario, path: &[usize], kind: &FlowKind) -> Vec<Column> 
     nodes.enumerate().map(column).collect()
 }
 
-/// The protocols of the nodes that the first flow passes, with the bytes of a full packet on each layer; `notes` are
+/// The protocols of the nodes on the first flow's path, with the size of a full packet on each layer; `notes` are
 /// written below.
 pub(crate) fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawing {
     let flow = scenario.flows.first().expect("a flow to follow");
@@ -101,8 +101,8 @@ pub(crate) fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawi
     let columns = columns(scenario, &path, &flow.kind);
     let height = |side: &Option<Layers>| side.as_ref().map_or(0, Vec::len);
     let layers = |column: &Column| column.common.len() + height(&column.left).max(height(&column.right));
-    let most = columns.iter().map(layers).max().unwrap_or(0) as i32;
-    let ground = 30 + LAYER * most;
+    let max = columns.iter().map(layers).max().unwrap_or(0) as i32;
+    let ground = 30 + LAYER * max;
     let mut canvas = Canvas::default();
     let mut csv = String::from("node,side,layer,bytes of a full packet\n");
     let x = |n: usize| 20 + (WIDTH + GAP) * n as i32;
@@ -122,13 +122,13 @@ pub(crate) fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawi
             let Some(layers) = layers else { continue };
             let width = if two { WIDTH / 2 } else { WIDTH };
             let from = x(n) + if two { side as i32 * width } else { 0 };
-            // The sides of a node may differ in height: all hang below what is common, and stand on the ground.
+            // The sides of a node may differ in height: both fill the space from the common layers to the ground.
             let mut y = ground - LAYER * (layers_below as i32);
             let last = layers.len() - 1;
             for (row, (words, bytes)) in layers.iter().enumerate() {
                 let height = if row == last { ground - y } else { LAYER };
                 canvas.rect((from, y), (width, height), LIGHT, BLACK);
-                // Half a column has no room for all of it.
+                // Half a column is too narrow for all of it.
                 let short = words.split([':', ',']).next().unwrap_or(words);
                 let short = if width_of(words) < width { words } else { short };
                 canvas.text((from + width / 2, y + height / 2 + 5), Anchor::Middle, BLACK, short);
@@ -145,7 +145,7 @@ pub(crate) fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawi
         canvas.text(((from + to) / 2, ground + 42), Anchor::Middle, BLUE, &label);
     }
     let mut y = ground + 66;
-    // ACKs may take links of their own.
+    // ACKs may use separate links.
     let paired =
         |n: usize| path.iter().any(|&m| words::partner(scenario, &scenario.links[m]) == Some(&scenario.links[n]));
     for link in back.iter().filter(|&&n| !paired(n)).map(|&n| &scenario.links[n]) {
@@ -157,7 +157,7 @@ pub(crate) fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawi
         canvas.text(((from + to) / 2, y + 18), Anchor::Middle, ORANGE, &label);
         y += 36;
     }
-    // The receiver's layers, down to what comes over the line.
+    // The receiver's layers, down to the line.
     let receiver = &columns[columns.len() - 1];
     let right = x(columns.len() - 1) + WIDTH + 16;
     let sizes: Vec<_> = receiver.common.iter().chain(receiver.left.iter().flatten()).collect();

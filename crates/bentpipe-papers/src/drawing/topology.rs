@@ -21,10 +21,11 @@ pub(super) fn forward_links(scenario: &Scenario) -> BTreeSet<usize> {
     scenario.flows.iter().filter_map(|flow| topology::forward_path(scenario, flow).ok()).flatten().collect()
 }
 
-/// How many data links lie before each node, on the longest way.
+/// Number of data links before each node, on the longest path.
 fn ranks(scenario: &Scenario, forward: &BTreeSet<usize>) -> Vec<usize> {
     let mut ranks = vec![0; scenario.nodes.len()];
-    // In a ring a rank would grow for ever; no path is longer than there are nodes.
+    // In a ring a rank would grow forever; no path is longer than the number of
+    // nodes.
     for _ in 0..scenario.nodes.len() {
         for link in forward.iter().map(|&n| &scenario.links[n]) {
             ranks[link.to] = ranks[link.to].max(ranks[link.from] + 1).min(scenario.nodes.len());
@@ -46,7 +47,7 @@ fn places(ranks: &[usize]) -> Vec<(i32, i32)> {
     (0..ranks.len()).map(place).collect()
 }
 
-/// What is written above a link and below it.
+/// The text above and below a link.
 fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
     let config = &link.config;
     let rate = |of: Option<Rate>| of.map_or("no line rate".to_owned(), words::rate);
@@ -55,14 +56,14 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
     let number = scenario.links.iter().position(|other| other == link);
     let layer = scenario.layers.iter().find(|layer| number.is_some_and(|number| layer.over.contains(&number)));
     let mut below = match (layer, &config.cells) {
-        // What waits, waits in the layer.
+        // Packets wait in the layer.
         (Some(layer), _) => {
             let limits = layer.channels.iter().filter_map(|channel| channel.limit);
             let limits = limits.filter(|limit| *limit != QueueLimit::Unlimited).map(words::room);
             std::iter::once(format!("link layer `{}`", layer.name)).chain(limits).collect()
         }
         (None, Some(cells)) => words::cell_buffer(cells),
-        // Data that waits in a port's buffer does not wait here.
+        // Data in a port's buffer does not wait here.
         (None, None) if config.rate.is_none() && ours.is_some() => vec!["in cells".into()],
         (None, None) => vec![words::room(config.queue.limit)],
     };
@@ -78,7 +79,7 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
     [above, below]
 }
 
-/// What a node is besides the end of links.
+/// Functions of a node.
 fn tasks(scenario: &Scenario, node: usize) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(scenario.hosts[node].processing.as_ref().map(words::processing).into_iter().flatten());
@@ -114,7 +115,7 @@ pub(crate) fn topology(scenario: &Scenario, title: &str) -> Drawing {
             canvas.lines((middle, y0 - 8 - 16 * (above.len() as i32 - 1)), Anchor::Middle, BLACK, &above);
             canvas.lines((middle, y0 + 18), Anchor::Middle, GREY, &below);
         } else if !forward.iter().any(|&other| words::is_partner(link, &scenario.links[other])) {
-            // A way of its own for what goes back.
+            // A separate path for the return direction.
             let (down, up) = (x0 + 10, x1 - 10);
             canvas.path(
                 &[(down, y0 + NODE / 2), (down, beneath), (up, beneath), (up, y1 + NODE / 2)],

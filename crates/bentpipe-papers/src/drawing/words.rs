@@ -1,11 +1,11 @@
-//! Settings of links and nodes in few words, as drawings and their tables have them.
+//! Short texts for settings of links and nodes, for drawings and their tables.
 
 use bentpipe_engine::atm::sonet::OpticalCarrier;
 use bentpipe_engine::link::{CellConfig, Distribution, LossConfig, QueueLimit, Sharing};
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario};
 
-/// The number without zeros at its end.
+/// The number without trailing zeros.
 pub(super) fn plain(value: f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
 }
@@ -24,7 +24,7 @@ pub(super) fn span(span: Duration) -> String {
     if millis > 0.0 && millis < 1.0 { format!("{} µs", plain(1e3 * millis)) } else { format!("{} ms", plain(millis)) }
 }
 
-/// Room of a queue.
+/// A queue limit.
 pub(super) fn room(limit: QueueLimit) -> String {
     match limit {
         QueueLimit::Unlimited => "unlimited queue".into(),
@@ -33,7 +33,7 @@ pub(super) fn room(limit: QueueLimit) -> String {
     }
 }
 
-/// Room of a port for cells, and which packets it refuses.
+/// A port's cell buffer, and its discard rules.
 pub(super) fn cell_buffer(cells: &CellConfig) -> Vec<String> {
     let Some(buffer) = cells.buffer else { return vec!["unlimited cells".into()] };
     let whose = match cells.sharing {
@@ -45,7 +45,7 @@ pub(super) fn cell_buffer(cells: &CellConfig) -> Vec<String> {
     lines
 }
 
-/// The rate of a line; of a SONET line its name too.
+/// The rate of a line; for SONET also its name.
 pub(super) fn line_rate(of: Option<Rate>) -> String {
     let Some(of) = of else { return "no line rate".into() };
     let carrier = [1, 3, 12, 48].into_iter().filter_map(OpticalCarrier::new).find(|carrier| carrier.payload() == of);
@@ -65,7 +65,7 @@ pub(super) fn losses(loss: &LossConfig) -> Vec<String> {
     lines
 }
 
-/// What a host's processor takes for a packet.
+/// A host's processing time per packet.
 pub(super) fn processing(time: &Distribution) -> Vec<String> {
     let time = match time {
         Distribution::Fixed(time) => span(*time),
@@ -94,7 +94,7 @@ pub(super) fn name(link: &LinkSpec) -> &str {
     link.name.split('/').next().unwrap_or(&link.name)
 }
 
-/// Whether two links are the directions of one.
+/// True if two links are the directions of one.
 pub(super) fn is_partner(link: &LinkSpec, other: &LinkSpec) -> bool {
     (other.from, other.to) == (link.to, link.from) && name(link) == name(other)
 }
@@ -104,7 +104,7 @@ pub(super) fn partner<'s>(scenario: &'s Scenario, link: &LinkSpec) -> Option<&'s
     scenario.links.iter().find(|other| is_partner(link, other))
 }
 
-/// The rate of a link; where the line of its data is that of the cell port behind it, the port's.
+/// The rate of a link, or of the cell port after it if that is the data's line.
 pub(super) fn data_rate(scenario: &Scenario, link: &LinkSpec) -> Option<Rate> {
     let port = || scenario.links.iter().filter(|next| next.from == link.to).find_map(|next| next.config.cells?.line);
     link.config.rate.or_else(port)

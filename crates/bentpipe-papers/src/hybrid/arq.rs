@@ -1,5 +1,5 @@
-//! Figures 3 to 5: what a window's packets meet, and the ARQ as a pipe and as a queue with many servers. The numbers are
-//! those of a run of figure 6's point; what the model says stands beside them.
+//! Figures 3 to 5: the packets of a window, and the ARQ as a pipe and as a queue with many servers. The numbers are
+//! from a run of a point of figure 6, with the model's values beside them.
 
 use bentpipe_engine::slacp::ChannelStats;
 use bentpipe_engine::units::Duration;
@@ -13,7 +13,7 @@ use crate::drawing::{Drawing, Shape, Station, queues};
 use crate::lab::Lab;
 use crate::request::ReproduceError;
 
-/// The world of the figures: T1 = 100 ms, T2 = 250 ms, p = 0.1.
+/// The setting of the figures: T1 = 100 ms, T2 = 250 ms, p = 0.1.
 fn setting() -> Setting {
     Setting::new(Scheme::EndToEnd, sweeps::BUFFER, 100, 250, 0.1)
 }
@@ -31,11 +31,11 @@ pub(super) fn window(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
         Ok(watcher.flows.swap_remove(0))
     };
     let (gateway, satellite) = (watch("terrestrial/forward")?, watch("satellite/forward")?);
-    // A window in congestion avoidance: half a minute in, the start is long over.
+    // A window in congestion avoidance: half a minute in, slow start is long over.
     const AFTER: f64 = 30.0;
     let begin = satellite.acks.iter().find(|ack| ack.0 >= AFTER).expect("the source is greedy");
     let window = satellite.windows.iter().rfind(|point| point.at <= begin.0).map_or(1.0, |point| point.flight);
-    // The packets behind those that are out when this ACK arrives.
+    // The packets after those in flight when this ACK arrives.
     let first = begin.1 + window.floor() + 1.0;
     let last = first + window.floor();
     let of_it =
@@ -60,7 +60,7 @@ pub(super) fn window(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
     }])
 }
 
-/// What the ARQ did in a run.
+/// Statistics of the ARQ in a run.
 struct Run {
     data: ChannelStats,
     far: ChannelStats,
@@ -77,17 +77,17 @@ fn run(lab: &Lab<'_>) -> Result<Run, ReproduceError> {
 }
 
 impl Run {
-    /// Packets per second that the far end passed on.
+    /// Packets per second delivered by the far end.
     fn rate(&self) -> f64 {
         self.far.delivered as f64 / self.seconds
     }
 
-    /// Transmissions of a packet.
+    /// Transmissions per packet.
     fn transmissions(&self) -> f64 {
         (self.data.sent + self.data.resent) as f64 / self.data.sent as f64
     }
 
-    /// Mean number of those who wait so long, by Little's law.
+    /// Mean number of waiting packets for this wait, by Little's law.
     fn mean_number(&self, total: Duration) -> f64 {
         total.as_secs_f64() / self.seconds
     }
@@ -153,7 +153,7 @@ pub(super) fn servers(lab: &Lab<'_>, title: &str) -> Result<Drawing, ReproduceEr
     let (setting, run) = (setting(), run(lab)?);
     let path = setting.path();
     let model = EndToEnd::new(&path).expect("a point of figure 6");
-    // The window rises evenly from half to all of the greatest one.
+    // The window grows evenly from half of the maximum to the maximum.
     let mean = 0.75 * path.max_window();
     let release = |share: f64| format!("{:.1} packets/s", path.mu() * path.segments() * share);
     let stations = [

@@ -1,5 +1,5 @@
-//! What was varied to find out why a number is what it is, and what the paper names without running it: packets in several
-//! frames, fair queuing, route changes, SACK in place of the ARQ.
+//! Variations that test the cause of a number, and features that the paper names without running them: packets in
+//! several frames, fair queuing, route changes, SACK instead of the ARQ.
 
 use bentpipe_study::scenario::Scenario;
 use bentpipe_study::stats::mean;
@@ -12,7 +12,7 @@ use crate::request::ReproduceError;
 
 type More = &'static [(&'static str, &'static str)];
 
-/// Connections take turns in the gateway's queue.
+/// Fair queuing of connections in the gateway.
 pub(super) const FAIR: More = &[("layers.arq.channels.data.queueing", "fair")];
 const EQUAL: More = &[("flows.data.spoof.sharing", "equal")];
 const PACED: More = &[("layers.arq.release", "auto")];
@@ -23,13 +23,13 @@ fn percent(part: f64) -> f64 {
     100.0 * part
 }
 
-/// One point with each of these changes, in their order.
+/// One point with each of these changes, in order.
 fn varied(lab: &Lab<'_>, what: &str, setting: Setting, changes: &[More]) -> Result<Vec<Measured>, ReproduceError> {
     let settings: Vec<_> = changes.iter().map(|&more| Setting { more, ..setting }).collect();
     points(lab, what, &settings, SEEDS)
 }
 
-/// What the paper's bursts and ns-2's Reno do to the distance from Eq. 39.
+/// The effect of the paper's bursts and ns-2's Reno on the distance from Eq. 39.
 pub(super) fn release_and_guard(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let setting = Setting::new(Scheme::EndToEnd, 100, 100, 200, 0.1).for_many_rises();
     let all = varied(lab, "figure 7, release and guard", setting, &[&[], PACED, GUARDED, BOTH])?;
@@ -41,7 +41,7 @@ pub(super) fn release_and_guard(lab: &Lab<'_>) -> Result<String, ReproduceError>
     ))
 }
 
-/// What the timeouts of H-C17 follow.
+/// The causes of the timeouts of H-C17.
 pub(super) fn timeouts_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const SLOW: More = &[("tcp.rto.min", "10 s")];
     const NEWRENO: More = &[("tcp.variant", "newreno")];
@@ -62,7 +62,7 @@ pub(super) fn timeouts_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     ))
 }
 
-/// A world in which a gateway that several connections share locks up: T1 is five times T2.
+/// A setting in which a shared gateway locks up: T1 is five times T2.
 fn long_terrestrial(buffer: u32, connections: u32, more: More) -> Setting {
     Setting { connections, more, ..Setting::new(Scheme::Split, buffer, 500, 100, 0.1) }
 }
@@ -75,7 +75,7 @@ pub(super) fn long_terrestrial_ratio(lab: &Lab<'_>) -> Result<f64, ReproduceErro
     Ok(all[2].per_mu / peak)
 }
 
-/// When splitting collapses, and what keeps it from collapsing.
+/// When splitting collapses, and what prevents it.
 pub(super) fn collapse(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const SLOW: More = &[("tcp.rto.min", "10 s")];
     const CLOSED: More = &[("flows.data.spoof.reopens", "false")];
@@ -100,7 +100,7 @@ pub(super) fn collapse(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     ))
 }
 
-/// H-E14: the simulated throughput with S frames to a packet beside Eq. 39.
+/// H-E14: the simulated throughput with S frames per packet, compared with Eq. 39.
 pub(super) fn in_segments(lab: &Lab<'_>) -> Result<Finding, ReproduceError> {
     let mut words = Vec::new();
     let mut farthest: f64 = 0.0;
@@ -115,14 +115,14 @@ pub(super) fn in_segments(lab: &Lab<'_>) -> Result<Finding, ReproduceError> {
         words.push(format!("T2 = {t2} ms: {}", each.join(", ")));
     }
     let note = format!(
-        "greatest distance of a simulation with S = 2, 4 or 8 from Eq. 39; simulated with S = 1, 2, 4, 8, B = 100, T1 = 100 ms, \
+        "max distance of a simulation with S = 2, 4 or 8 from Eq. 39; simulated with S = 1, 2, 4, 8, B = 100, T1 = 100 ms, \
          p = 0.1 for each frame: {}",
         words.join("; ")
     );
     Ok(Finding::new(farthest, note))
 }
 
-/// Sum of squares over the square of the sum, by the number of connections (Jain 1984): 1 if all carry as much.
+/// Jain's index (1984): 1 if all connections have equal throughput.
 fn jain(runs: &Runs) -> f64 {
     let of = |run: &bentpipe_sim::RunResult| {
         let each: Vec<_> = run.flows.iter().map(|flow| flow.delivered as f64).collect();
@@ -132,7 +132,7 @@ fn jain(runs: &Runs) -> f64 {
     mean(&runs.iter().map(of).collect::<Vec<_>>())
 }
 
-/// H-M19: a queue for each connection end to end, an equal part of the buffer for each with splitting.
+/// H-M19: a queue per connection end to end, an equal share of the buffer per connection with splitting.
 pub(super) fn isolation(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let seeds = lab.options().reps.min(SEEDS);
     let mut words = Vec::new();
@@ -194,7 +194,7 @@ pub(super) fn sack_for_arq(lab: &Lab<'_>) -> Result<String, ReproduceError> {
         .map(|(loss, (sack, arq))| format!("p = {loss}: {:.3} and {:.3}", carried(sack), arq.per_mu))
         .collect();
     Ok(format!(
-        "split, B = 100, T1 = 100 ms, T2 = 250 ms, SACK over the satellite part and ARQ: {}. FACK is not there",
+        "split, B = 100, T1 = 100 ms, T2 = 250 ms, SACK over the satellite part and ARQ: {}. FACK is not implemented",
         words.join("; ")
     ))
 }

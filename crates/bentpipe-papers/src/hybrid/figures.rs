@@ -1,5 +1,5 @@
-//! The paper's figures as data and drawings: curves of the model, points of the simulation with the ends of their
-//! confidence intervals, and a row that says how the figure fares.
+//! The paper's figures as data and drawings: curves of the model, points of the simulation with their confidence
+//! intervals, and a row with the verdict.
 
 use std::path::Path as Folder;
 
@@ -19,7 +19,7 @@ use crate::published::{HYBRID, PublishedFigure};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// How many figures the paper has.
+/// Number of figures in the paper.
 pub(super) const COUNT: u8 = 16;
 
 /// Throughput axis of all figures.
@@ -31,7 +31,7 @@ fn line(name: String, points: impl Iterator<Item = (f64, f64)>) -> Series {
     Series { name, mark: Mark::Line, points: points.collect() }
 }
 
-/// Simulated points, and the ends of their intervals as dots above and below.
+/// Simulated points, with the ends of their intervals as dots.
 fn simulated<'a>(
     name: &str,
     points: impl Iterator<Item = &'a Measured> + Clone,
@@ -45,13 +45,13 @@ fn simulated<'a>(
     ]
 }
 
-/// Values from `first` to `last`, ends included.
+/// Values from `first` to `last`, inclusive.
 fn steps(first: f64, last: f64, count: u32) -> impl Iterator<Item = f64> {
     (0..=count).map(move |n| first + (last - first) * f64::from(n) / f64::from(count))
 }
 
-/// Panels of a figure whose curves are the model's and whose points are a sweep's: for each group of settings alike but
-/// in `x` a curve and its points.
+/// Panels with the model's curves and a sweep's points: one curve with points for each group of settings that differ
+/// only in `x`.
 fn compared(
     measured: &[Measured],
     x: impl Fn(&Setting) -> f64 + Copy,
@@ -68,7 +68,7 @@ fn compared(
     series
 }
 
-/// The model along `x`, each value put into a setting by `at`; points without a meaning are left out.
+/// The model along `x`; `at` puts a value into a setting; undefined points are omitted.
 fn along(
     scheme: Scheme,
     values: impl Iterator<Item = f64>,
@@ -124,10 +124,10 @@ fn by_round_trip(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError
 
 fn by_buffer(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
     let measured = simulate(lab, number)?;
-    let most = if number == 9 { 200.0 } else { 300.0 };
+    let max = if number == 9 { 200.0 } else { 300.0 };
     let curve = |s: &Setting| {
         let s = *s;
-        along(s.scheme, steps(5.0, most, 59), move |buffer| s.path().with_buffer(buffer).ok())
+        along(s.scheme, steps(5.0, max, 59), move |buffer| s.path().with_buffer(buffer).ok())
     };
     let group = |s: &Setting| match number {
         9 => format!("p = {}", s.loss),
@@ -170,7 +170,7 @@ fn by_transmissions(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
 
 fn by_fading(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
     let measured = simulate(lab, 14)?;
-    // Rates span three decades, so their logarithm is drawn.
+    // Rates span three decades, so the axis is logarithmic.
     let x = |s: &Setting| s.fading.unwrap_or(1.0).log10();
     let ends = [sweeps::FADING_RATES[0].log10(), sweeps::FADING_RATES[6].log10()];
     let bounds = Bounds::new(&measured[0].setting.path()).expect("in range");
@@ -232,7 +232,7 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
     }
 }
 
-/// The claims that a figure is printed for; it fares as the worst of them.
+/// The claims that a figure supports; it has the worst of their verdicts.
 const fn shown_by(number: u8) -> &'static [&'static str] {
     match number {
         6 => &["H-C01"],
@@ -248,12 +248,14 @@ const fn shown_by(number: u8) -> &'static [&'static str] {
     }
 }
 
-/// The part of the documentation or of the program that a figure without data is drawn by.
+/// The source of a figure without data.
 const fn drawn_by(number: u8) -> &'static str {
     match number {
-        1 => "drawn from the world of splitting: TCP ends at `gateway`; end to end the same nodes and links",
-        2 => "drawn from the world end to end: buffer B at `gateway`, T1 and T2 the round trips of the two links",
-        3 => "drawn from a run of figure 6's world: a window at the source, the gateway, the destination, and its ACKs",
+        1 => "drawn from the splitting scenario: TCP ends at `gateway`; end to end the same nodes and links",
+        2 => "drawn from the end-to-end scenario: buffer B at `gateway`, T1 and T2 the round trips of the two links",
+        3 => {
+            "drawn from a run of figure 6's setting: a window at the source, the gateway, the destination, and its ACKs"
+        }
         4 => {
             "drawn from the world of figure 6 with what a run counted: engine::slacp and engine::arq are that system, copies \
              are held until the report, what is lost goes first"
@@ -265,7 +267,7 @@ const fn drawn_by(number: u8) -> &'static str {
     }
 }
 
-/// Figures 1 to 5, which show how things are built.
+/// Figures 1 to 5, which show structures.
 fn drawing(lab: &Lab<'_>, number: u8, figure: &PublishedFigure, folder: &Folder) -> Result<(), ReproduceError> {
     let title = format!("{}: {}", figure.id, figure.title);
     let drawing = match number {
@@ -284,7 +286,7 @@ fn drawing(lab: &Lab<'_>, number: u8, figure: &PublishedFigure, folder: &Folder)
     Ok(())
 }
 
-/// Draws figure `number` where a folder is given, and says in a row how it fares.
+/// Draws figure `number` if a folder is given, and returns its row.
 pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Folder>) -> Result<Row, ReproduceError> {
     let id = format!("H-F{number:02}");
     let figure = HYBRID.figure(&id).expect("sixteen figures");

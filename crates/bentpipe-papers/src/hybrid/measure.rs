@@ -1,4 +1,4 @@
-//! What the simulations give, as throughput in units of μ, with its confidence interval over seeds.
+//! Simulated throughput in units of μ, with its confidence interval over seeds.
 
 use bentpipe_sim::RunResult;
 use bentpipe_study::model::hybrid::splitting::Split;
@@ -9,7 +9,7 @@ use super::setting::{MSS, MU, Scheme, Setting};
 use crate::lab::{Lab, Runs};
 use crate::request::ReproduceError;
 
-/// Seeds behind each point, at most: with these, 95 % intervals of the throughput are a few percent wide.
+/// Max seeds per point: with these, 95 % intervals of the throughput are a few percent wide.
 pub(super) const SEEDS: u32 = 4;
 const CONFIDENCE: f64 = 0.95;
 
@@ -19,9 +19,9 @@ pub(super) struct Measured {
     pub(super) setting: Setting,
     /// Mean over the seeds of the throughput of all connections, in units of μ.
     pub(super) per_mu: f64,
-    /// Half the width of its interval.
+    /// Half-width of its interval.
     pub(super) half: f64,
-    /// Timeouts of all connections in all runs, and all runs' seconds.
+    /// Timeouts of all connections in all runs, and the total time in seconds.
     pub(super) timeouts: u64,
     pub(super) seconds: f64,
 }
@@ -32,7 +32,7 @@ impl Measured {
         model(&self.setting)
     }
 
-    /// Simulation over model, less one.
+    /// Simulation over model, minus one.
     pub(super) fn off(&self) -> f64 {
         self.per_mu / self.model() - 1.0
     }

@@ -1,11 +1,9 @@
-//! The study of Zhu, Roy and Kim: TCP splitting against end-to-end TCP over a repairing link layer.
-//!
-//! The paper's analysis is `bentpipe_study::model::hybrid`; here it meets simulations, and both meet what the paper says
-//! of them. Its curves print no numbers, so a figure is judged by the statements that it is printed for.
-//!
-//! Reading order: `setting` the worlds; `measure` throughput and its interval; `sweeps` the points of each figure;
-//! `traces` the windows of two connections; `arq` the link layer as the paper draws it; `claims` the statements; `extensions` what was varied, and what the
-//! paper only names; `figures`; `seen` where the rest can be seen.
+//! The study of Zhu, Roy and Kim: TCP splitting against end-to-end TCP over a repairing link layer. The paper's
+//! analysis is `bentpipe_study::model::hybrid`; this module compares it with simulations, and both with the paper's
+//! claims. Its curves have no printed numbers, so a figure is judged by the claims it supports. Reading order:
+//! `setting` the scenarios; `measure` throughput and its interval; `sweeps` the points of each figure; `traces` the
+//! windows of two connections; `arq` the link layer as the paper draws it; `claims`; `extensions` variations and
+//! features that the paper only names; `figures`; `seen` references for the other items.
 
 mod arq;
 mod claims;
@@ -40,7 +38,7 @@ pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec
     })
 }
 
-/// The list of parameters: those of our worlds against the printed ones.
+/// The list of parameters: ours against the printed ones.
 fn parameters() -> Row {
     let table = HYBRID.table(1).expect("its parameters");
     let setting = setting::Setting::new(setting::Scheme::EndToEnd, 100, 100, 250, 0.1);

@@ -1,4 +1,5 @@
-//! Where the paper's topologies, mechanisms and experiments can be seen, and what became of our decisions.
+//! References for the paper's topologies, mechanisms and experiments, and the implementation of each
+//! decision.
 
 use super::extensions;
 use crate::inventory::Seen::{self, Built, Compared, Decision, Ran};
@@ -60,7 +61,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "H-M05",
         Built(
             &[Test("engine", "copies_are_counted"), Scenario("hybrid-end-to-end")],
-            "`counts_copies` of a layer's channel; end to end it drops what finds no room",
+            "`counts_copies` of a layer's channel; end to end it drops packets when full",
         ),
     ),
     (
@@ -104,7 +105,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "H-M10",
         Built(
             &[Scenario("hybrid-end-to-end"), Setting("hybrid-end-to-end", "links.satellite.backward.loss", "1 %")],
-            "as shipped the way back is without loss, and reports are weightless",
+            "as shipped the return path has no loss, and reports are weightless",
         ),
     ),
     (
@@ -146,25 +147,25 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "H-E12",
         Built(
             &[Test("study", "every_point_of_the_model")],
-            "240 points, every column, within what ten printed digits leave, of the equations as rebuilt (H-Q01)",
+            "240 points, every column, of the rebuilt equations (H-Q01), within the rounding of ten digits",
         ),
     ),
     ("H-E13", Built(&[Test("study", "every_delay_of_a_burst")], "165 values of the mean in-order delay, likewise")),
     ("H-E14", Compared(extensions::in_segments)),
-    ("H-Q01", Decision("model::hybrid: the equations as rebuilt, each with its number")),
+    ("H-Q01", Decision("model::hybrid: the rebuilt equations, each with its number")),
     ("H-Q02", Decision("`per_mu` and `per_capacity` in model::hybrid; all figures are in units of mu")),
     ("H-Q03", Decision("figure 12's axis; H-C06 says where the curves cross")),
     ("H-Q04", Decision("model::hybrid::queueing::overtakes")),
-    ("H-Q05", Decision("what RFC 9293 §3.8.6.2.2 has a receiver do is that policy: engine::spoof adds nothing to it")),
+    ("H-Q05", Decision("RFC 9293 §3.8.6.2.2 requires this policy of a receiver; engine::spoof adds nothing")),
     ("H-Q06", Decision("variant `reno` end to end and to the gateway")),
     ("H-Q07", Decision("hybrid::sweeps: T1 or T2 100 ms; of B = 50, 100, 200 the figures simulate 100")),
     ("H-Q08", Decision("model::hybrid::Path::alpha")),
     ("H-Q09", Decision("model::hybrid::throughput, with libm's lgamma")),
-    ("H-Q10", Decision("hybrid::sweeps::TRANSMISSIONS; what is abandoned is seen by TCP as a loss")),
+    ("H-Q10", Decision("hybrid::sweeps::TRANSMISSIONS; TCP sees abandoned packets as losses")),
     ("H-Q11", Decision("hybrid::sweeps::FADING_RATES with X = 0.1")),
     ("H-Q12", Decision("hybrid::sweeps: N = 1 to 20, B = 30 and 100")),
     ("H-Q13", Decision("a damaged frame is reported as it arrives: its sender knows one T2 after the transmission")),
-    ("H-Q14", Decision("`rto.min` 1 s; what timeouts there are, H-C17 counts")),
+    ("H-Q14", Decision("`rto.min` 1 s; H-C17 counts the timeouts")),
 ];
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
-//! The worlds of the paper: source, gateway, satellite link with ARQ, destination (figures 1 and 2), and the same as
-//! parameters of the model. Each world is a shipped scenario, `scenarios/hybrid-*.toml`, with other values for what a figure
-//! varies.
+//! The paper's scenarios: source, gateway, satellite link with ARQ, destination (figures 1 and 2), also as parameters
+//! of the model. Each is a shipped scenario, `scenarios/hybrid-*.toml`, with other values for what a figure varies.
 
 use std::fmt;
 
@@ -20,12 +19,12 @@ pub(super) const MSS: u64 = PACKET - 40;
 const END_TO_END: &str = include_str!("../../scenarios/hybrid-end-to-end.toml");
 const SPLIT: &str = include_str!("../../scenarios/hybrid-split.toml");
 
-/// Simulated time where no window has to rise often: the first seconds, in which it opens, are a percent or two.
+/// Simulated time if few window cycles are needed: the opening is one or two percent of it.
 const MIN_SECONDS: u32 = 300;
-/// Rises of the window from half to all of it that are simulated.
+/// Number of simulated window cycles, from half to full.
 const RISES: f64 = 12.0;
-/// Fades, and the least time, of a channel that fades: with 30 fades of 300 s the throughput at the slowest rate was not known
-/// to a fifth.
+/// Number of fades and min time for a fading channel: with 30 fades of 300 s the error at the slowest rate exceeded a
+/// fifth.
 const FADES: f64 = 1000.0;
 const FADING_SECONDS: u32 = 600;
 
@@ -34,7 +33,7 @@ const FADING_SECONDS: u32 = 600;
 pub(super) enum Scheme {
     /// One connection over the link layer's ARQ.
     EndToEnd,
-    /// It ends at the gateway, in whose name data goes on over the ARQ.
+    /// It ends at the gateway, which forwards the data over the ARQ.
     Split,
 }
 
@@ -47,7 +46,7 @@ impl Scheme {
     }
 }
 
-/// One world.
+/// One setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setting {
     pub(super) scheme: Scheme,
@@ -56,7 +55,7 @@ pub(super) struct Setting {
     /// T1 and T2, microseconds.
     pub(super) t1_us: u64,
     pub(super) t2_us: u64,
-    /// p, or with fading X.
+    /// p, or X with fading.
     pub(super) loss: f64,
     /// Fading rate f, per second; `None`: losses are independent.
     pub(super) fading: Option<f64>,
@@ -68,12 +67,12 @@ pub(super) struct Setting {
     pub(super) segments: u32,
     /// Simulated time, seconds.
     pub(super) seconds: u32,
-    /// What an experiment changes besides, as `--set` would.
+    /// Other changes of an experiment, as for `--set`.
     pub(super) more: &'static [(&'static str, &'static str)],
 }
 
 impl Setting {
-    /// The paper's ground: one connection, losses independent, fully reliable.
+    /// The paper's base case: one connection, independent losses, fully reliable.
     pub(super) fn new(scheme: Scheme, buffer: u32, t1_ms: u64, t2_ms: u64, loss: f64) -> Self {
         let (t1_us, t2_us) = (t1_ms * 1000, t2_ms * 1000);
         Setting {
@@ -91,20 +90,20 @@ impl Setting {
         }
     }
 
-    /// Simulated for so long that the window of one connection rises and falls often enough: the first rise is another.
+    /// Simulates enough window cycles of one connection; the first cycle is different.
     pub(super) fn for_many_rises(self) -> Self {
         let path = self.path();
         let rise = path.max_window() / 2.0 * path.transfer_s(0.75 * path.max_window(), Delay::Logarithm);
         Setting { seconds: MIN_SECONDS.max((RISES * rise) as u32), ..self }
     }
 
-    /// Simulated for a thousand fades where the time allows, or ten minutes.
+    /// Simulates a thousand fades if time allows, or ten minutes.
     pub(super) fn for_many_fades(self) -> Self {
         let seconds = self.fading.map_or(0.0, |rate| FADES / rate) as u32;
         Setting { seconds: seconds.clamp(FADING_SECONDS, 5 * FADING_SECONDS), ..self }
     }
 
-    /// The terrestrial round trip that makes α this.
+    /// Sets the terrestrial round trip for this α.
     pub(super) fn with_alpha(self, alpha: f64) -> Self {
         Setting { t1_us: (alpha * self.t2_us as f64 / (1.0 - self.loss)).round() as u64, ..self }
     }
@@ -123,7 +122,7 @@ impl Setting {
         const LOSS: &str = "links.satellite.forward.loss";
         let share = Probability::new(self.loss).expect("a share");
         match self.fading.and_then(|rate| Fading::with_rate(share, rate)) {
-            // §V.C: nothing is lost in the good state, all in the bad one.
+            // §V.C: no packet is lost in the good state, every packet in the bad one.
             Some(fading) => {
                 let bursts = format!(
                     "{{ gap = {{ exponential = \"{} ns\" }}, length = {{ exponential = \"{} ns\" }}, loss = \"100 %\" }}",
@@ -136,16 +135,14 @@ impl Setting {
         }
     }
 
-    /// The shipped scenario with this setting's values.
-    ///
-    /// The gateway's buffer lies in the layer end to end, and in the gateway where TCP ends there; in both, what is
-    /// sent and not acknowledged takes room (H-M05).
+    /// The shipped scenario with this setting's values. End to end the gateway's buffer is in the layer; with
+    /// splitting it is in the gateway. In both, unacknowledged data takes room (H-M05).
     pub(super) fn scenario(&self) -> Scenario {
         let (text, file, buffer) = match self.scheme {
             Scheme::EndToEnd => (END_TO_END, "hybrid-end-to-end.toml", "layers.arq.channels.data.queue"),
             Scheme::Split => (SPLIT, "hybrid-split.toml", "flows.data.spoof.buffer"),
         };
-        let transmissions = self.transmissions.map_or("unlimited".to_owned(), |most| most.to_string());
+        let transmissions = self.transmissions.map_or("unlimited".to_owned(), |max| max.to_string());
         let mut sets = vec![
             ("time_limit", format!("{} s", self.seconds)),
             ("links.terrestrial.delay", format!("{} ns", self.t1_us * 500)),

@@ -1,4 +1,4 @@
-//! Which points each figure simulates. What the paper does not print is chosen as H-Q07 and H-Q10 to H-Q12 say.
+//! The simulated points of each figure. Values that the paper does not print follow H-Q07 and H-Q10 to H-Q12.
 
 use super::measure::{Measured, SEEDS, points};
 use super::setting::{Scheme, Setting};
@@ -21,7 +21,7 @@ pub(super) const SHARED_BUFFERS: [u32; 2] = [30, 100];
 pub(super) const ALPHAS: [f64; 3] = [0.1, 1.0, 10.0];
 /// T2 of figures 10 and 11, milliseconds.
 pub(super) const SPLIT_T2_MS: [u64; 2] = [10, 500];
-/// B of figure 11: with the smaller one the buffer is the limit everywhere.
+/// B of figure 11: with the smaller value the buffer is always the limit.
 pub(super) const SPLIT_BUFFERS: [u32; 2] = [20, 50];
 
 /// The settings of figure `number`, 6 to 15.
@@ -65,7 +65,7 @@ pub(super) fn settings(number: u8) -> Vec<Setting> {
                 for x in [0.2, 0.4, 0.8] {
                     let at = |scheme| Setting::new(scheme, 1, 0, 100, 0.1).with_alpha(alpha);
                     let buffer = (x * (1.0 + 2.0 * alpha) * at(EndToEnd).path().bdp()).round() as u32;
-                    // Half a packet of rounding would be a tenth of a buffer of five.
+                    // Rounding by half a packet would be a tenth of a buffer of five.
                     if buffer >= 5 {
                         all.extend([EndToEnd, Split].map(|scheme| Setting { buffer, ..at(scheme) }));
                     }
@@ -75,7 +75,7 @@ pub(super) fn settings(number: u8) -> Vec<Setting> {
         13 => {
             for p in LOSSES {
                 let plain = Setting::new(EndToEnd, BUFFER, 100, 100, p);
-                all.extend(TRANSMISSIONS.map(|most| Setting { transmissions: Some(most), ..plain }));
+                all.extend(TRANSMISSIONS.map(|max| Setting { transmissions: Some(max), ..plain }));
             }
         }
         14 => {
@@ -105,7 +105,7 @@ pub(super) fn settings(number: u8) -> Vec<Setting> {
 
 /// The points of figure `number`.
 pub(super) fn simulate(lab: &Lab<'_>, number: u8) -> Result<Vec<Measured>, ReproduceError> {
-    // The form of figure 9's curves is judged, which a few percent of noise would hide.
+    // The shape of figure 9's curves is judged, which a few percent of noise would hide.
     let seeds = if number == 9 { 3 * SEEDS } else { SEEDS };
     points(lab, &format!("figure {number}"), &settings(number), seeds)
 }

@@ -1,4 +1,4 @@
-//! Figure 16: the windows of two connections, and whom an overflow of the gateway's buffer hits.
+//! Figure 16: the windows of two connections, and which of them an overflow of the gateway's buffer hits.
 
 use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
 use bentpipe_engine::units::Time;
@@ -13,17 +13,17 @@ pub(super) fn setting() -> Setting {
     Setting { connections: 2, seconds: 150, ..Setting::new(Scheme::EndToEnd, 100, 100, 100, 0.1) }
 }
 
-/// What is seen of two connections.
+/// A trace of two connections.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Windows {
     /// By connection: time in seconds, window in packets.
     pub(super) windows: [Vec<(f64, f64)>; 2],
-    /// Overflows: when, seconds, and whose packets were dropped.
+    /// Drops: time in seconds, and the connection.
     drops: Vec<(f64, u32)>,
 }
 
-/// Packets dropped within this time were dropped by one overflow: a round trip of both parts and of the queue (100 of
-/// the buffer's packets at 225 per second, and 200 ms).
+/// Drops within this time belong to one overflow: a round trip of both parts plus the queue (100 packets at 225 per
+/// second, and 200 ms).
 const ONE_OVERFLOW: f64 = 0.65;
 
 impl Windows {

@@ -1,8 +1,7 @@
-//! Single windows with losses chosen by hand: figures 2 and 13 to 16, and the claims about what packets do.
-//!
-//! A window under study is bounded in one of two ways. Reno's arithmetic (§5.1) is about the congestion window alone, which
-//! duplicate ACKs open beyond the old window: there nothing else bounds the window
-//! ([`Case::unbounded`]). All else is sent with a window that the receiver's bounds ([`Case::new`]).
+//! Single windows with chosen losses: figures 2 and 13 to 16, and the claims about single packets. A window is bounded
+//! in one of two ways. Reno's arithmetic (§5.1) is about the congestion window alone, which duplicate ACKs inflate
+//! beyond the old window: nothing else bounds it ([`Case::unbounded`]). All other cases use a window bounded by the
+//! receiver ([`Case::new`]).
 
 use std::collections::BTreeMap;
 
@@ -12,22 +11,22 @@ use super::world::World;
 use crate::lab::Lab;
 use crate::request::ReproduceError;
 
-/// Packets before the window in which losses are put: whatever the window, it is open by then.
+/// Packets before the window with losses: enough to open any window.
 const BEFORE: u64 = 300;
 const TOTAL: u64 = 700;
 
 /// A round trip of the direct path: two lines of 400 kbit/s, the modem, 330 ms (minei §3.1).
 pub(super) const RTT: f64 = 2.0 * 512.0 * 8.0 / 400e3 + 0.33 + 40.0 * 8.0 / 28.8e3;
-/// An ACK on the modem's line, which is slower than a packet on the satellite's.
+/// Time of an ACK on the modem's line, longer than that of a packet on the satellite's.
 pub(super) const ACK_TIME: f64 = 40.0 * 8.0 / 28.8e3;
 
-/// A sender, its window, and what it loses: numbers from 1 in that window.
+/// A sender, its window, and its losses: packet numbers from 1 in that window.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     variant: &'static str,
     window: u64,
     lost: Vec<u64>,
-    /// Whose repetition is lost too.
+    /// Packets whose retransmission is lost too.
     lost_again: Option<u64>,
     /// Packets from the window's first one on.
     after: u64,
@@ -36,11 +35,11 @@ pub(super) struct Case {
     more: Vec<(&'static str, String)>,
 }
 
-/// What a case gave.
+/// The result of a case.
 pub(super) struct Outcome {
     pub(super) trace: FlowTrace,
     pub(super) timeouts: u64,
-    /// Repetitions of numbers in the window, in the order in which they were sent.
+    /// Retransmitted packet numbers in the window, in sending order.
     pub(super) repeated: Vec<u64>,
 }
 
@@ -50,15 +49,15 @@ impl Case {
         Case { variant, window, lost, lost_again: None, after: TOTAL - BEFORE, before: BEFORE, more: Vec::new() }
     }
 
-    /// The congestion window alone bounds the window. The connection begins one packet short of it; the ACK of its first
-    /// packet opens the window, which begins with the second.
+    /// Only the congestion window bounds the window. The connection starts one packet below it; the ACK of its first
+    /// packet opens the window, which starts with the second.
     pub(super) fn unbounded(variant: &'static str, window: u64, lost: impl IntoIterator<Item = u64>) -> Case {
         let case = Case::new(variant, window, lost);
-        // Some round trips more, in which timeouts show.
+        // Some additional round trips, in which timeouts show.
         Case { before: 1, after: window + 60, ..case }.with("initial_window", &format!("{} segments", window - 1))
     }
 
-    /// The paper's figures end with the window: nothing follows it.
+    /// No packets follow the window, as in the paper's figures.
     pub(super) fn alone(self) -> Case {
         Case { after: self.window, ..self }
     }
@@ -77,7 +76,7 @@ impl Case {
         let mut world = World::direct()
             .packets(self.before + self.after)
             .sender(self.variant)
-            // More than all of the transfer bounds nothing.
+            // More than the whole transfer is no bound.
             .leg("window_clamp", format!("{} segments", if self.before < BEFORE { TOTAL } else { self.window }))
             .leg("ack.delay", "0 s")
             .with("links.sat.drop_list", format!("[{}]", list.join(", ")));
@@ -91,7 +90,7 @@ impl Case {
         let mut drops: Vec<u64> = self.lost.iter().map(|packet| self.before + packet - 1).collect();
         let mut outcome = self.run_with(lab, &drops)?;
         if let Some(again) = self.lost_again {
-            // The line keeps the order, so the place of a packet on it is its place among those sent.
+            // The line keeps the order, so a packet's position on it is its position among those sent.
             let is_it =
                 |&((_, number), repeated): &((f64, f64), bool)| repeated && number == (self.before + again) as f64;
             let place = outcome.trace.sent.iter().position(is_it).expect("it was sent again");
@@ -123,13 +122,13 @@ impl Case {
 }
 
 impl Outcome {
-    /// From the loss found to all of it repaired, in round trips.
+    /// Time from the detection of the loss to its complete repair, in round trips.
     pub(super) fn recovery(&self) -> Option<f64> {
         let (entered, left) = (self.trace.entered.first()?, self.trace.left.last()?);
         Some((left - entered) / RTT)
     }
 
-    /// Repetitions that were not needed: all but one of each number that was lost.
+    /// Needless retransmissions: all but one of each lost number.
     pub(super) fn needless(&self, lost: &[u64]) -> u64 {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         self.repeated.iter().for_each(|packet| *counts.entry(*packet).or_default() += 1);
@@ -151,7 +150,7 @@ pub(super) fn tight_holes() -> Case {
     Case::new("burst", 14, [1, 2, 4, 5, 7, 8]).alone()
 }
 
-/// Runs of losses in one window, by a walk that visits many lengths and distances: holes and packets.
+/// Runs of losses in one window, with many lengths and distances: number of holes, and packets.
 pub(super) fn patterns() -> Vec<(u64, Vec<u64>)> {
     let mut all = Vec::new();
     for (first, length, gap) in [(1u64, 1u64, 2u64), (2, 1, 1), (3, 2, 3), (1, 3, 5), (4, 4, 2), (6, 1, 4), (1, 2, 1)] {
@@ -169,5 +168,5 @@ pub(super) fn patterns() -> Vec<(u64, Vec<u64>)> {
     all
 }
 
-/// The window of [`patterns`]: less than the path holds, so nothing waits.
+/// The window of [`patterns`]: below the path's capacity, so queues are empty.
 pub(super) const WINDOW: u64 = 27;

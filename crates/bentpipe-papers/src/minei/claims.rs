@@ -1,5 +1,5 @@
-//! The paper's statements, each as a named check on runs of ours. What is printed and what is allowed stand in
-//! `studies/minei/expected.toml`; a check computes our number and what else the statement needs.
+//! The paper's claims, each as a named check on our runs. `studies/minei/expected.toml` has the printed values
+//! and the bounds; a check computes our number and the claim's other conditions.
 
 mod bursts;
 mod packets;
@@ -69,7 +69,7 @@ pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
     finding::row(&MINEI, CHECKS, lab, id)
 }
 
-/// All of them.
+/// All rows.
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     finding::rows(&MINEI, CHECKS, lab)
 }

@@ -17,7 +17,7 @@ use crate::{Row, Verdict};
 pub(super) const LOSSES: [f64; 9] = [0.01, 0.04, 0.1, 0.2, 0.4, 1.0, 2.0, 5.0, 10.0];
 /// Loss burstiness factors (M-E11).
 pub(super) const FACTORS: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
-/// Senders of figures 17 and 18: name here, row of the table.
+/// Senders of figures 17 and 18: display name, row of the table.
 pub(super) const SENDERS: [(&str, &str); 5] = [
     ("Reno", "reno"),
     ("NewReno", "newreno-sbs"),
@@ -28,7 +28,7 @@ pub(super) const SENDERS: [(&str, &str); 5] = [
 
 type Curve = (String, Vec<(f64, Mean)>);
 
-/// Curves, and the ends of their 95 % intervals where there are any.
+/// Curves, with the ends of their 95 % intervals, if any.
 fn panel(title: &str, x: Axis, y: Axis, curves: &[Curve]) -> Panel {
     let line = |(name, points): &Curve| Series {
         name: name.clone(),
@@ -36,7 +36,7 @@ fn panel(title: &str, x: Axis, y: Axis, curves: &[Curve]) -> Panel {
         points: points.iter().map(|(x, mean)| (*x, mean.mean)).collect(),
     };
     let mut series: Vec<_> = curves.iter().map(line).collect();
-    // One series for all of them: each curve keeps a colour of its own.
+    // One series for all intervals, so that each curve keeps its colour.
     let points = curves.iter().flat_map(|(_, points)| points).filter(|(_, mean)| mean.low < mean.mean);
     let ends: Vec<_> = points.flat_map(|(x, mean)| [(*x, mean.low), (*x, mean.high)]).collect();
     if !ends.is_empty() {
@@ -45,7 +45,7 @@ fn panel(title: &str, x: Axis, y: Axis, curves: &[Curve]) -> Panel {
     Panel { title: title.into(), x, y, series, spans: None }
 }
 
-/// A curve of throughput over the values of something.
+/// A curve of throughput over a parameter.
 fn curve(
     lab: &Lab<'_>,
     name: &str,
@@ -96,11 +96,11 @@ fn trace(lab: &Lab<'_>, title: &str, case: &Case) -> Result<Panel, ReproduceErro
     })
 }
 
-/// Time to repair a run of so many losses, in round trips.
+/// Time to repair a run of this many losses, in round trips.
 fn recovery(lab: &Lab<'_>, name: &str, variant: &'static str) -> Result<Curve, ReproduceError> {
     let mut points = Vec::new();
     for length in 1..=15u64 {
-        // The new sender's window is fixed; of the others nothing but the congestion window bounds it.
+        // The new sender's window is fixed; the others' is bounded only by the congestion window.
         let case = match variant {
             "burst" => Case::new(variant, 32, 1..=length),
             _ => Case::unbounded(variant, 32, 1..=length),
@@ -108,7 +108,7 @@ fn recovery(lab: &Lab<'_>, name: &str, variant: &'static str) -> Result<Curve, R
         let outcome = case.run(lab)?;
         let last = (case.before() + length) as f64;
         let (entered, repaired) = (outcome.trace.entered.first(), outcome.trace.acks.iter());
-        // From the first duplicate ACKs' verdict until all of the run is acknowledged.
+        // From the detection by duplicate ACKs until the whole run is acknowledged.
         let done = repaired.filter(|ack| ack.1 >= last).map(|ack| ack.0).next();
         if let Some((from, until)) = entered.zip(done) {
             points.push((length as f64, Mean::of(&[(until - from) / cases::RTT])));
@@ -117,7 +117,7 @@ fn recovery(lab: &Lab<'_>, name: &str, variant: &'static str) -> Result<Curve, R
     Ok((name.to_owned(), points))
 }
 
-/// The panels of a figure that is no drawing.
+/// The panels of a data figure.
 fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
     let split = World::split;
     Ok(match number {
@@ -178,7 +178,7 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
             trace(lab, "Reno, W = 12, three in a row", &Case::unbounded("reno", 12, 1..=3))?,
         ],
         14 => vec![trace(lab, "(a) one hole", &cases::one_hole())?, trace(lab, "(b) two holes", &cases::two_holes())?],
-        // The listing's rules at work, one by one.
+        // The rules of the listing, one by one.
         15 => vec![
             trace(lab, "an estimate and a burst", &cases::one_hole())?,
             trace(lab, "a burst for each hole", &cases::two_holes())?,
@@ -198,7 +198,7 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
             for (name, variant) in SENDERS {
                 curves.push(curve(lab, name, &FACTORS, RUNS, |factor| split().bursty(1.0, factor).sender(variant))?);
             }
-            // To the rate of the link, so that the legend hides no curve.
+            // Up to the link rate, so that the legend hides no curve.
             let axes = (Axis::new("loss burstiness factor", ""), Axis::new("throughput", "kbit/s").between(0.0, 400.0));
             vec![panel("bursts begin with 1 %", axes.0, axes.1, &curves)]
         }
@@ -217,7 +217,7 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
     })
 }
 
-/// The claims that a figure is printed for.
+/// The claims that a figure supports.
 const fn shown_by(number: u8) -> &'static [&'static str] {
     match number {
         2 => &["M-C23"],
@@ -238,7 +238,7 @@ const fn shown_by(number: u8) -> &'static [&'static str] {
     }
 }
 
-/// Draws a figure where a folder is given, and says in a row how it fares: as the worst of what it shows.
+/// Draws a figure if a folder is given, and returns its row with the worst verdict of its claims.
 pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Row, ReproduceError> {
     let id = format!("M-F{number:02}");
     let figure = MINEI.figure(&id).expect("eighteen figures");
@@ -258,7 +258,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
     }
     if let Some(folder) = folder {
         let panels = panels(lab, number)?;
-        // Above a single panel there is no room for what it lists.
+        // A single panel has no room above it for the list.
         let short = title.split([':', '(']).take(2).collect::<Vec<_>>().join(":");
         let title = if panels.len() == 1 { short.trim_end().to_owned() } else { title };
         write_figure(folder, &id, &Figure { title, panels })?;

@@ -1,7 +1,6 @@
-//! The study of Minei and Cohen: a unidirectional GEO channel with a modem for the way back.
-//!
-//! Reading order: `world` the two worlds and what is measured in them; `cases` single windows with chosen losses;
-//! `claims` the statements; `figures`; `seen` where the rest of the paper can be seen.
+//! The study of Minei and Cohen: a unidirectional GEO channel with a modem for the way back. Reading order:
+//! `world` the two scenarios and their measurements; `cases` single windows with chosen losses; `claims`;
+//! `figures`; `seen` references for the other items.
 
 mod cases;
 mod claims;

@@ -1,4 +1,4 @@
-//! Where the topologies, mechanisms and experiments of the paper can be seen, and where each decision is embodied.
+//! References for the paper's topologies, mechanisms and experiments, and the implementation of each decision.
 
 use crate::inventory::Seen::{self, Built, Decision};
 use crate::inventory::Shown::{self, Scenario, Script, Test};
@@ -67,7 +67,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "M-M16",
         Built(
             &[Test("engine", "after_a_loss_another_is_as_likely_as_the_factor_says")],
-            "`packet_bursts` with `burstiness` and `most`",
+            "`packet_bursts` with `burstiness` and `max`",
         ),
     ),
     ("M-M17", Built(&[Test("engine", "runs_have_exactly_their_length")], "`packet_bursts` with `length`")),

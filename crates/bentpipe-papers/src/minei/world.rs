@@ -1,4 +1,4 @@
-//! The paper's two worlds, as the shipped scenarios have them, and what a transfer in them amounts to.
+//! The paper's two scenarios, as shipped, and the measurement of a transfer.
 
 use bentpipe_sim::RunResult;
 use bentpipe_study::scenario::Scenario;
@@ -10,16 +10,16 @@ use crate::request::ReproduceError;
 const DIRECT: &str = include_str!("../../scenarios/minei-direct.toml");
 const SPLIT: &str = include_str!("../../scenarios/minei-split.toml");
 
-/// Runs behind each point of a curve with losses: the paper prints no number. Fewer where fewer are asked for.
+/// Runs per point of a curve with losses, fewer if requested; the paper prints no number.
 pub(super) const RUNS: u32 = 20;
-/// Bits of a full packet, all of which the paper counts (M-Q01).
+/// Bits of a full packet; the paper counts all of them (M-Q01).
 const PACKET_BITS: f64 = 512.0 * 8.0;
 /// Packets of 5 MB (M-Q02).
 pub(super) const FILE: u64 = 10_240;
-/// Longer than the slowest transfer that is tried.
+/// Longer than the slowest transfer.
 const LIMIT: &str = "200000 s";
 
-/// A world in the making.
+/// A scenario under construction.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     text: &'static str,
@@ -41,13 +41,13 @@ impl World {
         self
     }
 
-    /// A setting of TCP on the satellite's leg: of the whole connection, where it is not split.
+    /// Sets TCP on the satellite's leg, or on the whole connection if it is not split.
     pub(super) fn leg(self, key: &str, value: impl Into<String>) -> World {
         let place = if self.text == SPLIT { "flows.file.split.0.tcp." } else { "flows.file.tcp." };
         self.with(&format!("{place}{key}"), value)
     }
 
-    /// A clock of 100 ms instead of 500 ms on the satellite's leg, and timeouts of two ticks at least.
+    /// A clock of 100 ms instead of 500 ms on the satellite's leg, and timeouts of at least two ticks.
     pub(super) fn fine_clock(self) -> World {
         self.leg("rto.tick", "100 ms").leg("rto.min", "200 ms")
     }
@@ -57,17 +57,17 @@ impl World {
         self.leg("variant", variant)
     }
 
-    /// A window that never moves, of as many packets as the leg holds (M-M09).
+    /// A constant window, the capacity of the leg (M-M09).
     pub(super) fn constant(self) -> World {
         self.leg("fixed_window", "32 segments")
     }
 
-    /// So many percent of the packets on the satellite are lost, each for itself.
+    /// Independent losses on the satellite, percent.
     pub(super) fn sat_loss(self, percent: f64) -> World {
         self.with("links.sat.loss", format!("{percent} %"))
     }
 
-    /// Losses after losses (M-Q10), with a base rate in percent.
+    /// Correlated losses (M-Q10), with a base rate in percent.
     pub(super) fn bursty(self, percent: f64, factor: f64) -> World {
         self.with(
             "links.sat.packet_bursts",
@@ -75,7 +75,7 @@ impl World {
         )
     }
 
-    /// Runs of losses (M-Q11), begun with a probability in percent.
+    /// Runs of losses (M-Q11), with a start probability in percent.
     pub(super) fn runs_of(self, length: u32, percent: f64) -> World {
         let length = format!("\"{length} packet{}\"", if length == 1 { "" } else { "s" });
         self.with("links.sat.packet_bursts", format!("{{ start = \"{percent} %\", length = {length} }}"))
@@ -91,7 +91,7 @@ impl World {
     }
 }
 
-/// Mean and 95 % interval over the runs; of a run without chance the interval is the value.
+/// Mean and 95 % interval over the runs; for a deterministic run the interval is the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
     pub(super) mean: f64,
@@ -120,7 +120,7 @@ fn kbit_s(result: &RunResult, packets: u64) -> f64 {
     packets as f64 * PACKET_BITS / 1000.0 / seconds
 }
 
-/// Throughput of each world, kbit/s.
+/// Throughput of each scenario, kbit/s.
 pub(super) fn throughputs(lab: &Lab<'_>, what: &str, worlds: &[World], runs: u32) -> Result<Vec<Mean>, ReproduceError> {
     let scenarios: Vec<_> = worlds.iter().map(World::scenario).collect();
     let results = lab.sweep(what, &scenarios, runs.min(lab.options().reps))?;
@@ -130,7 +130,7 @@ pub(super) fn throughputs(lab: &Lab<'_>, what: &str, worlds: &[World], runs: u32
     Ok(worlds.iter().zip(&results).map(one).collect())
 }
 
-/// Packets with data that the satellite's leg sent, repetitions included.
+/// Data packets sent on the satellite's leg, with retransmissions.
 pub(super) fn packets_sent(lab: &Lab<'_>, what: &str, worlds: &[World]) -> Result<Vec<Mean>, ReproduceError> {
     let scenarios: Vec<_> = worlds.iter().map(World::scenario).collect();
     let results = lab.sweep(what, &scenarios, RUNS.min(lab.options().reps))?;

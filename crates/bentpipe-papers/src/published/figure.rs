@@ -1,27 +1,27 @@
-//! The figures of a paper, with the numbers that can be read off them.
+//! The figures of a paper, with the numbers read from them.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-/// A figure of a paper, with the numbers that can be read off it.
+/// A figure of a paper, with the numbers read from it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PublishedFigure {
     /// Its id in the index of the papers.
     pub id: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// More about it.
+    /// Details.
     pub detail: Option<String>,
-    /// Numbers that it names, each with its unit in its name: `burst_start_s`.
+    /// Named numbers, with the unit in the name: `burst_start_s`.
     #[serde(default)]
     values: IndexMap<String, f64>,
-    /// Points of its curves that the paper names.
+    /// Points of its curves given by the paper.
     #[serde(default)]
     pub points: Vec<Point>,
 }
 
 impl PublishedFigure {
-    /// A number that it names.
+    /// A named number.
     pub fn value(&self, name: &str) -> Option<f64> {
         self.values.get(name).copied()
     }
@@ -32,12 +32,12 @@ impl PublishedFigure {
 pub struct Point {
     /// The curve.
     pub curve: String,
-    /// Its abscissa in words.
+    /// Its x value as text.
     pub at: String,
-    /// The same as a number, where it is one.
+    /// The same as a number, if it is one.
     pub x: Option<f64>,
-    /// Its ordinate.
+    /// Its y value.
     pub y: f64,
-    /// What has to be known about it.
+    /// A note.
     pub note: Option<String>,
 }

@@ -1,8 +1,5 @@
-//! The published values, as they stand in `studies/<paper>/expected.toml`. They are part of the binary: nothing has to be
-//! installed beside it.
-//!
-//! Reading order: [`Paper`], what is the same for all of them; `transat`, the fourteen tables of that paper and what ns-2
-//! gives for them.
+//! The published values from `studies/<paper>/expected.toml`. They are part of the binary. Reading order: [`Paper`],
+//! common to all papers; `transat`, the fourteen tables of that paper and ns-2's results for them.
 
 mod claim;
 mod figure;
@@ -17,29 +14,29 @@ pub use claim::{Bounds, Claim, Range};
 pub use figure::{Point, PublishedFigure};
 pub use transat::{OtherCell, OtherSimulator, PublishedTable, TRANSAT_NS2, TRANSAT_TABLES, Tables};
 
-/// Everything that a paper says.
+/// The published content of a paper.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Paper {
     /// Its short name: `transat`.
     pub key: String,
-    /// What its ids begin with.
+    /// The first letter of its ids.
     pub letter: String,
     /// Its title.
     pub title: String,
     /// Its authors.
     pub authors: String,
-    /// How many items of each kind it has.
+    /// Number of items of each kind.
     pub counts: Counts,
-    /// The row whose reason heads its chapter.
+    /// The row whose reason is at the top of its chapter.
     #[serde(default)]
     pub lead: Option<String>,
-    /// Its tables by number, `T01`, and other lists of numbers by name.
+    /// Its tables by number (`T01`), and other lists of numbers by name.
     #[serde(default)]
     table: IndexMap<String, Table>,
     /// Numbers that its text prints.
     #[serde(default, rename = "number")]
     pub numbers: Vec<Number>,
-    /// The statements.
+    /// The claims.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
     /// The figures.
@@ -48,12 +45,12 @@ pub struct Paper {
     /// Topologies, mechanisms and experiments.
     #[serde(rename = "item")]
     pub items: Vec<Item>,
-    /// What was decided where it is silent or at odds with itself.
+    /// Decisions where it is silent or contradicts itself.
     #[serde(rename = "decision")]
     pub decisions: Vec<Decision>,
 }
 
-/// How many of each kind the index of the papers counts.
+/// Number of items of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
@@ -83,34 +80,34 @@ impl Counts {
 /// A table of a paper, or another list of its numbers.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Table {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// Its cells, in the order of the print. The tables of `transat` have none here but rows in [`Tables`].
+    /// Its cells, in printed order. The tables of `transat` have rows in [`Tables`] instead.
     #[serde(default)]
     pub cells: Vec<Cell>,
-    /// How far our cells may be from the printed ones, by name.
+    /// Tolerances of our cells, by name.
     #[serde(default)]
     limits: IndexMap<String, f64>,
-    /// Where these come from.
+    /// The derivation of the tolerances.
     #[serde(default)]
     pub derivation: String,
 }
 
 impl Table {
-    /// The bound of that name.
+    /// The tolerance with that name.
     ///
     /// # Panics
-    /// The table has none of that name: a slip in `make_expected.py`.
+    /// Panics if the table has none: a slip in `make_expected.py`.
     pub fn limit(&self, name: &str) -> f64 {
         *self.limits.get(name).unwrap_or_else(|| panic!("table `{}` has no limit `{name}`", self.title))
     }
 
-    /// The cell of that row and column.
+    /// The cell in this row and column.
     pub fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.row == row && cell.column == column)
     }
 
-    /// The number in the cell of that row and column.
+    /// The number in this row and column.
     pub fn value(&self, row: &str, column: &str) -> Option<f64> {
         self.cell(row, column)?.value
     }
@@ -119,40 +116,40 @@ impl Table {
 /// A cell of a table.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Cell {
-    /// Head of its row.
+    /// Row heading.
     pub row: String,
-    /// Head of its column.
+    /// Column heading.
     pub column: String,
-    /// As it is printed.
+    /// As printed.
     pub printed: String,
-    /// The same as a number, where it is one.
+    /// The same as a number, if it is one.
     pub value: Option<f64>,
     /// Unit of the number.
     #[serde(default)]
     pub unit: String,
-    /// What has to be known about it.
+    /// A note.
     pub note: Option<String>,
 }
 
-/// A number that the text of a paper prints.
+/// A number in the text of a paper.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Number {
     /// Its id.
     pub id: String,
     /// What it is.
     pub text: String,
-    /// As it is printed.
+    /// As printed.
     pub printed: String,
-    /// The same as a number, where it is one.
+    /// The same as a number, if it is one.
     pub value: Option<f64>,
     /// Unit of the number.
     #[serde(default)]
     pub unit: String,
-    /// Under which conditions.
+    /// The conditions.
     pub conditions: Option<String>,
-    /// Where it comes from, and whether it is consistent with the others.
+    /// Its derivation, and whether it is consistent with the others.
     pub note: Option<String>,
-    /// The section in which it stands.
+    /// Its section.
     pub section: String,
 }
 
@@ -165,37 +162,37 @@ pub struct Item {
     pub kind: String,
     /// What it is.
     pub text: String,
-    /// More about it.
+    /// Details.
     pub detail: Option<String>,
-    /// For an experiment whose numbers the paper does not print: what must come out, by the paper's words.
+    /// For an experiment without printed numbers: the result according to the paper's text.
     pub expected: Option<Expected>,
 }
 
-/// What a number of ours is compared with where the paper says something that is no claim of its own.
+/// The comparison for a statement of the paper that is not a numbered claim.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Expected {
-    /// The number, where one is printed.
+    /// The printed number, if any.
     pub value: Option<f64>,
-    /// Least value that bears the paper out.
+    /// Min value that supports the paper.
     pub low: Option<f64>,
-    /// The greatest.
+    /// The maximum.
     pub high: Option<f64>,
-    /// Least and greatest value that have its size or its ordering.
+    /// Min and max value with its approximate size or ordering.
     pub shape: Option<Range>,
     /// Unit of the numbers.
     pub unit: String,
-    /// What is compared, and where the bounds come from.
+    /// The compared quantity, and the derivation of the bounds.
     pub derivation: String,
 }
 
 impl Expected {
-    /// The bounds of the number that is compared.
+    /// The bounds of the compared number.
     pub fn bounds(&self) -> Bounds {
         Bounds { low: self.low, high: self.high, shape: self.shape }
     }
 }
 
-/// What was decided where a paper is silent or at odds with itself.
+/// A decision where a paper is silent or contradicts itself.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Decision {
     /// Its id in the index of the papers.
@@ -216,37 +213,37 @@ impl Paper {
         self.table.get(&format!("T{number:02}"))
     }
 
-    /// A list of numbers that is no numbered table: `parameters`.
+    /// A list of numbers other than a numbered table: `parameters`.
     pub fn list(&self, name: &str) -> Option<&Table> {
         self.table.get(name)
     }
 
-    /// The claim of that id.
+    /// The claim with this id.
     pub fn claim(&self, id: &str) -> Option<&Claim> {
         self.claims.iter().find(|c| c.id == id)
     }
 
-    /// The figure of that id.
+    /// The figure with this id.
     pub fn figure(&self, id: &str) -> Option<&PublishedFigure> {
         self.figures.iter().find(|f| f.id == id)
     }
 
-    /// The number of the text of that id.
+    /// The number of the text with this id.
     pub fn number(&self, id: &str) -> Option<&Number> {
         self.numbers.iter().find(|n| n.id == id)
     }
 
-    /// How many numbered tables it has.
+    /// Number of numbered tables.
     pub fn last_table(&self) -> u8 {
         self.counts.table as u8
     }
 
-    /// How many figures it has.
+    /// Number of figures.
     pub fn last_figure(&self) -> u8 {
         self.counts.figure as u8
     }
 
-    /// What it contains, under its id and in words: tables, figures, claims, items, decisions.
+    /// Its content by id, as text: tables, figures, claims, items, decisions.
     pub fn contents(&self) -> Vec<(String, String)> {
         let tables = self.table.iter().filter(|(key, _)| key.starts_with('T'));
         let tables = tables.map(|(key, table)| (format!("{}-{key}", self.letter), table.title.clone()));
@@ -258,7 +255,7 @@ impl Paper {
     }
 }
 
-/// A text and more about it, in one line.
+/// A text and its details, in one line.
 pub(crate) fn with(text: &str, more: Option<&str>) -> String {
     more.map_or(text.to_owned(), |more| format!("{text}; {more}"))
 }
@@ -267,7 +264,7 @@ macro_rules! papers {
     ($($(#[$doc:meta])* $name:ident = $key:literal;)*) => {
         $($(#[$doc])* pub static $name: LazyLock<Paper> =
             LazyLock::new(|| Paper::read(include_str!(concat!("../../studies/", $key, "/expected.toml"))));)*
-        /// All of them.
+        /// All papers.
         pub static PAPERS: [&LazyLock<Paper>; 5] = [$(&$name),*];
     };
 }

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-/// Rows of numbers under their keys, one number per variant.
+/// Rows of numbers by key, one number per variant.
 type Rows = IndexMap<String, Vec<f64>>;
 
 /// A table of the paper.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PublishedTable {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The numbers.
     pub rows: Rows,
@@ -22,7 +22,7 @@ pub struct PublishedTable {
 pub struct Tables {
     /// Columns of the tables, in order; a table may have fewer.
     pub variants: Vec<String>,
-    /// Replications behind a published statistic.
+    /// Replications per published statistic.
     pub replications: usize,
     table: IndexMap<String, PublishedTable>,
 }
@@ -33,7 +33,7 @@ impl Tables {
         self.table.get(&format!("T{number:02}"))
     }
 
-    /// A cell; `None` where the table has no such row or column.
+    /// A cell; `None` if the table has no such row or column.
     pub fn cell(&self, table: u8, row: &str, variant: &str) -> Option<f64> {
         let column = self.variants.iter().position(|v| v == variant)?;
         self.table(table)?.rows.get(row)?.get(column).copied()
@@ -49,7 +49,7 @@ struct OtherTable {
     high: Rows,
 }
 
-/// What another simulator gives for the same tables.
+/// Another simulator's results for the same tables.
 #[derive(Clone, Debug, Deserialize)]
 pub struct OtherSimulator {
     variants: Vec<String>,
@@ -61,12 +61,12 @@ pub struct OtherSimulator {
 pub struct OtherCell {
     /// The number.
     pub value: f64,
-    /// Range of the statistic in samples of the paper's size, where there are replications.
+    /// Range of the statistic in samples of the paper's size, if there are replications.
     pub range: Option<(f64, f64)>,
 }
 
 impl OtherSimulator {
-    /// A cell; `None` where there is none.
+    /// A cell; `None` if there is none.
     pub fn cell(&self, table: u8, row: &str, variant: &str) -> Option<OtherCell> {
         let column = self.variants.iter().position(|v| v == variant)?;
         let table = self.table.get(&format!("T{table:02}"))?;

@@ -1,4 +1,4 @@
-//! The statements of the paper, each as a named check on runs of ours.
+//! The claims of the paper, each as a named check on our runs.
 
 use bentpipe_study::scenario::FlowKind;
 
@@ -29,7 +29,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("S-C13", |study| drops(study)),
 ];
 
-/// The rates at which transfers come to an end; the last of the table's is none of them.
+/// The error rates at which transfers finish: all of the table except the last.
 fn survivable() -> Vec<f64> {
     let mut rates: Vec<_> = rates().collect();
     rates.pop();
@@ -55,8 +55,8 @@ fn kbit(bits: Option<f64>) -> f64 {
     bits.map_or(f64::NAN, |bits| bits / 1000.0)
 }
 
-/// Kilobits per second at the table's rate of that number. Where the printed rate does not give the number, but a loss of
-/// Eb/N0 that is one for the whole row does, the shape is borne out and the axis is not.
+/// Goodput in kbit/s at the table's rate with this index. If not the printed rate but one loss of Eb/N0 for the whole
+/// row gives the number, the shape is confirmed and the axis is not.
 fn goodput(study: &Study<'_>, id: &str, transport: Transport, column: usize) -> Checked {
     let ber = survivable()[column];
     let face = kbit(study.face_value(transport, ber)?.goodput());
@@ -85,13 +85,13 @@ type Ratio = fn(&Study<'_>, f64) -> Result<Option<f64>, ReproduceError>;
 
 fn growth(study: &Study<'_>) -> Checked {
     // The least quotient of neighbours, and the ratios.
-    let least = |ratio: Ratio| -> Result<(f64, String), ReproduceError> {
+    let smallest = |ratio: Ratio| -> Result<(f64, String), ReproduceError> {
         let ratios = survivable().into_iter().map(|ber| ratio(study, ber)).collect::<Result<Option<Vec<_>>, _>>()?;
         let Some(ratios) = ratios else { return Ok((f64::NAN, "none".to_owned())) };
-        let least = ratios.windows(2).map(|pair| pair[1] / pair[0]).fold(f64::INFINITY, f64::min);
-        Ok((least, ratios.iter().map(|ratio| format!("{ratio:.3}")).collect::<Vec<_>>().join(", ")))
+        let min = ratios.windows(2).map(|pair| pair[1] / pair[0]).fold(f64::INFINITY, f64::min);
+        Ok((min, ratios.iter().map(|ratio| format!("{ratio:.3}")).collect::<Vec<_>>().join(", ")))
     };
-    let ((face, at_face), (shifted, offset)) = (least(ratio)?, least(shifted_ratio)?);
+    let ((face, at_face), (shifted, offset)) = (smallest(ratio)?, smallest(shifted_ratio)?);
     let note = format!(
         "at face value the ratios are {at_face}; with the losses of Eb/N0 that table 1 takes {offset}, the least quotient \
          {shifted:.3}"

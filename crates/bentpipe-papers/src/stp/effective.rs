@@ -1,27 +1,26 @@
-//! What error rate would give the printed goodput: looked for with our own simulator.
-//!
-//! At the printed bit error rates nearly all of the paper's transfers would be without a loss at 1e-10 and 1e-8, so the
-//! losses that it shows must come from more errors. For each printed cell the loss of Eb/N0 is looked for under which
-//! our goodput, relative to our own without errors, is the printed one relative to the printed one without errors.
+//! Searches for the error rates that would give the printed goodputs. At the printed bit error rates 1e-10 and 1e-8
+//! nearly all of the paper's transfers would have no loss, so its losses must come from higher error rates. For each
+//! printed cell we search for the loss of Eb/N0 at which our goodput, relative to ours without errors, equals the
+//! printed one, relative to the printed one without errors.
 
 use super::measure::{self, measure};
 use super::setting::{Setting, Transport};
 use crate::lab::Lab;
 use crate::request::ReproduceError;
 
-/// Halvings of 4 dB: 0.016 dB remain, which moves the error rate by 3 to 6 % where it is 1e-6 to 1e-10.
+/// Bisections of 4 dB: 0.016 dB remain, which changes error rates of 1e-6 to 1e-10 by 3 to 6 %.
 const STEPS: u32 = 8;
 const MAX_DB: f64 = 4.0;
-/// Most runs per step: enough that the mean of times with a relative deviation of 1/4 is good to 3 %, which at these slopes
+/// Max runs per step: the mean of times with a relative deviation of 1/4 is then accurate to 3 %, which at these slopes
 /// (goodput halves within half a decibel) is 0.02 dB.
 const RUNS: u32 = 64;
 
-/// What reproduces one printed cell.
+/// The error rate that reproduces one printed cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Effective {
     pub(super) transport: Transport,
     pub(super) nominal: f64,
-    /// Eb/N0 lost, decibels.
+    /// Loss of Eb/N0 in decibels.
     pub(super) loss_db: f64,
 }
 
@@ -30,18 +29,18 @@ impl Effective {
         Setting::with_loss(self.transport, self.nominal, self.loss_db)
     }
 
-    /// The bit error rate that this is.
+    /// The resulting bit error rate.
     pub(super) fn rate(&self) -> f64 {
         self.setting().bit_errors()[0].get()
     }
 
-    /// The probability that a full frame is lost: 1048 bytes.
+    /// The loss probability of a full frame of 1048 bytes.
     pub(super) fn frame_loss(&self) -> f64 {
         self.setting().bit_errors()[0].any_of_bits(8 * 1048).get()
     }
 }
 
-/// All cells of table 1 that have a loss, in the order STP, TCP, each from the least rate on.
+/// All cells of table 1 with errors, first STP, then TCP, each by ascending rate.
 pub(super) fn search(lab: &Lab<'_>) -> Result<Vec<Effective>, ReproduceError> {
     let rows = Transport::ROWS;
     let clean = measure(lab, "without errors", &rows.map(|(_, t)| Setting::at_face_value(t, 0.0)), 1)?;
@@ -61,7 +60,7 @@ pub(super) fn search(lab: &Lab<'_>) -> Result<Vec<Effective>, ReproduceError> {
         let settings: Vec<_> = cells.iter().map(Effective::setting).collect();
         let measured = measure(lab, "the error rates behind table 1", &settings, lab.options().reps.min(RUNS))?;
         for ((cell, measured), wanted) in cells.iter_mut().zip(&measured).zip(&wanted) {
-            // Where no transfer comes to an end there are too many errors.
+            // If no transfer finishes, there are too many errors.
             let too_bad = measured.seconds.is_none_or(|seconds| seconds > *wanted);
             cell.loss_db += if too_bad { -step } else { step };
         }
@@ -70,7 +69,7 @@ pub(super) fn search(lab: &Lab<'_>) -> Result<Vec<Effective>, ReproduceError> {
     Ok(cells)
 }
 
-/// The loss that serves all cells of a column of ours alike: their mean.
+/// The common loss for all cells of one protocol: their mean.
 pub(super) fn common_loss(cells: &[Effective], transport: Transport) -> f64 {
     let losses: Vec<_> = cells.iter().filter(|cell| cell.transport == transport).map(|cell| cell.loss_db).collect();
     losses.iter().sum::<f64>() / losses.len() as f64

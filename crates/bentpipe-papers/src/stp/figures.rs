@@ -15,7 +15,7 @@ use crate::published::{PublishedFigure, STP};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// How many figures the paper has.
+/// Number of figures in the paper.
 pub(super) const COUNT: u8 = 3;
 
 /// Two points per decade from 1e-10 to 1e-4.
@@ -25,12 +25,12 @@ fn dense() -> impl Iterator<Item = f64> {
     halves.take(2 * DECADES.len() - 1)
 }
 
-/// Runs behind a point of the sweep: half of those behind a cell of a table, which are 200 unless fewer are asked for.
+/// Runs per point of the sweep: half of those per table cell, which are 200 unless fewer are requested.
 pub(super) fn runs(study: &Study<'_>) -> u32 {
     study.lab.options().reps.div_ceil(2)
 }
 
-/// The sky of a curve.
+/// The channel of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Channel {
     /// Channel A, at face value.
@@ -52,7 +52,7 @@ impl Curve {
         self.points.iter().filter_map(|(rate, measured)| Some((rate.log10(), measured.goodput()? / 1000.0)))
     }
 
-    /// Whether a worse sky never gives more: a step upwards by more than three standard errors is no chance.
+    /// True if goodput never rises with the error rate; a rise above three standard errors is significant.
     fn falls(&self) -> bool {
         let points: Vec<_> = self.points.iter().filter_map(|(_, all)| Some((all.goodput()?, all.error))).collect();
         points.windows(2).all(|pair| {
@@ -61,7 +61,7 @@ impl Curve {
         })
     }
 
-    /// The goodput at a rate, bit/s; 0 where nothing gets through.
+    /// The goodput at an error rate, bit/s; 0 if nothing arrives.
     fn at(&self, rate: f64) -> f64 {
         let point = self.points.iter().find(|point| (point.0 / rate - 1.0).abs() < 1e-9);
         point.and_then(|(_, measured)| measured.goodput()).unwrap_or(0.0)
@@ -87,8 +87,8 @@ pub(super) fn sweep(study: &Study<'_>) -> Result<Vec<Curve>, ReproduceError> {
     Ok(curves)
 }
 
-/// The curves of one channel beside the printed points: their greatest distance, percent. The shape is the paper's where no
-/// curve rises and STP lies above TCP.
+/// Compares the curves of one channel with the printed points: max distance in percent. The shape is right if no curve
+/// rises and STP is above TCP.
 pub(super) fn beside_print(study: &Study<'_>, channel: Channel) -> Result<Finding, ReproduceError> {
     let curves: Vec<_> = sweep(study)?.into_iter().filter(|curve| curve.channel == channel).collect();
     let (mut distance, mut worst) = (0.0, String::new());
@@ -131,7 +131,7 @@ pub(super) fn row(study: &Study<'_>, number: u8, out: Option<&Path>) -> Result<R
     }
 }
 
-/// Figure 2: the stack of the path, and as many whole frames as its pipe holds.
+/// Figure 2: the protocol stack of the path, and the number of whole frames in its pipe.
 fn arithmetic(figure: &PublishedFigure, out: Option<&Path>) -> Result<Row, ReproduceError> {
     let scenario = Setting::at_face_value(Transport::STP, 0.0).scenario();
     let FlowKind::Stp(flow) = &scenario.flows[0].kind else { unreachable!("an STP flow") };

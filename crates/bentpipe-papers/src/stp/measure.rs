@@ -1,4 +1,4 @@
-//! What is measured: goodput as the paper defines it, and transfers that were given up.
+//! Measurements: goodput as the paper defines it, and aborted transfers.
 
 use bentpipe_sim::{FlowResult, RunResult};
 
@@ -10,16 +10,16 @@ use crate::request::ReproduceError;
 /// The runs of one setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
-    /// Mean time of the transfers that came to an end, seconds; `None` where none did (S-Q09).
+    /// Mean time of the completed transfers, seconds; `None` if none completed (S-Q09).
     pub(super) seconds: Option<f64>,
-    /// Standard error of that mean, as a share of it.
+    /// Relative standard error of that mean.
     pub(super) error: f64,
-    /// Share of those that were given up.
+    /// Share of aborted transfers.
     pub(super) aborted: f64,
 }
 
 /// "the ratio between the amount of sent data (without headers) and the time" from the first data segment to the ACK of
-/// the last one (S-M11): opening and closing do not count.
+/// the last one (S-M11), without opening and closing.
 fn transfer_time(flow: &FlowResult) -> Option<f64> {
     let (begun, ended) = (flow.connected_at?, flow.acked_at?);
     flow.aborted.is_none().then(|| ended.saturating_since(begun).as_secs_f64())
@@ -48,29 +48,29 @@ pub(super) fn rates() -> impl Iterator<Item = f64> {
     cells.iter().filter(|cell| cell.row == cells[0].row).map(|cell| rate(&cell.column))
 }
 
-/// What an experiment is compared with.
+/// The expectation of an experiment.
 pub(super) fn expected(item: &str) -> &'static Expected {
     let item = STP.items.iter().find(|known| known.id == item).expect("an experiment of the paper");
     item.expected.as_ref().expect("it is compared")
 }
 
-/// The greatest distance that an experiment allows, as a share.
+/// The max distance that an experiment allows, as a fraction.
 pub(super) fn tolerance(item: &str) -> f64 {
     expected(item).high.expect("a greatest distance") / 100.0
 }
 
-/// A column of the tables as a rate.
+/// A column heading as an error rate.
 pub(super) fn rate(column: &str) -> f64 {
     column.parse().expect("columns are bit error rates")
 }
 
-/// Rate and printed goodput of a row of table 1, as far as there is one.
+/// Error rate and printed goodput of a row of table 1, where printed.
 pub(super) fn printed<'r>(row: &'r str) -> impl Iterator<Item = (f64, f64)> + 'r {
     let cells = STP.table(1).expect("the paper has a table 1").cells.iter();
     cells.filter(move |cell| cell.row == row).filter_map(|cell| Some((rate(&cell.column), cell.value?)))
 }
 
-/// Runs of all settings at the same time, from one seed on.
+/// Runs all settings in parallel, from one seed on.
 pub(super) fn measure(
     lab: &Lab<'_>,
     what: &str,

@@ -1,4 +1,4 @@
-//! Where the topology, the mechanisms and the experiments of the paper can be seen, and where each decision is embodied.
+//! References for the paper's topology, mechanisms and experiments, and the implementation of each decision.
 
 use bentpipe_engine::link::{QueueConfig, QueueLimit};
 use bentpipe_engine::stp::Arming;
@@ -111,10 +111,10 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("S-Q06", Decision("stp::setting: ack.delay = 0 s, initial_window = 1")),
     ("S-Q07", Decision("stp::setting: window_scaling = false, so 65 535 B at most")),
     ("S-Q08", Decision("stp::Sender: on the first SACK above a hole")),
-    ("S-Q09", Decision("stp::measure: transfers that were given up are left out of means and counted beside them")),
+    ("S-Q09", Decision("stp::measure: aborted transfers are excluded from means and counted separately")),
 ];
 
-/// Timers from hand-over: the start burst takes as long to leave as a timer runs.
+/// Timers from hand-over: the start burst takes as long to leave as the timer.
 fn arming(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let settings =
         [Arming::Departure, Arming::HandOver].map(|arming| Setting::at_face_value(Transport::Stp(arming), 0.0));
@@ -132,8 +132,8 @@ fn arming(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!("without errors: timers from departure {}, from hand-over {}", said[0], said[1]))
 }
 
-/// A transfer where the capacity is not its own: half of the link up is taken by datagrams, and 50 packets may wait. The share
-/// of the link's rate that it sends, and what came of it; no share where the transfer is given up.
+/// A transfer without the capacity to itself: datagrams take half of the uplink, with a queue of 50 packets. Returns
+/// the share of the link's rate that it sends, and a description; no share if the transfer is aborted.
 fn beside_datagrams(lab: &Lab<'_>, transport: Transport) -> Result<(Option<f64>, String), ReproduceError> {
     let mut scenario = Setting::at_face_value(transport, 0.0).scenario();
     let mut line = 0.0f64;

@@ -1,4 +1,4 @@
-//! The worlds of the study: the scenario of figure 1 under a transport and a sky.
+//! The settings of the study: the scenario of figure 1 with a transport and a channel.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(super) const DATA_BITS: f64 = 8e6;
 /// A full segment on the line, of either transport, bits: 1000 B, headers of 20, 20 and 8 B (figure 2).
 pub(super) const FRAME_BITS: f64 = 8.0 * 1048.0;
 
-/// Who carries the data.
+/// The transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {
     Stp(Arming),
@@ -27,12 +27,12 @@ impl Transport {
     pub(super) const ROWS: [(&'static str, Transport); 2] = [("STP", Transport::STP), ("TCP", Transport::Tcp)];
 }
 
-/// Where bits go wrong (S-Q04).
+/// The bit error channel (S-Q04).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sky {
     /// Channel A: this bit error rate on each of the two radio links.
     FaceValue(f64),
-    /// Channel B: the satellite link as a whole was to have this rate, and the receiver falls short by so many decibels.
+    /// Channel B: the whole satellite link has this nominal rate, and the receiver has this loss in decibels.
     Budget { nominal: f64, loss_db: f64 },
 }
 
@@ -43,12 +43,12 @@ pub(super) struct Setting {
     pub(super) sky: Sky,
 }
 
-/// One flow of the kind that the word says, over the links of `scenarios/stp.toml`.
+/// One flow of this type over the links of `scenarios/stp.toml`.
 const WORLD: &str = include_str!("../../scenarios/stp.toml");
 
-/// TCP as section IV has it: Reno with fast retransmit, fast recovery and SACK, RTO 1.0 s at first, 0.5 to 64 s, and
-/// six retransmissions as STP; one segment at first and an ACK for every one (S-Q06); a window of 16 bits without scaling
-/// (S-Q07).
+/// TCP as in section IV: Reno with fast retransmit, fast recovery and SACK, RTO initially 1.0 s, 0.5 to 64 s, and six
+/// retransmissions like STP; an initial window of one segment and an ACK for each (S-Q06); a window of 16 bits without
+/// scaling (S-Q07).
 const TCP: &str = r#"
 [tcp]
 profile = "rfc"
@@ -75,7 +75,7 @@ impl Setting {
         Setting { transport, sky: Sky::Budget { nominal, loss_db } }
     }
 
-    /// The bit errors of the link up and of the link down.
+    /// The bit errors of the uplink and of the downlink.
     pub(super) fn bit_errors(&self) -> [Probability; 2] {
         let probability = |rate| Probability::new(rate).expect("a bit error rate of the study");
         match self.sky {
@@ -109,7 +109,7 @@ fn world(transport: Transport) -> Scenario {
     let text = match transport {
         Transport::Stp(_) => WORLD.to_owned(),
         Transport::Tcp => {
-            // The table of STP's settings is the end of the file; `[tcp]` stands before the links.
+            // STP's settings are the last table of the file; `[tcp]` comes before the links.
             let (before, _) = WORLD.split_once("[flows.stp]").expect("the shipped scenario has STP's settings");
             let tcp = before.replacen("type = \"stp\"", "type = \"tcp\"", 1);
             tcp.replacen("[[links]]", &format!("{TCP}[[links]]"), 1)

@@ -1,4 +1,4 @@
-//! What is run once and asked for by tables, figures and claims.
+//! Runs shared by tables, figures and claims.
 
 use std::cell::OnceCell;
 
@@ -19,7 +19,7 @@ impl<'a> Study<'a> {
         Study { lab, effective: OnceCell::new() }
     }
 
-    /// Channel A at a rate of the tables. The first question makes the runs of all of them together.
+    /// Channel A at a rate of the tables. The first call makes the runs of all rates.
     pub(super) fn face_value(&self, transport: Transport, rate: f64) -> Result<Measured, ReproduceError> {
         let worlds = |(_, transport)| rates().map(move |rate| Setting::at_face_value(transport, rate));
         let settings: Vec<_> = Transport::ROWS.into_iter().flat_map(worlds).collect();
@@ -29,7 +29,7 @@ impl<'a> Study<'a> {
         Ok(all[at])
     }
 
-    /// What reproduces the printed cells.
+    /// The error rates that reproduce the printed cells.
     pub(super) fn effective(&self) -> Result<&[Effective], ReproduceError> {
         if self.effective.get().is_none() {
             let found = effective::search(self.lab)?;
@@ -38,7 +38,7 @@ impl<'a> Study<'a> {
         Ok(self.effective.get().map_or(&[], Vec::as_slice))
     }
 
-    /// The loss of Eb/N0 that serves all cells of a row.
+    /// The common loss of Eb/N0 for all cells of a row.
     pub(super) fn common_loss(&self, transport: Transport) -> Result<f64, ReproduceError> {
         Ok(effective::common_loss(self.effective()?, transport))
     }

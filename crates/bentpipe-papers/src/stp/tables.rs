@@ -1,4 +1,5 @@
-//! Tables 1 and 2: a row for each printed cell, at face value, with what would reproduce it.
+//! Tables 1 and 2: a row for each printed cell, at face value, with the error rate that
+//! would reproduce it.
 
 use super::measure::{Measured, rate, tolerance};
 use super::setting::Transport;
@@ -7,12 +8,12 @@ use crate::published::{Cell, STP};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// How near a cell has to come at the printed bit error rate.
+/// Tolerance of a cell at the printed bit error rate.
 fn near() -> f64 {
     tolerance("S-E06")
 }
 
-/// What one loss of Eb/N0 for a whole row is good for.
+/// Tolerance with one loss of Eb/N0 for a whole row.
 fn rough() -> f64 {
     tolerance("S-E07")
 }
@@ -25,7 +26,7 @@ fn transport(row: &str) -> Transport {
     Transport::ROWS.iter().find(|(name, _)| *name == row).expect("the table has the rows of the study").1
 }
 
-/// The worst cell, under the table's own id.
+/// The worst cell, with the table's id.
 fn summary(id: &str, title: &str, rows: &[Row]) -> Row {
     let worst = rows.iter().map(|row| row.verdict).max().unwrap_or(Verdict::Differs);
     let near = rows.iter().filter(|row| row.verdict == Verdict::Match).count();
@@ -52,15 +53,17 @@ fn goodput_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
     let row = Row::new(id, item, cell.value, ours.goodput(), "bit/s");
     let Some(paper) = cell.value else {
         let verdict = if ours.aborted > 0.99 { Verdict::Match } else { Verdict::Differs };
-        return Ok(row.judged(verdict, format!("{:.1} % of our transfers are given up", 100.0 * ours.aborted)));
+        return Ok(row.judged(verdict, format!("{:.1} % of our transfers are aborted", 100.0 * ours.aborted)));
     };
     let Some(goodput) = ours.goodput() else {
-        return Ok(row.judged(Verdict::Differs, "no transfer of ours comes to an end"));
+        return Ok(row.judged(Verdict::Differs, "none of our transfers finishes"));
     };
     let row = row.within(Some(paper * (1.0 - near())), Some(paper * (1.0 + near())));
     if ber == 0.0 {
         let verdict = if within(goodput, paper, near()) { Verdict::Match } else { Verdict::Differs };
-        return Ok(row.judged(verdict, "no errors; for what the paper does not say of headers and ACKs"));
+        return Ok(
+            row.judged(verdict, "no errors; the tolerance is for headers and ACKs that the paper does not describe")
+        );
     }
     let found = study.effective()?.iter().find(|found| found.transport == transport && found.nominal == ber);
     let found = found.expect("each printed cell with errors was looked for");
@@ -88,7 +91,7 @@ fn goodput_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
 fn given_up(measured: &Measured) -> String {
     match measured.aborted {
         0.0 => String::new(),
-        part => format!(", {:.1} % given up and left out", 100.0 * part),
+        part => format!(", {:.1} % aborted and excluded", 100.0 * part),
     }
 }
 
@@ -132,7 +135,7 @@ fn ratio_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
         return Ok(row.judged(Verdict::Match, "at face value"));
     }
     let shifted = shifted_ratio(study, ber)?;
-    // Two numbers of a quarter each.
+    // Two numbers, each within a quarter.
     let verdict = if shifted.is_some_and(|ratio| within(ratio, paper, 2.0 * rough())) {
         Verdict::Shape
     } else {

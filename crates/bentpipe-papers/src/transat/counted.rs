@@ -1,19 +1,17 @@
-//! How many statistics of tables 3 to 14 are borne out: per table, and in all of them.
-//!
-//! Nine in ten of the published statistics should lie in the 90 % ranges of our samples, but they hang together: a table's
-//! quantiles come from the same runs, its columns met the same bursts, and three tables count the same flows. So the bound is
-//! found by doing to ourselves what is done to the paper: each of many samples of 20 of our runs is taken for a paper, and its
-//! statistics inside the ranges are counted.
+//! Counts the confirmed statistics of tables 3 to 14, per table and in total. Nine in ten of the published statistics
+//! should lie in the 90 % ranges of our samples, but they are correlated: a table's quantiles come from the same runs,
+//! its columns have the same bursts, and three tables count the same flows. So the bound comes from our own runs: each
+//! of many samples of 20 of them takes the place of the paper, and its statistics inside the ranges are counted.
 
 use bentpipe_study::stats::Sample;
 
 use crate::published::{OtherCell, TRANSAT_TABLES};
 use crate::{Row, Verdict};
 
-/// Share of the samples that a range holds.
+/// Share of the samples inside a range.
 pub(super) const LEVEL: f64 = 0.9;
 
-/// Where the published value lies.
+/// The position of the published value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// In the range of our samples.
@@ -24,28 +22,28 @@ pub(super) enum Side {
     Faster,
 }
 
-/// Where published statistics lie.
+/// Counts of published statistics by position.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
     /// In the range of our samples; we are slower; we are faster.
     sides: [usize; 3],
-    /// Of the right size at least.
+    /// At least of the right size.
     sized: usize,
-    /// As `sides`, were all times moved by what the runs without errors differ; where such a run is printed.
+    /// As `sides`, with all times shifted by the difference of the runs without errors, if such a run is printed.
     moved: [usize; 3],
-    /// In ns-2's range, and how many have one.
+    /// Number inside ns-2's range, and number with such a range.
     ns2: [usize; 2],
-    /// Per sample of ours how many of its statistics lie in the ranges.
+    /// For each of our samples, the number of its statistics inside the ranges.
     drawn: Vec<usize>,
 }
 
 impl Counted {
-    /// Nothing counted yet of the paper; per sample of ours, how many of its statistics lie in the ranges.
+    /// An empty count for the paper; for each of our samples, the number of its statistics inside the ranges.
     pub(super) fn new(drawn: Vec<usize>) -> Self {
         Counted { drawn, ..Counted::default() }
     }
 
-    /// Counts a cell; `ns2` is the published value and what ns-2 has.
+    /// Counts a cell; `ns2` has the published value and ns-2's result.
     pub(super) fn add(&mut self, side: Side, verdict: Verdict, moved: Option<Side>, (paper, ns2): (f64, OtherCell)) {
         self.sides[side as usize] += 1;
         self.sized += usize::from(matches!(verdict, Verdict::Match | Verdict::Shape));
@@ -58,7 +56,7 @@ impl Counted {
         }
     }
 
-    /// Counts all that another one counted; the samples are drawn with the same seeds.
+    /// Adds another count; the samples are drawn with the same seeds.
     pub(super) fn merge(&mut self, other: &Counted) {
         for (sum, more) in self.sides.iter_mut().zip(other.sides) {
             *sum += more;
@@ -76,7 +74,7 @@ impl Counted {
         }
     }
 
-    /// What the middle 90 % of our samples count.
+    /// The counts of the middle 90 % of our samples.
     fn expected(&self) -> (f64, f64) {
         let drawn = Sample::new(self.drawn.iter().map(|&n| n as f64).collect()).expect("samples are drawn");
         let tail = (1.0 - LEVEL) / 2.0;
@@ -84,25 +82,26 @@ impl Counted {
     }
 
     fn verdict(&self) -> Verdict {
-        let (least, _) = self.expected();
-        if self.sides[0] as f64 >= least {
+        let (min, _) = self.expected();
+        if self.sides[0] as f64 >= min {
             Verdict::Match
-        } else if self.sized as f64 >= least {
+        } else if self.sized as f64 >= min {
             Verdict::Shape
         } else {
             Verdict::Differs
         }
     }
 
-    /// The row of what was counted: borne out as often as samples of ours are; if not, as many have the size at least.
+    /// The row of the count: `match` if as many are inside as in our own samples; `shape` if as many have at least the
+    /// right size.
     pub(super) fn row(&self, id: &str, title: &str, more: &str) -> Row {
         let [inside, slower, faster] = self.sides;
         let of = inside + slower + faster;
-        let (least, most) = self.expected();
+        let (min, max) = self.expected();
         let size = TRANSAT_TABLES.replications;
         let mut why = format!(
             "{inside} of {of} published statistics lie in the 90 % range of samples of {size} of ours; of such samples of our own \
-             {least:.0} to {most:.0} do, nine times in ten; where the value is outside we are slower in {slower} and faster in \
+             {min:.0} to {max:.0} do, nine times in ten; where the value is outside we are slower in {slower} and faster in \
              {faster}, and {} of {of} are within a factor of 1.5; ns-2's ranges hold {} of {}",
             self.sized, self.ns2[0], self.ns2[1],
         );
@@ -110,8 +109,7 @@ impl Counted {
             && same + above + below > 0
         {
             why += &format!(
-                "; were our times moved by what the run without errors differs, {same} of {} were inside, slower {above}, faster \
-                 {below}",
+                "; with our times shifted by the difference of the run without errors, {same} of {} are inside, slower {above}, faster {below}",
                 same + above + below
             );
         }
@@ -122,7 +120,7 @@ impl Counted {
             Some(inside as f64),
             &format!("of {of}"),
         )
-        .within(Some(least), None)
+        .within(Some(min), None)
         .judged(self.verdict(), format!("{why}; {more}"))
     }
 }

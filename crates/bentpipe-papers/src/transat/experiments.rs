@@ -1,5 +1,5 @@
-//! What was varied to find why tables 3 to 14 miss: one setting at a time, and how the count of statistics inside moves. The
-//! tables of `studies/transat/README.md` are made by
+//! Variations that test why tables 3 to 14 miss: one setting at a time, and the change of the count of statistics
+//! inside. The tables of `studies/transat/README.md` come from
 //!
 //!     cargo test -p bentpipe-papers --lib transat::experiments -- --ignored --nocapture
 //!
@@ -22,24 +22,24 @@ use super::setting::{Setting, bottleneck};
 use super::variant::Variant;
 use crate::published::TRANSAT_TABLES;
 
-/// Replications behind each of our statistics.
+/// Replications per statistic.
 const RUNS: u64 = 200;
 
-/// What an experiment changes.
+/// The change of an experiment.
 enum Change {
     /// As `--set`, in each column.
     Set(&'static [(&'static str, &'static str)]),
-    /// As `--set`, where DAASS is on.
+    /// As `--set`, if DAASS is on.
     Daass(&'static str),
-    /// As `--set` below the queue of the satellite link, where RED is on.
+    /// As `--set` below the queue of the satellite link, if RED is on.
     Red(&'static [(&'static str, &'static str)]),
     /// Seconds between bursts.
     Gap(Distribution),
     /// Length of bursts.
     Burst(Distribution),
-    /// Delay added in bursts where S-LACP is imitated, milliseconds.
+    /// Extra delay in bursts with imitated S-LACP, milliseconds.
     Extra(u64),
-    /// Four flows start within so many milliseconds.
+    /// Four flows start within this time in milliseconds.
     Starts(u16),
 }
 
@@ -98,7 +98,7 @@ const EXPERIMENTS: &[(&str, Change)] = &[
     ("DAASS: until the first gap", Daass("slow-start")),
 ];
 
-/// RED's settings. The first is ns-2's own choice, which is shipped.
+/// RED's settings. The first is ns-2's default, which is shipped.
 const RED: &[(&str, Change)] = &[
     ("5/15, weight 2.6e-4", Red(&[])),
     ("5/15, 0.002", Red(&[("weight", "0.002")])),
@@ -225,7 +225,7 @@ fn ten_megabytes() {
     }
 }
 
-/// What the paper leaves open of the start-up, drawn anew for each world.
+/// Start-up settings that the paper leaves open, drawn for each scenario.
 struct StartUp {
     set: Vec<(String, String)>,
     daass: u32,
@@ -291,8 +291,8 @@ fn seconds(of: f64) -> Duration {
     Duration::from_micros((of * 1e6).round() as u64)
 }
 
-/// Sixty worlds that differ in what the paper leaves open of the start-up, 20 runs each: how many published statistics lie in the
-/// middle 90 % of the worlds'.
+/// Sixty scenarios with different start-ups, 20 runs each: the number of published statistics inside the middle 90 % of
+/// theirs.
 #[test]
 #[ignore = "takes minutes; prints the README's line"]
 fn start_ups() {

@@ -1,4 +1,4 @@
-//! The paper's figures as data and drawings, and what can be read off them as rows.
+//! The paper's figures as data and drawings, and rows for numbers read from them.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::published::{PublishedFigure, TRANSAT};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// How many figures the paper has.
+/// Number of figures in the paper.
 pub(super) const COUNT: u8 = 8;
 
 fn series(name: &str, mark: Mark, points: impl Iterator<Item = (f64, f64)>) -> Series {
@@ -130,7 +130,7 @@ fn panels(lab: &Lab<'_>, number: u8, figure: &PublishedFigure) -> Result<Vec<Pan
     })
 }
 
-/// The claim that a figure is printed for.
+/// The claim that a figure supports.
 const fn shown_by(number: u8) -> &'static str {
     match number {
         2 => "T-C06",
@@ -143,7 +143,7 @@ const fn shown_by(number: u8) -> &'static str {
     }
 }
 
-/// Draws figure `number` where a folder is given, and says in a row how it fares.
+/// Draws figure `number` if a folder is given, and returns its row.
 pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Row, ReproduceError> {
     let id = format!("T-F{number:02}");
     let figure = TRANSAT.figure(&id).expect("eight figures");
@@ -162,7 +162,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
     let claim = claims::claim(lab, shown_by(number))?;
     let mut row = Row::new(id, figure.title.as_str(), None, None, "");
     if let Some(printed) = figure.value("burst_start_s") {
-        // The burst is put on the packets that the figure names; when that is, is ours to say.
+        // The burst hits the packets that the figure names; its time follows from our run.
         let variant = Variant::Ref;
         let kind = if number == 7 { Burst::Loses } else { Burst::Delays };
         let setting = burst_on_packets(lab, figure, variant, kind)?;
@@ -171,7 +171,8 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
         row = Row::new(row.id, format!("{}; start of the burst", figure.title), Some(printed), start, "s");
     }
     let why = format!("shows {}: {}", claim.id, claim.why);
-    // The burst's start is read off a printed axis and depends on the access delay: within one round trip.
+    // The burst's start is read from a printed axis and depends on the access delay: accurate to one round
+    // trip.
     let placed = row.paper.zip(row.ours).is_none_or(|(paper, ours)| (paper - ours).abs() <= Setting::BASE_RTT);
     let verdict = if placed { claim.verdict } else { claim.verdict.max(Verdict::Shape) };
     Ok(row.judged(verdict, why))

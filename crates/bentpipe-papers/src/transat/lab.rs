@@ -1,4 +1,4 @@
-//! The runs of this study: settings in, results out, each transfer ended.
+//! Makes the runs of this study, with all transfers completed.
 
 use bentpipe_engine::units::Duration;
 use bentpipe_sim::{FlowResult, RunResult};
@@ -9,13 +9,13 @@ use super::setting::Setting;
 use crate::lab::Runs;
 use crate::request::ReproduceError;
 
-/// Runs settings and refuses results of transfers that did not end.
+/// Runs settings and refuses results with unfinished transfers.
 pub(super) struct Lab<'a> {
     general: &'a crate::lab::Lab<'a>,
 }
 
-/// From the start of a flow to the arrival of its last missing byte at the receiver, seconds: the paper's elapsed time
-/// as far as its tables tell. `None` for a flow that did not end or has no end (CBR).
+/// Time from the start of a flow to the arrival of its last missing byte at the receiver, seconds: the paper's elapsed
+/// time, as far as its tables show. `None` for a flow that did not finish or is endless (CBR).
 pub(super) fn elapsed(flow: &FlowResult) -> Option<f64> {
     flow.received_at
         .map(|end| end.saturating_since(flow.start))
@@ -41,12 +41,12 @@ impl<'a> Lab<'a> {
         Ok(result)
     }
 
-    /// As many runs as were asked for.
+    /// The requested number of runs.
     pub(super) fn replications(&self, setting: &Setting) -> Result<Runs, ReproduceError> {
         self.runs(setting, self.general.options().reps)
     }
 
-    /// So many runs.
+    /// A number of runs.
     pub(super) fn runs(&self, setting: &Setting, count: u32) -> Result<Runs, ReproduceError> {
         let (what, scenario) = (setting.to_string(), setting.scenario());
         let results = self.general.runs(&what, &scenario, count)?;
@@ -54,7 +54,7 @@ impl<'a> Lab<'a> {
         Ok(results)
     }
 
-    /// One run with the first seed, with everything that happened.
+    /// One run with the first seed, with its full trace.
     pub(super) fn traced(&self, setting: &Setting) -> Result<(RunResult, Recorder), ReproduceError> {
         self.traced_with_seed(setting, self.seed())
     }

@@ -1,4 +1,4 @@
-//! S-LACP itself over the satellite link, where the paper imitates it.
+//! S-LACP itself over the satellite link; the paper imitates it.
 
 use std::fmt;
 
@@ -6,26 +6,26 @@ use bentpipe_engine::slacp::{Arq, Fec, Release, Repairs};
 use bentpipe_engine::units::Duration;
 use bentpipe_study::scenario::{LayerSpec, Scenario};
 
-/// The link that everything is about: Satellite Node 1 to Satellite Node 2.
+/// The satellite link, Satellite Node 1 to Satellite Node 2.
 pub(super) const BOTTLENECK: &str = "sat/forward";
 
-/// The way back over it.
+/// Its return direction.
 pub(super) const BOTTLENECK_BACK: &str = "sat/backward";
 
-/// The layer is that of this file, its bulk channel changed.
+/// The layer is that of this file, with changes to its bulk channel.
 const FILE: &str = include_str!("../../scenarios/transat-layer.toml");
 
-/// The channel of all that is not urgent, the last one.
+/// The last channel, for all packets that are not urgent.
 const BULK: &str = "bulk";
 
-/// What is varied in it.
+/// The varied settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layer {
-    /// Times that a frame is sent again at most (T-M08).
+    /// Max retransmissions of a frame (T-M08).
     pub(super) retransmissions: u32,
-    /// Whether repair frames go with the data.
+    /// True to send repair frames with the data.
     pub(super) fec: bool,
-    /// Whether what waited for a repair is passed on at 1.25 of the line's rate, or at once.
+    /// True to release packets that waited for a repair at 1.25 times the line's rate, false for at once.
     pub(super) paced: bool,
 }
 
@@ -33,11 +33,12 @@ impl Layer {
     /// As in the file: one retransmission, paced, no repair frames.
     pub(super) const PLAIN: Layer = Layer { retransmissions: 1, fec: false, paced: true };
 
-    /// Blocks of 60 packets: 0.24 s of the line. A burst of 0.1 s takes 25 of them, more than half of one takes all.
+    /// Blocks of 60 packets: 0.24 s of the line. A burst of 0.1 s takes 25 of them, more than half of one takes
+    /// all.
     const FEC: Fec =
         Fec { block: 60, interval: Duration::from_millis(100), max_overhead: 0.5, repairs: Repairs::Prompt };
 
-    /// Puts it over the satellite link of a world.
+    /// Puts it over the satellite link of a scenario.
     pub(super) fn cover(&self, scenario: &mut Scenario) {
         let file = Scenario::parse(FILE, "scenarios/transat-layer.toml", &[]).expect("the tests read it");
         let link = |name: &str| scenario.links.iter().position(|l| l.name == name).expect("each world has it");

@@ -1,5 +1,5 @@
-//! What the paper could not measure: its tables with S-LACP itself in place of the imitation, and a voice flow beside
-//! the transfer (T-E17, T-E20).
+//! Measurements that the paper could not make: its tables with S-LACP itself instead of the imitation, and a voice flow
+//! beside the transfer (T-E17, T-E20).
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_sim::RunResult;
@@ -17,8 +17,8 @@ use crate::published::TRANSAT_TABLES;
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// The tables of the strong imitation (1 % lost in a burst, 550 ms), each with that of the weak one (25 %) and that of
-/// the bare link.
+/// The tables of the strong imitation (1 % lost in a burst, 550 ms), each with the weak one's (25 %) and the bare
+/// link's.
 const TABLES: [(u8, u8, u8); 4] = [(5, 4, 3), (12, 9, 6), (13, 10, 7), (14, 11, 8)];
 
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
@@ -37,7 +37,7 @@ pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     Ok(rows)
 }
 
-/// Bursts in which all is lost, under S-LACP: its median beside the imitation's.
+/// Bursts with 100 % loss, under S-LACP: its median compared with the imitation's.
 fn median_row(lab: &Lab<'_>, variant: Variant, (strong, weak, bare): (u8, u8, u8)) -> Result<Row, ReproduceError> {
     let (plan, pick) = replicated::plan(strong);
     let setting = plan.with_variant(variant).with_lost_bursts_under(Layer::PLAIN);
@@ -45,7 +45,7 @@ fn median_row(lab: &Lab<'_>, variant: Variant, (strong, weak, bare): (u8, u8, u8
     let units: Vec<Vec<f64>> = runs.iter().map(|run| picked(run, pick)).collect();
     let ours = middle(units.concat());
     let id = format!("T-E17/T{strong:02}/median/{}", variant.key());
-    // As for the tables: what the median of 20 of our runs would be, nine times in ten.
+    // As for the tables: the 90 % range of the median of 20 of our runs.
     let [range] = Subsets { population: units.len(), size: TRANSAT_TABLES.replications, draws: DRAWS }
         .ranges(LEVEL, &mut Stream::named(lab.seed(), &id), |drawn| {
             [middle(drawn.iter().flat_map(|&i| units[i].iter().copied()).collect())]
@@ -54,7 +54,7 @@ fn median_row(lab: &Lab<'_>, variant: Variant, (strong, weak, bare): (u8, u8, u8
     let published = TRANSAT_TABLES.cell(strong, "median", variant.key()).expect("a full table");
     let imitated = |table| replicated::median(lab, table, variant);
     let (as_weak, as_strong, without) = (imitated(weak)?, imitated(strong)?, imitated(bare)?);
-    // The imitation loses one packet in 100 of a burst, S-LACP next to none: it should not be slower.
+    // The imitation loses 1 % of the packets in a burst, S-LACP nearly none, so it should not be slower.
     let verdict = if range.low <= as_strong {
         Verdict::Match
     } else if ours < as_weak.max(without) {
@@ -96,11 +96,11 @@ fn middle(times: Vec<f64>) -> f64 {
     Sample::new(times).expect("transfers last a finite time").median()
 }
 
-/// What S-LACP leaves to TCP.
+/// The losses and delays that S-LACP leaves to TCP.
 struct Residual {
-    /// Share of packets that it gave up.
+    /// Share of abandoned packets.
     loss: f64,
-    /// Mean and longest time that a packet was held for order, seconds.
+    /// Mean and max time that a packet was held for order, seconds.
     hold: (f64, f64),
     /// Repair frames per packet.
     overhead: f64,
@@ -143,16 +143,16 @@ impl std::fmt::Display for Residual {
     }
 }
 
-/// One setting of the layer under Enhanced, the variant that profits most in the paper.
+/// One setting of the layer under Enhanced, the variant with the largest gain in the paper.
 fn sweep_row(lab: &Lab<'_>, layer: Layer) -> Result<Row, ReproduceError> {
     let setting = Setting::one_flow().with_variant(Variant::Enh).with_lost_bursts_under(layer);
     let runs = lab.replications(&setting)?;
     let ours = middle(runs.iter().flat_map(|run| picked(run, Pick::All)).collect());
     let residual = Residual::of(lab, &setting, &runs);
-    // The imitation that the paper takes for a strong protocol loses 1 % of what meets a burst. What the bursts take is
-    // what gets lost without retransmission, `R0`. One retransmission leaves more than one round trip (0.51 s) after the
-    // loss, so after its burst's end, and as a rule before the next begins, 1 s later at the earliest; where nothing
-    // follows a lost frame a timer finds the loss, and its retransmission can meet the next burst.
+    // The paper's imitation of a strong protocol loses 1 % of the packets in a burst. Without retransmission, `R0`, all
+    // packets hit by bursts are lost. A retransmission is sent more than one round trip (0.51 s) after the loss: after
+    // the end of its burst, and usually before the next one, which starts at the earliest 1 s later. If nothing follows
+    // a lost frame, a timer detects the loss, and the retransmission can hit the next burst.
     let burst_loss = match layer.retransmissions {
         0 => residual.loss,
         _ => {
@@ -164,8 +164,8 @@ fn sweep_row(lab: &Lab<'_>, layer: Layer) -> Result<Row, ReproduceError> {
     let complete = residual.loss <= 0.01 * burst_loss;
     let verdict = if complete == (layer.retransmissions > 0) { Verdict::Match } else { Verdict::Differs };
     let expected = match layer.retransmissions {
-        0 => "what bursts take stays lost",
-        _ => "at most 1 % of what bursts take should stay lost",
+        0 => "packets lost in bursts stay lost",
+        _ => "at most 1 % of the packets lost in bursts should stay lost",
     };
     Ok(Row::new(
         format!("T-E17/{}", layer.key()),
@@ -193,8 +193,8 @@ fn voice_rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
         for run in runs.iter() {
             let voice = run.flows.last().expect("the voice comes last");
             let delays = voice.delays.as_ref().expect("datagrams have delays");
-            let [least, p99] = [0.0, 0.99].map(|q| delays.quantile(q).expect("some arrive").as_secs_f64());
-            extra.push((p99 - least) * 1e3);
+            let [min, p99] = [0.0, 0.99].map(|q| delays.quantile(q).expect("some arrive").as_secs_f64());
+            extra.push((p99 - min) * 1e3);
             arrived += delays.count();
             sent += voice.stats.data_segments;
         }
@@ -213,7 +213,7 @@ fn voice_rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
         rows.push(
             Row::new(
                 format!("T-E20/{key}"),
-                format!("voice beside a transfer, {what}: 99 % of the packets have at most so much delay more than the least"),
+                format!("voice beside a transfer, {what}: 99th percentile of the delay above the minimum"),
                 None,
                 Some(ours),
                 "ms",

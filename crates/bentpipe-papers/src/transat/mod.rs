@@ -1,12 +1,9 @@
 //! The study of Astuti and Kojo: TCP over a GEO link with error bursts, with and without the S-LACP link protocol.
-//!
-//! S-LACP is imitated as in the paper: fewer packets are lost in a burst, and the link is slower by one round trip. Then
-//! come the runs with S-LACP itself, which the paper did not have.
-//!
-//! Reading order: `setting` the worlds; `lab` makes the runs; `single` tables 1 and 2; `replicated` tables 3 to 14 and `counted` how
-//! many of their statistics are borne out;
-//! `layer` and `layered` S-LACP itself; `record` the watcher, `figures` and `drawing`; `claims` the statements; `seen`
-//! where the rest of the paper can be seen.
+//! S-LACP is imitated as in the paper: fewer packets are lost in a burst, and the link is slower by one round trip.
+//! Additional runs use S-LACP itself, which the paper did not have. Reading order: `setting` the scenarios; `lab` makes
+//! the runs; `single` tables 1 and 2; `replicated` tables 3 to 14 and `counted` their confirmed statistics; `layer` and
+//! `layered` S-LACP itself; `record` the observer, `figures` and `drawing`; `claims`; `seen` references for the other
+//! items.
 
 mod claims;
 mod counted;
@@ -30,10 +27,10 @@ use crate::published::TRANSAT;
 use crate::request::{Options, Progress, ReproduceError, in_parts};
 use crate::{Row, inventory};
 
-/// How many tables the paper has.
+/// Number of tables in the paper.
 const TABLES: u8 = 14;
 
-/// The row that counts over tables 3 to 14; it heads the chapter (`lead` in the expectations).
+/// The row that counts over tables 3 to 14; it is at the top of the chapter (`lead` in the expectations).
 const ALL_REPLICATED: &str = "T-M28/tables-3-to-14";
 
 pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {

@@ -1,4 +1,4 @@
-//! The watcher of the paper's figures: a [`Sequence`] that looks at the satellite link.
+//! The observer for the paper's figures: a [`Sequence`] of the satellite link.
 
 use bentpipe_sim::record::Sequence;
 use bentpipe_study::scenario::Scenario;
@@ -7,7 +7,7 @@ use super::layer::BOTTLENECK;
 
 pub(super) use bentpipe_sim::record::{FlowTrace, Sequence as Recorder};
 
-/// A watcher of runs of a setting's scenario.
+/// An observer for runs of a setting's scenario.
 pub(super) fn recorder(scenario: &Scenario) -> Recorder {
     let bottleneck = scenario.links.iter().position(|l| l.name == BOTTLENECK).expect("settings have this link");
     Sequence::new(scenario, Some(bottleneck))

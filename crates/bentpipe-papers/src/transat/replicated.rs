@@ -1,12 +1,9 @@
-//! Tables 3 to 14: statistics of many replications under burst errors.
-//!
-//! The paper has 20 replications, we have more. A published statistic is borne out where it lies in the range that
-//! holds 90 % of the same statistic over random samples of 20 of ours. One in ten should miss even if both simulators
-//! were the same.
-//!
-//! A table fares by how many of its statistics are borne out: `counted`. The replications of a column are not 20 draws of
-//! everything. They begin alike, as the run without errors (tables 1 and 2), until the first burst; where that run takes
-//! another time in the paper, so do they. The reason of a cell that misses says how far this goes.
+//! Tables 3 to 14: statistics of many replications under burst errors. The paper has 20 replications, we have more. A
+//! published statistic is confirmed if it lies in the range that holds 90 % of the same statistic over random samples
+//! of 20 of ours. One in ten should miss even if both simulators were the same. A table's verdict depends on the number
+//! of confirmed statistics: `counted`. The replications of a column are not 20 independent draws. They begin
+//! identically, as the run without errors (tables 1 and 2), until the first burst; if that run takes another time in
+//! the paper, so do they. The reason of a cell that misses says how much this explains.
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_sim::RunResult;
@@ -24,22 +21,22 @@ use crate::{Row, Verdict};
 /// Statistics of a table, in its order.
 pub(super) const STATISTICS: [&str; 7] = ["min", "p25", "median", "p75", "max", "mean", "throughput"];
 
-/// Where some stand among them.
+/// Indices of some of them.
 const MIN: usize = 0;
 const MEDIAN: usize = 2;
 const MAX: usize = 4;
 const THROUGHPUT: usize = 6;
-/// Behind them: the throughput, were all times moved.
+/// After them: the throughput with all times shifted.
 const ELSEWHERE: usize = 7;
 
-/// Samples drawn for a range: its ends then move by about 1 % of probability from one seed to the next.
+/// Number of samples for a range: its ends then vary by about 1 % of probability between seeds.
 pub(super) const DRAWS: usize = 2000;
 
-/// A published value that misses the range still has the size of ours up to this factor; the quartiles of our own
-/// times are further apart than that in most columns.
+/// Up to this factor, a published value outside the range still has the size of ours; in most columns the quartiles of
+/// our own times are farther apart.
 const SAME_SIZE: f64 = 1.5;
 
-/// Which of the flows of a replication a table counts.
+/// The flows of a replication that a table counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pick {
     /// Each.
@@ -50,7 +47,7 @@ pub(super) enum Pick {
     Slowest,
 }
 
-/// What a table from 3 to 14 is about: its flows, its bursts, and which flows it counts.
+/// The content of a table from 3 to 14: its flows, its bursts, and the counted flows.
 pub(super) fn plan(table: u8) -> (Setting, Pick) {
     let (per_percent, delay_ms) = match table {
         3 | 6..=8 => (100, 0),
@@ -76,7 +73,7 @@ pub(super) fn picked(run: &RunResult, pick: Pick) -> Vec<f64> {
     }
 }
 
-/// The seven statistics of times, where each flow carried `kilobytes`.
+/// The seven statistics of times, for flows of `kilobytes`.
 pub(super) fn statistics(times: Vec<f64>, kilobytes: f64) -> [f64; 7] {
     let throughput = mean(times.iter().map(|t| kilobytes / t));
     let five = Sample::new(times).expect("transfers last a finite time").five_numbers();
@@ -91,7 +88,7 @@ pub(super) fn median(lab: &Lab<'_>, table: u8, variant: Variant) -> Result<f64, 
     Ok(Sample::new(times).expect("at least two replications").median())
 }
 
-/// The error-free run that each replication begins as, until its first burst: table and row where the paper prints its
+/// The error-free run with which each replication begins, until its first burst: the table and row with its printed
 /// time. The four flows together have none.
 fn without_errors(table: u8, pick: Pick) -> Option<(u8, &'static str)> {
     match (table, pick) {
@@ -121,7 +118,7 @@ fn clean(lab: &Lab<'_>, table: u8, variant: Variant) -> Result<Option<(f64, f64)
 struct Column {
     variant: Variant,
     ours: [f64; 7],
-    /// Each sample's statistics, and its throughput were all times moved by what the error-free runs differ.
+    /// Each sample's statistics, and its throughput with all times shifted by the difference of the error-free runs.
     samples: Vec<[f64; 8]>,
     ranges: [Interval; 8],
     clean: Option<(f64, f64)>,
@@ -136,7 +133,7 @@ fn column(lab: &Lab<'_>, table: u8, variant: Variant) -> Result<Column, Reproduc
     let moved = clean.map_or(0.0, |(ours, paper)| paper - ours);
     let mut samples = Vec::with_capacity(DRAWS);
     let subsets = Subsets { population: units.len(), size: TRANSAT_TABLES.replications, draws: DRAWS };
-    // The same seeds are drawn in all columns, so that one draw is one paper: its columns met the same bursts.
+    // All columns use the same draws, so that a draw corresponds to one paper: its columns have the same bursts.
     let ranges = subsets
         .ranges(LEVEL, &mut Stream::named(lab.seed(), "transat/samples"), |drawn| {
             let times: Vec<f64> = drawn.iter().flat_map(|&i| units[i].iter().copied()).collect();
@@ -148,7 +145,7 @@ fn column(lab: &Lab<'_>, table: u8, variant: Variant) -> Result<Column, Reproduc
         })
         .expect("replications were checked to be there");
     let mut ours = statistics(units.concat(), kilobytes);
-    // The least and the greatest of 200 runs are no measure of those of 20.
+    // The minimum and maximum of 200 runs do not compare with those of 20.
     for extreme in [MIN, MAX] {
         let drawn = samples.iter().map(|sample| sample[extreme]).collect();
         ours[extreme] = Sample::new(drawn).expect("draws").median();
@@ -165,7 +162,7 @@ pub(super) fn side(paper: f64, range: Interval, statistic: usize) -> Side {
 }
 
 impl Column {
-    /// The range of a statistic, were all times moved by what the error-free runs differ.
+    /// The range of a statistic with all times shifted by the difference of the error-free runs.
     fn moved(&self, statistic: usize) -> Option<Interval> {
         let (ours, paper) = self.clean?;
         if statistic == THROUGHPUT {
@@ -175,14 +172,14 @@ impl Column {
         Some(Interval { low: range.low + paper - ours, high: range.high + paper - ours, ..range })
     }
 
-    /// How many statistics of a sample of ours lie in their ranges.
+    /// Number of statistics of one of our samples inside their ranges.
     fn inside(&self, sample: usize) -> usize {
         let values = &self.samples[sample][..STATISTICS.len()];
         values.iter().zip(&self.ranges).filter(|(value, range)| range.contains(**value)).count()
     }
 }
 
-/// All rows of one table, and what they count.
+/// All rows of one table, and their counts.
 pub(super) fn rows(lab: &Lab<'_>, table: u8) -> Result<(Vec<Row>, Counted), ReproduceError> {
     let columns =
         Variant::ALL.iter().map(|&variant| column(lab, table, variant)).collect::<Result<Vec<_>, ReproduceError>>()?;
@@ -200,7 +197,7 @@ pub(super) fn rows(lab: &Lab<'_>, table: u8) -> Result<(Vec<Row>, Counted), Repr
             let moved = column.moved(n).map(|range| side(paper, range, n));
             let (verdict, mut why) = judge(paper, column.ours[n], side(paper, range, n), moved.zip(column.clean), ns2);
             if variant == Variant::RefDaass && verdict != Verdict::Match {
-                why += "; no reading of DAASS comes nearer: studies/transat/README.md";
+                why += "; no reading of DAASS comes closer: studies/transat/README.md";
             }
             counted.add(side(paper, range, n), verdict, moved, (paper, ns2));
             rows.push(
@@ -229,8 +226,8 @@ pub(super) fn rows(lab: &Lab<'_>, table: u8) -> Result<(Vec<Row>, Counted), Repr
     Ok((rows, counted))
 }
 
-/// Verdict and reason of a cell: where the published value lies, as the runs are and, with the times of the error-free runs, were
-/// they moved.
+/// Verdict and reason of a cell: the position of the published value, unchanged and shifted by the difference of the
+/// error-free runs.
 fn judge(paper: f64, ours: f64, as_is: Side, moved: Option<(Side, (f64, f64))>, ns2: OtherCell) -> (Verdict, String) {
     let size = TRANSAT_TABLES.replications;
     if as_is == Side::Inside {
@@ -248,9 +245,9 @@ fn judge(paper: f64, ours: f64, as_is: Side, moved: Option<(Side, (f64, f64))>, 
         Some((side, (clean, printed))) => {
             let start = format!("the run without errors takes {clean:.2} s here, {printed:.2} s in the paper");
             if side == Side::Inside {
-                format!("{start}; moved by the difference, the range holds the value")
+                format!("{start}; shifted by the difference, the range holds the value")
             } else {
-                format!("{start}; moved by the difference, the range misses it still: not explained")
+                format!("{start}; shifted by the difference, the range still misses it: not explained")
             }
         }
     };
@@ -313,7 +310,7 @@ mod tests {
         let why = |side| judge(10.5, 17.5, Side::Slower, Some((side, (16.0, 9.0))), ns2).1;
         assert!(
             why(Side::Inside)
-                .contains("takes 16.00 s here, 9.00 s in the paper; moved by the difference, the range holds")
+                .contains("takes 16.00 s here, 9.00 s in the paper; shifted by the difference, the range holds")
         );
         assert!(why(Side::Slower).contains("not explained"));
         assert_eq!(column.inside(0), STATISTICS.len());

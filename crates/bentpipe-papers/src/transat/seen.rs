@@ -1,4 +1,4 @@
-//! Where the topologies, mechanisms and experiments of the paper can be seen, and where each decision is embodied.
+//! References for the paper's topologies, mechanisms and experiments, and the implementation of each decision.
 
 use super::lab::{Lab, elapsed};
 use super::replicated::{Pick, picked};
@@ -20,7 +20,10 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
             "without S-LACP, with S-LACP as the paper imitates it, with S-LACP itself",
         ),
     ),
-    ("T-N04", Built(&[Scenario("geo"), Scenario("geo-bursts")], "the paper's future work: a link more, `internet`")),
+    (
+        "T-N04",
+        Built(&[Scenario("geo"), Scenario("geo-bursts")], "the paper's future work: an additional link, `internet`"),
+    ),
     (
         "T-M01",
         Built(
@@ -40,7 +43,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "T-M04",
         Built(
             &[Test("sim", "a_call_in_its_own_channel_waits_for_nobody"), Scenario("slacp-voice")],
-            "`channels` of a layer, each with its treatment; urgent, acks and bulk if none are given",
+            "`channels` of a layer, each with its treatment; by default urgent, acks and bulk",
         ),
     ),
     (

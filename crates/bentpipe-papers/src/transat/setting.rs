@@ -1,7 +1,6 @@
-//! The worlds of the paper: what a cell of a table, a figure or a claim is run with.
-//!
-//! They are the scenario files `scenarios/transat*.toml` with settings changed, as `--set` would. The files say for
-//! each number where it comes from: the paper, or a search with ns-2 over all its tables.
+//! The settings of the paper's table cells, figures and claims. They are the scenario files `scenarios/transat*.toml`
+//! with changed settings, as by `--set`. The files name the source of each number: the paper, or a search with ns-2
+//! over all its tables.
 
 use std::fmt;
 
@@ -15,7 +14,7 @@ use super::variant::Variant;
 const ONE_FLOW: &str = include_str!("../../scenarios/transat.toml");
 const ONE_FLOW_AND_CBR: &str = include_str!("../../scenarios/transat-cbr.toml");
 const FOUR_FLOWS_AND_CBR: &str = include_str!("../../scenarios/transat-four-flows.toml");
-/// Where the times of error bursts come from.
+/// The source of error burst times.
 const BURSTS: &str = include_str!("../../scenarios/transat-bursts.toml");
 
 /// Error bursts on the satellite link, in the direction of the data.
@@ -27,7 +26,7 @@ pub(super) enum Bursts {
     Random {
         /// Packets lost in a burst, percent.
         loss_percent: u8,
-        /// Delay added in a burst.
+        /// Extra delay in a burst.
         extra_ms: u16,
     },
     /// One burst at a known time.
@@ -41,7 +40,7 @@ pub(super) enum Bursts {
     },
 }
 
-/// A world of the paper.
+/// A setting of the paper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
     variant: Variant,
@@ -63,20 +62,20 @@ pub(super) struct Setting {
 /// 64 kbit/s beside the transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voice {
-    /// In the channel of the layer for what is urgent.
+    /// In the layer's urgent channel.
     Urgent,
-    /// In that of the data.
+    /// In the data's channel.
     WithData,
 }
 
 impl Setting {
-    /// Bytes of data in a packet of the MTU of 1000 B that the paper states.
+    /// Payload of a packet with the paper's MTU of 1000 B.
     pub(super) const PAYLOAD: u64 = 960;
     /// 64 KB without window scaling: ns-2's tables fit best with 62 segments.
     pub(super) const WINDOW_WITHOUT_SCALING: u32 = 62;
-    /// From the start of a transfer to that of the one that follows it: the slowest takes some 65 s.
+    /// Time between the starts of successive transfers; the slowest takes some 65 s.
     const PAUSE: Duration = Duration::from_secs(200);
-    /// RED's least threshold, packets: ns-2's automatic setting (`thresh_ 0`).
+    /// RED's min threshold, packets: ns-2's automatic setting (`thresh_ 0`).
     pub(super) const RED_MIN_THRESHOLD: f64 = 5.0;
     /// Round trip of a full segment and its ACK in empty queues, seconds: 2 (255 + 2 * 10) ms of propagation, 4 ms
     /// and twice 0.8 ms of transmission; the ACK's 0.2 ms.
@@ -116,7 +115,7 @@ impl Setting {
         Setting { segments, ..self }
     }
 
-    /// Room before the satellite link, as the paper counts: the packet in transmission included.
+    /// Queue before the satellite link as the paper counts it, with the packet in transmission.
     pub(super) fn with_buffer(self, packets: u32) -> Self {
         Setting { buffer: packets, ..self }
     }
@@ -134,7 +133,7 @@ impl Setting {
         Setting { bursts: Bursts::Random { loss_percent, extra_ms }, ..self }
     }
 
-    /// The paper's bursts, in which all is lost, under S-LACP itself.
+    /// The paper's bursts with 100 % loss, under S-LACP itself.
     pub(super) fn with_lost_bursts_under(self, layer: Layer) -> Self {
         Setting { layer: Some(layer), ..self.with_bursts(100, 0) }
     }
@@ -153,12 +152,12 @@ impl Setting {
         Setting { bursts: Bursts::None, ..self }
     }
 
-    /// Most segments sent for one ACK.
+    /// Max segments sent for one ACK.
     pub(super) fn with_max_burst(self, segments: u32) -> Self {
         Setting { max_burst: Some(segments), ..self }
     }
 
-    /// Transfers do not start together but at random times in so long.
+    /// Transfers start at random times within this interval instead of together.
     pub(super) fn with_starts_within(self, milliseconds: u16) -> Self {
         Setting { starts_within_ms: Some(milliseconds), ..self }
     }
@@ -167,7 +166,7 @@ impl Setting {
         Setting { frto: true, ..self }
     }
 
-    /// Each flow is followed by another one to the same host, which starts from the threshold that it left (RFC 9040).
+    /// Each flow is followed by another one to the same host, which inherits its ssthresh (RFC 9040).
     pub(super) fn shared_with_second(self) -> Self {
         Setting { shared_with_second: true, ..self }
     }
@@ -179,11 +178,11 @@ impl Setting {
 
     /// Length of a flow in the KB of the paper's throughputs.
     pub(super) fn kilobytes_per_flow(&self) -> f64 {
-        // 1042 and 261 segments carry 1 MB and 250 KB, the last of them not full.
+        // 1042 and 261 segments carry 1 MB and 250 KB; the last is not full.
         (self.segments as f64 * Self::PAYLOAD as f64 / 1e4).floor() * 10.0
     }
 
-    /// The file that the setting is built on, and what is set in it.
+    /// The base file of the setting, and the changes.
     fn source(&self) -> (&'static str, Vec<(String, String)>) {
         let file = match (self.flows, self.cbr_kbps) {
             (1, None) => ONE_FLOW,
@@ -193,7 +192,7 @@ impl Setting {
         let mut set = vec![("tcp.variant", self.variant.row().to_owned())];
         set.push(("flows.data.bytes", format!("{} segments", self.segments)));
         if self.variant.red() {
-            // ns-2's RED drops where `buffer` wait, its DropTail where one fewer do.
+            // ns-2's RED drops when `buffer` packets wait, its DropTail one earlier.
             set.push(("links.sat.forward.queue.limit", format!("{} packets", self.buffer)));
             set.push(("links.sat.forward.queue.discipline", "red".into()));
             set.push(("links.sat.forward.queue.weight", format!("{:.4e}", red_weight(0.255, 500.0))));
@@ -225,12 +224,12 @@ impl Setting {
         (file, set.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
-    /// The scenario; seeds are set when it is run.
+    /// The scenario; the run sets the seed.
     pub(super) fn scenario(&self) -> Scenario {
         self.scenario_with(&[])
     }
 
-    /// The scenario with more set in its file, as `--set` would.
+    /// The scenario with further changes, as by `--set`.
     pub(super) fn scenario_with(&self, more: &[(String, String)]) -> Scenario {
         let (file, mut set) = self.source();
         set.extend_from_slice(more);
@@ -276,9 +275,9 @@ impl Setting {
     }
 }
 
-/// The weight that ns-2 gives RED by itself (`q_weight_ -1`, its default): the average follows the queue over ten round
-/// trips, and the round trip is taken as three times the link's delay and the transmission of a packet of mean length,
-/// 0.1 s at least. `delay` in seconds; packets of mean length (500 B) per second.
+/// ns-2's automatic RED weight (`q_weight_ -1`, its default): the average follows the queue over ten round trips. The
+/// round trip is three times the link's delay plus the transmission of a packet of mean length, at least 0.1 s. `delay`
+/// in seconds; packets of mean length (500 B) per second.
 fn red_weight(delay: f64, packets_per_second: f64) -> f64 {
     let round_trip = (3.0 * (delay + 1.0 / packets_per_second)).max(0.1);
     1.0 - (-1.0 / (10.0 * round_trip * packets_per_second)).exp()

@@ -1,9 +1,7 @@
-//! Tables 1 and 2: single runs without errors, cell by cell.
-//!
-//! Tolerances. Without loss, rates, delays and the clock of ACKs alone decide: 1 %, or what ns-2 itself is off where
-//! that is more (the paper leaves the delay of the access links open). With loss a run is one draw of a chaotic
-//! system, in which a packet more or less in the queue moves the end by seconds: the tolerance is ns-2's own mean
-//! distance over the lossy cells of the table.
+//! Tables 1 and 2: single runs without errors, cell by cell. Tolerances. Without loss only rates, delays and the ACK
+//! clock matter: 1 %, or ns-2's own distance if larger (the paper leaves the delay of the access links open). With
+//! loss a run is one draw of a chaotic system, in which one packet more in the queue changes the end by seconds: the
+//! tolerance is ns-2's mean distance over the lossy cells of the table.
 
 use bentpipe_sim::RunResult;
 
@@ -17,13 +15,13 @@ use crate::{Row, Verdict};
 /// Tolerance of a cell without loss.
 const LOSS_FREE: f64 = 0.01;
 
-/// Two runs of one model this near are the same run but for a packet.
+/// Two runs of one model this close differ by at most a packet.
 const SAME_MODEL: f64 = 0.05;
 
 /// Factor within which two times have the same size.
 const SAME_SIZE: f64 = 1.5;
 
-/// The setting of a row of table 1 or 2, and which flow the row counts: the last to finish, or the first.
+/// The setting of a row of table 1 or 2, and the flow that it counts: the last to finish, or the first.
 pub(super) fn plan(table: u8, key: &str) -> Option<(Setting, bool)> {
     let mut parts = key.split('-');
     let first = parts.next()?;
@@ -147,18 +145,18 @@ fn known(cell: &Cell) -> Option<&'static str> {
         ("50-on", Variant::Sack | Variant::SackLt) => {
             Some("not explained: a queue shorter by up to 6 packets gives 11.5 to 13.0 s")
         }
-        ("50-cbr0.8-on", Variant::SackLt) => Some("it hangs on when the CBR begins: 1 ms later gives 13.0 s"),
+        ("50-cbr0.8-on", Variant::SackLt) => Some("it depends on the start of the CBR: 1 ms later gives 13.0 s"),
         ("50-cbr0.8-on", Variant::Ref | Variant::RefIw4 | Variant::RefDaass) => {
             Some("the length of the CBR's packets is not printed: with 1500 B all three take 64.2 to 64.6 s")
         }
         (row, Variant::Enh | Variant::EnhRed) if row.starts_with("slowest-cbr0.8") => {
-            Some("not explained: the CBR begun up to 20 ms later moves Enhanced by less than 0.1 s")
+            Some("not explained: starting the CBR up to 20 ms later changes Enhanced by less than 0.1 s")
         }
         (row, Variant::RefDaass) if row.starts_with("fastest") => {
             Some("not explained: no reading of DAASS gives the printed time (studies/transat/README.md)")
         }
         (row, Variant::RefIw4) if row.starts_with("fastest-cbr0.8") => {
-            Some("it hangs on when the CBR begins: up to 20 ms later, in steps of 1 ms, gives 12.7 to 16.2 s")
+            Some("it depends on the start of the CBR: up to 20 ms later, in steps of 1 ms, gives 12.7 to 16.2 s")
         }
         _ => None,
     }

@@ -1,21 +1,21 @@
-//! Loss recovery as Linux does it, found in the packets that a script sends and expects.
+//! Detects Linux's loss recovery in the packets that a script sends and expects.
 
 use crate::host::command::{Effect, effects};
 use crate::lang::ast::{Action, Body, Expr, Script, Tcp, TcpOption, When};
 use crate::wire::flag;
 
-/// Loss recovery as Linux does it. `defaults.sh` switches RACK and TLP on; PRR is always on.
-///
-/// - TLP: data leaves by a timer while data is outstanding.
-/// - RACK: data is sent again after an ACK, while RACK is on.
+/// Linux's loss recovery. `defaults.sh` enables RACK and TLP; PRR is always on.
+/// - TLP: data is sent by a timer while data is outstanding.
+/// - RACK: data is retransmitted after an ACK, while RACK is on.
 /// - PRR: an ACK within recovery is answered with more data.
-/// - CUBIC: data is answered in congestion avoidance, after a recovery, while CUBIC is asked for.
+/// - CUBIC: data is acknowledged in congestion avoidance, after a recovery, while CUBIC is
+///   selected.
 pub(super) fn of_recovery(script: &Script, needs: &mut impl FnMut(&str)) {
     let sets_send_buffer = script.events.iter().any(|event| match &event.action {
         Action::Call(call) => matches!(call.arguments.get(2), Some(Expr::Word(option)) if option == "SO_SNDBUF"),
         _ => false,
     });
-    // Linux asks for CUBIC unless it is told otherwise.
+    // Linux's default is CUBIC.
     let (mut rack, mut tlp, mut cubic) = (false, false, true);
     let (mut edge, mut acked, mut dupacks) = (0u32, 0u32, 0);
     let (mut recovery, mut has_recovered) = (None::<u32>, false);

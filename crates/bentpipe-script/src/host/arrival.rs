@@ -1,4 +1,4 @@
-//! What packets from the network mean: connections, listeners, strangers, ICMP.
+//! Handles packets from the network: for connections, for listeners, unknown ones, ICMP.
 
 use std::net::SocketAddr;
 
@@ -38,7 +38,7 @@ impl Host {
         match listener {
             Some(id) => self.receive_listening(id, local, remote, &seen, packet),
             None => {
-                // A socket that is bound lends its options to the answer.
+                // The answer uses the options of a bound socket.
                 let bound = self.sockets.values().find(|socket| is_here(socket) && matches!(socket.role, Role::Idle));
                 let (ttl, tos) = bound.map_or((TTL, 0), |socket| (socket.options.ttl, socket.options.tos));
                 self.refuse(&seen, ttl, tos);
@@ -55,11 +55,11 @@ impl Host {
     }
 
     //= RFC 9293 §3.6.1: "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly"
-    /// Whether the segment opens a new connection in the place of one in TIME-WAIT.
+    /// True if the segment opens a new connection in place of one in TIME-WAIT.
     pub(super) fn reopens(&self, id: SocketId, seen: &Seen) -> bool {
         let Some(conn) = self.conn(id).filter(|conn| conn.state() == State::TimeWait) else { return false };
         let is_opening = seen.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN;
-        // Linux and the RFC's advice; FreeBSD's scripts want the challenge ACK of RFC 5961.
+        // As Linux, and as the RFC advises; FreeBSD's scripts expect the challenge ACK of RFC 5961.
         let is_new = conn.watch.irs.is_some_and(|irs| {
             let next = irs.wrapping_add(conn.endpoint.connection().rcv_nxt() as u32);
             seen.seq.wrapping_sub(next) as i32 > 0
@@ -80,7 +80,7 @@ impl Host {
         }
         let before = conn.endpoint.connection().received();
         let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
-        // What is malformed is dropped.
+        // Malformed packets are dropped.
         let _ = conn.endpoint.receive(&mut cx, packet);
         let has_new = conn.endpoint.connection().received() > before;
         //= RFC 1122 §4.2.2.13: "if new data is received after CLOSE is called, its TCP SHOULD send a RST to show that
@@ -92,7 +92,7 @@ impl Host {
             return;
         }
         if discards && conn.endpoint.readable() > 0 {
-            // FreeBSD: what comes after SHUT_RD is acknowledged and dropped.
+            // FreeBSD: data after SHUT_RD is acknowledged and dropped.
             let mut bytes = vec![0; conn.endpoint.readable() as usize];
             let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
             conn.taken += conn.endpoint.read(&mut cx, &mut bytes) as u64;
@@ -101,7 +101,7 @@ impl Host {
             (conn.endpoint.acknowledged(), conn.endpoint.connection().stats().duplicate_acks);
         if acknowledged != conn.progress.0 {
             conn.progress = (acknowledged, duplicates);
-            // MSG_MORE holds until something is acknowledged, a cork longer.
+            // MSG_MORE holds data until the next acknowledgement, a cork longer.
             conn.more = false;
         }
         self.poll(id);
@@ -140,7 +140,7 @@ impl Host {
         let mut config = self.config(&options, mss, has_timestamps, false);
         let scales = seen.options.iter().any(|option| matches!(option, TcpOption::WindowScale(_)));
         if self.settings.profile == Profile::FreeBsd && !scales {
-            // Before accept() the window is what the header can say.
+            // Before accept() the window is at most what the header can hold.
             config.receive_buffer = config.receive_buffer.min(u16::MAX.into());
         }
         let child = self.open(local, remote, Peer::Accept, config, &options);
@@ -183,7 +183,7 @@ impl Host {
         self.sent.extend(reset.emit().map(|packet| (self.now, packet)));
     }
 
-    /// Takes an ICMP error about the segment with this sequence number, which a connection between these sent.
+    /// Handles an ICMP error about a segment of the connection between these ends, with this sequence number.
     pub fn unreachable(&mut self, local: SocketAddr, remote: SocketAddr, quoted: u32, errno: Option<Errno>) {
         let Some(id) = self.find(local, remote) else { return };
         let Some(conn) = self.conn_mut(id) else { return };

@@ -1,5 +1,5 @@
-//! The socket calls, one attempt each: what cannot be answered yet is [`Reply::Blocks`], and is tried again when
-//! something has happened.
+//! The socket calls, one attempt each. A call that would wait returns [`Reply::Blocks`] and is retried after the next
+//! event.
 
 mod options;
 
@@ -13,10 +13,10 @@ use bentpipe_io::Peer;
 use super::socket::{Options, Reply, Role, Socket, SocketId};
 use super::{Host, MAX_SOCKETS, Profile, TTL};
 
-/// First of the ports that are given out (RFC 6335 §6).
+/// First ephemeral port (RFC 6335 §6).
 const EPHEMERAL: u16 = 49_152;
 
-/// Flags of a call that reads or writes.
+/// Flags of a read or write call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// MSG_PEEK.
@@ -31,7 +31,7 @@ pub struct Flags {
     pub wait_all: bool,
 }
 
-/// Which directions shutdown() ends.
+/// The directions that shutdown() ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shut {
     /// SHUT_RD.
@@ -43,7 +43,7 @@ pub enum Shut {
 }
 
 impl Host {
-    /// socket(); `None` where there are too many.
+    /// socket(); `None` if there are too many.
     pub fn create(&mut self, is_nonblocking: bool) -> Option<SocketId> {
         if self.sockets.len() >= MAX_SOCKETS {
             return None;
@@ -95,7 +95,7 @@ impl Host {
     pub fn listen(&mut self, id: SocketId, length: i64) -> Reply {
         let is_linux = self.settings.profile == Profile::Linux;
         let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
-        // The smallest queue takes one connection; FreeBSD takes half as many again.
+        // The smallest queue has room for one connection; FreeBSD adds a half.
         let length = length.clamp(0, 4096) as usize;
         let length = if is_linux { length } else { length.max(1) * 3 / 2 };
         match &mut socket.role {
@@ -111,7 +111,7 @@ impl Host {
         let Some(socket) = self.sockets.get(&id) else { return (Reply::Error("EBADF"), None) };
         let is_nonblocking = socket.is_nonblocking;
         let Role::Listener { children, .. } = &socket.role else { return (Reply::Error("EINVAL"), None) };
-        // RFC 9293's passive OPEN is a connection that can be written to and closed before its handshake is done.
+        // After RFC 9293's passive OPEN, a connection can be written to and closed before its handshake is done.
         let early = self.settings.profile == Profile::Rfc;
         let is_ready = |child: &SocketId| self.conn(*child).is_some_and(|conn| conn.was_connected || early);
         let ready = children.iter().copied().find(is_ready);
@@ -127,7 +127,7 @@ impl Host {
         (Reply::Value(0), Some(child))
     }
 
-    /// connect(), first or once more.
+    /// connect(), first call or a repeated one.
     pub fn connect(&mut self, id: SocketId, here: SocketAddr, there: SocketAddr) -> Reply {
         let is_linux = self.settings.profile == Profile::Linux;
         let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
@@ -161,7 +161,7 @@ impl Host {
                     return Reply::Error(errno);
                 }
                 if conn.was_connected {
-                    // Linux says once that it has succeeded.
+                    // Linux reports success once.
                     let is_told = std::mem::replace(&mut conn.is_connect_told, true);
                     return if conn.is_active && !is_told { Reply::Value(0) } else { Reply::Error("EISCONN") };
                 }
@@ -173,7 +173,7 @@ impl Host {
         }
     }
 
-    /// Whether a connect() that blocks has ended.
+    /// The result of a blocking connect(), if it has finished.
     pub fn connected(&mut self, id: SocketId) -> Reply {
         let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
         if let Some(errno) = socket.error.take() {
@@ -189,7 +189,8 @@ impl Host {
         }
     }
 
-    /// read() and its kin. What was read is compared with `sent`, which gives the byte at an offset of the peer's stream.
+    /// read() and its variants. The data is compared with `sent`, which returns the byte at an offset of the peer's
+    /// stream.
     pub fn read(&mut self, id: SocketId, length: u64, flags: Flags, sent: impl Fn(u64) -> u8) -> Reply {
         let now = self.now;
         let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
@@ -223,13 +224,13 @@ impl Host {
         conn.taken += count;
         let wrong = bytes.iter().zip(start..).find(|(byte, at)| **byte != sent(*at));
         if let Some((_, at)) = wrong {
-            self.faults.push(format!("byte {at} of what was read is another than was sent"));
+            self.faults.push(format!("byte {at} of the data read differs from the one sent"));
         }
         self.poll(id);
         Reply::Value(count as i64)
     }
 
-    /// write() and its kin: how many bytes were taken of `length`.
+    /// write() and its variants: the number of bytes accepted of `length`.
     pub fn write(&mut self, id: SocketId, length: u64, flags: Flags) -> Reply {
         let Some(socket) = self.sockets.get_mut(&id) else { return Reply::Error("EBADF") };
         let is_nonblocking = socket.is_nonblocking || flags.dont_wait;

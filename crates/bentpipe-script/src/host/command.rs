@@ -1,21 +1,21 @@
-//! Shell commands of scripts. None is run: what they mean for a host is worked out, or they are refused by name.
+//! Shell commands of scripts. None is run: each is translated into its effect on a host, or refused by name.
 
-/// What a command means.
+/// The effect of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// A setting of the kernel, without `net.ipv4.` and `net.inet.`.
     Sysctl(String, String),
     /// packetdrill's `defaults.sh`: the settings of Linux that its scripts assume.
     Defaults,
-    /// This many sockets are in that state.
+    /// Expects this many sockets in that state.
     Count(String, u32),
-    /// Connections in that state are dropped.
+    /// Drops the connections in that state.
     Drop(String),
-    /// Not to be done here: the feature's name.
+    /// Unsupported: the feature's name.
     Foreign(&'static str),
 }
 
-/// Settings that `defaults.sh` makes and that a host here has.
+/// The settings of `defaults.sh` that a host here supports.
 pub const DEFAULTS: [(&str, &str); 8] = [
     ("tcp_timestamps", "1"),
     ("tcp_syn_retries", "5"),
@@ -61,16 +61,16 @@ fn one(line: &str, effects: &mut Vec<Effect>) {
                 effects.push(Effect::Drop(state.clone()));
             }
         }
-        // Counters are read into nothing; what was set is restored.
+        // Counters are read and discarded; changed settings are restored.
         "nstat" if words.get(1).is_some_and(|word| word == ">") => {}
         _ if program.starts_with("sysctl_restore") => {}
         "ip" if words.get(1).is_some_and(|word| word == "tcp_metrics") => {}
         "tc" => effects.push(Effect::Foreign("queueing disciplines")),
         "ip" => effects.push(Effect::Foreign("routes")),
         "ss" => effects.push(Effect::Foreign("inet_diag")),
-        // A line that goes on with further settings.
+        // A line that continues with further settings.
         _ if words.iter().all(|word| word.contains('=')) => settings(&words, effects),
-        // A continued line of settings, each behind the program's name.
+        // A continued line of settings, each after the program's name.
         _ => effects.push(Effect::Foreign("shell commands beyond sysctl and sockstat")),
     }
 }
@@ -87,7 +87,7 @@ fn settings(words: &[String], effects: &mut Vec<Effect>) {
     }
 }
 
-/// Words of a shell line; quotes hold words together.
+/// Words of a shell line; quotes join words.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     let mut is_word = false;

@@ -1,4 +1,4 @@
-//! Connections of the engine under a host: with what settings they are opened, what they send, what is held back.
+//! The engine's connections in a host: their settings, what they send, and what is held back.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use super::{CORK, Host, IpVersion, LIVELOCK, Profile, TTL, pattern};
 use crate::wire::{Seen, flag, set_service};
 
 impl Host {
-    /// The settings of a connection. The peer's MSS is known to a listener.
+    /// The settings of a connection. A listener knows the peer's MSS.
     pub(super) fn config(
         &self,
         options: &Options,
@@ -23,7 +23,7 @@ impl Host {
     ) -> TcpConfig {
         let mut config = self.settings.config;
         config.mss = self.settings.offered_mss().min(options.mss.unwrap_or(u16::MAX));
-        // The forms of it that Linux and FreeBSD have are done here.
+        // Linux's and FreeBSD's forms of it are implemented here.
         config.nagle = config.nagle && !options.no_delay && self.settings.profile == Profile::Rfc;
         let retries = self.settings.syn_retries;
         if self.settings.profile == Profile::Linux {
@@ -43,8 +43,8 @@ impl Host {
             config.variant.initial_window = config.variant.initial_window.min(segments);
         }
         if self.settings.profile == Profile::FreeBsd && is_active {
-            // The buffer is rounded up to whole segments once the MSS is known; a listener's is not before accept(), when
-            // the engine has settled it.
+            // The buffer is rounded up to whole segments once the MSS is known; a listener's only at accept(), when the
+            // engine has fixed the MSS.
             config.receive_buffer = config.receive_buffer.div_ceil(u32::from(mss)) * u32::from(mss);
         }
         config
@@ -95,7 +95,7 @@ impl Host {
         })
     }
 
-    /// Takes a socket away, and from its listener's queue.
+    /// Removes a socket, also from its listener's queue.
     pub(super) fn forget(&mut self, id: SocketId) {
         self.sockets.remove(&id);
         for socket in self.sockets.values_mut() {
@@ -105,7 +105,7 @@ impl Host {
         }
     }
 
-    /// Sends what a connection wants to send, and notes how it ended.
+    /// Sends a connection's pending packets, and records how it ended.
     pub(super) fn poll(&mut self, id: SocketId) {
         let now = self.now;
         let mtu = self.settings.mtu as usize;
@@ -124,7 +124,7 @@ impl Host {
             match conn.endpoint.poll(&mut cx, &mut self.buffer) {
                 Ok(Step::Wait(timer)) => {
                     if timer.is_some_and(|at| at <= now) {
-                        self.faults.push("a connection waits for an instant that has passed".into());
+                        self.faults.push("a connection waits for a time that has passed".into());
                         return;
                     }
                     conn.timer = timer;
@@ -133,7 +133,7 @@ impl Host {
                 Ok(Step::Do(length)) => {
                     let mut packet = self.buffer[..length].to_vec();
                     if length > mtu {
-                        self.faults.push(format!("a packet of {length} bytes leaves, and the MTU is {mtu}"));
+                        self.faults.push(format!("a packet of {length} bytes is sent, but the MTU is {mtu}"));
                     }
                     if (options.tos, options.ttl) != (0, TTL) {
                         set_service(&mut packet, options.tos, options.ttl);
@@ -164,20 +164,20 @@ impl Host {
             let is_linux = self.settings.profile == Profile::Linux;
             socket.error = match errno {
                 Some("ECONNRESET") if had_ended && is_linux => Some("EPIPE"),
-                // A connection that was refused before anybody accepted it is gone.
+                // A connection that was refused before accept() is gone.
                 errno => errno,
             };
         }
         let is_over = outcome.is_some();
         let (is_open, has_parent, was_connected) = (socket.is_open, socket.parent.is_some(), conn.was_connected);
-        // Code may ask how it ended.
+        // Code may query how it ended.
         let is_kept = self.settings.profile == Profile::Rfc;
         if is_over && !is_open && !is_kept && (!has_parent || !was_connected) {
             self.forget(id);
         }
     }
 
-    /// Hands over what was held back, if it may leave: full segments, or all of it.
+    /// Passes on the data held back, if it may leave: full segments, or all of it.
     pub(super) fn flush(&mut self, id: SocketId, all: bool) {
         let now = self.now;
         let profile = self.settings.profile;
@@ -191,11 +191,11 @@ impl Host {
         let is_due = conn.hold_until.is_some_and(|at| at <= now);
         let nagle_holds = !options.no_delay
             && match profile {
-                // Minshall's form of Nagle's algorithm: one small segment at a time is on its way.
+                // Minshall's form of Nagle's algorithm: at most one small segment in flight.
                 Profile::Linux => conn.small_end > conn.endpoint.acknowledged(),
-                // BSD's: a write that finds nothing outstanding leaves whole.
+                // BSD's form: a write with nothing outstanding is sent completely.
                 Profile::FreeBsd => conn.endpoint.unacknowledged() > 0,
-                // The engine's own.
+                // The engine's form.
                 Profile::Rfc => false,
             };
         let is_corked = (options.cork || conn.more) && !is_due;
@@ -219,9 +219,9 @@ impl Host {
     }
 }
 
-/// What is wrong with the bytes of a segment of ours.
+/// The error in the bytes of one of our segments, if any.
 fn wrong_byte(seen: &Seen, iss: Option<u32>) -> Option<String> {
     let start = u64::from(seen.seq.wrapping_sub(iss?.wrapping_add(1)));
     let wrong = seen.payload.iter().zip(start..).position(|(byte, at)| *byte != pattern(at))?;
-    Some(format!("byte {} of our stream is another than was written", start + wrong as u64))
+    Some(format!("byte {} of our stream differs from the one written", start + wrong as u64))
 }

@@ -1,6 +1,6 @@
-//! What a kernel does around connections: sockets, ports, listeners, orphans, resets to strangers, ICMP.
-//!
-//! Time is the caller's; packets go in and out as bytes. Left out: keepalive, path MTU discovery, SYN cookies.
+//! A kernel's part around connections: sockets, ports, listeners, orphans, resets to unknown peers, ICMP. The
+//! caller provides the time; packets go in and out as bytes. Not implemented: keepalive, path MTU discovery,
+//! SYN cookies.
 
 mod arrival;
 pub mod calls;
@@ -25,36 +25,36 @@ use socket::{Conn, Role, Socket};
 /// Longest IP packet.
 const LONGEST: usize = 65_535 + 40;
 
-/// More packets at one instant than a host has reason to send: a machine that never waits.
+/// Max packets at one instant; more mean a machine that never waits.
 const LIVELOCK: u32 = 200_000;
 
-/// Sockets that a host has at the same time: each has its buffers.
+/// Max sockets of a host; each has buffers.
 const MAX_SOCKETS: usize = 200;
 
 /// Hop limit of packets (RFC 1700).
 const TTL: u8 = 64;
 
-/// Bytes that are held back leave after this time (Linux: `TCP_CORK` of tcp(7)).
+/// Max time that data is held back (Linux: `TCP_CORK` in tcp(7)).
 const CORK: Duration = Duration::from_millis(200);
 
 /// A host.
 #[derive(Debug)]
 pub struct Host {
-    /// The present.
+    /// The current time.
     now: Time,
-    /// Settings that new sockets and connections begin with.
+    /// Initial settings of new sockets and connections.
     pub settings: Settings,
     sockets: BTreeMap<SocketId, Socket>,
     next: u32,
     sent: VecDeque<(Time, Vec<u8>)>,
     buffer: Vec<u8>,
-    /// What went wrong inside: a byte that nobody sent, a packet beyond the MTU.
+    /// Internal errors: a byte that was never sent, a packet above the MTU.
     faults: Vec<String>,
 }
 
-/// The byte that the user writes at this offset of his stream.
+/// The byte that the user writes at this offset of the stream.
 pub fn pattern(offset: u64) -> u8 {
-    // A prime period, so that no segment boundary falls on it.
+    // A prime period, so that it never aligns with segments.
     (offset % 251) as u8
 }
 
@@ -72,13 +72,13 @@ impl Host {
         }
     }
 
-    /// When something is to be done next.
+    /// The time of the next event.
     pub fn timer(&self) -> Option<Time> {
         let of = |conn: &Conn| Time::earliest(Time::earliest(conn.timer, conn.hold_until), conn.give_up);
         self.connections().filter_map(of).min()
     }
 
-    /// Lets time pass until `now`, which is not beyond [`Host::timer`].
+    /// Advances to `now`, which is not after [`Host::timer`].
     pub fn advance(&mut self, now: Time) {
         self.now = now;
         for id in self.ids() {
@@ -88,7 +88,7 @@ impl Host {
         }
     }
 
-    /// Ends a connection that has taken too long to open.
+    /// Ends a connection that takes too long to open.
     fn give_up(&mut self, id: SocketId) {
         let now = self.now;
         let Some(conn) = self.conn_mut(id) else { return };
@@ -107,7 +107,7 @@ impl Host {
         self.sent.pop_front()
     }
 
-    /// What must not happen, in words.
+    /// Descriptions of internal errors.
     pub fn fault(&mut self) -> Option<String> {
         self.faults.pop()
     }
@@ -148,7 +148,7 @@ impl Host {
         id
     }
 
-    /// How many sockets are in a state, as `sockstat` names it.
+    /// The number of sockets in a state, with `sockstat`'s names.
     pub fn count(&self, state: &str) -> u32 {
         let named = |have: State| match have {
             State::Closed => "CLOSED",
@@ -171,7 +171,7 @@ impl Host {
         states.filter(|have| *have == state).count() as u32
     }
 
-    /// Drops all connections in a state, without a word to their peers.
+    /// Drops all connections in a state, without notifying their peers.
     pub fn drop_in(&mut self, state: &str) {
         for id in self.ids() {
             let is_in = matches!((state, self.conn(id).map(Conn::state)), ("TIME_WAIT", Some(State::TimeWait)));
@@ -181,12 +181,12 @@ impl Host {
         }
     }
 
-    /// Whether a connection between these ends is open.
+    /// True if a connection between these ends is open.
     pub fn has_connection(&self, local: SocketAddr, remote: SocketAddr) -> bool {
         self.find(local, remote).is_some()
     }
 
-    /// The connection between these ends, open or not: the last one.
+    /// The last connection between these ends, open or not.
     pub fn any_connection(&self, local: SocketAddr, remote: SocketAddr) -> Option<SocketId> {
         let of = |socket: &Socket| match &socket.role {
             Role::Connection(conn) => conn.remote == remote && socket.local == Some(local),
@@ -200,7 +200,7 @@ impl Host {
         self.socket(id)?.local.map(|local| local.port())
     }
 
-    /// Whether the socket listens.
+    /// True if the socket listens.
     pub fn is_listener(&self, id: SocketId) -> bool {
         self.socket(id).is_some_and(|socket| matches!(socket.role, Role::Listener { .. }))
     }

@@ -1,11 +1,11 @@
-//! bentpipe's own settings in a script, `--key=value`: cells of the variant's row and fields of [`TcpConfig`].
+//! bentpipe's own settings in a script, `--key=value`: fields of the variant and of [`TcpConfig`].
 
 use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, Startup, TimeoutRepair};
 use bentpipe_engine::tcp::{AckPolicy, Daass, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit};
 use bentpipe_engine::units::Duration;
 
 fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
-    value.parse().map_err(|_| format!("`{value}` is no number"))
+    value.parse().map_err(|_| format!("`{value}` is not a number"))
 }
 
 fn switch(value: &str) -> Result<bool, String> {
@@ -20,10 +20,10 @@ fn millis(value: &str) -> Result<Duration, String> {
     number(value).map(Duration::from_millis)
 }
 
-/// Sets `--key=value` of bentpipe's own scripts; `None` where there is no such key.
+/// Applies `--key=value` of bentpipe's own scripts; `None` if there is no such key.
 ///
 /// # Errors
-/// What the value should be.
+/// Names the expected value.
 pub(crate) fn set(config: &mut TcpConfig, key: &str, value: &str) -> Option<Result<(), String>> {
     Some(try_set(config, key, value)).filter(|result| result.as_ref().err().is_none_or(|error| error != UNKNOWN))
 }

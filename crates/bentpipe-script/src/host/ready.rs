@@ -1,4 +1,4 @@
-//! Readiness of sockets for poll() and epoll, and what TCP_INFO tells.
+//! Readiness of sockets for poll() and epoll, and the values of TCP_INFO.
 
 use bentpipe_engine::tcp::{Abort, State};
 use bentpipe_engine::units::Duration;
@@ -12,7 +12,7 @@ pub mod event {
     pub const IN: u32 = 0x001;
     /// There is room to write.
     pub const OUT: u32 = 0x004;
-    /// An error waits.
+    /// An error is pending.
     pub const ERR: u32 = 0x008;
     /// Both directions have ended.
     pub const HUP: u32 = 0x010;
@@ -21,7 +21,7 @@ pub mod event {
 }
 
 impl Host {
-    /// What a socket is ready for.
+    /// The events that a socket is ready for.
     pub fn ready(&self, id: SocketId) -> u32 {
         use event::{ERR, HUP, IN, OUT, RDHUP};
         let Some(socket) = self.socket(id) else { return 0 };
@@ -71,7 +71,7 @@ impl Host {
         }
     }
 
-    /// The connection that a descriptor's socket is, or the first one at all.
+    /// The connection of a descriptor's socket, or else the first connection.
     pub fn value(&self, id: SocketId, name: &str) -> Option<f64> {
         let is_linux = self.settings.profile == Profile::Linux;
         if let ("tcpi_state", None) = (name, self.conn(id)) {
@@ -126,7 +126,7 @@ impl Host {
             return Some(value);
         }
         let Some(conn) = id.and_then(|id| self.conn(id)) else {
-            // Nothing has come of it yet.
+            // No connection exists yet.
             let state = if id.is_some_and(|id| self.is_listener(id)) { State::Listen } else { State::Closed };
             return match name {
                 "state" => Some(freebsd_state(state)),
@@ -143,11 +143,11 @@ impl Host {
             "mss" => f64::from(connection.config().mss),
             "cwnd" => whole(connection.cwnd()),
             "ssthresh" => whole(connection.ssthresh()),
-            // With the inflation of fast recovery, as of the last ACK.
+            // With the inflation of fast recovery, at the last ACK.
             "window" => whole(conn.watch.window),
             "flight" => whole(conn.watch.flight),
             "srtt" => connection.srtt().map_or(-1.0, millis),
-            // Before backoff, as of the last sample.
+            // Before backoff, at the last sample.
             "rto" => millis(conn.watch.rto),
             "received" => whole(connection.received()),
             "acked" => whole(connection.acknowledged()),
@@ -223,7 +223,7 @@ fn freebsd_state(state: State) -> f64 {
     })
 }
 
-/// Symbols of code, whatever the connection.
+/// Symbols of code, for any connection.
 pub fn constant(name: &str, is_linux: bool) -> Option<f64> {
     let state = match name.strip_prefix("TCPI_").or_else(|| name.strip_prefix("TCP_")).unwrap_or_default() {
         "CLOSED" | "CLOSE" => Some(State::Closed),

@@ -1,17 +1,17 @@
-//! The settings of a host: what a kernel has by default, and what `sysctl` makes of it.
+//! The settings of a host: a kernel's defaults, and changes by `sysctl`.
 
 use bentpipe_engine::tcp::variant::Growth;
 use bentpipe_engine::tcp::{AckPolicy, Daass, RtoConfig, TcpConfig, Variant};
 use bentpipe_engine::units::Duration;
 
-/// Whose defaults a host has.
+/// The system whose defaults a host has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// Linux.
     Linux,
     /// FreeBSD.
     FreeBsd,
-    /// The RFCs' recommended values, and nothing is overlooked: PSH, instants and packets that no line expects count.
+    /// The RFCs' recommended values, compared strictly: PSH, exact times, and packets that no line expects count.
     Rfc,
 }
 
@@ -27,7 +27,7 @@ impl Profile {
     }
 }
 
-/// What packets travel in.
+/// The IP versions of packets and sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpVersion {
     /// IPv4.
@@ -41,17 +41,17 @@ pub enum IpVersion {
 /// The settings of a host.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whose defaults they are.
+    /// The system whose defaults they are.
     pub profile: Profile,
     /// IP version of packets and sockets.
     pub version: IpVersion,
     /// Largest packet.
     pub mtu: u32,
-    /// What connections begin with; the MSS comes from the MTU.
+    /// Initial settings of connections; the MSS comes from the MTU.
     pub config: TcpConfig,
-    /// An MSS that the script sets, whatever the MTU says.
+    /// An MSS set by the script, regardless of the MTU.
     pub mss: Option<u16>,
-    /// Bytes that a socket takes ahead of acknowledgements.
+    /// Size of a socket's send buffer in bytes.
     pub send_buffer: usize,
     /// Retransmissions of a SYN and of a SYN-ACK.
     pub syn_retries: (u32, u32),
@@ -59,11 +59,12 @@ pub struct Settings {
     pub icmp_may_reset: bool,
     /// A SYN with a FIN is dropped.
     pub drops_syn_fin: bool,
-    /// Keepalive in seconds: until the handshake is given up, before the first probe, between probes; and probes.
+    /// Keepalive: seconds until the handshake is given up, before the first probe, between probes; and the number of
+    /// probes.
     pub keep: [u32; 4],
-    /// getsockopt(TCP_MAXSEG) before the handshake tells what was set, as in Linux since 6.6, not the default.
+    /// getsockopt(TCP_MAXSEG) before the handshake returns the value set, as in Linux since 6.6, not the default.
     pub tells_own_mss: bool,
-    /// Bytes not sent yet below which a socket is writable.
+    /// Limit of unsent bytes, below which a socket is writable.
     pub notsent_lowat: u64,
 }
 
@@ -74,7 +75,7 @@ impl Settings {
         let named = |name| Variant::named(name).expect("a row of the table");
         let config = match profile {
             Profile::Linux => TcpConfig {
-                // tcp_slow_start: the window grows by all that is acknowledged; TCP_INIT_CWND 10, F-RTO.
+                // tcp_slow_start: the window grows by all acknowledged bytes; TCP_INIT_CWND 10, F-RTO.
                 variant: Variant { growth: Growth::Bytes(u32::MAX), ..named("sack-frto") },
                 // TCP_DELACK_MIN; TCP_MAX_QUICKACKS segments are acknowledged at once.
                 ack: AckPolicy {
@@ -85,7 +86,7 @@ impl Settings {
                 },
                 // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_retries2.
                 rto: RtoConfig { min: Duration::from_millis(200), max: Duration::from_secs(120), ..RtoConfig::RFC6298 },
-                // What a connection offers at first, before it is tuned.
+                // The initial window, before autotuning.
                 receive_buffer: 65_535,
                 timestamps: true,
                 nagle: true,
@@ -143,7 +144,8 @@ impl Settings {
         self.mss.unwrap_or_else(|| u16::try_from(self.mtu.saturating_sub(self.headers())).unwrap_or(u16::MAX).max(1))
     }
 
-    /// Takes a setting of the kernel. `name` is without `net.ipv4.` and `net.inet.`; false if it means nothing here.
+    /// Applies a kernel setting. `name` is without `net.ipv4.` and `net.inet.`; returns false if it has no effect
+    /// here.
     pub fn sysctl(&mut self, name: &str, value: &str) -> bool {
         let config = &mut self.config;
         let numbers: Vec<u64> = value.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -180,7 +182,7 @@ impl Settings {
             _ => return false,
         }
         if !self.config.variant.sack && matches!(name, "tcp_sack" | "tcp.sack.enable") {
-            // Without SACK the scoreboard's recovery has nothing to go by.
+            // Without SACK, recovery by scoreboard has no information.
             let newreno = Variant::named("newreno").expect("a row of the table");
             self.config.variant.recovery = newreno.recovery;
         }

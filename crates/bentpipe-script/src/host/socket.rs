@@ -1,4 +1,4 @@
-//! Sockets: what a descriptor leads to.
+//! Sockets.
 
 use std::net::SocketAddr;
 
@@ -10,22 +10,22 @@ use bentpipe_io::Endpoint;
 /// The name of an error, as in `errno.h`.
 pub type Errno = &'static str;
 
-/// What a call returns.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Success.
     Value(i64),
     /// -1 and this error.
     Error(Errno),
-    /// Nothing yet.
+    /// No result yet.
     Blocks,
 }
 
-/// The number of a socket, whatever its descriptor.
+/// The number of a socket, independent of its descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub(super) u32);
 
-/// What a socket is at present.
+/// The current role of a socket.
 #[derive(Debug)]
 pub(super) enum Role {
     /// Neither connected nor listening.
@@ -36,7 +36,7 @@ pub(super) enum Role {
     Connection(Box<Conn>),
 }
 
-/// A connection of the engine, and what the kernel knows besides.
+/// A connection of the engine, with the kernel's state for it.
 #[derive(Debug)]
 pub(super) struct Conn {
     pub(super) endpoint: Endpoint,
@@ -44,32 +44,32 @@ pub(super) struct Conn {
     pub(super) timer: Option<Time>,
     pub(super) remote: SocketAddr,
     pub(super) is_active: bool,
-    /// Bytes that the user wrote and that were handed to the endpoint, and those that are held back.
+    /// Bytes written by the user and passed to the endpoint, and bytes held back.
     pub(super) written: u64,
     pub(super) held: u64,
     /// The last write said that more follows.
     pub(super) more: bool,
-    /// Where the last small segment ends.
+    /// End of the last small segment.
     pub(super) small_end: u64,
     pub(super) hold_until: Option<Time>,
-    /// Bytes taken by the user.
+    /// Bytes read by the user.
     pub(super) taken: u64,
-    /// The end has been turned into an error.
+    /// Its end has been reported as an error.
     pub(super) is_told: bool,
-    /// The data acknowledged and the duplicate ACKs counted when snd_una moved last.
+    /// Acknowledged data and the duplicate ACK count when snd_una last moved.
     pub(super) progress: (u64, u64),
-    /// When a connection that is being opened is given up.
+    /// When an opening connection is given up.
     pub(super) give_up: Option<Time>,
-    /// Ended by the network or by a tool: no packet leaves any more.
+    /// Ended by the network or by a tool: it sends no more packets.
     pub(super) is_dropped: bool,
-    /// Was connected at some time.
+    /// Has been connected.
     pub(super) was_connected: bool,
     /// connect() has returned success.
     pub(super) is_connect_told: bool,
 }
 
 impl Conn {
-    /// Whether packets still reach it.
+    /// True if it still receives packets.
     pub(super) fn is_alive(&self) -> bool {
         !self.is_dropped && self.endpoint.outcome().is_none()
     }
@@ -89,7 +89,7 @@ impl Conn {
     }
 }
 
-/// What the engine told of a connection.
+/// Events of a connection, as the engine reported them.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     /// Congestion window with inflation, at the last ACK.
@@ -98,13 +98,13 @@ pub struct Watch {
     pub flight: u64,
     /// Timeout before backoff, at the last sample.
     pub rto: Duration,
-    /// Recoveries begun and left.
+    /// Recoveries started and finished.
     pub recoveries: (u32, u32),
-    /// Right edge of what was sent.
+    /// Right edge of the sent data.
     pub sent_edge: u64,
-    /// When data came last.
+    /// When data last arrived.
     pub last_data: Option<Time>,
-    /// Most payload per segment that both SYNs allow, timestamps taken off.
+    /// Max payload per segment that both SYNs allow, less timestamps.
     pub mss: Option<u16>,
     /// Timestamps, SACK and window scaling are in use.
     pub options: (bool, bool, bool),
@@ -171,11 +171,11 @@ pub(super) struct Socket {
     /// SHUT_RD, SHUT_WR.
     pub(super) shut: (bool, bool),
     pub(super) options: Options,
-    /// The listener that it came from, until it is accepted.
+    /// Its listener, until it is accepted.
     pub(super) parent: Option<SocketId>,
 }
 
-/// Options of a socket. Children of a listener take them over.
+/// Options of a socket. Children of a listener inherit them.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) mss: Option<u16>,

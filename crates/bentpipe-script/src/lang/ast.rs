@@ -1,18 +1,18 @@
-//! What a script consists of. Times are in microseconds, as in packetdrill.
+//! The syntax tree of a script. Times are in microseconds, as in packetdrill.
 
 /// A whole script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
     /// `--name=value` at the top.
     pub settings: Vec<Setting>,
-    /// What happens, in order.
+    /// The events in order.
     pub events: Vec<Event>,
 }
 
 /// `--name=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Where it stands.
+    /// Its position.
     pub line: u32,
     /// The name without dashes.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct Setting {
 /// One event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Where it begins.
+    /// Where it starts.
     pub line: u32,
     /// When it happens.
     pub when: When,
@@ -36,11 +36,11 @@ pub struct Event {
 pub enum When {
     /// Since the start of the script.
     At(i64),
-    /// Since the event before.
+    /// Since the previous event.
     After(i64),
     /// Between two instants since the start.
     Between(i64, i64),
-    /// Between two instants since the event before.
+    /// Between two instants since the previous event.
     AfterBetween(i64, i64),
     /// At any time.
     Any,
@@ -61,7 +61,7 @@ pub enum Action {
     Code(String),
 }
 
-/// A packet with what the script says of its IP header.
+/// A packet, with the IP header fields that the script gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
     /// ECN bits: 0 to 3.
@@ -70,13 +70,13 @@ pub struct Packet {
     pub tos: Option<u8>,
     /// Time to live or hop limit.
     pub ttl: Option<u8>,
-    /// Source and destination port, where the script names them.
+    /// Source and destination port, if the script names them.
     pub ports: Option<(u16, u16)>,
     /// The rest.
     pub body: Body,
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// A TCP segment.
@@ -92,13 +92,13 @@ pub struct Tcp {
     pub flags: u8,
     /// Sequence number; `None` for `...`.
     pub seq: Option<u32>,
-    /// The sequence number is the one on the wire, not counted from the initial one.
+    /// The sequence number is absolute, not relative to the initial one.
     pub is_absolute: bool,
     /// Bytes of payload.
     pub len: u32,
     /// Acknowledgement number.
     pub ack: Option<u32>,
-    /// The window as the header says it.
+    /// The window as in the header.
     pub window: Option<u16>,
     /// Urgent pointer.
     pub urgent: Option<u16>,
@@ -119,7 +119,7 @@ pub enum TcpOption {
     WindowScale(u8),
     /// Kind 4.
     SackPermitted,
-    /// Kind 5, the blocks' edges.
+    /// Kind 5: the blocks' edges.
     Sack(Vec<(u32, u32)>),
     /// Kind 8.
     Timestamps(u32, u32),
@@ -134,7 +134,7 @@ pub struct Icmp {
     pub kind: String,
     /// Its code's name.
     pub code: Option<String>,
-    /// The MTU it tells.
+    /// The reported MTU.
     pub mtu: Option<u32>,
     /// The sequence number of the quoted segment.
     pub quoted: Option<u32>,
@@ -143,15 +143,16 @@ pub struct Icmp {
 /// A system call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// When it returns, where it blocks: in microseconds, counted as the event's own time is.
+    /// When it returns, if it blocks: in microseconds, with the same origin as the event's
+    /// own time.
     pub until: Option<i64>,
     /// Its name.
     pub name: String,
     /// Its arguments.
     pub arguments: Vec<Expr>,
-    /// What it is expected to return.
+    /// Its expected result.
     pub result: Expr,
-    /// The error that it is expected to set.
+    /// Its expected error.
     pub errno: Option<String>,
 }
 

@@ -1,9 +1,9 @@
-//! The Python of `%{ }%`, as far as scripts use it: assignments and assertions over numbers. `print` does nothing; the
-//! message of an assertion is not evaluated.
+//! The subset of Python that scripts use in `%{ }%`: assignments and assertions over numbers. `print` does nothing;
+//! the message of an assertion is not evaluated.
 
 use std::collections::BTreeMap;
 
-/// Code that has been taken apart.
+/// Parsed code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Code {
     statements: Vec<Statement>,
@@ -11,7 +11,7 @@ pub struct Code {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Statement {
-    /// The text of the assertion, and what must hold.
+    /// The text of the assertion, and its condition.
     Assert(String, Node),
     Assign(String, Node),
 }
@@ -27,21 +27,21 @@ enum Node {
     Chain(Box<Node>, Vec<(String, Node)>),
 }
 
-/// Why code does not hold.
+/// Why code failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// The assertion and the values of its names.
+    /// The failed assertion and the values of its names.
     Fails(String, Vec<(String, f64)>),
     /// A name without a value.
     Unknown(String),
-    /// A value that there is none of: a division by zero.
+    /// An undefined value: a division by zero.
     Undefined(String),
 }
 
-/// Takes code apart.
+/// Parses code.
 ///
 /// # Errors
-/// What is beyond assignments, assertions and `print`.
+/// Fails on anything but assignments, assertions and `print`.
 pub fn compile(text: &str) -> Result<Code, String> {
     let mut statements = Vec::new();
     // A backslash joins lines.
@@ -60,7 +60,7 @@ pub fn compile(text: &str) -> Result<Code, String> {
 }
 
 impl Code {
-    /// The names that the code reads before it gives them a value.
+    /// The names that the code reads before it assigns them.
     pub fn names(&self) -> Vec<String> {
         let (mut names, mut given) = (Vec::new(), Vec::new());
         for statement in &self.statements {
@@ -77,10 +77,10 @@ impl Code {
         names
     }
 
-    /// Runs it. `variables` live from one piece of code to the next; `look` knows the names of the world.
+    /// Runs it. `variables` persist across pieces of code; `look` returns the values of all other names.
     ///
     /// # Errors
-    /// The first assertion that fails, or the first name without a value.
+    /// Returns the first assertion that fails, or the first name without a value.
     pub fn run(&self, variables: &mut BTreeMap<String, f64>, look: &dyn Fn(&str) -> Option<f64>) -> Result<(), Fault> {
         for statement in &self.statements {
             match statement {
@@ -119,7 +119,7 @@ fn strip_comment(line: &str) -> String {
     kept
 }
 
-/// Splits at `at`, but not inside brackets and strings.
+/// Splits at `at` outside brackets and strings.
 fn split_outside(text: &str, at: char) -> Vec<String> {
     let (mut parts, mut depth, mut quote) = (vec![String::new()], 0i32, None);
     for c in text.chars() {
@@ -142,7 +142,7 @@ fn split_outside(text: &str, at: char) -> Vec<String> {
 
 fn statement(text: &str) -> Result<Statement, String> {
     if let Some(condition) = text.strip_prefix("assert").filter(|rest| rest.starts_with([' ', '\t', '('])) {
-        // What follows the first comma is the message.
+        // The message follows the first comma.
         let parts = split_outside(condition, ',');
         let node = whole(&parts[0])?;
         return Ok(Statement::Assert(parts[0].trim().to_owned(), node));
@@ -185,7 +185,7 @@ fn tokens(text: &str) -> Result<Vec<Piece>, String> {
                 Some(hex) => u64::from_str_radix(hex, 16).ok().map(|value| value as f64),
                 None => digits.parse().ok(),
             };
-            pieces.push(Piece::Number(value.ok_or_else(|| format!("`{digits}` is no number"))?));
+            pieces.push(Piece::Number(value.ok_or_else(|| format!("`{digits}` is not a number"))?));
         } else if c.is_ascii_alphabetic() || c == '_' {
             while chars.get(at).is_some_and(|c| c.is_ascii_alphanumeric() || *c == '_') {
                 at += 1;
@@ -196,7 +196,7 @@ fn tokens(text: &str) -> Result<Vec<Piece>, String> {
             let known = ["==", "!=", "<=", ">=", "<<", ">>", "//", "+=", "-=", "*=", "/="];
             let sign = if known.contains(&two.as_str()) { two } else { c.to_string() };
             if sign.len() == 1 && !"+-*/%()<>=&|^~".contains(c) {
-                return Err(format!("`{text}`: `{c}` is not understood"));
+                return Err(format!("`{text}`: unexpected `{c}`"));
             }
             at += sign.len();
             pieces.push(Piece::Sign(sign));
@@ -224,7 +224,7 @@ struct Reader<'a> {
     depth: u32,
 }
 
-/// Operators from loosest to tightest; below them come comparisons, `and`, `or` and `not`.
+/// Operators from loosest to tightest; comparisons, `and`, `or` and `not` are looser.
 const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
 
 impl Reader<'_> {

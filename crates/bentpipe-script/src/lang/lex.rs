@@ -1,4 +1,4 @@
-//! Text to tokens. Comments, `#ifdef` and the `--name=value` lines at the top are taken out first.
+//! Text to tokens. Comments, `#ifdef` and the `--name=value` lines at the top are removed first.
 
 use super::Mistake;
 use super::ast::Setting;
@@ -24,26 +24,27 @@ pub enum Token {
     Sign(char),
 }
 
-/// A token and where it stands.
+/// A token and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lexeme {
-    /// What it is.
+    /// The token.
     pub token: Token,
-    /// Line, from 1 on.
+    /// Line, from 1.
     pub line: u32,
-    /// Column, from 1 on.
+    /// Column, from 1.
     pub column: u32,
 }
 
-/// Settings and tokens of a script. `defined` are the names that `#ifdef` finds.
+/// Settings and tokens of a script. `defined` are the names defined for `#ifdef`.
 ///
 /// # Errors
-/// A string, command, code or comment without its end, an unknown character, `#else` or `#endif` without `#ifdef`.
+/// Fails on an unterminated string, command, code or comment, an unknown character, or `#else` or `#endif` without
+/// `#ifdef`.
 pub fn lex(text: &str, defined: &[String]) -> Result<(Vec<Setting>, Vec<Lexeme>), Mistake> {
     let mut lexer = Lexer { chars: text.chars().collect(), at: 0, line: 1, column: 1 };
     let mut settings = Vec::new();
     let mut tokens = Vec::new();
-    // For each `#ifdef` that is open: whether its part is taken.
+    // For each open `#ifdef`: whether its part is used.
     let mut taken: Vec<(bool, u32)> = Vec::new();
     loop {
         lexer.skip_blanks()?;
@@ -168,8 +169,8 @@ impl Lexer {
     fn token(&mut self) -> Result<Token, String> {
         let first = self.next().ok_or("expected a token")?;
         match first {
-            '"' => self.until("\"").map(Token::Text).ok_or("a string without its end".into()),
-            '`' => self.until("`").map(Token::Command).ok_or("a command without its closing backtick".into()),
+            '"' => self.until("\"").map(Token::Text).ok_or("unterminated string".into()),
+            '`' => self.until("`").map(Token::Command).ok_or("command without a closing backtick".into()),
             '%' if self.peek(0) == Some('{') => {
                 self.next();
                 self.until("}%").map(Token::Code).ok_or("`%{` without `}%`".into())
@@ -214,7 +215,7 @@ impl Lexer {
         }
         let has_fraction = self.peek(0) == Some('.') && self.peek(1).is_some_and(|c| c.is_ascii_digit());
         if !has_fraction {
-            // `1.` with nothing behind it, but not `1...`.
+            // `1.` with nothing after it, but not `1...`.
             if self.peek(0) == Some('.') && self.peek(1) != Some('.') && self.peek(1).is_some_and(char::is_whitespace) {
                 self.next();
             }
@@ -229,7 +230,7 @@ impl Lexer {
         }
     }
 
-    /// The text up to `end`, which is passed.
+    /// The text up to `end`, which is consumed.
     fn until(&mut self, end: &str) -> Option<String> {
         let mut text = String::new();
         loop {

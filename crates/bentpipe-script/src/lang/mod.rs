@@ -1,7 +1,5 @@
-//! packetdrill's language, from text to a tree.
-//!
-//! Reading order: [`ast`] what a script is; [`lex`] text to tokens, with `#ifdef` and comments taken out; [`parse`] tokens
-//! to the tree; [`code`] the Python of `%{ }%`.
+//! packetdrill's language, from text to a tree. Reading order: [`ast`] the tree; [`lex`] text to tokens, with `#ifdef`
+//! and comments removed; [`parse`] tokens to the tree; [`code`] the Python of `%{ }%`.
 
 pub mod ast;
 pub mod code;
@@ -10,14 +8,14 @@ pub mod parse;
 
 use std::fmt;
 
-/// A mistake in a script, and where it is.
+/// A mistake in a script, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Line, from 1 on.
+    /// Line, from 1.
     pub line: u32,
-    /// Column, from 1 on.
+    /// Column, from 1.
     pub column: u32,
-    /// What is there and what was expected.
+    /// The text found and what was expected.
     pub message: String,
 }
 
@@ -29,11 +27,11 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// Why there is no tree of a script.
+/// Why a script cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The script is wrong.
     Mistake(Mistake),
-    /// The script is about something that does not exist here, such as another protocol: the feature's name.
+    /// The script needs something unsupported, such as another protocol: the feature's name.
     Foreign(&'static str),
 }

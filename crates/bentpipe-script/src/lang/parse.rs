@@ -1,7 +1,5 @@
-//! Tokens to the tree of a script.
-//!
-//! The language is described in packetdrill's `syntax.md`; FreeBSD's scripts add a `!` behind sequence numbers that are
-//! the wire's own, `...` for one that may be any, and the IP header in round brackets.
+//! Tokens to the tree of a script. packetdrill's `syntax.md` describes the language. FreeBSD's scripts add a `!` after
+//! absolute sequence numbers, `...` for any sequence number, and the IP header in round brackets.
 
 mod call;
 mod packet;
@@ -10,10 +8,10 @@ use super::ast::{Action, Event, Script, When};
 use super::lex::{Lexeme, Token, lex};
 use super::{Mistake, Refusal};
 
-/// The tree of a script. `defined` are the names that `#ifdef` finds.
+/// The tree of a script. `defined` are the names defined for `#ifdef`.
 ///
 /// # Errors
-/// The first mistake, or a protocol that does not exist here.
+/// Returns the first mistake, or an unsupported protocol.
 pub fn parse(text: &str, defined: &[String]) -> Result<Script, Refusal> {
     let (settings, tokens) = lex(text, defined).map_err(Refusal::Mistake)?;
     if let Some(feature) = tokens.iter().find_map(|lexeme| foreign(&lexeme.token)) {
@@ -27,7 +25,7 @@ pub fn parse(text: &str, defined: &[String]) -> Result<Script, Refusal> {
     Ok(Script { settings, events })
 }
 
-/// Protocols that have a grammar of their own, by the words that only their scripts have.
+/// Protocols with their own grammar, by words that appear only in their scripts.
 fn foreign(token: &Token) -> Option<&'static str> {
     let Token::Word(word) = token else { return None };
     Some(match word.as_str() {
@@ -78,7 +76,7 @@ impl Parser {
         Err(Refusal::Mistake(Mistake { line, column, message }))
     }
 
-    /// A mistake at a place that has been passed.
+    /// A mistake at an earlier position.
     fn mistake<T>(&self, (line, column): (u32, u32), message: String) -> Parsed<T> {
         Err(Refusal::Mistake(Mistake { line, column, message }))
     }
@@ -123,9 +121,9 @@ impl Parser {
         let value = match self.peek() {
             Some(Token::Number(digits)) => digits.parse::<u64>().ok(),
             Some(Token::Hex(value)) => Some(*value),
-            // A template: packetdrill's command line gives the value.
+            // A template: the value comes from packetdrill's command line.
             Some(Token::Word(word)) if word.chars().all(|c| c.is_ascii_uppercase() || c == '_') => {
-                return Err(Refusal::Foreign("symbols that packetdrill's command line defines"));
+                return Err(Refusal::Foreign("symbols from packetdrill's command line"));
             }
             _ => None,
         };
@@ -141,7 +139,7 @@ impl Parser {
 
     fn event(&mut self) -> Parsed<Event> {
         let (line, _) = self.place();
-        // Commands before and behind all events have no time.
+        // Commands before and after all events have no time.
         if let Some(Token::Command(command)) = self.peek() {
             let action = Action::Command(command.clone());
             self.at += 1;
@@ -156,7 +154,7 @@ impl Parser {
     fn seconds(&mut self) -> Parsed<i64> {
         let Some(Token::Number(text)) = self.peek() else { return self.expected("a time in seconds") };
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        // Beyond a microsecond nothing is exact.
+        // Times are exact to a microsecond.
         let fraction: i64 = format!("{fraction:0<6}")[..6].parse().expect("six digits");
         match whole.parse::<i64>() {
             Ok(whole) if whole < 10_000_000 => {
@@ -182,7 +180,7 @@ impl Parser {
         }
         let end = self.seconds()?;
         if end < start {
-            return self.mistake(place, "the end of a range lies before its start".into());
+            return self.mistake(place, "the range ends before it starts".into());
         }
         Ok(if is_relative { When::AfterBetween(start, end) } else { When::Between(start, end) })
     }
@@ -211,7 +209,7 @@ impl Parser {
                 let place = self.place();
                 self.at += 1;
                 if !matches!(when, When::At(_) | When::After(_)) {
-                    return self.mistake(place, "a call that blocks begins at one instant".into());
+                    return self.mistake(place, "a blocking call must start at one instant".into());
                 }
                 let until = self.seconds()?;
                 self.call(Some(until)).map(Action::Call)

@@ -1,4 +1,4 @@
-//! System calls of a script, and the one that waits.
+//! System calls of a script, and the blocking one.
 
 mod arguments;
 pub(super) mod epoll;
@@ -15,7 +15,7 @@ use crate::lang::ast::{Call, Expr};
 use arguments::{address, events, field, flags, integer, list_number, number, same_errno, show_result, symbols};
 use epoll::{ALWAYS, check_epoll};
 
-/// What a descriptor of the script is.
+/// A descriptor of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Descriptor {
     Socket(SocketId),
@@ -33,7 +33,7 @@ pub(super) struct Blocked {
     work: Work,
 }
 
-/// What a call does, with its progress.
+/// A call, with its progress.
 #[derive(Clone, Debug)]
 enum Work {
     Connect(SocketId),
@@ -45,10 +45,10 @@ enum Work {
     Done(Reply),
 }
 impl Player {
-    /// Makes a call. The instant at which it returns, where it blocks, counts from `origin`.
+    /// Makes a call. The return time of a blocking call is relative to `origin`.
     pub(super) fn call(&mut self, line: u32, origin: i64, call: &Call) -> Result<(), Stop> {
         if self.blocked.is_some() && call.until.is_some() {
-            // One thread makes all calls that wait.
+            // One thread makes all blocking calls.
             let until = self.blocked.as_ref().map_or(0, |blocked| blocked.until);
             self.run_to(until + self.pace.tolerance)?;
         }
@@ -79,7 +79,7 @@ impl Player {
         }
     }
 
-    /// Lets the call that waits go on.
+    /// Retries the blocking call.
     pub(super) fn retry(&mut self) -> Result<(), Stop> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
         match self.attempt(&mut blocked) {
@@ -147,7 +147,7 @@ impl Player {
         }
     }
 
-    /// What a call asks for; a timeout in milliseconds where it has one.
+    /// The operation of a call, with its timeout in milliseconds, if any.
     fn begin(&mut self, call: &Call) -> Result<(Work, Option<i64>), Stop> {
         let arguments = &call.arguments;
         let done = |reply| Ok((Work::Done(reply), None));
@@ -181,7 +181,7 @@ impl Player {
             }
             "poll" => {
                 let Some(Expr::List(list)) = arguments.first() else {
-                    return Err(Stop::Needs("poll() of something else than a list".into()));
+                    return Err(Stop::Needs("poll() of anything but a list".into()));
                 };
                 let watched: Vec<(i64, u32)> = list
                     .iter()
@@ -207,7 +207,7 @@ impl Player {
         };
         let (here, there) = self.addresses();
         let flags = flags(arguments);
-        // A pointer that leads nowhere.
+        // An invalid pointer.
         if symbols(arguments).iter().any(|symbol| symbol == "NULL") && call.errno.as_deref() == Some("EFAULT") {
             return done(Reply::Error("EFAULT"));
         }
@@ -314,7 +314,7 @@ impl Player {
         }
         let value = match arguments.get(3) {
             Some(structure @ Expr::Struct(_)) if name == "SO_LINGER" => {
-                // Without a time, close() resets; a time is not waited for.
+                // With time 0, close() resets; another time is not waited for.
                 let is_on = field(structure, "onoff").and_then(integer) == Some(1);
                 let time = field(structure, "linger").and_then(integer).unwrap_or(1);
                 if is_on { time } else { 1 }
@@ -349,7 +349,7 @@ impl Player {
         if is_same { Ok(Reply::Value(0)) } else { fails(format!("{name}: {expected:?}"), format!("{name}: {shown}")) }
     }
 
-    /// How many bytes a call reads or writes.
+    /// The number of bytes that a call reads or writes.
     fn length(&self, call: &Call) -> Result<u64, Stop> {
         let arguments = &call.arguments;
         let vector = match call.name.as_str() {

@@ -1,4 +1,4 @@
-//! A pair of ports, and how the script's numbers translate to this run's.
+//! A pair of ports, and the translation between the script's numbers and this run's.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,28 +13,28 @@ pub(super) struct Flow {
     pub(super) remote: u16,
     /// Ports as the script names them, seen from the peer.
     pub(super) script_ports: Option<(u16, u16)>,
-    /// It began when nobody listened.
+    /// It started while nobody listened.
     pub(super) is_closed_port: bool,
     /// The host's initial sequence number, which the script calls 0.
     isn: Option<u32>,
-    /// The peer's, the same in the script.
+    /// The peer's, unchanged in the script.
     pub(super) peer_isn: Option<u32>,
-    /// Sent by the host, not looked at yet.
+    /// Sent by the host, not compared yet.
     pub(super) queue: VecDeque<(i64, Seen)>,
-    /// The host's timestamps by what the script calls them.
+    /// The host's timestamps, by the script's values.
     stamps: BTreeMap<u32, u32>,
-    /// The first pair: what the script says, what the host sent.
+    /// The first pair: the script's value, and the one the host sent.
     pub(super) first_stamp: Option<(u32, u32)>,
-    /// Window scale that the host offered, and that the script says it offered; that the peer offered.
+    /// Window scale offered by the host in this run, by the host in the script, and by the peer.
     scale: Option<u8>,
     script_scale: Option<u8>,
     peer_scale: Option<u8>,
-    /// Where the host's FIN stands, by the script; what acknowledges the peer's.
+    /// Position of the host's FIN in the script; the number that acknowledges the peer's FIN.
     pub(super) fin_at: Option<u32>,
     pub(super) peer_fin: Option<u32>,
-    /// The segment size that the host's SYN asks for.
+    /// The MSS in the host's SYN.
     mss: u16,
-    /// First sequence number of the host that the peer has not acknowledged, as the script calls it.
+    /// The first host sequence number that the peer has not acknowledged, in the script's numbers.
     pub(super) last_quoted: u32,
 }
 
@@ -60,17 +60,17 @@ impl Flow {
         }
     }
 
-    /// A number of the host's, from the script's.
+    /// A host number of this run, from the script's.
     pub(super) fn ours(&self, script: u32) -> u32 {
         script.wrapping_add(self.isn.unwrap_or(0))
     }
 
-    /// A number as the script would write it.
+    /// A number in the script's numbers.
     pub(super) fn script(&self, ours: u32) -> u32 {
         ours.wrapping_sub(self.isn.unwrap_or(0))
     }
 
-    /// An option of the peer's in this run's numbers: it tells of the host's data and timestamps.
+    /// An option of the peer in this run's numbers, because it refers to the host's data and timestamps.
     pub(super) fn option_in(&self, option: &TcpOption) -> TcpOption {
         match option {
             TcpOption::Sack(blocks) => {
@@ -81,7 +81,7 @@ impl Flow {
         }
     }
 
-    /// The host's timestamp that the script calls so.
+    /// The host's timestamp for the script's value.
     fn stamp(&self, script: u32) -> u32 {
         if let Some(live) = self.stamps.get(&script) {
             return *live;
@@ -116,7 +116,7 @@ impl Flow {
         }
     }
 
-    /// Remembers what the script calls the numbers of a packet that has been expected.
+    /// Stores the script's numbers for a matched packet.
     pub(super) fn learn(&mut self, tcp: &Tcp, seen: &Seen) {
         if let (Some(seq), true) = (tcp.seq, seen.has(flag::FIN)) {
             self.fin_at = Some(seq.wrapping_add(tcp.len));
@@ -132,7 +132,7 @@ impl Flow {
         }
     }
 
-    /// Whether the host's windows are scaled by a shift that the script does not tell.
+    /// True if the host's windows are scaled by a shift that the script does not give.
     pub(super) fn has_untold_scale(&self) -> bool {
         self.scale.is_some() && self.script_scale.is_none() && self.peer_scale.is_some()
     }
@@ -142,7 +142,7 @@ impl Flow {
         u32::from(self.scale.unwrap_or(0))
     }
 
-    /// The shifts of the host's windows, the run's and the script's. None in a SYN, or where one side does not scale.
+    /// The shifts of the host's windows in the run and in the script. 0 in a SYN, or if one side does not scale.
     pub(super) fn scales(&self, is_syn: bool) -> (u32, u32) {
         match (self.scale, self.script_scale, self.peer_scale) {
             (Some(live), Some(script), Some(_)) if !is_syn => (u32::from(live), u32::from(script)),
@@ -150,12 +150,12 @@ impl Flow {
         }
     }
 
-    /// Bytes of a full segment to the host.
+    /// Size in bytes of a full segment to the host.
     pub(super) fn segment(&self) -> u64 {
         self.mss.into()
     }
 
-    /// Takes the next packet; full segments are joined until they are as long as the script expects.
+    /// Takes the next packet; full segments are joined up to the length that the script expects.
     pub(super) fn take(&mut self, tcp: &Tcp, strict: bool) -> (i64, Seen) {
         let (at, mut seen) = self.queue.pop_front().expect("the caller has looked");
         while !strict
@@ -189,12 +189,12 @@ impl Flow {
         text
     }
 
-    /// A packet of the host in the script's language.
+    /// A packet from the host in the script's language.
     pub(super) fn show(&self, seen: &Seen) -> String {
         self.body(seen, self.script(seen.seq), seen.ack, &seen.options)
     }
 
-    /// A packet of the peer in the script's language.
+    /// A packet from the peer in the script's language.
     pub(super) fn show_incoming(&self, seen: &Seen) -> String {
         self.body(seen, seen.seq, self.script(seen.ack), &seen.options)
     }

@@ -1,4 +1,4 @@
-//! Whether a packet is the one that a script expects.
+//! Compares a packet with the one that a script expects.
 
 use std::fmt::Write;
 
@@ -7,9 +7,8 @@ use super::flow::Flow;
 use crate::lang::ast::{Packet, Tcp, TcpOption};
 use crate::wire::{Seen, flag, show_flags};
 
-/// The first field that differs, by name.
-///
-/// Options are compared as a set without padding. Where not `strict`, PSH is not compared.
+/// The name of the first field that differs. Options are compared as a set, without padding. PSH is compared only if
+/// `strict`.
 pub(super) fn difference(
     packet: &Packet,
     tcp: &Tcp,
@@ -44,8 +43,8 @@ pub(super) fn difference(
     options_differ(expected, &seen.options, flow, strict, pace)
 }
 
-/// Whether the script expects the host's FIN once more in an ACK of the peer's FIN, and the ACK came without it.
-/// FreeBSD repeats it there. RFC 9293 figure 13 (§3.6) does not: `<SEQ=101><ACK=301><CTL=ACK>`.
+/// True if the script expects a repeated FIN in the host's ACK of the peer's FIN, and the ACK came without it. FreeBSD
+/// repeats the FIN there. RFC 9293 figure 13 (§3.6) does not: `<SEQ=101><ACK=301><CTL=ACK>`.
 pub(super) fn is_bare_for_repeated_fin(tcp: &Tcp, seen: &Seen, flow: &Flow) -> bool {
     let fin = flag::FIN | flag::ACK;
     let is_repeated = tcp.flags & !flag::PSH == fin && tcp.len == 0 && tcp.seq.is_some() && tcp.seq == flow.fin_at;
@@ -54,16 +53,16 @@ pub(super) fn is_bare_for_repeated_fin(tcp: &Tcp, seen: &Seen, flow: &Flow) -> b
     is_repeated && is_bare && follows && tcp.ack == Some(seen.ack) && flow.peer_fin == Some(seen.ack)
 }
 
-/// Windows are compared in bytes, since the two ends need not scale alike: they are the same if they are within one step
-/// of the coarser scale. Where not `strict`, they may be less than a segment apart: kernels round their buffers to whole
-/// segments, FreeBSD up and Linux down, and the right edge may be kept back by as much:
+/// Windows are compared in bytes, because the scales may differ: they match if they are within one step of the coarser
+/// scale. If not `strict`, they may differ by less than a segment: kernels round their buffers to whole segments,
+/// FreeBSD up and Linux down, and the right edge may lag by as much:
 ///
 //= RFC 9293 §3.8.6.2.2: "The suggested SWS avoidance algorithm for the receiver is to keep RCV.NXT+RCV.WND fixed until
 //= the reduction satisfies"
 fn same_window(window: u16, seen: &Seen, flow: &Flow, strict: bool) -> bool {
     let is_syn = seen.has(flag::SYN);
     if flow.has_untold_scale() && !is_syn && !strict {
-        // `<...>` leaves the scale open: any that makes them equal will do.
+        // `<...>` leaves the scale open: any scale that makes them equal matches.
         let live = flow.live_scale();
         return (0..=14).any(|script| are_close(seen.window, live, window, script, flow.segment() - 1));
     }
@@ -90,7 +89,7 @@ fn options_differ(
     let mut have: Vec<&TcpOption> = have.iter().filter(|option| !is_padding(option)).collect();
     let has_stamps = |all: &[&TcpOption]| all.iter().any(|option| matches!(option, TcpOption::Timestamps(..)));
     if strict && !has_stamps(&expected) {
-        // Scripts that are not about timestamps leave them out.
+        // Scripts that are not about timestamps omit them.
         have.retain(|option| !matches!(option, TcpOption::Timestamps(..)));
     }
     for option in expected {
@@ -112,7 +111,7 @@ fn options_differ(
     (!have.is_empty()).then_some("the set of options")
 }
 
-/// Whether a timestamp of the host's may be what the script calls so: its distance from the first one.
+/// True if a host timestamp can correspond to the script's value, by its distance from the first one.
 fn same_stamp(script: u32, live: u32, flow: &Flow, pace: &Pace, strict: bool) -> bool {
     let (Some((first_script, first_live)), Some(tick)) = (flow.first_stamp, pace.tick) else { return true };
     let script = i64::from(script.wrapping_sub(first_script) as i32) * tick;
@@ -121,7 +120,7 @@ fn same_stamp(script: u32, live: u32, flow: &Flow, pace: &Pace, strict: bool) ->
     (script - live).abs() <= if strict { 0 } else { pace.tolerance + tick.max(1000) }
 }
 
-/// The packet as the script writes it.
+/// The packet in the script's syntax.
 pub(super) fn show_expected(packet: &Packet, tcp: &Tcp) -> String {
     let mut text = String::new();
     for (name, value) in [("tos", packet.tos), ("ttl", packet.ttl), ("ecn", packet.ecn)] {

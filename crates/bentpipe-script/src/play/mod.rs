@@ -1,8 +1,7 @@
-//! Plays a script: its events in order, in virtual time, against a [`Host`].
-//!
-//! Sequence numbers of the host count from its own initial one; the script's numbers of the peer are used as they are.
-//! A timestamp of the host is whatever the script first calls it: the two are remembered together, and so are the window
-//! scales. A run of full segments may stand for the one long segment that a script expects of a host with TSO.
+//! Runs a script: its events in order, in virtual time, against a [`Host`]. Sequence numbers of the host are relative
+//! to its own initial one; the script's numbers of the peer are used unchanged. A host timestamp takes the value that
+//! the script first gives it; the pair is stored, as are the window scales. A run of full segments matches one long
+//! segment that a script expects from a host with TSO.
 
 mod calls;
 mod flow;
@@ -22,16 +21,16 @@ use crate::lang::code::{self, Fault as CodeFault};
 use calls::{Blocked, Descriptor};
 use flow::Flow;
 
-/// The host's clock when a script begins: not zero, which as a timestamp would mean none.
+/// The host's clock at the start of a script: not 0, which as a timestamp means none.
 const START: u64 = 1_000_000_000_000;
 
-/// An expected packet without a time is awaited this long: longer than any timer.
+/// How long to wait for an expected packet without a time: longer than any timer.
 const PATIENCE: i64 = 3_600_000_000;
 
-/// Where the script's host listens, and where it connects to, if the script does not say.
+/// Default ports on which the script's host listens, and to which it connects.
 const PORT: u16 = 8080;
 
-/// How a script differs from what happened.
+/// A difference between a script and what happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The script's line.
@@ -42,12 +41,12 @@ pub struct Difference {
     pub got: String,
 }
 
-/// Why a script came to an end early.
+/// Why a script ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Something else happened than was expected.
+    /// Something unexpected happened.
     Fails(String, String),
-    /// Something is needed that does not exist here.
+    /// It needs an unsupported feature.
     Needs(String),
 }
 
@@ -59,9 +58,9 @@ fn fails<T>(expected: impl Into<String>, got: impl Into<String>) -> Result<T, St
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     pub(crate) tolerance: i64,
-    /// Of the time since the event before, in per mille.
+    /// Relative to the time since the previous event, in per mille.
     pub(crate) share: i64,
-    /// Length of a tick of the script's timestamps, where they are to be compared.
+    /// Tick of the script's timestamps, if they are compared.
     pub(crate) tick: Option<i64>,
 }
 
@@ -79,10 +78,10 @@ pub(crate) struct Player {
     bound: Option<u16>,
     blocked: Option<Blocked>,
     variables: BTreeMap<String, f64>,
-    /// The event before: its time by the script, if it has one.
+    /// The previous event's time in the script, if it has one.
     last: Option<i64>,
     now: i64,
-    /// The event at hand: its time by the script.
+    /// The current event's time in the script.
     due: i64,
     pub(crate) log: Vec<String>,
     pub(crate) notes: Vec<String>,
@@ -112,7 +111,7 @@ impl Player {
         }
     }
 
-    /// Plays it all.
+    /// Runs the whole script.
     pub(crate) fn play(&mut self, script: &Script) -> Result<(), (u32, Stop)> {
         for event in &script.events {
             self.event(event).map_err(|stop| (event.line, stop))?;
@@ -181,7 +180,7 @@ impl Player {
         (at.as_nanos() as i64 - START as i64).div_euclid(1000)
     }
 
-    /// The next instant at which something happens by itself, in the host or in a call that waits.
+    /// The next timer of the host or of the blocking call.
     fn timer(&self) -> Option<Time> {
         let deadline = self.blocked.as_ref().and_then(|blocked| blocked.deadline).map(|at| self.at(at));
         Time::earliest(self.host.timer(), deadline)
@@ -193,7 +192,7 @@ impl Player {
         self.settle()
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     fn run_to(&mut self, micros: i64) -> Result<(), Stop> {
         let until = self.at(micros);
         while let Some(at) = self.timer().filter(|at| *at <= until) {
@@ -206,7 +205,7 @@ impl Player {
         self.settle()
     }
 
-    /// Takes what the host has sent, and lets a call that waits go on.
+    /// Collects the packets that the host has sent, and retries the blocking call.
     fn settle(&mut self) -> Result<(), Stop> {
         self.collect()?;
         self.retry()?;
@@ -259,7 +258,7 @@ impl Player {
         }
     }
 
-    /// The connection that code is about: the flow's.
+    /// The connection that code refers to: the flow's.
     fn subject(&self) -> Option<SocketId> {
         let (here, there) = self.addresses();
         let flow = self.current.map(|index| &self.flows[index]);

@@ -1,6 +1,6 @@
-//! The names that code can ask for.
+//! The names available to code.
 
-/// `tcpi_*` that a connection here can answer.
+/// The supported `tcpi_*` names.
 const KNOWN: [&str; 13] = [
     "tcpi_state",
     "tcpi_snd_cwnd",
@@ -17,7 +17,7 @@ const KNOWN: [&str; 13] = [
     "tcpi_state_name",
 ];
 
-/// Whether there is such a value.
+/// True if the name has a value.
 pub(crate) fn is_known(name: &str) -> bool {
     KNOWN.contains(&name)
 }

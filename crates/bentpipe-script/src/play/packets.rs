@@ -1,4 +1,4 @@
-//! Packets of a script: those it sends, and those it expects.
+//! Packets that a script sends, and packets that it expects.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -46,7 +46,7 @@ impl Player {
 
     pub(super) fn addresses(&self) -> (IpAddr, IpAddr) {
         match self.version {
-            // packetdrill's own addresses, or the blocks for documentation.
+            // packetdrill's own addresses, or the documentation blocks.
             IpVersion::V4 | IpVersion::V4Mapped => {
                 (Ipv4Addr::new(192, 168, 0, 1).into(), Ipv4Addr::new(192, 0, 2, 1).into())
             }
@@ -66,7 +66,7 @@ impl Player {
         flow
     }
 
-    /// The flow that a packet from the peer belongs to. A SYN to a listener begins a new one if the one at hand is over.
+    /// The flow of a packet from the peer. A SYN to a listener starts a new flow if the current one is over.
     pub(super) fn flow_for(&mut self, packet: &Packet, tcp: &Tcp) -> usize {
         if let Some(ports) = packet.ports {
             let found = self.flows.iter().rposition(|flow| flow.script_ports == Some(ports));
@@ -119,7 +119,7 @@ impl Player {
             flow.peer_isn = Some(seq);
         }
         let isn = flow.peer_isn.unwrap_or(0);
-        // The SYN's own data follows it.
+        // A SYN's data follows it.
         let first = seq.wrapping_add(u32::from(tcp.flags & flag::SYN != 0));
         let start = u64::from(first.wrapping_sub(isn).wrapping_sub(1));
         let options = tcp.options.as_deref().unwrap_or_default();
@@ -177,7 +177,7 @@ impl Player {
             match self.timer().filter(|at| self.micros(*at) <= limit) {
                 Some(at) => self.step(at)?,
                 None => {
-                    // What comes later helps to understand.
+                    // Later packets help to understand.
                     let later = self.timer().map(|at| self.micros(at)).filter(|at| *at < limit + 10_000_000);
                     let mut got = format!("nothing is sent until {}", seconds(limit));
                     if let Some(at) = later {
@@ -196,7 +196,7 @@ impl Player {
         self.now = self.now.max(at);
         let flow = &mut self.flows[index];
         if !self.strict && matching::is_bare_for_repeated_fin(tcp, &seen, flow) {
-            self.notes.push("an ACK came without the FIN that the script repeats in it".into());
+            self.notes.push("an ACK came without the repeated FIN that the script expects".into());
             return Ok(());
         }
         if let Some(what) = matching::difference(packet, tcp, &seen, flow, self.strict, &self.pace) {
@@ -225,7 +225,7 @@ impl Player {
     }
 }
 
-/// The error that an ICMP message means for a connection that is being opened; `None` for one that means none.
+/// The error of an opening connection after an ICMP message, if any.
 fn icmp_error(icmp: &Icmp, version: IpVersion, is_linux: bool) -> Option<&'static str> {
     let code = icmp.code.as_deref().unwrap_or_default();
     if icmp.mtu.is_some() {

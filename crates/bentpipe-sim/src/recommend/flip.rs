@@ -131,18 +131,18 @@ fn outwards(
     stop: fn() -> bool,
     at: impl Fn(f64) -> Result<Option<System>, RunError>,
 ) -> Result<Option<Flip>, RunError> {
-    let (least, most) = dimension.range();
+    let (min, max) = dimension.range();
     // From no loss at all there is only up, beginning with what is next to none.
     let mut here = start;
     let next = |here: f64| match (here == 0.0, up) {
-        (true, true) => least,
+        (true, true) => min,
         (true, false) => f64::NAN,
         (false, true) => here * STEP,
         (false, false) => here / STEP,
     };
     let (mut there, system) = loop {
         let there = next(here);
-        if stop() || !(least..=most).contains(&there) {
+        if stop() || !(min..=max).contains(&there) {
             return Ok(None);
         }
         match at(there)? {

@@ -148,8 +148,8 @@ fn candidates(
     let estimates: Vec<_> = (System::ALL.iter().zip(&worlds))
         .map(|(&system, world)| world.as_ref().ok().and_then(|_| estimate::estimate(scenario, ground, system)))
         .collect();
-    let least = estimates.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-    let hopeless: Vec<_> = estimates.iter().map(|estimate| estimate.is_some_and(|e| e > HOPELESS * least)).collect();
+    let min = estimates.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    let hopeless: Vec<_> = estimates.iter().map(|estimate| estimate.is_some_and(|e| e > HOPELESS * min)).collect();
     let runs: Vec<usize> = (0..worlds.len()).filter(|&n| worlds[n].is_ok() && !hopeless[n]).collect();
     let seeds = 0..u64::from(reps);
     let jobs: Vec<_> = seeds.flat_map(|n| runs.iter().map(move |&system| (n, system))).collect();

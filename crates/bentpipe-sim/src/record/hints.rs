@@ -74,16 +74,15 @@ fn ends(tcp: &TcpFlow) -> (&TcpConfig, &TcpConfig) {
 
 fn window(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     let Some(bdp) = outlook.bdp_bytes.filter(|bdp| *bdp > 0) else { return };
-    let most = max_outstanding(tcp);
-    let bdps = most as f64 / bdp as f64;
+    let max = max_outstanding(tcp);
+    let bdps = max as f64 / bdp as f64;
     let room = outlook.queue.map_or(f64::INFINITY, |queue| queue.bdps);
     if bdps < 1.0 {
         hints.push(format!(
-            "at most {most} B may be outstanding, {bdps:.2} BDP: the line can never be busy all the time"
+            "at most {max} B may be outstanding, {bdps:.2} BDP: the line can never be busy all the time"
         ));
     } else if bdps <= 1.0 + room && room.is_finite() {
-        hints
-            .push(format!("at most {most} B may be outstanding, which pipe and queue hold: the queue never overflows"));
+        hints.push(format!("at most {max} B may be outstanding, which pipe and queue hold: the queue never overflows"));
     }
 }
 

@@ -213,8 +213,8 @@ impl FlowSummary {
         let limit = flow_limit(scenario, spec).ok().flatten().unwrap_or(Limit { time: None, goodput: None });
         let limit_time = limit.time.map(Duration::as_secs_f64);
         let x_limit = match (time, limit_time) {
-            (Some(time), Some(least)) if least > 0.0 => Some(time / least),
-            _ => limit.goodput.zip(goodput).map(|(most, ours)| most / ours).filter(|x| x.is_finite()),
+            (Some(time), Some(min)) if min > 0.0 => Some(time / min),
+            _ => limit.goodput.zip(goodput).map(|(max, ours)| max / ours).filter(|x| x.is_finite()),
         };
         let answers = matches!(workload, Some(Workload::RequestResponse { .. }));
         let stats = if answers { &flow.receiver_stats } else { &flow.stats };

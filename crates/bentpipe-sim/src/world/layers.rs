@@ -117,7 +117,7 @@ impl World {
             observer.packet(now, sends_on, Passage::Offered, &self.packets.get(parcel));
         }
         let flow = u64::from(parcel.to.0);
-        self.bring(end, Input::Packet { channel, handle, len, flow, acknowledges }, observer);
+        self.bring(end, Input::Packet { channel, handle, len, flow, host: 0, acknowledges }, observer);
         self.run_layer(end, observer);
     }
 

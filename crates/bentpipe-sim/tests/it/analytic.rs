@@ -248,8 +248,8 @@ greedy = true
 "#;
     let result = plain_run(text, 1);
     let used = result.flows[0].delivered as f64 * 8.0 / 2e6 / 1000.0;
-    let most = 1460.0 / 1500.0;
-    assert!(used > (1.0 - 0.0048) * most && used <= most, "{used} of at most {most}");
+    let max = 1460.0 / 1500.0;
+    assert!(used > (1.0 - 0.0048) * max && used <= max, "{used} of at most {max}");
     let losses = result.flows[0].stats.fast_retransmits;
     assert!((5..=10).contains(&losses) && result.flows[0].stats.timeouts == 0, "{losses} losses");
 }

@@ -52,9 +52,9 @@ fn a_processor_is_shared_by_what_is_sent_and_received() {
     // 200 µs for each segment that a host sends or receives, and an ACK for every second one: three times 200 µs for two
     // segments at either end, so 2 * 9140 bytes in 600 µs at most, whatever the link could do.
     let sets = [("nodes.b.processing", "200 us"), ("links.line.rate", "10 Gbit/s"), ("tcp.ack.tick", "off")];
-    let most = 2.0 * 9140.0 * 8.0 / 600e-6;
+    let max = 2.0 * 9140.0 * 8.0 / 600e-6;
     let slow = rate(&result(ONE, &sets, 1), 0);
-    assert!(slow < most && slow > 0.97 * most, "{slow} {most}");
+    assert!(slow < max && slow > 0.97 * max, "{slow} {max}");
 }
 
 #[test]

@@ -196,15 +196,15 @@ stop = "5 s"
 fn what_waited_most_is_of_the_past_too() {
     // The queue grows by a packet every 16 ms, and packets are on the link before it for 24 ms: at most instants the one that
     // will wait behind more than any before is on its way.
-    let mut most = Vec::new();
+    let mut max = Vec::new();
     for millis in 100..200 {
         let limit = [("time_limit".to_owned(), format!("{millis} ms"))];
         let scenario = Scenario::parse(ROW, "row.toml", &limit).unwrap_or_else(|errors| panic!("{errors}"));
         let [literal, chained] = both(&scenario, 3, Timers::Lazy);
         assert_eq!(literal, chained, "at {millis} ms");
-        most.push(chained.links[2].max_waiting);
+        max.push(chained.links[2].max_waiting);
     }
-    assert!(most.is_sorted() && most[0] < most[99], "{most:?}");
+    assert!(max.is_sorted() && max[0] < max[99], "{max:?}");
 }
 
 #[test]

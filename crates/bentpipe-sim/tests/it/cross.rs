@@ -31,6 +31,8 @@ const TRANSPORTS: &[Part] = &[
     ("constant-window", "tcp = { variant = \"constant-window\" }"),
     ("burst", "tcp = { variant = \"burst\" }"),
     ("burst-ca", "tcp = { variant = \"burst-ca\" }"),
+    ("rack", "tcp = { variant = \"rack\" }"),
+    ("cubic", "tcp = { variant = \"cubic\" }"),
     ("bsd-reno", "tcp = { profile = \"bsd-reno\" }"),
     ("ns2", "tcp = { profile = \"ns2\", variant = \"sack-ns2\" }"),
     ("stp", "type = \"stp\"\nstp = { rate = \"2 Mbit/s\", rtt = \"520 ms\", rto = \"650 ms\" }"),
@@ -158,7 +160,7 @@ impl Case {
     /// needs nine round trips for 200 kB where the limit counts 2.5 at 2 Mbit/s. A timeout costs some seconds where the
     /// limit is 1.3 s, its backoff doubles them: with losses a hundred limits, 130 s, are room for six timeouts in a row
     /// and no more.
-    fn most(&self) -> f64 {
+    fn max_factor(&self) -> f64 {
         match self.link.0 {
             "plain" | "no rate" | "red" | "header and mtu" | "trace" | "tdma" | "cells" | "cells with a buffer" => 12.0,
             _ => 100.0,
@@ -200,8 +202,8 @@ fn fault(case: &Case) -> Result<Option<f64>, String> {
     if let FlowKind::Udp(_) = scenario.flows[0].kind {
         let (sent, received) = (flow.stats.data_segments, flow.receiver_stats.data_segments);
         // 200 packets, and of 200 with a loss of 5 % (the worst of these links, the outages apart) 10 on average.
-        let least = if case.link.0 == "bursts" { 150 } else { 170 };
-        return if sent == 200 && (least..=200).contains(&received) {
+        let min = if case.link.0 == "bursts" { 150 } else { 170 };
+        return if sent == 200 && (min..=200).contains(&received) {
             Ok(None)
         } else {
             Err(format!("{received} of {sent}"))
@@ -216,7 +218,7 @@ fn fault(case: &Case) -> Result<Option<f64>, String> {
     match factor {
         // Nine digits: the limit rounds to whole nanoseconds.
         _ if factor < 1.0 - 1e-9 => Err(format!("{received} s is {factor:.3} of the limit: faster than physics")),
-        _ if factor > case.most() => Err(format!("{received} s is {factor:.1} of the limit; {:?}", flow.stats)),
+        _ if factor > case.max_factor() => Err(format!("{received} s is {factor:.1} of the limit; {:?}", flow.stats)),
         _ => Ok(Some(factor)),
     }
 }

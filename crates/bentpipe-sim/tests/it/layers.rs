@@ -92,8 +92,8 @@ fn a_call_in_its_own_channel_waits_for_nobody() {
         for result in runs(&scenario) {
             let voice = &result.flows[1];
             let delays = voice.delays.as_ref().expect("datagrams have delays");
-            let [least, p99] = [0.0, 0.99].map(|q| delays.quantile(q).expect("some arrive"));
-            assert!(p99 <= least + ms(600), "{least:?} to {p99:?}");
+            let [min, p99] = [0.0, 0.99].map(|q| delays.quantile(q).expect("some arrive"));
+            assert!(p99 <= min + ms(600), "{min:?} to {p99:?}");
             arrived += delays.count();
             // Those of the last 300 ms and 10 ms of queue, one each 20 ms, are on their way when the run ends.
             sent += voice.stats.data_segments - 16;

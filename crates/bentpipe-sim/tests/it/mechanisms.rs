@@ -123,9 +123,9 @@ fn a_layer_paces_its_frames_by_their_cells() {
     let sat = &result.links[6];
     assert_eq!((result.flows[0].delivered, sat.dropped()), (1_000_000, 0), "{sat:?}");
     // 685 segments of 1460 B; slow start takes six round trips.
-    let least = 685.0 * 1696.0 * 8.0 / 2e6;
+    let min = 685.0 * 1696.0 * 8.0 / 2e6;
     let taken = seconds(&result.flows[0]);
-    assert!((least..least + 6.0 * 0.53).contains(&taken), "{taken} s of {least}");
+    assert!((min..min + 6.0 * 0.53).contains(&taken), "{taken} s of {min}");
     let lossy = play(&parse(&world(&format!("{cells}\nloss = \"5 %\""), &format!("{ARQ}{flow}"))));
     // 5 % of 685 frames are 34, with a deviation of 5.7: four of them.
     let (dropped, delivered) = (lossy.links[6].dropped_channel, lossy.flows[0].delivered);
@@ -211,8 +211,8 @@ fn video_comes_in_frames() {
     let result = play(&parse(&world("rate = \"unlimited\"", paced)));
     // The last frame of 100 groups begins after 599 intervals; 5 kB at 20 Mbit/s are 2 ms, the last of them written after 1.6
     // ms. The way is 265 ms and a segment's time on three lines; by then no window is in the way.
-    let (taken, least) = (seconds(&result.flows[0]), 599.0 * 0.04 + 0.0016 + 0.265);
-    assert!((least..least + 0.002).contains(&taken), "{taken} s of {least}");
+    let (taken, min) = (seconds(&result.flows[0]), 599.0 * 0.04 + 0.0016 + 0.265);
+    assert!((min..min + 0.002).contains(&taken), "{taken} s of {min}");
 }
 
 /// Outside of `minei` a fixed window is what the path holds.

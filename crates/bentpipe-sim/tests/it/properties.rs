@@ -93,8 +93,8 @@ proptest! {
         for (n, flow) in scenario.flows.iter().enumerate() {
             let FlowKind::Tcp(tcp) = &flow.kind else { continue };
             let mss = tcp.sender.mss.min(tcp.receiver.mss) as u64 - 12;
-            let least = books.min_window.get(2 * n).copied().unwrap_or(u64::MAX);
-            prop_assert!(least >= mss, "a window of {least}, a segment is {mss}");
+            let min = books.min_window.get(2 * n).copied().unwrap_or(u64::MAX);
+            prop_assert!(min >= mss, "a window of {min}, a segment is {mss}");
         }
     }
 

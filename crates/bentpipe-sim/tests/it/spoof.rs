@@ -95,9 +95,9 @@ fn equal_parts_of_the_buffer_refuse_nothing() {
     let result = runs(&Scenario::parse(&parts, "parts.toml", &[]).expect("it reads back"));
     assert_eq!(result.flows.iter().map(|flow| flow.refused).sum::<u64>(), 0);
     let carried = result.flows.iter().map(|flow| flow.delivered);
-    let (least, greatest) = (carried.clone().min().expect("ten"), carried.max().expect("ten"));
+    let (min, greatest) = (carried.clone().min().expect("ten"), carried.max().expect("ten"));
     // Three packets per round trip of 350 ms at least: some 850 in 100 s, of which a round trip is 3.
-    assert!(greatest - least <= greatest / 20, "{least} {greatest}");
+    assert!(greatest - min <= greatest / 20, "{min} {greatest}");
 }
 
 /// A gateway that tells its window in ACKs of data only leaves a source that it closed to its persist timer.

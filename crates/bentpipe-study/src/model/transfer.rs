@@ -1,19 +1,17 @@
-//! How long a transfer takes, roughly: what a choice between systems can be narrowed down with before it is simulated.
-//!
-//! Rates are in segments per second, times in seconds. The formulas hold within a factor of two or so: they leave out
-//! the queue, and timeouts that come one after the other.
+//! Rough transfer times, to narrow down a choice of systems before simulating. Rates are in segments per second, times
+//! in seconds. The formulas hold within a factor of about two: they ignore the queue and successive timeouts.
 
 /// Round trips of slow start (Allman, Paxson and Blanton, RFC 5681 §3.1, with the growth L = 2 of RFC 3465) from an
-/// initial window to a window that fills the path, where every second segment is acknowledged.
+/// initial window to a window that fills the path, if every second segment is acknowledged.
 pub fn opening_rounds(initial_window: f64, window: f64) -> f64 {
     libm::log2(window / initial_window).max(0.0)
 }
 
-/// The rate of TCP under random loss, with its timeouts: Padhye, Firoiu, Towsley and Kurose (1998), equation 30, without
-/// a limit by the receiver.
+/// The rate of TCP under random loss, with its timeouts: Padhye, Firoiu, Towsley and Kurose (1998), equation 30,
+/// without a receiver limit.
 ///
-/// `loss` is the probability of a loss event per segment, `rtt` and `rto` are in seconds, and it takes
-/// `every` round trips to add a segment. Infinite where nothing is lost.
+/// `loss` is the probability of a loss event per segment, `rtt` and `rto` are in seconds, and the window grows by a
+/// segment in `every` round trips. Infinite without loss.
 pub fn rate_under_loss(loss: f64, rtt: f64, rto: f64, every: f64) -> f64 {
     if loss <= 0.0 {
         return f64::INFINITY;
@@ -23,12 +21,13 @@ pub fn rate_under_loss(loss: f64, rtt: f64, rto: f64, every: f64) -> f64 {
     1.0 / (growth + timeouts)
 }
 
-/// A transfer of so many segments by TCP whose window, `window` segments at first and never more, is halved by an outage
-/// every `gap` seconds and grows by a segment in `every` round trips between: a saw, added up tooth by tooth.
+/// The time of a transfer of this many segments by TCP, whose window starts at its maximum of `window` segments, is
+/// halved by an outage every `gap` seconds and grows by a segment in `every` round trips in between. The sawtooth is
+/// summed tooth by tooth.
 pub fn time_between_outages(segments: f64, window: f64, gap: f64, rtt: f64, every: f64) -> f64 {
     let (mut left, mut at, mut time) = (segments, window, 0.0);
     loop {
-        // Rounds of growth, then rounds at the most.
+        // Rounds of growth, then rounds at the maximum.
         let grows = ((window - at) * every * rtt).clamp(0.0, gap);
         let grown = at + grows / (every * rtt);
         let growing = (at + grown) / 2.0 * grows / rtt;
@@ -42,8 +41,8 @@ pub fn time_between_outages(segments: f64, window: f64, gap: f64, rtt: f64, ever
     }
 }
 
-/// A transfer of so many segments at such a rate, after an opening of so many round trips in each of which the window
-/// doubles: what the opening carries is not carried later.
+/// The time of a transfer of this many segments at this rate, after an opening of this many round trips in each of
+/// which the window doubles. Segments sent in the opening are subtracted.
 pub fn time(segments: f64, rate: f64, rtt: f64, initial_window: f64, rounds: f64) -> f64 {
     // 2^n - 1 windows of the initial size in n round trips.
     let opening = initial_window * (libm::exp2(rounds) - 1.0);

@@ -1,7 +1,6 @@
-//! What a window gives: rates, the time until it is open, and the time until it is open again.
-//!
-//! The formulas of the ACTS paper (section 7), with their source where they are older. All windows are in segments, all
-//! times in seconds or in the unit of the round trip handed in.
+//! Windows: their rates, the time to open them, and the time to reopen them. The formulas of the ACTS paper (section
+//! 7), with older sources where they exist. All windows are in segments, all times in seconds or in the unit of the
+//! given round trip.
 
 /// The window that fills a path: rate times round trip, in the unit of the rate times seconds (equation 2).
 pub fn window_for(rate: f64, rtt_s: f64) -> f64 {
@@ -13,24 +12,24 @@ pub fn rate_for(window_bytes: f64, rtt_s: f64) -> f64 {
     window_bytes * 8.0 / rtt_s
 }
 
-/// Round trips of slow start until the window has so many segments (equation 1 and its footnote): log2 W where each
-/// segment is acknowledged, 1 + log1.5 W where every second one is.
+/// Round trips of slow start until the window has this many segments (equation 1 and its footnote): log2 W if each
+/// segment is acknowledged, 1 + log1.5 W if every second one is.
 pub fn slow_start_rounds(window: f64, delayed_acks: bool) -> f64 {
     if delayed_acks { 1.0 + libm::log(window) / libm::log(1.5) } else { libm::log2(window) }
 }
 
-/// Round trips of a transfer of so many windows, where slow start carries the first one and each of the others takes a
+/// Round trips of a transfer of this many windows; slow start carries the first one and each of the others takes a
 /// round trip.
 pub fn transfer_rounds(windows: f64, slow_start: f64) -> f64 {
     slow_start + windows - 1.0
 }
 
-/// The part of the window's rate that such a transfer reaches.
+/// The share of the window's rate that such a transfer reaches.
 pub fn efficiency(windows: f64, slow_start: f64) -> f64 {
     windows / transfer_rounds(windows, slow_start)
 }
 
-/// Time until congestion avoidance, a segment per round trip, has opened a window from its half.
+/// Time in which congestion avoidance, a segment per round trip, doubles a halved window.
 pub fn linear_recovery(window: f64, rtt_s: f64) -> f64 {
     window / 2.0 * rtt_s
 }

@@ -3,11 +3,11 @@
 /// A quantity along an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it is.
+    /// Its label.
     pub label: String,
     /// Its unit.
     pub unit: String,
-    /// From and to, or `None` to fit the data.
+    /// The range, or `None` to fit the data.
     pub range: Option<(f64, f64)>,
 }
 
@@ -27,7 +27,7 @@ impl Axis {
         Axis { range: Some((low, high)), ..self }
     }
 
-    /// The label with its unit, as it stands at the axis.
+    /// The label with its unit, as shown at the axis.
     pub fn title(&self) -> String {
         if self.unit.is_empty() { self.label.clone() } else { format!("{} ({})", self.label, self.unit) }
     }
@@ -44,7 +44,7 @@ pub enum Mark {
     Dot,
     /// A cross at each point: packets lost.
     Cross,
-    /// A ring around each point, to be seen among dots and on lines: packets sent again.
+    /// A ring around each point, visible among dots and on lines: retransmissions.
     Ring,
 }
 
@@ -71,7 +71,7 @@ pub struct Span {
 /// One pair of axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// Horizontal.
     pub x: Axis,
@@ -79,7 +79,7 @@ pub struct Panel {
     pub y: Axis,
     /// Curves.
     pub series: Vec<Series>,
-    /// What the shaded spans are, and the spans.
+    /// The label of the shaded spans, and the spans.
     pub spans: Option<(String, Vec<Span>)>,
 }
 
@@ -93,7 +93,7 @@ pub struct Figure {
 }
 
 impl Panel {
-    /// The least and greatest x and y of what is drawn, or the ranges asked for; a range without extent is widened.
+    /// The min and max x and y of the data, or the given ranges; an empty range is widened.
     pub(super) fn ranges(&self) -> ((f64, f64), (f64, f64)) {
         let fit = |pick: fn(&(f64, f64)) -> f64| {
             let points = self.series.iter().flat_map(|s| &s.points).map(pick);
@@ -138,7 +138,7 @@ impl Figure {
     }
 }
 
-/// A field of CSV (RFC 4180 §2): in quotes where it holds a comma, a quote or a line break.
+/// A CSV field (RFC 4180 §2): quoted if it has a comma, a quote or a line break.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Files that are whole or not there.
+//! Files that are complete or absent.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::svg::DrawError;
 /// Why a file was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The system refused.
+    /// The system failed.
     #[error("{} could not be written: {source}", path.display())]
     Io {
         /// The file or folder.
@@ -27,18 +27,18 @@ pub enum WriteError {
     },
 }
 
-/// Writes `contents` to `path` under a temporary name in the same folder and renames it, so that a reader, or a run
-/// that is broken off, never meets half a file. Folders are made as needed.
+/// Writes `contents` to `path` under a temporary name in the same folder and renames it, so that neither a reader
+/// nor an aborted run ever leaves half a file. Folders are created as needed.
 ///
 /// # Errors
-/// [`WriteError::Io`] with the path.
+/// Returns [`WriteError::Io`] with the path.
 pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
     let failed = |source| WriteError::Io { path: path.to_owned(), source };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(failed)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".bentpipe-");
-    // A temporary file is for its owner alone by default; a result is for everybody, less the umask.
+    // A temporary file is readable only by its owner by default; a result by everybody, less the umask.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder).map_err(failed)?;
@@ -50,7 +50,7 @@ pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
 /// Writes `NAME.svg` and `NAME.csv` to `folder`.
 ///
 /// # Errors
-/// A figure that cannot be drawn, or the system's refusal.
+/// Fails if the figure cannot be drawn or a file cannot be written.
 pub fn write_figure(folder: &Path, name: &str, figure: &Figure) -> Result<(), WriteError> {
     let path = folder.join(format!("{name}.svg"));
     let svg = figure.to_svg().map_err(|source| WriteError::Draw { path: path.clone(), source })?;

@@ -1,4 +1,4 @@
-//! What a study leaves behind: rows that set a published value beside ours, figures, and the files they go to.
+//! The results of a study: rows that compare a published value with ours, figures, and their files.
 //!
 //! Reading order: [`Row`], [`Verdict`] and [`Tally`]; [`render_text`] and [`to_json`]; [`Figure`], its [SVG](Figure::to_svg) and
 //! its [CSV](Figure::to_csv); [`write_whole`], which leaves a complete file or none.

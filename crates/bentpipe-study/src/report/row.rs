@@ -4,34 +4,33 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How something in a paper fares with us.
-///
-/// `Match`, `Shape` and `Differs` are the results of a comparison: a number or an ordering of ours was held against the
-/// paper's in this run. The other three compare nothing. The order is that of "worst": the worst of several verdicts is
-/// their maximum, and what was not compared is not worse than any comparison.
+/// The verdict on an item of a paper. `Match`, `Shape` and `Differs` are the results of a comparison: a number or an
+/// ordering of ours was compared with the paper's in this run. The other three compare nothing. The order is that of
+/// "worst": the worst of several verdicts is their maximum, and a verdict without comparison is not worse than any
+/// comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// A mechanism, a topology or a drawing that is there; `why` names the tests and scenarios that exercise it.
+    /// A mechanism, a topology or a drawing that exists; `why` names the tests and scenarios that use it.
     Built,
-    /// Our choice where the paper is silent or contradicts itself; `why` says where it is embodied.
+    /// Our choice where the paper is silent or contradicts itself; `why` says where it is implemented.
     Decision,
     /// Compared: within the bounds.
     Match,
-    /// Compared: the number is out of bounds, the ordering or the size is right.
+    /// Compared: the number is out of bounds, but the ordering or the approximate size is right.
     Shape,
-    /// Compared: not borne out; `why` gives the cause or says "not explained".
+    /// Compared: not confirmed; `why` gives the cause or says "not explained".
     Differs,
-    /// Not there, or not all of it; `why` says what is lacking.
+    /// Absent or incomplete; `why` says what is missing.
     Missing,
 }
 
 impl Verdict {
-    /// All of them, comparisons first, in the order in which they are listed and counted.
+    /// All verdicts, comparisons first, in the order of lists and counts.
     pub const ALL: [Verdict; 6] =
         [Verdict::Match, Verdict::Shape, Verdict::Differs, Verdict::Built, Verdict::Decision, Verdict::Missing];
 
-    /// As it stands in JSON.
+    /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Match => "match",
@@ -49,7 +48,7 @@ impl Verdict {
     }
 }
 
-/// How many rows there are of each verdict.
+/// Number of rows with each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// [`Verdict::Match`].
@@ -121,30 +120,30 @@ impl fmt::Display for Tally {
 /// A published value or statement, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What is compared, in the numbering of the paper's index: `T-T01/50-on/Ref`, `T-C03`.
+    /// The item's id: `T-T01/50-on/Ref`, `T-C03`.
     pub id: String,
-    /// The same in words.
+    /// The item in words.
     pub item: String,
-    /// The published number, where there is one.
+    /// The published number, if any.
     pub paper: Option<f64>,
-    /// Our number, where there is one.
+    /// Our number, if any.
     pub ours: Option<f64>,
-    /// Lower end of what is allowed, or of the range of our statistic in samples of the paper's size.
+    /// Lower bound, or lower end of the range of our statistic in samples of the paper's size.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper bound or end.
     pub high: Option<f64>,
     /// Unit of the four numbers.
     pub unit: String,
-    /// `ours / paper`, where that means something.
+    /// `ours / paper`, if meaningful.
     pub ratio: Option<f64>,
-    /// The judgement.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Its reason: the tolerance and where it comes from, or what makes the difference.
+    /// Its reason: the tolerance and its origin, or the cause of the difference.
     pub why: String,
 }
 
 impl Row {
-    /// A row without bounds or reason; the ratio follows where both numbers are there and the published one is not 0.
+    /// A row without bounds or reason; the ratio is set if both numbers exist and the published one is not 0.
     pub fn new(
         id: impl Into<String>,
         item: impl Into<String>,
@@ -175,7 +174,7 @@ impl Row {
         Row { low, high, ..self }
     }
 
-    /// The row with this judgement.
+    /// The row with this verdict.
     pub fn judged(self, verdict: Verdict, why: impl Into<String>) -> Self {
         Row { verdict, why: why.into(), ..self }
     }

@@ -10,7 +10,7 @@ use super::figure::{Figure, Mark, Panel, Series};
 #[error("the figure could not be drawn: {0}")]
 pub struct DrawError(String);
 
-/// Colours that the colour-blind tell apart too (Okabe and Ito 2008), black and yellow left out.
+/// Colours that the colour-blind can distinguish (Okabe and Ito 2008), without black and yellow.
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(0, 158, 115),
@@ -32,10 +32,10 @@ impl Figure {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// A figure without panels, or a range that is not finite.
+    /// Fails for a figure without panels, or a range that is not finite.
     pub fn to_svg(&self) -> Result<String, DrawError> {
         if self.panels.is_empty() {
-            return Err(DrawError("it has no panel".into()));
+            return Err(DrawError("the figure has no panel".into()));
         }
         let mut out = String::new();
         {
@@ -126,12 +126,12 @@ fn draw_series(
     Ok(())
 }
 
-/// A number at an axis, without the digits that make no difference.
+/// A number at an axis, without insignificant digits.
 fn tick(value: &f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
 }
 
-/// The corner in which the legend hides the fewest points: it takes about a third of the width and of the height.
+/// The corner in which the legend hides the fewest points; it takes about a third of the width and height.
 fn free_corner(panel: &Panel, x: (f64, f64), y: (f64, f64)) -> SeriesLabelPosition {
     let place = |value: f64, (low, high): (f64, f64)| (value - low) / (high - low);
     let hidden = |right: bool, upper: bool| {

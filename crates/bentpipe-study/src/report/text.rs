@@ -4,8 +4,8 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, pres
 
 use super::{Row, Tally};
 
-/// The rows as tables, one for each part of the paper (what stands before the first `/` of the ids; claims and figures
-/// together), and a line that counts the verdicts. `width`: columns of the terminal; `None` does not wrap.
+/// The rows as tables, one for each part of the paper (the ids up to the first `/`; claims and figures together), and
+/// a line with the verdict counts. `width`: columns of the terminal; `None` does not wrap.
 pub fn render_text(rows: &[Row], width: Option<u16>) -> String {
     let mut out = String::new();
     for group in rows.chunk_by(|a, b| part(&a.id) == part(&b.id)) {
@@ -20,7 +20,7 @@ pub fn render_text(rows: &[Row], width: Option<u16>) -> String {
     out
 }
 
-/// One part; `title` bytes of each item stand in the heading.
+/// One part; the first `title` bytes of each item are in the heading.
 fn table(group: &[Row], title: usize, width: Option<u16>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -54,7 +54,7 @@ fn table(group: &[Row], title: usize, width: Option<u16>) -> String {
     table.trim_fmt()
 }
 
-/// What all items of a part begin with, up to a semicolon.
+/// The common prefix of all items of a part, up to a semicolon.
 fn common_title(group: &[Row]) -> &str {
     let first = group.first().map_or("", |row| row.item.as_str());
     let title = first.split_once("; ").map_or("", |(title, _)| title);
@@ -78,7 +78,7 @@ fn part(id: &str) -> &str {
     }
 }
 
-/// Four significant digits, without an exponent for what people meet in a paper.
+/// Four significant digits, without an exponent for usual magnitudes.
 fn number(x: Option<f64>) -> String {
     let Some(x) = x else { return String::new() };
     if x == 0.0 || !x.is_finite() {

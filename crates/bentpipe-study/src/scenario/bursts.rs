@@ -11,21 +11,21 @@ use bentpipe_language::shape::Shape;
 
 use super::grammar::{DISTRIBUTION, DISTRIBUTION_SHAPE};
 
-/// Least probability that a draw of a truncated distribution is kept: below it drawing again takes too long.
+/// Min probability that a draw of a truncated distribution is kept; below it, redrawing takes too long.
 const MIN_KEPT: f64 = 1e-4;
 
 fn bounds(item: &Item<'_>, problems: &mut Problems) -> Option<(Duration, Duration)> {
     let [low, high] = item.pair(&Shape::DURATION, problems)?;
     let (low, high) = (low.duration(problems)?, high.duration(problems)?);
     if low > high {
-        let expected = Shape::Pair(&Shape::DURATION).expected() + ", the lesser first";
+        let expected = Shape::Pair(&Shape::DURATION).expected() + ", the smaller first";
         item.refuse(problems, format!("`{}`: the minimum is more than the maximum", item.path), Some(expected));
         return None;
     }
     Some((low, high))
 }
 
-/// A distribution of spans.
+/// A distribution of durations.
 pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<Distribution> {
     if item.as_text().is_some() {
         return item.duration(problems).map(Distribution::Fixed);
@@ -65,7 +65,7 @@ pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<D
     }
     let beyond = |edge: Duration| libm::exp(-edge.as_secs_f64() / span.as_secs_f64());
     let kept = beyond(min) - beyond(max);
-    // Not a number where the mean is zero.
+    // NaN if the mean is zero.
     if kept.is_nan() || kept < MIN_KEPT {
         let message = format!("`{}` keeps almost no draw of an exponential distribution with that mean", limit.path);
         limit.refuse(problems, message, Some("bounds that keep at least one draw in 10 000".to_owned()));
@@ -94,7 +94,7 @@ pub fn mean_secs(distribution: &Distribution) -> f64 {
     }
 }
 
-/// Two alternating processes must not turn so fast that a run never ends.
+/// Alternating processes must not switch so fast that a run never ends.
 pub(crate) fn check_alternation(item: &Item<'_>, a: &Distribution, b: &Distribution, problems: &mut Problems) {
     if mean_secs(a) + mean_secs(b) < 1e-6 {
         let message = format!("`{}` changes its state more than a million times per second", item.path);
@@ -102,7 +102,7 @@ pub(crate) fn check_alternation(item: &Item<'_>, a: &Distribution, b: &Distribut
     }
 }
 
-/// When the channel is bad, by the table `bursts`.
+/// The bad times of the channel, from the table `bursts`.
 pub(crate) fn channel(
     item: &Item<'_>,
     view: &View<'_>,
@@ -132,13 +132,13 @@ pub(crate) fn channel(
     Some(ChannelConfig::OnOff { gap, burst })
 }
 
-/// Whether a burst begins before the one before it has ended.
+/// True if a burst begins before the previous one has ended.
 fn overlaps(before: Option<&(Duration, Duration)>, start: Duration) -> bool {
     before.is_some_and(|&(earlier, length)| start < earlier + length)
 }
 
 const EMPTY: &str = "a burst cannot be 0 s long";
-const OVERLAP: &str = "a burst begins before the one before it has ended";
+const OVERLAP: &str = "a burst begins before the previous one has ended";
 
 fn schedule_of(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<(Duration, Duration)>> {
     let shape = Shape::List(&Shape::Pair(&Shape::DURATION));
@@ -204,7 +204,7 @@ fn parse_trace(text: &str, source: usize, key: &str, problems: &mut Problems) ->
             Some((start, length)) => {
                 seconds(start).and_then(|start| Ok((start, seconds(length)?))).map_err(|bad| bad.message)
             }
-            None => Err("the line has not two columns".to_owned()),
+            None => Err("the line does not have two columns".to_owned()),
         };
         let wrong = match burst {
             Ok((_, Duration::ZERO)) => EMPTY.to_owned(),

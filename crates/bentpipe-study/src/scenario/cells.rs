@@ -8,7 +8,7 @@ use bentpipe_language::shape::Shape;
 
 use super::grammar::{ATM, CELL_BUFFER, SHARINGS};
 
-/// Reads the cells of a direction: its `atm` table, where it has one.
+/// Reads the cell settings of a direction: its `atm` table, if any.
 pub(crate) fn cells(atm: Option<Item<'_>>, problems: &mut Problems) -> Option<CellConfig> {
     let Some(item) = atm else { return Some(CellConfig::OPEN) };
     let view = item.table(ATM, problems)?;
@@ -53,7 +53,7 @@ fn buffer(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
     }
     let cells = item.quantity(CELLS, problems)?;
     if cells == 0 {
-        item.refuse(problems, "a buffer holds a cell at least", Some(Shape::Quantity(CELLS).expected()));
+        item.refuse(problems, "a buffer must hold at least one cell", Some(Shape::Quantity(CELLS).expected()));
         return None;
     }
     Some(cells as u32)

@@ -1,4 +1,4 @@
-//! `channels` of a layer: what belongs to each, and how it is treated.
+//! `channels` of a layer: the packets of each, and their treatment.
 
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{Arq, Codel, Copies, Fec, Order, Queueing, Repairs};
@@ -49,8 +49,8 @@ pub(super) fn channel(
             _ => spec.auto_copies = item.choice(&["off", "auto"], problems)? == "auto",
         }
         if spec.config.arq.is_none() && (spec.auto_copies || spec.config.copies.is_some()) {
-            let expected = "`copies` where there is retransmission".to_owned();
-            item.refuse(problems, "a channel with transmissions = \"off\" keeps nothing to copy", Some(expected));
+            let expected = "`copies` with retransmission".to_owned();
+            item.refuse(problems, "a channel with transmissions = \"off\" stores nothing to copy", Some(expected));
             return None;
         }
     }
@@ -74,7 +74,8 @@ pub(super) fn channel(
         spec.config.weight = item.count(Counted::new("", 1, 1000), problems)? as u32;
     }
     if let Some(item) = view.get("queue") {
-        // A time means as many bytes as the first link sends in it; links of two rates name bytes or packets.
+        // A time stands for the bytes that the first link sends in it; with two link rates, use bytes or
+        // packets.
         let rates = over.map(|link| network.links[link].config.rate);
         let limit = queues::limit(&item, rates[0], problems)?;
         spec.limit = Some(limit);
@@ -97,7 +98,7 @@ pub(super) fn channel(
             spec.config.queueing = Queueing::Fair;
         }
         if spec.config.queueing == Queueing::Fair && (has_codel || spec.config.filters_acks) {
-            let message = "flows that take turns have neither `codel` nor `ack_filter`";
+            let message = "fair scheduling excludes `codel` and `ack_filter`";
             item.refuse(problems, message, Some("\"fifo\", or a channel without them".to_owned()));
             return None;
         }
@@ -108,7 +109,7 @@ pub(super) fn channel(
         let config = &spec.config;
         if count > 1 && (config.arq.is_none() || config.fec.is_some() || has_codel || config.filters_acks) {
             let expected = "a channel with retransmission, without `fec`, `codel` and `ack_filter`".to_owned();
-            item.refuse(problems, "packets in several frames need them all", Some(expected));
+            item.refuse(problems, "packets in several frames need all of them", Some(expected));
             return None;
         }
     }

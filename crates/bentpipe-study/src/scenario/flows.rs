@@ -1,4 +1,4 @@
-//! `[[flows]]`: who sends what to whom, when, and how.
+//! `[[flows]]`: source, destination, data, time and transport.
 
 use bentpipe_engine::units::Duration;
 use bentpipe_language::error::Problems;
@@ -17,7 +17,7 @@ use super::world::{World, node, route};
 /// IPv4 and UDP headers.
 const UDP_HEADERS: u64 = 28;
 
-/// Reads one entry of `[[flows]]`, the one with this index: as many flows as it counts.
+/// Reads the entry of `[[flows]]` with this index, and creates `count` flows.
 pub(crate) fn read(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Problems) -> Vec<FlowSpec> {
     flows(item, index, world, problems).unwrap_or_default()
 }
@@ -34,7 +34,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
         && from == to
         && let Some(place) = view.get("to")
     {
-        place.refuse(problems, "a flow cannot end where it begins", Some("another node".to_owned()));
+        place.refuse(problems, "a flow cannot end where it starts", Some("another node".to_owned()));
     }
     let span =
         |key, problems: &mut Problems| view.get(key).map_or(Some(Duration::ZERO), |item| item.duration(problems));
@@ -55,7 +55,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     };
     let first_leg = transport == "tcp" && view.get("split").is_some();
     for (is, keys) in foreign {
-        // A connection that is split may be STP on its legs.
+        // The legs of a split connection may be STP.
         for item in keys.iter().filter(|key| !(first_leg && STP_ONLY.contains(key))).filter_map(|key| view.get(key)) {
             item.refuse(problems, format!("`{}` applies to {is} flows, but this flow is {transport}", item.path), None);
         }
@@ -112,11 +112,11 @@ fn tcp(
     };
     let stp = stp::leg(view, buffer, problems)?;
     if stp.is_some() {
-        // The settings of TCP are not this leg's.
+        // TCP settings do not apply to this leg.
         table = TcpTable::default();
     }
     let ends = table.resolve(world.variants, (view.span, &format!("{}.tcp", item.path)), problems);
-    // A workload is checked also where the settings are wrong.
+    // The workload is checked even if the settings are wrong.
     let (sender, receiver) = ends.unwrap_or_default();
     let workload = workload(view, stp.map_or(sender.mss, |stp| stp.mss), problems);
     let spoof = spoof::read(view, workload, world.network, problems);

@@ -1,4 +1,4 @@
-//! `[nodes.NAME]`: what a node is besides the end of links: a host or a switch whose work takes time.
+//! `[nodes.NAME]`: processing times of hosts and switches.
 
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
@@ -11,7 +11,7 @@ use super::grammar::HOST;
 use super::model::{FlowSpec, HostSpec};
 use crate::topology;
 
-/// Reads the nodes that the scenario says more of; those that it does not are as they come.
+/// Reads the nodes with settings; all others have defaults.
 pub(crate) fn hosts(
     item: &Item<'_>,
     nodes: &[String],
@@ -31,13 +31,14 @@ pub(crate) fn hosts(
         match nodes.iter().position(|node| *node == entry.key) {
             Some(node) => {
                 hosts[node] = read.unwrap_or_default();
-                // Where a flow is wrong, an end may be missing for that alone.
+                // If a flow is wrong, an end may be missing only for that
+                // reason.
                 let is_end = flows.is_empty()
                     || flows
                         .iter()
                         .any(|flow| topology::legs(flow).iter().any(|leg| leg.from == node || leg.to == node));
                 if hosts[node].processing.is_some() && !is_end {
-                    let message = format!("no flow begins or ends at `{}`, so nothing is processed there", entry.key);
+                    let message = format!("no flow starts or ends at `{}`, so nothing is processed there", entry.key);
                     problems.add(entry.key_span, Mistake::new(&path, message).expected("the end of a flow"));
                 }
             }

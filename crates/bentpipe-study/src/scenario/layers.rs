@@ -1,4 +1,4 @@
-//! `[[layers]]`: what lies between IP and a pair of links.
+//! `[[layers]]`: link layers between IP and a pair of links.
 
 use bentpipe_engine::slacp::Release;
 use bentpipe_language::error::{Mistake, Problems};
@@ -20,12 +20,12 @@ pub(crate) fn read(entries: &[Item<'_>], network: &Network, problems: &mut Probl
             item.refuse(
                 problems,
                 format!("two layers are called `{}`", layer.name),
-                Some("names that differ".to_owned()),
+                Some("different names".to_owned()),
             );
         }
         for other in &layers {
             if let Some(shared) = layer.over.iter().find(|over| other.over.contains(over)) {
-                let message = format!("`{}` lies over `{}` already", other.name, network.links[*shared].name);
+                let message = format!("`{}` is already over `{}`", other.name, network.links[*shared].name);
                 item.refuse(problems, message, Some("one layer per link".to_owned()));
             }
         }
@@ -65,12 +65,12 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
     }
     let flag = |key, problems: &mut Problems| view.get(key).map_or(Some(false), |item| item.flag(problems));
     (layer.weightless, layer.hears_damage) = (flag("weightless", problems)?, flag("hears_damage", problems)?);
-    // A cell is the least that a line in cells sends, and a frame that weighs nothing would be none.
+    // A line in cells sends at least a cell, so a weightless frame is impossible.
     if layer.weightless && layer.over.iter().any(|&link| network.links[link].config.cells.is_some()) {
         let expected = "weightless = false, or a link with framing = \"packets\"".to_owned();
         over_item.refuse(
             problems,
-            "a weightless layer cannot lie over a link in cells: a cell has a weight",
+            "a weightless layer cannot be over a link in cells: a cell has a weight",
             Some(expected),
         );
         return None;
@@ -128,20 +128,20 @@ fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<[
     Some(found)
 }
 
-/// What is wrong with a name that is none of a duplex link, and how a link in one direction is paired.
+/// Reports a name that is not a duplex link, and suggests how to pair a one-way link.
 fn no_such_link(name: &str, item: &Item<'_>, network: &Network) -> Mistake {
     let duplex = network.links.iter().filter_map(|link| link.name.strip_suffix("/forward"));
     let names = || duplex.clone().collect::<Vec<_>>().join(", ");
     let Some(there) = network.links.iter().find(|link| link.name == name) else {
         let mistake = Mistake::new(&item.path, format!("there is no link `{name}` with two directions"));
         let expected = if names().is_empty() {
-            "the names of two links that lead to and fro, such as over = [\"there\", \"back\"]".to_owned()
+            "the names of two opposite links, such as over = [\"there\", \"back\"]".to_owned()
         } else {
-            format!("one of {}, or the names of two links that lead to and fro", names())
+            format!("one of {}, or the names of two opposite links", names())
         };
         return mistake.expected(expected).help(did_you_mean(name, duplex));
     };
-    let mistake = Mistake::new(&item.path, format!("the link `{name}` leads one way"));
+    let mistake = Mistake::new(&item.path, format!("the link `{name}` is one-way"));
     let back = network.links.iter().find(|link| (link.from, link.to) == (there.to, there.from));
     mistake.expected(match back {
         Some(back) => format!("over = [\"{name}\", \"{}\"], with the link that leads back", back.name),

@@ -23,18 +23,18 @@ use super::queues::{probability, queue};
 use super::tdma;
 use super::traces;
 
-/// The links and the nodes that they name.
+/// The links and their nodes.
 #[derive(Default)]
 pub(crate) struct Network {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkSpec>,
-    /// Names under which links stand in the file, to refuse duplicates.
+    /// Names of links in the file, to refuse duplicates.
     names: Vec<String>,
-    /// Whether every entry has told its nodes.
+    /// True if every entry has valid nodes.
     pub(crate) is_whole: bool,
 }
 
-/// The two layers of a direction: what it has of its own, and what the link has for both.
+/// The settings of a direction: its own, and the link's for both.
 struct Layers<'v, 'a> {
     own: Option<&'v View<'a>>,
     common: &'v View<'a>,
@@ -81,7 +81,7 @@ impl Network {
             item.refuse(
                 problems,
                 format!("two links are called `{name}`"),
-                Some("names of links that differ".to_owned()),
+                Some("different names of links".to_owned()),
             );
         }
         self.names.push(name.clone());
@@ -131,7 +131,7 @@ impl Network {
         place: &Item<'_>,
         problems: &mut Problems,
     ) {
-        // A link whose settings are wrong still joins its nodes: no mistakes that follow from mistakes.
+        // A link with wrong settings still joins its nodes, to avoid follow-up errors.
         let config = config.unwrap_or_else(|| LinkConfig::clean(None, Duration::ZERO));
         let (Some(from), Some(to)) = (from, to) else { return };
         if from == to {
@@ -202,7 +202,7 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     Some(config)
 }
 
-/// The trace that a direction follows, if it does: what it has of its own goes before what the link has for both.
+/// The rate trace of a direction, if any: its own, or else the link's.
 fn rate_trace<'a>(layers: &Layers<'_, 'a>, problems: &mut Problems) -> Option<Item<'a>> {
     for view in [layers.own, Some(layers.common)].into_iter().flatten() {
         let (rate, trace) = (view.get("rate"), view.get("rate_trace"));
@@ -217,7 +217,7 @@ fn rate_trace<'a>(layers: &Layers<'_, 'a>, problems: &mut Problems) -> Option<It
     None
 }
 
-/// Bytes of a header: less than the longest packet.
+/// Header size in bytes, below the max packet length.
 fn header(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
     let bytes = item.size(problems)?.get();
     if bytes > 65_535 {
@@ -227,18 +227,18 @@ fn header(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
     Some(bytes as u32)
 }
 
-/// The longest packet: RFC 791 §3.2 has every host forward 68 bytes.
+/// The MTU: RFC 791 §3.2 requires at least 68 bytes.
 fn mtu(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
     let bytes = item.size(problems)?.get();
     if !(68..=65_535).contains(&bytes) {
         let expected = "68 B to 65535 B, such as \"1500 B\"".to_owned();
-        item.refuse(problems, format!("`{}` is no length of a packet", item.path), Some(expected));
+        item.refuse(problems, format!("`{}` is not a valid packet length", item.path), Some(expected));
         return None;
     }
     Some(bytes as u32)
 }
 
-/// What a link in cells cannot have.
+/// Settings that a link in cells cannot have.
 fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mut Problems) -> Option<()> {
     let mut refuse = |key: &str, message: &str, expected: &str| {
         let item = layers.get(key)?;
@@ -254,16 +254,16 @@ fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mu
         config.tdma.is_some().then(|| {
             refuse("tdma", "cells follow no schedule", "`tdma` of a link behind the port, with framing = \"packets\"")
         }),
-        Some(refuse("queue", "what waits in cells stands in `atm`", "atm.buffer = \"8192 cells\"")),
+        Some(refuse("queue", "the queue of a link in cells is set in `atm`", "atm.buffer = \"8192 cells\"")),
         Some(refuse("header", "cells have headers of their own", "no `header`")),
         Some(refuse("mtu", "AAL5 carries packets of any length", "no `mtu`")),
         (config.extra_delay.0 > Duration::ZERO)
-            .then(|| refuse("bursts", "`extra_delay` is not there for cells", "bursts without it")),
+            .then(|| refuse("bursts", "`extra_delay` is not supported for cells", "bursts without it")),
     ];
     refused.into_iter().flatten().flatten().next().is_none().then_some(())
 }
 
-/// A rate, or the rate of a receiver that falls short of a nominal one by so many decibels.
+/// A bit error rate, or that of a receiver with a loss in decibels from a nominal one.
 fn bit_error_rate(item: &Item<'_>, problems: &mut Problems) -> Option<Probability> {
     if !matches!(item.node.value, Value::Table(_)) {
         return item.probability(problems);
@@ -294,7 +294,7 @@ fn losses(config: &mut LinkConfig, layers: &Layers<'_, '_>, beside: &Path, probl
     } else if let Some(item) = elliott {
         let view = item.table(GILBERT_ELLIOTT, problems)?;
         if let Some(loss) = layers.get("loss") {
-            loss.refuse(problems, "with `gilbert_elliott`, loss stands in `loss_good` and `loss_bad`", None);
+            loss.refuse(problems, "with `gilbert_elliott`, set `loss_good` and `loss_bad` instead of `loss`", None);
         }
         let good = view.require("good", problems).and_then(|item| item.duration(problems));
         let bad = view.require("bad", problems).and_then(|item| item.duration(problems));

@@ -1,9 +1,7 @@
-//! The scenario language: text to values.
-//!
-//! A scenario is a TOML file in which every quantity carries its unit. Reading order: [`Scenario`] is what comes out;
-//! `grammar` says what may be written; `links`, `layers`, `flows` and those beside them read the tables, `resolve` puts them
-//! together; `timers` and `windows` are what follows from the path; `write` turns a [`Scenario`] back into text. What
-//! scenarios share with the settings of gateways is [`bentpipe_language`].
+//! The scenario language: text to values. A scenario is a TOML file in which every quantity has a unit. Reading order:
+//! [`Scenario`] is the result; `grammar` has the keys; `links`, `layers`, `flows` and their siblings read the tables,
+//! `resolve` combines them; `timers` and `windows` derive settings from the path; `write` turns a [`Scenario`] back
+//! into text. [`bentpipe_language`] is the part shared with gateway settings.
 
 pub(crate) mod bursts;
 mod cells;
@@ -50,7 +48,7 @@ impl Scenario {
     /// Reads a scenario file; `overrides` are `--set`'s keys and values, in order.
     ///
     /// # Errors
-    /// All mistakes that were found in the file, the overrides and the traces they name.
+    /// Returns all mistakes in the file, the overrides and the traces they name.
     pub fn load(path: impl AsRef<Path>, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
         Ok(Scenario::load_with_warnings(path, overrides)?.0)
     }
@@ -58,7 +56,7 @@ impl Scenario {
     /// As [`Scenario::load`], with warnings about keys that were renamed.
     ///
     /// # Errors
-    /// All mistakes that were found in the file, the overrides and the traces they name.
+    /// Returns all mistakes in the file, the overrides and the traces they name.
     pub fn load_with_warnings(
         path: impl AsRef<Path>,
         overrides: &[(String, String)],
@@ -71,18 +69,18 @@ impl Scenario {
         }
     }
 
-    /// Reads a scenario; `file_name` stands in errors, and files that the text names lie beside it.
+    /// Reads a scenario; `file_name` is used in errors, and paths in the text are relative to it.
     ///
     /// # Errors
-    /// All mistakes that were found in the text, the overrides and the traces they name.
+    /// Returns all mistakes in the text, the overrides and the traces they name.
     pub fn parse(text: &str, file_name: &str, overrides: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
         Ok(Scenario::parse_with_warnings(text, file_name, overrides)?.0)
     }
 
-    /// As [`Scenario::parse`], with warnings about keys that were renamed.
+    /// As [`Scenario::parse`], with warnings about renamed keys.
     ///
     /// # Errors
-    /// All mistakes that were found in the text, the overrides and the traces they name.
+    /// Returns all mistakes in the text, the overrides and the traces they name.
     pub fn parse_with_warnings(
         text: &str,
         file_name: &str,
@@ -91,8 +89,8 @@ impl Scenario {
         resolve::scenario(text, file_name, overrides)
     }
 
-    /// What somebody says who cannot use a scenario that is right as such: a mistake at `key`, a path as `--set` takes
-    /// it, of the text that [`Scenario::parse`] has read.
+    /// An error for a valid scenario that a caller cannot use: at `key`, a path as for `--set`, in the text that
+    /// [`Scenario::parse`] has read.
     pub fn refusal(
         text: &str,
         file_name: &str,
@@ -104,16 +102,16 @@ impl Scenario {
         place::refusal(text, file_name, overrides, &grammar::OVERRIDES, key, message, expected)
     }
 
-    /// The resolved scenario as text: links and flows written out, a TCP as its profile, its variant and what is set
-    /// on top of them. It reads back as the same value.
+    /// The resolved scenario as text: links and flows in full, a TCP as its profile, its variant and its explicit
+    /// settings. It reads back as the same value.
     pub fn to_toml(&self) -> String {
         write::scenario(self)
     }
 
-    /// The same scenario with every TCP connection, each leg of one that is split, of another variant; what was set explicitly stays.
+    /// The same scenario with another variant for every TCP connection and leg; explicit settings are kept.
     ///
     /// # Errors
-    /// No variant of the scenario or of the engine's table has this name.
+    /// Fails if no variant of the scenario or of the engine's table has this name.
     pub fn with_variant(&self, name: &str) -> Result<Scenario, UnknownName> {
         let mut changed = self.clone();
         for (flow, before) in changed.flows.iter_mut().zip(&self.flows) {
@@ -125,7 +123,7 @@ impl Scenario {
                 windows::resolve(self, before, leg, profile, name, explicit)
             };
             let ends = (tcp.sender, tcp.receiver);
-            // A leg that is STP has no variant.
+            // An STP leg has no variant.
             if tcp.stp.is_none() {
                 (tcp.sender, tcp.receiver) =
                     change(0, &tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
@@ -139,8 +137,8 @@ impl Scenario {
         Ok(changed)
     }
 
-    /// Whether the window of a variant with a fixed one follows the path, since nothing sets it: `variant` and `explicit` are
-    /// those of a flow or of a leg.
+    /// True if the fixed window of a variant follows the path because nothing sets it; `variant` and `explicit` are
+    /// those of a flow or a leg.
     pub fn window_follows_path(&self, variant: &str, explicit: &TcpOverrides) -> bool {
         windows::follow_path(self, variant, explicit).into_iter().any(|follows| follows)
     }

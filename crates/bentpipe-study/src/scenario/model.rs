@@ -1,4 +1,4 @@
-//! What a scenario says, as values.
+//! The values of a scenario.
 
 mod layer;
 
@@ -17,17 +17,17 @@ pub(crate) use layer::{PLAIN, PLAIN_FEC};
 pub struct Scenario {
     /// Its name.
     pub name: String,
-    /// What it is, for people.
+    /// Its description.
     pub description: String,
-    /// Where its numbers come from.
+    /// The source of its numbers.
     pub source: Option<String>,
     /// Seed of all random draws.
     pub seed: u64,
-    /// When it stops at the latest; it stops earlier when all finite flows are done.
+    /// Max run time; it stops earlier when all finite flows are done.
     pub time_limit: Duration,
     /// Names of the nodes, in order of first mention.
     pub nodes: Vec<String>,
-    /// What the nodes are, in their order.
+    /// Settings of the nodes, in the same order.
     pub hosts: Vec<HostSpec>,
     /// The links, each in one direction.
     pub links: Vec<LinkSpec>,
@@ -39,14 +39,13 @@ pub struct Scenario {
     pub variants: Variants,
 }
 
-/// What a node is besides the end of links.
+/// Settings of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HostSpec {
-    /// What each packet takes of the host's processor that a flow sends or receives there, one after the other; `None`:
-    /// no time.
+    /// CPU time for each packet that a flow sends or receives there, one at a time; `None`: no time.
     pub processing: Option<Distribution>,
-    /// What each packet takes that the node passes on from one link to another, one after the other, whatever it does for
-    /// the packets of its own flows; `None`: no time.
+    /// CPU time for each packet that the node forwards, one at a time, independent of its own flows' packets; `None`:
+    /// no time.
     pub forwarding: Option<Distribution>,
 }
 
@@ -59,7 +58,7 @@ pub struct LinkSpec {
     pub from: usize,
     /// Index of the node it leads to.
     pub to: usize,
-    /// What it is made of.
+    /// Its settings.
     pub config: LinkConfig,
 }
 
@@ -72,17 +71,17 @@ pub struct FlowSpec {
     pub from: usize,
     /// Index of the node that receives (or answers).
     pub to: usize,
-    /// When it starts.
+    /// Its start time.
     pub start: Duration,
-    /// Where the start was drawn from, if it was: [`Scenario::with_seed`] draws again.
+    /// The interval of a random start, if any: [`Scenario::with_seed`] draws again.
     pub spread: Option<Spread>,
-    /// Code point of its packets (RFC 2474).
+    /// DSCP of its packets (RFC 2474).
     pub dscp: u8,
     /// What it sends.
     pub kind: FlowKind,
-    /// Links from `from` to `to`, where they are given; to the first split of a connection that is split.
+    /// Explicit links from `from` to `to`, or to the first split.
     pub route: Option<Vec<usize>>,
-    /// Links back, where they are given.
+    /// Explicit links back.
     pub return_route: Option<Vec<usize>>,
 }
 
@@ -122,7 +121,7 @@ pub enum FlowKind {
 }
 
 impl FlowKind {
-    /// What the flow carries, where it is a connection.
+    /// The workload, if it is a connection.
     pub fn workload(&self) -> Option<Workload> {
         match self {
             FlowKind::Tcp(tcp) => Some(tcp.workload),
@@ -139,7 +138,7 @@ impl FlowKind {
         }
     }
 
-    /// The settings of a leg that is STP, by its number from 0; the flow's own where it is not split.
+    /// The STP settings of a leg, by its number from 0; the flow's own if it is not split.
     pub fn stp_of_leg(&self, leg: usize) -> Option<&StpConfig> {
         match self {
             FlowKind::Stp(stp) => Some(&stp.config),
@@ -152,44 +151,44 @@ impl FlowKind {
     }
 }
 
-/// An STP connection, both ends alike, and what it carries.
+/// An STP connection with equal ends, and its workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StpFlow {
     /// The settings of both ends.
     pub config: StpConfig,
-    /// What it carries.
+    /// Its workload.
     pub workload: Workload,
 }
 
-/// A TCP connection and what it carries.
+/// A TCP connection and its workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpFlow {
-    /// The first leg of a connection that is split is not TCP but STP, with these settings.
+    /// Set if the first leg of a split connection is STP, with these settings.
     pub stp: Option<StpConfig>,
     /// The end at `from`, which opens the connection.
     pub sender: TcpConfig,
     /// The end at `to`.
     pub receiver: TcpConfig,
-    /// What it carries.
+    /// Its workload.
     pub workload: Workload,
     /// Name of the variant.
     pub variant_name: String,
     /// Name of the profile.
     pub profile_name: String,
-    /// What was set explicitly; survives a change of variant.
+    /// Explicit settings; they survive a change of variant.
     pub explicit: TcpOverrides,
-    /// Where it is split, in order from `from` to `to`. The settings above are then those of the first leg.
+    /// Its splits, in order from `from` to `to`. The settings above are then those of the first leg.
     pub splits: Vec<Split>,
-    /// The gateway in which the connection ends, if it does not go through.
+    /// The spoofing gateway in which the connection ends, if any.
     pub spoof: Option<Spoof>,
 }
 
-/// A node at which a connection is split, and the leg that leaves it.
+/// A node at which a connection is split, and its outgoing leg.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
     /// Index of the node.
     pub at: usize,
-    /// The leg is not TCP but STP, with these settings for both ends.
+    /// Set if the leg is STP, with these settings for both ends.
     pub stp: Option<StpConfig>,
     /// The end of the leg at this node, which opens it.
     pub sender: TcpConfig,
@@ -199,16 +198,16 @@ pub struct Split {
     pub variant_name: String,
     /// Name of its profile.
     pub profile_name: String,
-    /// What was set explicitly for it.
+    /// Its explicit settings.
     pub explicit: TcpOverrides,
-    /// Links of the leg, where they are given.
+    /// Explicit links of the leg.
     pub route: Option<Vec<usize>>,
-    /// Links back, where they are given.
+    /// Explicit links back.
     pub return_route: Option<Vec<usize>>,
 }
 
 impl TcpFlow {
-    /// A connection with nothing set explicitly, by the names of a profile and a row of the engine's table.
+    /// A connection without explicit settings, from a profile and a row of the engine's table.
     pub fn new(profile: &str, variant: &str, workload: Workload) -> Result<TcpFlow, UnknownName> {
         let explicit = TcpOverrides::default();
         let (sender, receiver) = resolve_tcp(profile, variant, &Variants::new(), &explicit)?;
@@ -226,48 +225,47 @@ impl TcpFlow {
     }
 }
 
-/// A gateway in which a connection ends, and from which its data goes on without TCP.
+/// A gateway that terminates a connection and forwards its data without TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoof {
     /// Index of the node.
     pub at: usize,
-    /// Full segments that the node's buffer holds, waiting or sent on and not acknowledged; flows that end there share
-    /// it.
+    /// Capacity of the node's buffer in full segments, waiting or unacknowledged; flows that end there share it.
     pub buffer: u32,
-    /// How those flows share it.
+    /// How the flows share it.
     pub sharing: BufferSharing,
-    /// A window that was closed is told when it opens, not in the next ACK of data only.
+    /// True if a reopened window is advertised at once, not only in the next ACK of data.
     pub reopens: bool,
 }
 
 /// How flows that end at one gateway share its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferSharing {
-    /// Each is offered what is free of the whole.
+    /// Each is offered all free space.
     Common,
     /// Each has an equal part.
     Equal,
 }
 
-/// What a connection carries.
+/// The workload of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Workload {
-    /// So many bytes, then the end.
+    /// A number of bytes, then the end.
     Bulk(Bytes),
-    /// As much as goes through.
+    /// As much as possible.
     Greedy {
-        /// For so long; `None`: until the scenario ends.
+        /// The duration; `None`: until the scenario ends.
         duration: Option<Duration>,
     },
-    /// What an application writes that keeps to a rate, whatever becomes of it.
+    /// Writes of an application at a rate, independent of delivery.
     Paced {
-        /// Rate of the writes while it writes.
+        /// Rate while it writes.
         rate: Rate,
         /// Length of a write.
         write: Bytes,
         /// When it writes.
         pattern: UdpPattern,
-        /// So much in all; `None`: until the scenario ends.
+        /// Total amount; `None`: until the scenario ends.
         total: Option<Bytes>,
     },
     /// Requests from `from`, each answered by `to`, one after the other.
@@ -288,7 +286,7 @@ pub enum Workload {
 pub struct UdpFlow {
     /// Rate on the wire while it sends.
     pub rate: Rate,
-    /// Length of a packet on the wire in bytes, the 28 bytes of IPv4 and UDP headers included.
+    /// Packet length on the wire in bytes, with 28 bytes of IPv4 and UDP headers.
     pub packet: u32,
     /// When it sends.
     pub pattern: UdpPattern,
@@ -301,26 +299,26 @@ pub struct UdpFlow {
 pub enum UdpPattern {
     /// Always: constant bit rate.
     Cbr,
-    /// In turns.
+    /// On and off.
     OnOff {
-        /// Lengths of the times it sends.
+        /// Lengths of sending periods.
         on: Distribution,
-        /// Lengths of the times it does not.
+        /// Lengths of pauses.
         off: Distribution,
     },
-    /// A frame of video after the other, each at its time.
+    /// Video frames, each at its time.
     Mpeg(Mpeg),
 }
 
-/// Video as MPEG codes it (ISO/IEC 11172-2): groups of pictures, of which one stands for itself (I), some follow from those
-/// before (P), and those between follow from both sides (B). Frames of a kind are alike here; a recorded film is not there.
+/// MPEG video (ISO/IEC 11172-2): groups of pictures with one independent frame (I), frames predicted from earlier ones
+/// (P), and frames in between predicted from both sides (B). All frames of a kind have the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mpeg {
-    /// From the start of a frame to that of the next.
+    /// Time from the start of a frame to the next.
     pub interval: Duration,
-    /// Frames of a group.
+    /// Frames per group.
     pub group: u8,
-    /// From one I or P frame to the next.
+    /// Frames from one I or P frame to the next.
     pub distance: u8,
     /// Bytes of an I frame.
     pub i: u32,
@@ -352,7 +350,7 @@ impl Scenario {
         changed
     }
 
-    /// The layer over a link, and whether the link is its first (0) or its second (1).
+    /// The layer over a link, and the link's number in it (0 or 1).
     pub fn layer_over(&self, link: usize) -> Option<(usize, usize)> {
         let side = |layer: &LayerSpec| layer.over.iter().position(|&over| over == link);
         self.layers.iter().enumerate().find_map(|(n, layer)| Some((n, side(layer)?)))
@@ -363,7 +361,7 @@ impl Scenario {
         self.nodes.iter().position(|node| node == name)
     }
 
-    /// Names of all variants that [`Scenario::with_variant`] takes: the scenario's own, then the engine's.
+    /// Names of all variants for [`Scenario::with_variant`]: the scenario's own, then the engine's.
     pub fn variant_names(&self) -> Vec<&str> {
         let own = self.variants.keys().map(String::as_str);
         let table = bentpipe_engine::tcp::variant::VARIANTS.iter().map(|&(name, ..)| name);

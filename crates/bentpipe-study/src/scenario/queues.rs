@@ -1,4 +1,4 @@
-//! `queue` of a link or of a channel: what may wait.
+//! `queue` of a link or of a channel.
 
 use bentpipe_engine::link::{Discipline, QueueConfig, QueueLimit, RedConfig};
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
@@ -48,7 +48,7 @@ pub(crate) fn limit(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
     let knows = |dimension: quantity::Dimension| dimension.parse(&format!("1 {unit}")).is_ok();
     let result = if knows(quantity::DURATION) {
         let Some(rate) = rate else {
-            item.refuse(problems, "the time that packets wait has no meaning without a rate", Some(shape.expected()));
+            item.refuse(problems, "a queue as a time needs a rate", Some(shape.expected()));
             return None;
         };
         let span = quantity::DURATION.parse(text).map(Duration::from_nanos);
@@ -56,7 +56,7 @@ pub(crate) fn limit(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
     } else if knows(quantity::SIZE) {
         quantity::SIZE.parse(text).map(|bytes| QueueLimit::Bytes(Bytes::new(bytes)))
     } else {
-        // What is no unit at all is most likely a misspelt "packets".
+        // An unknown unit is most likely a misspelt "packets".
         quantity::PACKETS.parse(text).map(|count| QueueLimit::Packets(count as u32))
     };
     result
@@ -112,7 +112,7 @@ fn threshold(item: &Item<'_>, problems: &mut Problems) -> Option<f64> {
     let value = item.as_text().map(split).filter(|(_, unit)| matches!(*unit, "packets" | "packet"));
     let value = value.and_then(|(number, _)| number.parse::<f64>().ok()).filter(|value| *value >= 0.0 && *value < 1e9);
     if value.is_none() {
-        // Says what is wrong with it in the words of whole packets.
+        // Reports errors in terms of whole packets.
         match item.quantity(quantity::PACKETS, problems) {
             Some(value) => return Some(value as f64),
             None => return None,

@@ -23,11 +23,11 @@ use super::windows;
 use super::world::World;
 use crate::topology::{self, Unreachable};
 
-/// Where a run stops if nothing is said.
+/// Default time limit.
 const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(3600);
-/// Seed if none is given.
+/// Default seed.
 const DEFAULT_SEED: u64 = 1;
-/// Most flows of a scenario, all counts together.
+/// Max number of flows in a scenario, with all counts.
 const MAX_FLOWS: usize = 1_000_000;
 
 pub(crate) fn scenario(
@@ -39,7 +39,7 @@ pub(crate) fn scenario(
     let source = problems.add_source(name, text);
     let mut root = document::parse(text, source, &mut problems);
     if problems.count() > 0 {
-        // What stands behind a syntax error may be anything.
+        // After a syntax error, anything may follow.
         return problems.finish(None);
     }
     for (key, value) in sets {
@@ -86,12 +86,12 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
         timers_given.extend(std::iter::repeat_n(timers::given(&item), read.len()));
         flows.extend(read);
         if flows.len() > MAX_FLOWS {
-            item.refuse(problems, format!("these are more than {MAX_FLOWS} flows"), None);
+            item.refuse(problems, format!("more than {MAX_FLOWS} flows"), None);
             return None;
         }
     }
     if flows.is_empty() {
-        // Settings that no flow shows to be wrong are wrong all the same.
+        // Settings are also checked if no flow uses them.
         check_defaults(&tcp, &world, &view, problems);
     }
     let mut names: Vec<_> = flows.iter().enumerate().map(|(index, flow)| (flow.name.as_str(), index)).collect();
@@ -99,7 +99,7 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
     for pair in names.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
         let (name, index) = pair[1];
         let mistake = Mistake::new(&format!("{}.name", places[index].1), format!("two flows are called `{name}`"));
-        problems.add(places[index].0, mistake.expected("names of flows that differ"));
+        problems.add(places[index].0, mistake.expected("different names of flows"));
     }
     let hosts = match view.get("nodes") {
         Some(item) => hosts::hosts(&item, &network.nodes, &flows, network.is_whole && !flows.is_empty(), problems),
@@ -126,7 +126,7 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
     Some(scenario)
 }
 
-/// The entries of a list that must be there and must not be empty.
+/// The entries of a required, non-empty list.
 fn entries<'a>(view: &View<'a>, key: &str, problems: &mut Problems) -> Vec<bentpipe_language::reader::Item<'a>> {
     let Some(item) = view.require(key, problems) else { return Vec::new() };
     let shape = SCENARIO.iter().find(|field| field.key == key).map_or(Shape::Text, |field| field.shape);
@@ -143,7 +143,7 @@ fn check_defaults(tcp: &TcpTable, world: &World<'_>, view: &View<'_>, problems: 
     }
 }
 
-/// Data must get there, and a connection's ACKs back.
+/// Data needs a path, and a connection's ACKs a path back.
 fn check_reachable(scenario: &Scenario, places: &[(bentpipe_language::error::Span, String)], problems: &mut Problems) {
     let mut last = None;
     for (flow, (span, path)) in scenario.flows.iter().zip(places) {

@@ -1,4 +1,4 @@
-//! The language of scenarios as a JSON schema, for editors: written from the same tables that the reader refuses keys by.
+//! The scenario language as a JSON schema for editors, from the same tables by which the reader refuses unknown keys.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `split` of a flow: the nodes at which its connection is split, and the settings of the legs that leave them.
+//! `split` of a flow: the nodes at which its connection is split, and the settings of their outgoing legs.
 
 use bentpipe_engine::units::Bytes;
 use bentpipe_language::error::Problems;
@@ -11,7 +11,7 @@ use super::model::Split;
 use super::stp;
 use super::world::{World, node, route};
 
-/// What is said of one split, before its leg has a receiver.
+/// The settings of one split, before its leg has a receiver.
 struct Said<'a> {
     at: usize,
     item: Item<'a>,
@@ -19,9 +19,9 @@ struct Said<'a> {
     table: TcpTable,
 }
 
-/// Reads `split`, whose legs take the settings of `[tcp]` where they say nothing: what the flow says is for its first
-/// leg. Answers what that one has otherwise for it, which is the receive buffer at the first split, the splits, and the
-/// buffer of the first.
+/// Reads `split`. Legs without settings use those of `[tcp]`; the flow's settings are for its first leg. Returns the
+/// changed settings of the first leg, whose receive buffer is that of the first split, the splits, and the buffer of
+/// the first.
 pub(super) fn read(
     item: &Item<'_>,
     world: &World<'_>,
@@ -41,7 +41,7 @@ pub(super) fn read(
         let at = node(&place, world.network, problems)?;
         let taken = said.iter().any(|split| split.at == at) || [from, to].contains(&Some(at));
         if taken {
-            let message = format!("the connection has an end at `{}` already", world.network.nodes[at]);
+            let message = format!("the connection already has an end at `{}`", world.network.nodes[at]);
             place.refuse(problems, message, Some("a node between `from` and `to`, each once".to_owned()));
             return None;
         }
@@ -71,7 +71,7 @@ pub(super) fn read(
         let view = split.item.table(SPLIT, problems)?;
         let stp = stp::leg(&view, buffers[index + 1], problems)?;
         if stp.is_some() {
-            // The settings of TCP are not this leg's.
+            // TCP settings do not apply to this leg.
             table = TcpTable::default();
         }
         let (sender, receiver) = table.resolve(world.variants, (split.item.node.span, &path), problems)?;

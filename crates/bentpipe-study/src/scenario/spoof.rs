@@ -1,4 +1,4 @@
-//! `spoof`: a TCP connection ends at a node on the way, which acknowledges in the destination's name.
+//! `spoof`: a TCP connection ends at a node on the path, which acknowledges for the destination.
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
@@ -22,7 +22,7 @@ pub(crate) fn read(
 ) -> Option<Option<Spoof>> {
     let Some(item) = view.get("spoof") else { return Some(None) };
     if let Some(Workload::RequestResponse { .. }) = workload {
-        item.refuse(problems, "a gateway sends on one way: a request would have no response", None);
+        item.refuse(problems, "a gateway forwards one way only: a request would have no response", None);
         return None;
     }
     let view = item.table(SPOOF, problems)?;
@@ -30,7 +30,7 @@ pub(crate) fn read(
     let buffer = view.require("buffer", problems).and_then(|item| {
         let packets = item.quantity(quantity::PACKETS, problems)?;
         if packets == 0 {
-            item.refuse(problems, "a gateway without a buffer passes nothing on", Some(Shape::PACKETS.expected()));
+            item.refuse(problems, "a gateway without a buffer forwards nothing", Some(Shape::PACKETS.expected()));
             return None;
         }
         Some(packets as u32)
@@ -44,8 +44,8 @@ pub(crate) fn read(
     Some(Some(Spoof { at: at?, buffer: buffer?, sharing, reopens }))
 }
 
-/// What one flow cannot know of itself: its gateway lies between its ends, its data goes on over a link that
-/// acknowledges, and one node has one buffer.
+/// Checks across the scenario: the gateway is between the ends, its data continues over a link that acknowledges, and a
+/// node has one buffer.
 pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &mut Problems) {
     let mut buffers: Vec<(Spoof, &str)> = Vec::new();
     for (flow, (span, path)) in scenario.flows.iter().zip(places) {
@@ -57,18 +57,18 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
         };
         let node = &scenario.nodes[spoof.at];
         if spoof.at == flow.from || spoof.at == flow.to {
-            refuse(format!("`{node}` is an end of the flow"), Some("a node on the way"));
+            refuse(format!("`{node}` is an end of the flow"), Some("a node on the path"));
             continue;
         }
         let FlowKind::Tcp(tcp) = &flow.kind else { continue };
         if tcp.splits.iter().any(|split| split.at == spoof.at) {
-            refuse(format!("the connection is split at `{node}` already"), Some("a node behind the last split"));
+            refuse(format!("the connection is already split at `{node}`"), Some("a node after the last split"));
             continue;
         }
         let last = tcp.splits.last();
         if last.map_or(tcp.stp, |split| split.stp).is_some() {
             refuse(
-                "the leg that ends there is STP, and a gateway acknowledges TCP".to_owned(),
+                "the leg that ends there is STP, but a gateway acknowledges TCP".to_owned(),
                 Some("a last leg of TCP"),
             );
             continue;
@@ -90,7 +90,7 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
         match behind.map(|link| scenario.layer_over(link)) {
             None => {}
             Some(None) => refuse(
-                format!("the link behind `{node}` does not acknowledge, so nothing would ever leave the buffer"),
+                format!("the link after `{node}` does not acknowledge, so nothing would ever leave the buffer"),
                 Some("a link under one of the [[layers]]"),
             ),
             Some(Some((layer, side))) => {
@@ -106,11 +106,11 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
         }
         match buffers.iter().find(|(other, _)| other.at == spoof.at) {
             Some((other, name)) if other.buffer != spoof.buffer => refuse(
-                format!("`{node}` has a buffer of {} packets for `{name}`, which they share", other.buffer),
+                format!("`{node}` has a shared buffer of {} packets for `{name}`", other.buffer),
                 Some("the same buffer"),
             ),
             Some((other, name)) if other.sharing != spoof.sharing => {
-                refuse(format!("`{node}` shares its buffer in another way for `{name}`"), Some("the same `sharing`"))
+                refuse(format!("`{node}` shares its buffer differently for `{name}`"), Some("the same `sharing`"))
             }
             Some(_) => {}
             None => buffers.push((spoof, &flow.name)),
@@ -118,8 +118,8 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
     }
 }
 
-/// How a layer may lose the full segments of a flow that a gateway hands to it, if it may. The gateway's buffer bounds what
-/// waits there: a shorter queue, a queue that drops early and repetitions that end are losses that nobody repairs.
+/// How a layer could lose full segments that a gateway passes to it, if it could. The gateway's buffer bounds the queue
+/// there. A shorter queue, early drops or limited retransmission cause losses that nobody repairs.
 fn loses(scenario: &Scenario, layer: usize, side: usize, dscp: u8, spoof: &Spoof, tcp: &TcpFlow) -> Option<String> {
     let layer = &scenario.layers[layer];
     let last = tcp.splits.last().map_or(&tcp.receiver, |split| &split.receiver);
@@ -131,7 +131,7 @@ fn loses(scenario: &Scenario, layer: usize, side: usize, dscp: u8, spoof: &Spoof
                 && rule.protocol.is_none_or(|wanted| wanted == 6)
                 && rule.bare_ack != Some(true)
                 && rule.max_bytes.is_none_or(|max| max >= wire);
-            // Which port a flow has is not known here: it may be this one.
+            // The flow's port is unknown here, so it may match.
             (fits, fits && rule.port.is_none())
         };
         let takes: Vec<_> = channel.rules.iter().map(takes).collect();
@@ -202,7 +202,7 @@ mod tests {
         };
         let with = |from: &str, to: &str| SPOOF.replace(from, to);
         refused(&with("50 packets", "50"), LAYER, "has no unit");
-        refused(&with("50 packets", "0 packets"), LAYER, "passes nothing on");
+        refused(&with("50 packets", "0 packets"), LAYER, "forwards nothing");
         refused(&with("\"G\"", "\"H\""), LAYER, "no link leads to a node `H`");
         refused(&with("\"G\"", "\"B\""), LAYER, "is an end of the flow");
         refused(&with(", buffer = \"50 packets\"", ""), LAYER, "buffer");
@@ -215,14 +215,14 @@ mod tests {
         let once = LAYER.replace("\"unlimited\" }", "\"off\" }");
         refused(SPOOF, &once, "`all` sends once");
         let split = |at: &str| format!("{SPOOF}\nsplit = [{{ at = \"{at}\" }}]");
-        refused(&split("G"), LAYER, "is split at `G` already");
+        refused(&split("G"), LAYER, "is already split at `G`");
         let asks = with("greedy = true", "request_response = { request = \"1 kB\", response = \"1 kB\" }");
         refused(&asks, LAYER, "a request would have no response");
         let other = "\n[[flows]]\nname = \"two\"\nfrom = \"A\"\nto = \"B\"\n";
         let two = format!("{SPOOF}{other}{}", with("50 packets", "60 packets"));
-        refused(&two, LAYER, "has a buffer of 50 packets for `one`");
+        refused(&two, LAYER, "has a shared buffer of 50 packets for `one`");
         let unlike = with("50 packets\"", "50 packets\", sharing = \"equal\"");
-        refused(&format!("{SPOOF}{other}{unlike}"), LAYER, "shares its buffer in another way");
+        refused(&format!("{SPOOF}{other}{unlike}"), LAYER, "shares its buffer differently");
         refused(&with("50 packets\"", "50 packets\", sharing = \"fair\""), LAYER, "sharing");
         let udp = format!("type = \"udp\"\nrate = \"1 kbit/s\"\npacket = \"100 B\"\n{}", with("greedy = true\n", ""));
         refused(&udp, LAYER, "applies to tcp flows");

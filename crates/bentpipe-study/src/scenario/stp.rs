@@ -12,7 +12,7 @@ use super::grammar::{STP, TIMERS};
 use super::model::StpFlow;
 use super::workloads::{amount, workload};
 
-/// Bytes of payload in a segment: what fits an IP packet, and no less than what every host takes (RFC 791 §3.2).
+/// Payload bytes of a segment: at most what fits an IP packet, at least what every host accepts (RFC 791 §3.2).
 const MSS: (u64, u64) = (28, 65_000);
 
 pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<StpFlow> {
@@ -21,18 +21,18 @@ pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<StpFlow> 
         return None;
     };
     let config = config(&item, problems);
-    // A workload is checked also where the settings are wrong.
+    // The workload is checked even if the settings are wrong.
     let mss = config.map_or(1000, |config| config.mss);
     let workload = workload(view, mss, problems);
     Some(StpFlow { config: config?, workload: workload? })
 }
 
-/// The settings of a leg that is STP, if it is: `view` is that of a flow or of a split, `buffer` that of the gateway to which
-/// the leg leads. `None`: there is a mistake.
+/// The STP settings of a leg, if it is STP: `view` is that of a flow or a split, `buffer` that of the gateway at its
+/// end. `None` after a mistake.
 pub(super) fn leg(view: &View<'_>, buffer: Option<Bytes>, problems: &mut Problems) -> Option<Option<StpConfig>> {
     let Some(item) = view.get("stp") else { return Some(None) };
     if let Some(tcp) = view.get("tcp") {
-        let message = format!("`{}` and `{}` exclude each other: a leg is of one protocol", tcp.path, item.path);
+        let message = format!("`{}` and `{}` exclude each other: a leg has one protocol", tcp.path, item.path);
         tcp.refuse(problems, message, Some("one of the two".to_owned()));
         return None;
     }

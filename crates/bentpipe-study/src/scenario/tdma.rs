@@ -13,8 +13,8 @@ use super::model::{LinkSpec, Scenario};
 pub(super) fn schedule(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option<BurstSchedule> {
     let view = item.table(TDMA, problems)?;
     let Some(rate) = rate else {
-        let expected = "`rate`, that of a burst, such as \"622.08 Mbit/s\"".to_owned();
-        item.refuse(problems, "bursts need a line rate, and follow no trace", Some(expected));
+        let expected = "`rate` within a burst, such as \"622.08 Mbit/s\"".to_owned();
+        item.refuse(problems, "bursts need a line rate and exclude a trace", Some(expected));
         return None;
     };
     let frame = view.require("frame", problems).and_then(|item| item.duration(problems));
@@ -30,15 +30,15 @@ pub(super) fn schedule(item: &Item<'_>, rate: Option<Rate>, problems: &mut Probl
     let (place, message) = match BurstSchedule::new(frame?, bursts, rate) {
         Ok(schedule) => return Some(schedule),
         Err(BadSchedule::Empty) => (&list, "the frame has no bursts".to_owned()),
-        Err(BadSchedule::NoLength(n)) => (&entries[n], "a burst cannot have no length".to_owned()),
-        Err(BadSchedule::Overlaps(n)) => (&entries[n], "it begins before the burst before it has ended".to_owned()),
+        Err(BadSchedule::NoLength(n)) => (&entries[n], "a burst cannot have zero length".to_owned()),
+        Err(BadSchedule::Overlaps(n)) => (&entries[n], "it begins before the previous burst has ended".to_owned()),
         Err(BadSchedule::TooLong) => (&list, "the last burst ends after the frame".to_owned()),
     };
     place.refuse(problems, message, Some(expected));
     None
 }
 
-/// Refuses links of one beam that send at once: an antenna sends one burst at a time, and receives one, and a satellite's
+/// Refuses links of one beam that send at once: an antenna sends and receives one burst at a time, and a satellite's
 /// switch joins an uplink beam with one downlink beam at a time.
 pub(super) fn check(scenario: &Scenario, place: Option<Span>, problems: &mut Problems) {
     let Some(place) = place else { return };

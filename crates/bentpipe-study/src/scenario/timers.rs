@@ -1,7 +1,6 @@
-//! STP's timer over link layers: where none is given, it waits for what a layer's repairs may take.
-//!
-//! STP's 550 ms are for a bare path of 530 ms (`stp` paper, section IV). A layer with ARQ passes a packet on later instead of
-//! losing it, and a timer that does not know of that takes each repair for a loss.
+//! The default of STP's timer over link layers: it waits for a layer's repairs. STP's 550 ms are for a bare path of 530
+//! ms (`stp` paper, section IV). A layer with ARQ delivers a packet late instead of losing it, and a timer that ignores
+//! this treats each repair as a loss.
 
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::units::Duration;
@@ -11,10 +10,10 @@ use bentpipe_language::reader::Item;
 use super::model::{FlowKind, FlowSpec, LayerSpec, Scenario};
 use crate::topology;
 
-/// Transmissions that are waited for where a channel has no bound: what a channel has if nothing is said.
+/// Transmissions to wait for if a channel has no limit: a channel's default.
 const TRANSMISSIONS: u32 = 8;
 
-/// Whether the timer is given, leg by leg of a flow's entry.
+/// For each leg of a flow's entry: true if the timer is given.
 pub(super) fn given(item: &Item<'_>) -> Vec<bool> {
     let Value::Table(flow) = &item.node.value else { return Vec::new() };
     let has_rto = |value: &Value| match value {
@@ -31,7 +30,7 @@ pub(super) fn given(item: &Item<'_>) -> Vec<bool> {
     std::iter::once(has_rto(&item.node.value)).chain(legs).collect()
 }
 
-/// Gives every STP timer that is not given the time that the layers on its way may take.
+/// Adds the max delay of the layers on the path to every STP timer that is not given.
 pub(super) fn fit_all(scenario: &mut Scenario, given: &[Vec<bool>]) {
     if scenario.layers.is_empty() {
         return;
@@ -58,7 +57,7 @@ pub(super) fn fit_all(scenario: &mut Scenario, given: &[Vec<bool>]) {
     scenario.flows = flows;
 }
 
-/// What the layers on the way of a leg, there and back, may add to a round trip.
+/// The max delay that the layers on a leg's path, in both directions, add to a round trip.
 fn may_take(scenario: &Scenario, flow: &FlowSpec, leg: usize, config: &StpConfig) -> Duration {
     let legs = topology::legs(flow);
     let Some(leg) = legs.get(leg) else { return Duration::ZERO };
@@ -67,13 +66,13 @@ fn may_take(scenario: &Scenario, flow: &FlowSpec, leg: usize, config: &StpConfig
     let repairs = layers.map(|(layer, _)| repairs(scenario, &scenario.layers[layer]));
     let (mut sum, mut any) = (Duration::ZERO, false);
     repairs.for_each(|span| (sum, any) = (sum + span, true));
-    // Frames' headers, repairs and copies take their part of the line, so that segments wait: never longer than the line
-    // takes for a window, which is a round trip.
+    // Frame headers, repairs and copies use line time, so segments wait: at most as long as the line needs for a
+    // window, which is a round trip.
     sum + if any { config.rtt } else { Duration::ZERO }
 }
 
-/// The time from a packet's first transmission to its last: each is repeated when a report of its loss has come, a round trip
-/// of the link and the report's interval after it. The frames that may overtake it come at the rate of the line.
+/// The time from a packet's first transmission to its last. Each is repeated after the report of its loss: a round trip
+/// of the link and the report interval later. The frames that may overtake it arrive at the line's rate.
 fn repairs(scenario: &Scenario, layer: &LayerSpec) -> Duration {
     let link = |side: usize| &scenario.links[layer.over[side]].config;
     let round_trip = link(0).delay + link(1).delay;

@@ -1,4 +1,4 @@
-//! The rate of a link from a packet-delivery trace of mahimahi: a file of instants in milliseconds, or a list of them.
+//! The rate of a link from a packet-delivery trace of mahimahi: a file or a list of times in milliseconds.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::grammar::{MILLIS, RATE_TRACE};
 
 const EXPECTED: &str = "milliseconds in ascending order, one per line, the last above 0";
 
-/// The trace that an item names or lists.
+/// The trace that an item names or contains.
 pub(crate) fn rate_trace(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<RateTrace> {
     if let Value::List(_) = item.node.value {
         let entries = item.list(&RATE_TRACE, problems)?;
@@ -47,10 +47,10 @@ pub(crate) fn rate_trace(item: &Item<'_>, beside: &Path, problems: &mut Problems
 
 fn message(bad: BadTrace) -> &'static str {
     match bad {
-        BadTrace::Empty => "the trace has no instants",
-        BadTrace::Backwards(_) => "an instant is earlier than the one before it",
+        BadTrace::Empty => "the trace has no times",
+        BadTrace::Backwards(_) => "a time is earlier than the previous one",
         BadTrace::NoLength => "the trace ends at 0 ms, so it has no length",
-        BadTrace::TooLate(_) => "an instant is later than 1 000 000 000 ms",
+        BadTrace::TooLate(_) => "a time is later than 1 000 000 000 ms",
     }
 }
 
@@ -64,7 +64,7 @@ fn parse(text: &str, source: usize, key: &str, problems: &mut Problems) -> Optio
         if content.is_empty() {
             continue;
         }
-        // Digits only: `parse` would take a plus sign as well.
+        // Digits only: `parse` would also accept a plus sign.
         let digits = content.bytes().all(|byte| byte.is_ascii_digit());
         match content.parse() {
             Ok(instant) if digits => {
@@ -72,7 +72,7 @@ fn parse(text: &str, source: usize, key: &str, problems: &mut Problems) -> Optio
                 spans.push(span);
             }
             _ => {
-                let mistake = Mistake::new(key, format!("`{content}` is no instant in milliseconds"));
+                let mistake = Mistake::new(key, format!("`{content}` is not a time in milliseconds"));
                 problems.add(span, mistake.expected(EXPECTED));
                 sound = false;
             }

@@ -1,4 +1,4 @@
-//! Windows that follow the path: a variant with a fixed window has what its path holds, unless a window is set.
+//! Windows from the path: a fixed window defaults to the capacity of the path.
 
 use bentpipe_engine::link::LinkConfig;
 use bentpipe_engine::tcp::TcpConfig;
@@ -9,7 +9,7 @@ use super::model::{FlowKind, FlowSpec, Scenario};
 use crate::limit::{self, SegmentSize};
 use crate::topology;
 
-/// A connection, or a leg of one, as a scenario has it.
+/// A connection of a scenario, or a leg of one.
 pub(super) struct TcpEnds<'a> {
     pub(super) profile: &'a str,
     pub(super) variant: &'a str,
@@ -31,7 +31,7 @@ pub(super) fn resolve(
     Ok(ends)
 }
 
-/// All explicit settings of a connection: those given, and those by which its ends differ from what was given.
+/// All explicit settings of a connection: the given ones, and changes of its ends from them.
 pub(super) fn all_explicit(
     scenario: &Scenario,
     flow: &FlowSpec,
@@ -42,7 +42,7 @@ pub(super) fn all_explicit(
     Ok(known.explicit.overlaid(&TcpOverrides::between(&resolved, &known.ends)))
 }
 
-/// Gives every fixed window that is not set what its path holds.
+/// Sets every fixed window that is not given to the capacity of its path.
 pub(super) fn fit_all(scenario: &mut Scenario) {
     let mut flows = std::mem::take(&mut scenario.flows);
     for flow in &mut flows {
@@ -60,7 +60,7 @@ pub(super) fn fit_all(scenario: &mut Scenario) {
     scenario.flows = flows;
 }
 
-/// Whether the windows of the sender and of the receiver follow the path.
+/// For the sender and the receiver: true if the window follows the path.
 pub(super) fn follow_path(scenario: &Scenario, variant: &str, explicit: &TcpOverrides) -> [bool; 2] {
     let Ok(ends) = resolve_tcp("rfc", variant, &scenario.variants, explicit) else { return [false; 2] };
     let lacking = lacks_window(variant, &scenario.variants, explicit);
@@ -91,7 +91,7 @@ fn fit(
 
 type Links<'s> = Vec<&'s LinkConfig>;
 
-/// The links of a leg, there and back: to the gateway that spoofs, where the leg ends at one.
+/// The links of a leg in both directions; up to the spoofing gateway, if the leg ends at one.
 fn path<'s>(scenario: &'s Scenario, flow: &FlowSpec, leg: usize) -> Option<(Links<'s>, Links<'s>)> {
     let legs = topology::legs(flow);
     let this = legs.get(leg)?;
@@ -104,8 +104,8 @@ fn path<'s>(scenario: &'s Scenario, flow: &FlowSpec, leg: usize) -> Option<(Link
     Some((links(there), links(back)))
 }
 
-/// Segments that the slowest line sends from when one of them sets out until its ACK is back, nothing waiting anywhere;
-/// one more for each that an ACK may wait for. `None` where no line takes time.
+/// Number of segments that the slowest line sends from the departure of one until its ACK returns, with empty queues,
+/// plus one for each segment that a delayed ACK may wait for. `None` if no line takes time.
 fn holds(there: &[&LinkConfig], back: &[&LinkConfig], (data, acks): (&TcpConfig, &TcpConfig)) -> Option<u32> {
     let size = SegmentSize::between(data, acks);
     let seconds = |links: &[&LinkConfig], bytes: u32| -> f64 {
@@ -115,6 +115,6 @@ fn holds(there: &[&LinkConfig], back: &[&LinkConfig], (data, acks): (&TcpConfig,
     let round_trip = seconds(there, wire) + seconds(back, size.headers);
     let slowest = there.iter().filter_map(|link| limit::line_time(link, wire)).reduce(f64::max)?;
     let segments = (round_trip / slowest).ceil() + f64::from(acks.ack.every.saturating_sub(1));
-    // No window says more: 2^30 bytes (RFC 7323 section 2.3).
+    // The max window is 2^30 bytes (RFC 7323 section 2.3).
     Some((segments as u32).clamp(2, (1 << 30) / u32::from(data.mss).max(1)))
 }

@@ -1,4 +1,4 @@
-//! What a flow carries, and when it sends.
+//! The workload of a flow, and its timing.
 
 use bentpipe_engine::units::{Bytes, Duration};
 use bentpipe_language::document::Value;
@@ -11,7 +11,7 @@ use super::bursts;
 use super::grammar::{AMOUNT, GREEDY, MPEG, ON_OFF, PACED, PATTERNS, REQUEST_RESPONSE, VIDEO};
 use super::model::{Mpeg, UdpPattern, Workload};
 
-/// "10 MB", or "1042 segments" of the sender's MSS; not nothing.
+/// "10 MB", or "1042 segments" of the sender's MSS; above 0.
 pub(super) fn amount(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Option<Bytes> {
     let bytes = match item.as_text().map(split) {
         Some((_, "segments" | "segment")) => {
@@ -85,7 +85,7 @@ fn paced(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Option<Workload>
         Some(item) => amount(&item, mss, problems).filter(|bytes| {
             let fits = bytes.get() <= u32::MAX as u64;
             if !fits {
-                item.refuse(problems, "a write has 4 GiB at most", Some(AMOUNT.expected()));
+                item.refuse(problems, "a write can have at most 4 GiB", Some(AMOUNT.expected()));
             }
             fits
         }),
@@ -116,7 +116,7 @@ fn mpeg(item: &Item<'_>, problems: &mut Problems) -> Option<Mpeg> {
     let interval = view.require("interval", problems).and_then(|item| {
         let span = item.duration(problems)?;
         if span == Duration::ZERO {
-            item.refuse(problems, "frames follow each other at some distance", Some("such as \"40 ms\"".to_owned()));
+            item.refuse(problems, "the time between frames cannot be zero", Some("such as \"40 ms\"".to_owned()));
             return None;
         }
         Some(span)
@@ -132,7 +132,7 @@ fn mpeg(item: &Item<'_>, problems: &mut Problems) -> Option<Mpeg> {
         let bytes = item.size(problems)?.get();
         let fits = u32::try_from(bytes).ok().filter(|bytes| *bytes > 0);
         if fits.is_none() {
-            item.refuse(problems, "a frame has a byte at least and 4 GiB at most", Some(Shape::SIZE.expected()));
+            item.refuse(problems, "a frame must have 1 B to 4 GiB", Some(Shape::SIZE.expected()));
         }
         fits
     };

@@ -1,4 +1,4 @@
-//! What flows are read against, and the names of nodes and links in them.
+//! The context for reading flows, and lookup of nodes and links by name.
 
 use bentpipe_language::error::{Mistake, Problems};
 use bentpipe_language::reader::Item;
@@ -9,7 +9,7 @@ use bentpipe_language::tcp::{TcpTable, Variants};
 use super::links::Network;
 use super::model::LinkSpec;
 
-/// What flows are read against.
+/// The context for reading flows.
 pub(crate) struct World<'w> {
     pub(crate) network: &'w Network,
     pub(crate) tcp: &'w TcpTable,
@@ -20,7 +20,7 @@ pub(crate) struct World<'w> {
 pub(super) fn node(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<usize> {
     let name = item.text(problems)?;
     let index = network.nodes.iter().position(|node| node == name);
-    // Where a link is wrong, a node may be missing for that alone.
+    // If a link is wrong, a node may be missing only for that reason.
     if index.is_none() && network.is_whole {
         let mistake = Mistake::new(&item.path, format!("no link leads to a node `{name}`"))
             .expected(format!("one of {}", network.nodes.join(", ")))
@@ -30,8 +30,8 @@ pub(super) fn node(item: &Item<'_>, network: &Network, problems: &mut Problems) 
     index
 }
 
-/// An explicit route: names of links, each leaving where the one before has led. `NAME` of a duplex link stands for
-/// the direction that fits.
+/// An explicit route: names of links, each starting where the previous one ends. `NAME` of a duplex link stands for
+/// the matching direction.
 pub(super) fn route(
     item: Option<Item<'_>>,
     from: usize,

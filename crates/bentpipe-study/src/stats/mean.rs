@@ -4,12 +4,12 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{Interval, StatsError, check_level, check_values};
 
-/// Arithmetic mean; not a number for no values.
+/// Arithmetic mean; NaN without values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Standard deviation of the population the values are drawn from (divisor n-1); zero for fewer than two.
+/// Standard deviation with divisor n-1; zero for fewer than two values.
 pub fn standard_deviation(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -23,11 +23,11 @@ fn t_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).expect("scale and freedom are above zero").inverse_cdf(p)
 }
 
-/// Confidence interval of the mean: mean ± t(n-1) s / sqrt(n). Exact for normal values, good where the mean of n is
+/// Confidence interval of the mean: mean ± t(n-1) s / sqrt(n). Exact for normal values, good if the mean of n is
 /// nearly normal; for skewed times of few runs prefer [`bootstrap_interval`](super::bootstrap_interval).
 ///
 /// # Errors
-/// Fewer than two values, a value that is not finite, a confidence outside 0..1.
+/// Fails for fewer than two values, a value that is not finite, or a confidence outside 0..1.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Result<Interval, StatsError> {
     check_level(confidence)?;
     check_values(values, 2)?;

@@ -1,12 +1,10 @@
-//! Samples to statements: quantiles, means, differences and ratios, each with its confidence interval.
-//!
-//! Nothing here assumes a shape of the distribution but [`mean_interval`] and what rests on it, which need a mean that
-//! is nearly normal. What draws at random takes a [`Stream`](bentpipe_engine::stream::Stream) of its own, so the same
-//! seed gives the same interval.
+//! Statistics of samples: quantiles, means, differences and ratios, each with its confidence interval. Only
+//! [`mean_interval`] and its users assume a shape of the distribution: the mean must be nearly normal. Functions that
+//! draw at random take a [`Stream`](bentpipe_engine::stream::Stream), so the same seed gives the same interval.
 //!
 //! Reading order: [`Sample`] the quantiles; [`order`] their distribution-free intervals; [`mod@mean`] Student's t;
-//! [`paired`] two systems under the same seeds; [`resample`] the bootstrap, and whether a small sample of ours could
-//! have given a published figure.
+//! [`paired`] two systems under the same seeds; [`resample`] the bootstrap, and tests whether a small sample of ours
+//! could give a published figure.
 
 pub mod mean;
 pub mod order;
@@ -20,19 +18,19 @@ pub use paired::{Comparison, paired_difference, paired_ratio};
 pub use resample::{Subsets, bootstrap_interval};
 pub use sample::{FiveNumbers, Sample};
 
-/// An interval that holds a quantity with some confidence.
+/// A confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Confidence in 0..1; where order statistics allow only some levels, the one reached.
+    /// Confidence in 0..1; order statistics allow only some levels, so this is the level reached.
     pub confidence: f64,
 }
 
 impl Interval {
-    /// Whether `x` lies inside or on an end.
+    /// True if `x` is inside or at an end.
     pub fn contains(&self, x: f64) -> bool {
         self.low <= x && x <= self.high
     }
@@ -49,12 +47,12 @@ pub enum StatsError {
         /// Values needed.
         need: usize,
     },
-    /// A value is infinite or not a number, or not above zero where a ratio is asked.
+    /// A value is infinite or NaN, or not above zero for a ratio.
     #[error("value {index} is {value}, which has no place here")]
     BadValue {
-        /// Where it stands.
+        /// Its index.
         index: usize,
-        /// What it is.
+        /// The value.
         value: f64,
     },
     /// The two samples of a pair differ in length.

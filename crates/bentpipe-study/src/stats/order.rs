@@ -1,9 +1,8 @@
-//! Distribution-free confidence intervals of quantiles, from order statistics.
-//!
-//! Of n independent values the number below the quantile p is binomial(n, p), whatever their distribution if it is
-//! continuous. So the order statistics r and s (from 1) enclose the quantile with probability P(r <= B <= s-1) (David
-//! and Nagaraja 2003, section 7.1). The ranks are taken as symmetric in probability as they come: each tail at most
-//! half of what is left. Where n is too small for that tail, the end is infinite and the statement one-sided.
+//! Distribution-free confidence intervals of quantiles, from order statistics. Of n independent values, the number
+//! below the quantile p is binomial(n, p) for any continuous distribution. So the order statistics r and s (from 1)
+//! enclose the quantile with probability P(r <= B <= s-1) (David and Nagaraja 2003, section 7.1). The ranks are as
+//! symmetric in probability as possible: each tail has at most half of the remaining probability. If n is too small
+//! for that tail, the end is infinite and the interval one-sided.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -12,7 +11,7 @@ use super::{Interval, Sample, StatsError, check_level};
 /// The confidence interval of the quantile `p` (0..1) at least at `confidence` (0..1).
 ///
 /// # Errors
-/// [`StatsError::BadLevel`] where `p` or `confidence` is not inside 0..1.
+/// Returns [`StatsError::BadLevel`] if `p` or `confidence` is not inside 0..1.
 pub fn quantile_interval(sample: &Sample, p: f64, confidence: f64) -> Result<Interval, StatsError> {
     check_level(p)?;
     check_level(confidence)?;
@@ -20,9 +19,9 @@ pub fn quantile_interval(sample: &Sample, p: f64, confidence: f64) -> Result<Int
     let n = sorted.len() as u64;
     let below = Binomial::new(p, n).expect("p lies in 0..1");
     let tail = (1.0 - confidence) / 2.0;
-    // The greatest r with P(B <= r-1) <= tail: fewer than r values below the quantile, the interval lies above it.
+    // The max r with P(B <= r-1) <= tail: with fewer than r values below the quantile, the interval is above it.
     let r = (1..=n).take_while(|r| below.cdf(r - 1) <= tail).last();
-    // The least s with P(B >= s) <= tail: s or more values below it, the interval lies under it.
+    // The min s with P(B >= s) <= tail: with s or more values below the quantile, the interval is below it.
     let s = (1..=n).rev().take_while(|s| below.sf(s - 1) <= tail).last();
     let missed = r.map_or(0.0, |r| below.cdf(r - 1)) + s.map_or(0.0, |s| below.sf(s - 1));
     Ok(Interval {

@@ -1,7 +1,6 @@
-//! Two systems under the same seeds: what the second changes.
-//!
-//! Run for run both met the same bursts, so the pair's difference varies less than either time. The ratio is worked
-//! on logarithms: the interval is that of the geometric mean ratio, and b/a is exactly the inverse of a/b.
+//! Compares two systems under the same seeds. In each run both met the same bursts, so the difference of a pair
+//! varies less than either time. The ratio is computed on logarithms: the interval is that of the geometric mean
+//! ratio, and b/a is exactly the inverse of a/b.
 
 use super::{Interval, StatsError, check_values, mean, mean_interval};
 
@@ -25,7 +24,8 @@ fn pairs(a: &[f64], b: &[f64]) -> Result<(), StatsError> {
 /// Mean of `b - a`, pair by pair, with Student's t interval.
 ///
 /// # Errors
-/// Samples of different length, fewer than two pairs, a value that is not finite, a confidence outside 0..1.
+/// Fails for samples of different length, fewer than two pairs, a value that is not finite, or a confidence
+/// outside 0..1.
 pub fn paired_difference(a: &[f64], b: &[f64], confidence: f64) -> Result<Comparison, StatsError> {
     pairs(a, b)?;
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
@@ -35,7 +35,7 @@ pub fn paired_difference(a: &[f64], b: &[f64], confidence: f64) -> Result<Compar
 /// Geometric mean of `b / a`, pair by pair, with the t interval of its logarithm.
 ///
 /// # Errors
-/// As [`paired_difference`], and values not above zero.
+/// As [`paired_difference`]; also for values not above zero.
 pub fn paired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Result<Comparison, StatsError> {
     pairs(a, b)?;
     for values in [a, b] {

@@ -1,34 +1,31 @@
-//! Statistics of samples drawn from our runs: the bootstrap, and the range for samples of a paper's size.
-//!
-//! A paper prints a statistic of, say, 20 runs. We have 200. Its figure is borne out if a sample of 20 of ours could
-//! well have given it: the statistic is computed for many random subsets of 20 runs, and the middle 90 % or 95 % of
-//! the results is the range. The units drawn are runs, not flows: four flows that shared a link belong together.
+//! Statistics of samples drawn from our runs: the bootstrap, and the range for samples of a paper's size. A paper
+//! prints a statistic of, say, 20 runs; we have 200. The printed value is confirmed if a sample of 20 of ours could
+//! plausibly give it: the statistic is computed for many random subsets of 20 runs, and the middle 90 % or 95 % of
+//! the results is the range. Runs are drawn, not flows: four flows that shared a link belong together.
 
 use bentpipe_engine::stream::Stream;
 
 use super::sample::quantile_of_sorted;
 use super::{Interval, StatsError, check_level, check_values};
 
-/// How units are drawn from a population to make a smaller sample.
+/// How samples are drawn from a population.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subsets {
     /// Units in the population.
     pub population: usize,
     /// Units in a sample: the paper's number of runs.
     pub size: usize,
-    /// How many samples are drawn.
+    /// Number of samples.
     pub draws: usize,
 }
 
 impl Subsets {
-    /// The range that holds the middle `level` (0..1) of each of `K` statistics. `statistics` is given the indices of
-    /// the units drawn.
-    ///
-    /// Units are drawn without replacement as long as the population is at least twice the sample, and with it (the
-    /// bootstrap) where it is smaller: subsets that share most of their units would all look alike.
+    /// The range that holds the middle `level` (0..1) of each of `K` statistics. `statistics` receives the indices of
+    /// the drawn units. Units are drawn without replacement if the population is at least twice the sample, otherwise
+    /// with replacement (the bootstrap): subsets that share most of their units would be too similar.
     ///
     /// # Errors
-    /// Nothing to draw from or no draws, a level outside 0..1, or a statistic that is not finite.
+    /// Fails for an empty population, no draws, a level outside 0..1, or a statistic that is not finite.
     pub fn ranges<const K: usize>(
         self,
         level: f64,
@@ -68,7 +65,8 @@ impl Subsets {
 /// Percentile bootstrap: the confidence interval of a statistic of independent values (Efron 1979).
 ///
 /// # Errors
-/// Fewer than two values, one that is not finite, a confidence outside 0..1, or a statistic that is not finite.
+/// Fails for fewer than two values, one that is not finite, a confidence outside 0..1, or a statistic that is not
+/// finite.
 pub fn bootstrap_interval(
     values: &[f64],
     confidence: f64,

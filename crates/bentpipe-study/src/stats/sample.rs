@@ -1,10 +1,8 @@
-//! A sorted sample and its quantiles (Hyndman and Fan 1996, type 7).
-//!
-//! Type 7 puts the quantile p of n values at rank 1 + (n-1)p and interpolates between neighbours: the median is the
-//! usual one, 0 and 1 are the least and the greatest value. It is what spreadsheets, R and NumPy do unless told
-//! otherwise. The `transat` paper does not name its rule; its labels ("25% Perc.", "Average") are those of a
-//! spreadsheet, so type 7 is the likely one. Another type moves a quartile of 20 values by at most half the distance
-//! between two neighbours.
+//! A sorted sample and its quantiles (Hyndman and Fan 1996, type 7). Type 7 puts the quantile p of n values at rank
+//! 1 + (n-1)p and interpolates between neighbours: the median is the usual one, 0 and 1 are the minimum and the
+//! maximum. It is the default of spreadsheets, R and NumPy. The `transat` paper does not name its rule; its labels
+//! ("25% Perc.", "Average") are those of a spreadsheet, so type 7 is the likely one. Another type moves a quartile
+//! of 20 values by at most half the distance between two neighbours.
 
 use super::{StatsError, check_values};
 
@@ -12,10 +10,10 @@ use super::{StatsError, check_values};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample(Vec<f64>);
 
-/// Least value, quartiles, greatest value, and the mean.
+/// Minimum, quartiles, maximum and mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FiveNumbers {
-    /// Least value.
+    /// Minimum.
     pub min: f64,
     /// First quartile.
     pub p25: f64,
@@ -23,7 +21,7 @@ pub struct FiveNumbers {
     pub median: f64,
     /// Third quartile.
     pub p75: f64,
-    /// Greatest value.
+    /// Maximum.
     pub max: f64,
     /// Arithmetic mean.
     pub mean: f64,
@@ -33,7 +31,7 @@ impl Sample {
     /// Sorts the values.
     ///
     /// # Errors
-    /// [`StatsError::TooFew`] without a value, [`StatsError::BadValue`] for one that is not finite.
+    /// Returns [`StatsError::TooFew`] without values, [`StatsError::BadValue`] for one that is not finite.
     pub fn new(mut values: Vec<f64>) -> Result<Self, StatsError> {
         check_values(&values, 1)?;
         values.sort_unstable_by(f64::total_cmp);
@@ -45,7 +43,7 @@ impl Sample {
         &self.0
     }
 
-    /// The quantile `p`, type 7; `p` beyond 0 or 1 means the nearer of the two.
+    /// The quantile `p`, type 7; `p` is clamped to 0..1.
     pub fn quantile(&self, p: f64) -> f64 {
         quantile_of_sorted(&self.0, p)
     }
@@ -55,7 +53,7 @@ impl Sample {
         self.quantile(0.5)
     }
 
-    /// All of them at once.
+    /// The summary.
     pub fn five_numbers(&self) -> FiveNumbers {
         FiveNumbers {
             min: self.0[0],
@@ -68,7 +66,7 @@ impl Sample {
     }
 }
 
-/// The quantile `p`, type 7, of sorted values of which there is at least one.
+/// The quantile `p`, type 7, of sorted, non-empty values.
 pub(super) fn quantile_of_sorted(sorted: &[f64], p: f64) -> f64 {
     let rank = (sorted.len() - 1) as f64 * p.clamp(0.0, 1.0);
     let below = rank as usize;

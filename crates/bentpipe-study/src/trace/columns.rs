@@ -1,4 +1,4 @@
-//! Events as columns: CSV for eyes and spreadsheets, Parquet for everything that is large.
+//! Events as columns: CSV for reading and spreadsheets, Parquet for large tables.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ use parquet::schema::types::Type;
 use super::part::PartFile;
 use super::row::{COLUMNS, Cell, Column, Kind, row};
 
-/// Rows that are kept in memory and then written together.
+/// Number of rows buffered in memory and written together.
 const ROW_GROUP: usize = 1 << 16;
 
 /// The first columns are never empty.
@@ -34,7 +34,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// By the ending of the name: `.csv`, `.parquet`.
+    /// From the file extension: `.csv`, `.parquet`.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "csv" => Some(Format::Csv),
@@ -44,8 +44,8 @@ impl Format {
     }
 }
 
-/// An event table in the making. It is a [`Probe`]: a probe cannot fail in the middle of a run, so the first error is
-/// kept and comes out of [`Columns::finish`].
+/// An unfinished event table. It is a [`Probe`], which cannot fail during a run, so the first error is kept for
+/// [`Columns::finish`].
 #[derive(Debug)]
 pub struct Columns {
     names: Vec<String>,
@@ -65,8 +65,8 @@ impl std::fmt::Debug for Sink {
 }
 
 impl Columns {
-    /// Begins the table `path`. `names` are the machines, by the number in [`Who`]; `comment` says what was run, and
-    /// stands in the metadata of a Parquet file (CSV has no place for it).
+    /// Starts the table `path`. `names` are the machines, by the number in [`Who`]; `comment` says what was run, and
+    /// goes into the metadata of a Parquet file (CSV has none).
     ///
     /// # Errors
     /// Fails with the path if the file cannot be created.
@@ -95,7 +95,7 @@ impl Columns {
     /// Writes one row.
     ///
     /// # Errors
-    /// Fails if the file cannot be written: a full disk.
+    /// Fails if the file cannot be written, for example if the disk is full.
     pub fn push(&mut self, now: Time, who: Who, event: &Event) -> io::Result<()> {
         let unknown;
         let who = match self.names.get(who.0 as usize) {
@@ -132,10 +132,10 @@ impl Columns {
         Ok(())
     }
 
-    /// Writes what is left and gives the table its name.
+    /// Writes the remaining rows and renames the file.
     ///
     /// # Errors
-    /// The first error since the beginning.
+    /// Returns the first error since the start.
     pub fn finish(self) -> io::Result<()> {
         if let Some(error) = self.error {
             return Err(error);
@@ -161,7 +161,7 @@ impl Probe for Columns {
     }
 }
 
-/// The values of a column since the last row group, and for each row whether there is one (definition level 1 or 0).
+/// The values of a column since the last row group, and for each row whether it has one (definition level 1 or 0).
 enum Buffer {
     Integers(Vec<i64>, Vec<i16>),
     Reals(Vec<f64>, Vec<i16>),
@@ -195,7 +195,7 @@ impl Buffer {
                 return;
             }
             (Buffer::Integers(_, levels) | Buffer::Reals(_, levels) | Buffer::Texts(_, levels), cell) => {
-                debug_assert_eq!(*cell, Cell::Empty, "a cell is of its column's kind");
+                debug_assert_eq!(*cell, Cell::Empty, "a cell has its column's kind");
                 levels
             }
         };

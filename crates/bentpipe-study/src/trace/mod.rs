@@ -1,8 +1,8 @@
-//! What a run leaves behind: packets for tools that know packets, rows for tools that know tables.
+//! The traces of a run: packets for packet tools, rows for table tools.
 //!
 //! Reading order: [`PcapWriter`] packets as pcapng; [`Columns`] events as CSV or Parquet, [`COLUMNS`] says what each
-//! column means. Both write under a temporary name in the same folder and rename at the end: a reader never meets half
-//! a file, and a run that is broken off leaves none.
+//! column means. Both write under a temporary name in the same folder and rename at the end: a reader never sees half
+//! a file, and an aborted run leaves none.
 
 mod columns;
 mod part;

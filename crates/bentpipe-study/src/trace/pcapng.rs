@@ -1,7 +1,6 @@
-//! Packets as pcapng (draft-ietf-opsawg-pcapng): one interface per tap, nanoseconds, raw IP.
-//!
-//! Times count from the start of the run, so the packets of a simulation lie in the first hours of 1970. What a link
-//! lost can be seen by its absence at the tap behind the link.
+//! Packets as pcapng (draft-ietf-opsawg-pcapng): one interface per tap, nanoseconds, raw IP. Times count from the
+//! start of the run, so simulated packets are in the first hours of 1970. A packet lost on a link is missing at the
+//! tap after the link.
 
 use std::borrow::Cow;
 use std::io;
@@ -16,21 +15,21 @@ use pcap_file::{DataLink, Endianness, PcapError};
 
 use super::part::PartFile;
 
-/// An option's length has 16 bits; longer comments go on in the next one.
+/// An option's length has 16 bits; longer comments continue in the next option.
 const MAX_COMMENT: usize = 65_000;
 
 /// if_tsresol: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// A capture in the making.
+/// An unfinished capture.
 pub struct PcapWriter {
     writer: PcapNgWriter<PartFile>,
     taps: u32,
 }
 
 impl PcapWriter {
-    /// Begins the capture `path` with the interfaces `taps`; `comment` stands in the file's header: what was run, so
-    /// that it can be run again.
+    /// Starts the capture `path` with the interfaces `taps`; `comment` goes into the file's header and says how to
+    /// repeat the run.
     ///
     /// # Errors
     /// Fails with the path if the file cannot be created or written.
@@ -54,11 +53,11 @@ impl PcapWriter {
         Ok(PcapWriter { writer, taps: taps.len() as u32 })
     }
 
-    /// Writes one IP packet seen at the `tap`-th interface. `bytes` may be its beginning alone; `original_len` is
-    /// its length on the line.
+    /// Writes one IP packet seen at the `tap`-th interface. `bytes` may be truncated; `original_len` is its length
+    /// on the line.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] for a tap that was not named, else the system's.
+    /// Returns [`io::ErrorKind::InvalidInput`] for an unknown tap; otherwise fails if the file cannot be written.
     pub fn packet(&mut self, tap: u32, at: Time, bytes: &[u8], original_len: u32) -> io::Result<()> {
         if tap >= self.taps {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("tap {tap} of {}", self.taps)));
@@ -73,10 +72,10 @@ impl PcapWriter {
         self.writer.write_pcapng_block(block).map(drop).map_err(to_io)
     }
 
-    /// Gives the capture its name.
+    /// Renames the capture to its final name.
     ///
     /// # Errors
-    /// Fails with the path if the file cannot be written: a full disk.
+    /// Fails with the path if the file cannot be written, for example if the disk is full.
     pub fn finish(self) -> io::Result<()> {
         self.writer.into_inner().finish().map(drop)
     }
@@ -88,7 +87,7 @@ impl std::fmt::Debug for PcapWriter {
     }
 }
 
-/// The text in pieces that fit an option, cut between characters.
+/// The text in pieces that fit an option, split between characters.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

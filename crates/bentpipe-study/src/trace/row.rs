@@ -1,10 +1,10 @@
-//! The columns of an event table: one row per event, each event filling the columns that it knows.
+//! The columns of an event table: one row per event; an event fills the columns that apply to it.
 
 use bentpipe_engine::probe::{DropReason, Event};
 use bentpipe_engine::tcp::{Segment, State};
 use bentpipe_engine::units::Time;
 
-/// What a column holds. Columns other than the first three are empty where an event does not know them.
+/// The type of a column. All columns but the first three may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A whole number.
@@ -20,9 +20,9 @@ pub enum Kind {
 pub struct Column {
     /// Its name in the file.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
-    /// What it means, with the unit.
+    /// Its description, with the unit.
     pub meaning: &'static str,
 }
 
@@ -80,7 +80,7 @@ table! {
 /// One row; its cells are in the order of [`COLUMNS`].
 pub(super) type Row<'a> = [Cell<'a>; COLUMNS.len()];
 
-/// A count of nanoseconds, bytes or packets. Beyond 2^63 stands what means "as high as it goes": no number.
+/// A count of nanoseconds, bytes or packets. Values above 2^63 mean "unlimited" and leave the cell empty.
 fn integer(value: impl TryInto<i64>) -> Cell<'static> {
     value.try_into().map_or(Cell::Empty, Cell::Integer)
 }

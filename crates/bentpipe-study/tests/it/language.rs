@@ -379,20 +379,20 @@ fn a_rate_from_a_trace() {
         assert!(error.expected.is_some(), "{error:?}");
         (error.line, error.message.clone())
     };
-    assert_eq!(wrong("1\n5\n4\n"), (3, "an instant is earlier than the one before it".into()));
-    assert_eq!(wrong("1\n2.5\n"), (2, "`2.5` is no instant in milliseconds".into()));
-    assert_eq!(wrong("+1\n"), (1, "`+1` is no instant in milliseconds".into()));
+    assert_eq!(wrong("1\n5\n4\n"), (3, "a time is earlier than the previous one".into()));
+    assert_eq!(wrong("1\n2.5\n"), (2, "`2.5` is not a time in milliseconds".into()));
+    assert_eq!(wrong("+1\n"), (1, "`+1` is not a time in milliseconds".into()));
     assert_eq!(wrong("0\n0\n"), (2, "the trace ends at 0 ms, so it has no length".into()));
-    assert_eq!(wrong("\n2000000000\n"), (2, "an instant is later than 1 000 000 000 ms".into()));
-    assert_eq!(wrong(""), (1, "the trace has no instants".into()));
+    assert_eq!(wrong("\n2000000000\n"), (2, "a time is later than 1 000 000 000 ms".into()));
+    assert_eq!(wrong(""), (1, "the trace has no times".into()));
 
     let said = |trace: &str| {
         let errors = scenario(trace).expect_err("it is wrong").0;
         errors.iter().map(|error| format!("{}: {}", error.key, error.message)).collect::<Vec<_>>().join("; ")
     };
     assert!(said("rate_trace = \"none.trace\"").contains("none.trace` cannot be read"));
-    assert!(said("rate_trace = [3, 2]").contains("forward.rate_trace.1: an instant is earlier"));
-    assert!(said("rate_trace = []").contains("the trace has no instants"));
+    assert!(said("rate_trace = [3, 2]").contains("forward.rate_trace.1: a time is earlier"));
+    assert!(said("rate_trace = []").contains("the trace has no times"));
     assert!(said("rate_trace = 5").contains("forward.rate_trace"));
     let both = "rate = \"2 Mbit/s\"\nforward.rate_trace = [5]";
     assert!(said(both).contains("`rate` and `rate_trace` exclude each other"));
@@ -424,8 +424,8 @@ fn a_replaced_entry_keeps_its_name() {
 fn a_layer_over_one_direction_is_told_of_the_pair() {
     let minei = include_str!("../../../../scenarios/minei-split.toml");
     let layer = [("layers".to_owned(), "[{ name = \"s\", over = \"sat\" }]".to_owned())];
-    let error = Scenario::parse(minei, "minei-split.toml", &layer).expect_err("it leads one way").render(false);
-    assert!(error.contains("the link `sat` leads one way") && error.contains("over = [\"sat\", \"modem\"]"), "{error}");
+    let error = Scenario::parse(minei, "minei-split.toml", &layer).expect_err("it is one-way").render(false);
+    assert!(error.contains("the link `sat` is one-way") && error.contains("over = [\"sat\", \"modem\"]"), "{error}");
     let pair = [(layer[0].0.clone(), layer[0].1.replace("\"sat\"", "[\"sat\", \"modem\"]"))];
     let scenario = Scenario::parse(minei, "minei-split.toml", &pair).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(scenario.layers[0].over, [2, 3]);

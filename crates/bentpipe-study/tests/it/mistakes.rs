@@ -222,10 +222,10 @@ fn cells_nodes_and_paces_are_checked() {
     };
     for (link, rest, expected) in [
         ("atm.buffer = \"10 cells\"", bulk, "applies only to cells"),
-        ("framing = \"aal5\"\nqueue = \"5 packets\"", bulk, "stands in `atm`"),
+        ("framing = \"aal5\"\nqueue = \"5 packets\"", bulk, "is set in `atm`"),
         ("framing = \"aal6\"", bulk, "\"packets\", \"aal5\""),
         ("framing = \"aal5\"\natm.buffer = \"10 packets\"", bulk, "8192 cells"),
-        ("framing = \"aal5\"\natm.buffer = \"0 cells\"", bulk, "a cell at least"),
+        ("framing = \"aal5\"\natm.buffer = \"0 cells\"", bulk, "at least one cell"),
         ("framing = \"aal5\"\natm.early_packet_discard = \"80 %\"", bulk, "only to a limited buffer"),
         (
             "framing = \"aal5\"",
@@ -234,7 +234,7 @@ fn cells_nodes_and_paces_are_checked() {
         ),
         ("tdma = { frame = \"1 ms\", bursts = [] }", bulk, "the frame has no bursts"),
         ("tdma = { frame = \"1 ms\", bursts = [[\"0 s\", \"2 ms\"]] }", bulk, "ends after the frame"),
-        ("tdma = { frame = \"1 ms\", bursts = [[\"0 s\", \"0 s\"]] }", bulk, "cannot have no length"),
+        ("tdma = { frame = \"1 ms\", bursts = [[\"0 s\", \"0 s\"]] }", bulk, "cannot have zero length"),
         (
             "framing = \"aal5\"\ntdma = { frame = \"1 ms\", bursts = [[\"0 s\", \"1 us\"]] }",
             bulk,
@@ -242,15 +242,19 @@ fn cells_nodes_and_paces_are_checked() {
         ),
         ("framing = \"aal5\"\natm.sharing = \"fair\"", bulk, "\"per-vc\", \"shared\""),
         ("", &layer("", "segments = 2"), "a frame on the wire carries a whole packet"),
-        ("", &layer("weightless = true", "segments = 2, codel = \"auto\""), "packets in several frames need them all"),
+        (
+            "",
+            &layer("weightless = true", "segments = 2, codel = \"auto\""),
+            "packets in several frames need all of them",
+        ),
         ("", &layer("weightless = true", "segments = 65"), "from 1 to 64"),
-        ("", &layer("", "queueing = \"fair\", ack_filter = true"), "neither `codel` nor `ack_filter`"),
+        ("", &layer("", "queueing = \"fair\", ack_filter = true"), "fair scheduling excludes `codel` and `ack_filter`"),
         ("", &layer("", "queueing = \"shared\""), "\"fifo\", \"fair\""),
         ("", "bytes = \"1 MB\"\n[nodes.c]\nprocessing = \"1 ms\"\n", "no link leads to a node `c`"),
         (
             "[[links]]\nname = \"m\"\nbetween = [\"b\", \"c\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",
             "bytes = \"1 MB\"\n[nodes.c]\nprocessing = \"1 ms\"\n",
-            "no flow begins or ends at `c`",
+            "no flow starts or ends at `c`",
         ),
         ("", "bytes = \"1 MB\"\n[nodes.a]\nprocessing = 62\n", "62"),
         ("", "paced = { write = \"1 kB\" }\n", "`flows.f.paced` needs `rate`"),

@@ -13,11 +13,11 @@ use super::sources::{Quotation, find};
 /// RFCs that may be quoted without a digest, and why.
 const NOT_CHECKED: &[(u32, &str)] = &[];
 
-/// Where quotations stand, by folder and ends of names.
+/// Where quotations occur: folders and file name endings.
 const SOURCES: [(&str, &[&str]); 4] =
     [("crates", &["rs", "pkt"]), ("fuzz", &["rs"]), ("docs/specs", &["md"]), ("validation/conformance", &["toml"])];
 
-/// Files under `folder` that may quote.
+/// Files under `folder` that may contain quotations.
 fn files(folder: &Path, ends: &[&str], found: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("{}", folder.display()))? {
         let path = entry?.path();
@@ -43,7 +43,7 @@ pub(super) fn digests(root: &Path) -> Result<BTreeMap<u32, Digest>> {
     found.iter().map(read).collect()
 }
 
-/// What is wrong with a quotation, for people; `None` if nothing is.
+/// Describes the error in a quotation; `None` if it is right.
 fn judge(digests: &BTreeMap<u32, Digest>, quotation: &Quotation) -> Option<String> {
     let Quotation { rfc, sections, text, .. } = quotation;
     if NOT_CHECKED.iter().any(|(number, _)| number == rfc) {
@@ -55,7 +55,7 @@ fn judge(digests: &BTreeMap<u32, Digest>, quotation: &Quotation) -> Option<Strin
     let named = sections.iter().map(|section| format!("§{}", name(section))).collect::<Vec<_>>().join(", ");
     Some(match digest.check(sections, text).err()? {
         Fault::NoSection => format!("RFC {rfc} has no {named}"),
-        Fault::TooShort(words) => format!("\"{words}\" is too short to be looked for: leave the quotation marks out"),
+        Fault::TooShort(words) => format!("\"{words}\" is too short to look up: remove the quotation marks"),
         Fault::Altered(words, elsewhere) if elsewhere.is_empty() => {
             format!("RFC {rfc} does not say \"{words}\", in {named} or elsewhere")
         }
@@ -65,10 +65,10 @@ fn judge(digests: &BTreeMap<u32, Digest>, quotation: &Quotation) -> Option<Strin
     })
 }
 
-/// The number of quotations, and what is wrong with them.
+/// The number of quotations, and their errors.
 ///
 /// # Errors
-/// Fails if a file cannot be read, or a digest is none.
+/// Fails if a file cannot be read or a digest is malformed.
 pub(super) fn all(root: &Path) -> Result<(usize, Vec<String>)> {
     let (digests, mut sources, mut checked, mut faults) = (digests(root)?, Vec::new(), 0, Vec::new());
     for (folder, ends) in SOURCES {
@@ -88,14 +88,15 @@ pub(super) fn all(root: &Path) -> Result<(usize, Vec<String>)> {
     Ok((checked, faults))
 }
 
-/// Says what is wrong with the quotations of the repository at `root`; whether nothing is.
+/// Prints the errors in the quotations of the repository at `root`; returns true if there
+/// are none.
 ///
 /// # Errors
 /// As [`all`].
 pub(crate) fn check(root: &Path) -> Result<bool> {
     let (checked, faults) = all(root)?;
     faults.iter().for_each(|fault| println!("{fault}"));
-    println!("{} of {checked} quotations are not what the RFC says", faults.len());
+    println!("{} of {checked} quotations differ from the RFC", faults.len());
     for (rfc, why) in NOT_CHECKED {
         println!("RFC {rfc} is not checked: {why}");
     }

@@ -1,4 +1,4 @@
-//! Hashes of runs of words: made from texts, written to files, asked whether a quotation may stand in a section.
+//! Hashes of runs of words: made from texts, written to files, used to check quotations against sections.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use sha2::{Digest as _, Sha256};
 use super::sections::{self, Number};
 
 const FIRST_LINE: &str = "bentpipe RFC digest 1";
-/// Bytes of a hash. A run that is not there passes by chance once in 2^24 divided by the runs of the section.
+/// Bytes of a hash. A run that is absent passes by chance once in 2^24 divided by the runs of the section.
 const BYTES: usize = 3;
 type Hash = [u8; BYTES];
-/// Words of a run: quotations of two or three words have runs of two, longer ones runs of four.
+/// Words per run: quotations of two or three words use runs of two, longer ones runs of four.
 pub(super) const RUNS: [usize; 2] = [2, 4];
 
 /// The runs of an RFC, by section.
@@ -25,14 +25,14 @@ pub(super) struct Digest {
     sections: Vec<(Number, [BTreeSet<Hash>; RUNS.len()])>,
 }
 
-/// What is wrong with a quotation.
+/// An error in a quotation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The RFC has no such section.
     NoSection,
-    /// A piece has fewer words than can be checked.
+    /// A piece has too few words to check.
     TooShort(String),
-    /// These words do not stand in the section; the sections where they do.
+    /// These words are not in the section; the sections that have them.
     Altered(String, Vec<String>),
 }
 
@@ -41,7 +41,7 @@ fn hash(run: &[String]) -> Hash {
     whole[..BYTES].try_into().expect("SHA-256 is longer")
 }
 
-/// The run with its first letter as a capital if it is small, small if it is a capital.
+/// The run with the case of its first letter swapped.
 fn other_case(run: &[String]) -> Vec<String> {
     let mut run = run.to_vec();
     if let Some(first) = run[0].chars().next().filter(char::is_ascii_alphabetic) {
@@ -72,12 +72,12 @@ impl Digest {
 
     pub(super) fn from_bytes(mut bytes: &[u8]) -> Result<Digest> {
         let line = |bytes: &mut &[u8]| -> Result<String> {
-            let end = bytes.iter().position(|&byte| byte == b'\n').context("a line has no end")?;
+            let end = bytes.iter().position(|&byte| byte == b'\n').context("a line is not terminated")?;
             let line = std::str::from_utf8(&bytes[..end])?.to_owned();
             *bytes = &bytes[end + 1..];
             Ok(line)
         };
-        ensure!(line(&mut bytes)? == FIRST_LINE, "no digest of an RFC");
+        ensure!(line(&mut bytes)? == FIRST_LINE, "not a digest of an RFC");
         let rfc = line(&mut bytes)?.parse().context("the RFC's number")?;
         let text = line(&mut bytes)?;
         let mut sections = Vec::new();
@@ -89,7 +89,7 @@ impl Digest {
             ensure!(counts.len() == RUNS.len(), "counts of §{name}");
             let mut runs: [BTreeSet<Hash>; RUNS.len()] = Default::default();
             for (count, set) in counts.into_iter().zip(&mut runs) {
-                let (have, rest) = bytes.split_at_checked(count * BYTES).context("the file is cut off")?;
+                let (have, rest) = bytes.split_at_checked(count * BYTES).context("the file is truncated")?;
                 *set = have.chunks_exact(BYTES).map(|hash| hash.try_into().expect("of this length")).collect();
                 bytes = rest;
             }
@@ -98,7 +98,7 @@ impl Digest {
         Ok(Digest { rfc, text, sections })
     }
 
-    /// Whether each piece of the quotation, between its elisions, stands in one of the sections or their subsections.
+    /// Checks that each piece of the quotation, between elisions, is in one of the sections or their subsections.
     pub(super) fn check(&self, named: &[Number], quotation: &str) -> Result<(), Fault> {
         let is_named = |number: &Number| named.iter().any(|named| number.starts_with(named));
         if named.iter().any(|named| !self.sections.iter().any(|(number, _)| number.starts_with(named))) {
@@ -106,7 +106,7 @@ impl Digest {
         }
         for piece in quotation.split("[...]") {
             let words = sections::words(piece);
-            // A label, as in "(2) [...] a) If", has nothing to alter.
+            // A label, as in "(2) [...] a) If", has no case to swap.
             if words.iter().all(|word| word.chars().count() == 1) {
                 continue;
             }
@@ -115,7 +115,7 @@ impl Digest {
             };
             for (nth, run) in words.windows(RUNS[at]).enumerate() {
                 let mut hashes = vec![hash(run)];
-                // The first word may begin a sentence there and stand inside one here, or the other way about.
+                // The first word may begin a sentence in one place and be inside one in the other.
                 hashes.extend((nth == 0).then(|| hash(&other_case(run))));
                 let has = |(_, runs): &&(Number, [BTreeSet<Hash>; RUNS.len()])| {
                     hashes.iter().any(|hash| runs[at].contains(hash))
@@ -130,13 +130,13 @@ impl Digest {
         Ok(())
     }
 
-    /// Sections, for people.
+    /// Sections as text.
     pub(super) fn len(&self) -> usize {
         self.sections.len()
     }
 }
 
-/// Digests each `rfcN.txt` of the folder `texts` into `out`. Says for each what it found.
+/// Digests each `rfcN.txt` of the folder `texts` into `out`, and prints a line for each.
 pub(crate) fn make(texts: &Path, out: &Path) -> Result<bool> {
     let mut found = Vec::new();
     for entry in fs::read_dir(texts).with_context(|| format!("{}", texts.display()))? {
@@ -148,7 +148,7 @@ pub(crate) fn make(texts: &Path, out: &Path) -> Result<bool> {
     }
     found.sort();
     if found.is_empty() {
-        bail!("{}: no file is called rfcN.txt", texts.display());
+        bail!("{}: no file is named rfcN.txt", texts.display());
     }
     for (rfc, path) in found {
         let text = fs::read(&path).with_context(|| format!("{}", path.display()))?;

@@ -1,6 +1,6 @@
 //! The text of an RFC as sections of words.
 
-/// A section's number, such as `3.10.7.4` or `A.1`; empty for what stands before the first one.
+/// A section's number, such as `3.10.7.4` or `A.1`; empty for the text before the first section.
 pub(super) type Number = Vec<u32>;
 
 /// Appendix A is section 1000, so that it follows all others.
@@ -33,8 +33,8 @@ pub(super) fn name(number: &[u32]) -> String {
     number.iter().map(part).collect::<Vec<_>>().join(".")
 }
 
-/// Whether a section with the number `next` can begin after one with the number `current`: its first subsection, or the
-/// next section of its own level or of one above.
+/// True if section `next` can follow section `current`: its first subsection, or the next section of its level or of
+/// one above.
 fn follows(current: &[u32], next: &[u32]) -> bool {
     let Some((last, parents)) = next.split_last() else { return false };
     if current == parents {
@@ -45,10 +45,9 @@ fn follows(current: &[u32], next: &[u32]) -> bool {
     above == parents && (*last == before + 1 || (parents.is_empty() && *before < APPENDICES && *last == APPENDICES))
 }
 
-/// The number in a line that may begin a section. `is_alone`: no text stands right above or below it.
-///
-/// Numbers of chapters stand at the margin, or in the middle of the line before a title in capitals (RFC 793); else they
-/// number a list. `(5.5)` of RFC 6298 is a section too.
+/// The number in a line that may begin a section. `is_alone`: no text is directly above or below it. Chapter numbers
+/// are at the margin, or in the middle of the line before a title in capitals (RFC 793); otherwise they number a list.
+/// `(5.5)` of RFC 6298 is a section too.
 fn heading(line: &str, is_alone: bool) -> Option<Number> {
     let is_indented = line.starts_with(' ');
     let line = line.trim();
@@ -56,7 +55,7 @@ fn heading(line: &str, is_alone: bool) -> Option<Number> {
     let line = appendix.unwrap_or(line);
     let (first, title) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let title = title.trim();
-    // Lines of a table of contents end in a page.
+    // Lines of a table of contents end with a page number.
     let has_page = title.ends_with(|c: char| c.is_ascii_digit()) && (title.contains("..") || title.contains(". ."));
     if has_page || title.starts_with(|c: char| !(c.is_ascii_alphanumeric() || "\"'<[(".contains(c))) {
         return None;
@@ -75,7 +74,7 @@ fn heading(line: &str, is_alone: bool) -> Option<Number> {
     is_section.then_some(number)
 }
 
-/// Whether a line is the head or foot of a page.
+/// True if a line is the header or footer of a page.
 fn is_margin(line: &str) -> bool {
     let (line, bytes) = (line.trim_end(), line.as_bytes());
     let is_foot = line.ends_with(']') && line.contains("[Page ");
@@ -86,16 +85,16 @@ fn is_margin(line: &str) -> bool {
     is_foot || is_head
 }
 
-/// Divides a text into its sections. Subsections stand beside the section that they belong to, not in it.
+/// Splits a text into its sections. Subsections are separate, not part of their section.
 pub(super) fn divide(text: &str) -> Vec<(Number, Vec<String>)> {
     let mut sections: Vec<(Number, Vec<&str>)> = vec![(Number::new(), Vec::new())];
     let lines: Vec<&str> = text.lines().flat_map(|line| line.split('\x0c')).collect();
     let is_blank = |at: Option<usize>| at.and_then(|at| lines.get(at)).is_none_or(|line| line.trim().is_empty());
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| !is_margin(line)) {
-        let (current, words) = sections.last_mut().expect("there is a first one");
+        let (current, words) = sections.last_mut().expect("the list is not empty");
         let is_alone = is_blank(at.checked_sub(1)) && is_blank(Some(at + 1));
         match heading(line, is_alone).filter(|next| follows(current, next)) {
-            // Its title is quoted too, and in RFC 6298 it is the text.
+            // Titles may be quoted too; in RFC 6298 the title is the text.
             Some(next) => sections.push((next, vec![line])),
             None => words.push(line),
         }
@@ -103,8 +102,8 @@ pub(super) fn divide(text: &str) -> Vec<(Number, Vec<String>)> {
     sections.into_iter().map(|(number, lines)| (number, words(&lines.join("\n")))).collect()
 }
 
-/// The words of a text: without quotation marks and punctuation around them, words that a line break divides at a hyphen
-/// or slash put together again, and names of requirements left out.
+/// The words of a text, without quotation marks and punctuation around them, without names of requirements, and with
+/// words rejoined that a line break splits at a hyphen or slash.
 pub(super) fn words(text: &str) -> Vec<String> {
     let around = |c: char| ".,;:()[]{}\"'`*_\u{201c}\u{201d}\u{2018}\u{2019}\u{feff}".contains(c);
     let mut words: Vec<String> = Vec::new();
@@ -125,7 +124,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty() && !is_label(word)).collect()
 }
 
-/// Whether a word is the name of a requirement, such as `MUST-21`: RFC 9293 has them inside sentences.
+/// True if a word is the name of a requirement, such as `MUST-21`: RFC 9293 has them inside sentences.
 fn is_label(word: &str) -> bool {
     let (kind, number) = word.split_once('-').unwrap_or_default();
     ["MUST", "SHLD", "MAY", "REC"].contains(&kind) && number.bytes().all(|digit| digit.is_ascii_digit())

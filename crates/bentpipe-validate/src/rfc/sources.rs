@@ -1,4 +1,4 @@
-//! Quotations of RFCs in our own files: where they stand, and which section they name.
+//! Quotations of RFCs in our files, with their positions and sections.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ pub(super) struct Quotation {
     pub(super) text: String,
 }
 
-/// An RFC and its sections; `None` for a document that is no RFC.
+/// An RFC and its sections; `None` for another document.
 type Named = Option<(u32, Vec<Number>)>;
 
 /// Consecutive lines that belong together, with the number of the first.
 struct Block {
     line: usize,
     text: String,
-    /// Whether each quotation after a reference is one of that reference, and not only one that stands right behind it.
+    /// True if every quotation after a reference belongs to it, not only one directly after it.
     all: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn find(path: &Path, content: &str) -> Vec<Quotation> {
         Some("toml") => return expectations(content),
         _ => Vec::new(),
     };
-    // Tables of docs/specs/rfcN.md name sections of their own RFC by number alone.
+    // Tables of docs/specs/rfcN.md name sections of their own RFC only by number.
     let own = name.strip_prefix("rfc").and_then(|name| name.strip_suffix(".md")).and_then(|n| n.parse().ok());
     blocks.iter().flat_map(|block| of_block(block, own)).collect()
 }
@@ -97,7 +97,7 @@ fn paragraphs(content: &str) -> Vec<Block> {
     rows.chain(blocks(content, |line| is_text(line).then_some((line, true)))).collect()
 }
 
-/// A reference at the beginning of `text`: how long it is, and to what.
+/// A reference at the beginning of `text`: its length and target.
 fn reference(text: &str, own: Option<u32>) -> Option<(usize, Named)> {
     let (rfc, mut at) = match text.strip_prefix("RFC ") {
         Some(rest) => {

@@ -10,7 +10,7 @@ use crate::args::Hybrid;
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 
-/// What can be given and swept, and what it is.
+/// Parameters that can be given and swept, with their kinds.
 const KEYS: [(&str, Kind); 7] = [
     ("buffer", Kind::Packets),
     ("t1", Kind::Duration),
@@ -26,7 +26,7 @@ struct Json<'a> {
     #[serde(flatten)]
     remake: Remake,
     model: &'static str,
-    /// What is swept.
+    /// The swept parameter.
     sweep: Option<&'a str>,
     points: Vec<Point>,
 }

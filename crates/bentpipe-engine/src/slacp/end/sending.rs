@@ -60,14 +60,48 @@ impl End {
             return None;
         }
         let may_ask = self.may_ask(now);
-        for class in 0..self.classes.len() {
+        let found = self.next_by_class(now, may_ask);
+        if found.is_some() {
+            return found;
+        }
+        self.rate_control.on_idle(self.flight.next_number());
+        if may_ask && self.rate_control.owns_spare_capacity() { self.next_copy(now) } else { None }
+    }
+
+    /// The next frame of the first class that has one; the last class comes first while the others have had their share.
+    fn next_by_class(&mut self, now: Time, may_ask: bool) -> Option<(Frame, Option<u32>)> {
+        let last = self.classes.len() - 1;
+        let others_wait = self.urgent_share.is_some() && last > 0 && self.waits(last, may_ask);
+        if others_wait && self.urgent_share.is_some_and(|share| !share.is_first()) {
+            let found = self.next_of_class(now, last, may_ask);
+            if let (Some((frame, _)), Some(share)) = (&found, &mut self.urgent_share) {
+                share.sent_other(self.overhead.on_line(self.shortcuts.weight(frame)));
+                return found;
+            }
+        }
+        for class in 0..=last {
             let found = self.next_of_class(now, class, may_ask);
+            if let (Some((frame, _)), Some(share)) = (&found, &mut self.urgent_share) {
+                let bytes = self.overhead.on_line(self.shortcuts.weight(frame));
+                match class == last {
+                    true => share.sent_other(bytes),
+                    false if others_wait => share.sent_urgent(bytes),
+                    false => {}
+                }
+            }
             if found.is_some() {
                 return found;
             }
         }
-        self.rate_control.on_idle(self.flight.next_number());
-        if may_ask && self.rate_control.owns_spare_capacity() { self.next_copy(now) } else { None }
+        None
+    }
+
+    /// Whether a class has packets to send, for the first time or again.
+    fn waits(&self, class: usize, may_ask: bool) -> bool {
+        self.classes[class].0.iter().map(|&channel| &self.outgoing[channel as usize]).any(|outgoing| {
+            let may_go = may_ask || outgoing.config.arq.is_none();
+            may_go && outgoing.has_new(self.window) || may_ask && outgoing.has_resend()
+        })
     }
 
     /// The line is idle: a packet without an answer goes out again, the most urgent channel's first.

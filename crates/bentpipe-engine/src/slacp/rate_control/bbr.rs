@@ -73,6 +73,10 @@ pub(in crate::slacp) struct Bbr {
 }
 
 impl Bbr {
+    pub(super) fn max_rate(&self) -> Rate {
+        self.max_rate
+    }
+
     pub(super) fn new(max_rate: Rate, initial_rtt: Duration) -> Self {
         let mut bbr = Bbr {
             max_rate,

@@ -10,7 +10,7 @@ mod provisioned;
 mod sample;
 
 use super::config::{RateControl, SlacpConfig};
-use crate::units::{Rate, Time};
+use crate::units::{Duration, Rate, Time};
 use bbr::Bbr;
 use provisioned::Provisioned;
 pub(super) use sample::RateSample;
@@ -23,9 +23,20 @@ pub(super) enum RateController {
 }
 
 impl RateController {
+    /// Forgets what reports have said.
+    pub(super) fn restart(&mut self, initial_rtt: Duration) {
+        match self {
+            RateController::Fixed(_) => {}
+            RateController::Provisioned(control) => control.restart(),
+            RateController::Shared(bbr) => *bbr = Bbr::new(bbr.max_rate(), initial_rtt),
+        }
+    }
+
     pub(super) fn new(config: &SlacpConfig) -> Self {
         match (config.rate, config.rate_control) {
-            (Some(rate), RateControl::Provisioned) => RateController::Provisioned(Provisioned::new(rate)),
+            (Some(rate), RateControl::Provisioned) => {
+                RateController::Provisioned(Provisioned::new(rate, config.patience))
+            }
             (Some(rate), RateControl::Shared) => RateController::Shared(Bbr::new(rate, config.initial_rtt)),
             (rate, _) => RateController::Fixed(rate),
         }
@@ -44,7 +55,7 @@ impl RateController {
     pub(super) fn on_report(&mut self, now: Time, sample: RateSample) -> Option<Rate> {
         match self {
             RateController::Fixed(_) => None,
-            RateController::Provisioned(control) => control.on_report(now, sample.arrived, sample.lost, sample.rtt),
+            RateController::Provisioned(control) => control.on_report(now, sample),
             RateController::Shared(bbr) => bbr.on_report(now, sample),
         }
     }
@@ -52,7 +63,8 @@ impl RateController {
     /// True if more may be sent while `in_flight` bytes are neither acknowledged nor lost.
     pub(super) fn has_room(&self, in_flight: u64) -> bool {
         match self {
-            RateController::Fixed(_) | RateController::Provisioned(_) => true,
+            RateController::Fixed(_) => true,
+            RateController::Provisioned(control) => in_flight < control.max_in_flight(),
             RateController::Shared(bbr) => in_flight < bbr.max_in_flight(),
         }
     }

@@ -1,15 +1,18 @@
 //! The rate of a sender on a line of its own: the configured rate, or less if the line carries less.
 //!
-//! The configured rate may be wrong. The receiver's reports give the rate of delivery, the losses, and the round trip. Losses
-//! alone prove nothing on a satellite link. A standing queue does, and so do losses that fall as the rate falls. The sender
-//! then goes down to the rate of delivery, a little below it until the queue is empty, and now and then probes for more, up to
-//! the configured rate.
+//! The configured rate may be wrong, or the line may carry less for a while. The receiver's reports give the rate of delivery, the
+//! losses, and the round trip. Losses alone prove nothing on a satellite link. A standing queue does, and so do losses that fall as
+//! the rate falls. The sender then goes down to the rate of delivery, and below it until the queue is empty.
+//!
+//! It then probes as BBR does: a quarter more for a round trip. If that builds no queue and loses no more the rate goes up by a factor of
+//! three, about BBR's in startup, until it is the configured one or a queue is seen.
 //!
 //! It judges once per round trip by BBR's two quantities (Cardwell et al. 2016): the rate of delivery, and the minimum round
-//! trip of the last half minute.
+//! trip of the last half minute. What was sent before a change of the rate does not count.
 
 use super::limits::bounded;
 use super::min_rtt::MinRtt;
+use super::sample::RateSample;
 use crate::units::{Duration, Rate, Time};
 
 /// A queue shorter than this or than an eighth of the round trip is ignored: other frames and late polls look the same.
@@ -20,7 +23,7 @@ const MUCH_LOSS: f64 = 0.1;
 const QUEUES: u32 = 2;
 const LOSSES: u32 = 4;
 /// Consecutive judgements without a queue after which the sender probes for more.
-const CALM: u32 = 8;
+const CALM: u32 = 2;
 /// Judgements between two trials, if the first showed the losses to be the link's own.
 const PAUSE: u32 = 50;
 /// A sender of less than this fraction of its configured rate is not the cause of a queue.
@@ -41,6 +44,8 @@ struct Sum {
     arrived: u64,
     lost: u64,
     min_rtt: Option<Duration>,
+    /// The minimum of the last quarter: a queue that grows is seen there.
+    late_rtt: Option<Duration>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,15 +59,27 @@ pub(in crate::slacp) struct Provisioned {
     losses: u32,
     calm: u32,
     pause: u32,
-    /// Judgements that still cover transmissions from before the last change.
-    stale: u32,
+    /// The rate was raised and no queue has been seen since: it goes on.
+    climbs: bool,
+    /// So far by a quarter only.
+    is_first_step: bool,
+    /// The loss ratio before.
+    loss_before: f64,
+    /// Transmissions below this number were sent at another rate.
+    changed_at: u64,
+    /// `changed_at` is the next transmission, whose number the next report brings.
+    is_restarted: bool,
+    /// Bytes in flight at the last judgement.
+    in_flight: u64,
+    /// An outage of this length is endured.
+    patience: Duration,
     /// The rate of delivery while a queue stood: the capacity of the line, bit/s.
     carried: Option<u64>,
     trial: Option<Trial>,
 }
 
 impl Provisioned {
-    pub(super) fn new(max_rate: Rate) -> Self {
+    pub(super) fn new(max_rate: Rate, patience: Duration) -> Self {
         Provisioned {
             max_rate,
             rate: max_rate,
@@ -73,10 +90,22 @@ impl Provisioned {
             losses: 0,
             calm: 0,
             pause: 0,
-            stale: 0,
+            climbs: false,
+            is_first_step: false,
+            loss_before: 0.0,
+            changed_at: 0,
+            is_restarted: false,
+            in_flight: 0,
+            patience,
             carried: None,
             trial: None,
         }
+    }
+
+    /// Forgets what reports have said, but for the round trip. What was sent before the next report does not count.
+    pub(super) fn restart(&mut self) {
+        let Provisioned { max_rate, patience, min_rtt, .. } = *self;
+        *self = Provisioned { min_rtt, is_restarted: true, ..Provisioned::new(max_rate, patience) };
     }
 
     /// The rate to send at.
@@ -89,76 +118,132 @@ impl Provisioned {
         self.rate == self.max_rate
     }
 
-    /// Takes a report's bytes on the line and its round trip. Returns the new rate if it changed.
-    pub(super) fn on_report(&mut self, now: Time, arrived: u64, lost: u64, rtt: Option<Duration>) -> Option<Rate> {
-        self.sum.arrived += arrived;
-        self.sum.lost += lost;
-        if let Some(rtt) = rtt {
+    /// Maximum bytes in flight: what the configured rate sends in one and a quarter round trips, in an outage that is endured, and
+    /// in a tenth of a second for late reports. A line that suddenly carries less is not flooded with more.
+    pub(super) fn max_in_flight(&self) -> u64 {
+        let Some(base) = self.min_rtt.get() else { return u64::MAX };
+        let span = base.saturating_mul(5).div_floor(4) + self.patience + MIN_QUEUE.saturating_mul(2);
+        self.max_rate.bytes_in_floor(span)
+    }
+
+    /// Takes a report's sample. Returns the new rate if it changed.
+    pub(super) fn on_report(&mut self, now: Time, sample: RateSample) -> Option<Rate> {
+        if let Some(rtt) = sample.rtt {
             self.min_rtt.on_sample(now, rtt);
-            self.sum.min_rtt = Some(self.sum.min_rtt.map_or(rtt, |known| known.min(rtt)));
+        }
+        if core::mem::take(&mut self.is_restarted) {
+            self.changed_at = sample.next;
+        }
+        if sample.newest < self.changed_at {
+            (self.since, self.in_flight) = (None, sample.in_flight);
+            return None;
         }
         let base = self.min_rtt.get()?;
-        let since = *self.since.get_or_insert(now);
+        let Some(since) = self.since else {
+            (self.since, self.sum, self.in_flight) = (Some(now), Sum::default(), sample.in_flight);
+            return None;
+        };
+        self.sum.arrived += sample.arrived;
+        self.sum.lost += sample.lost;
+        if let Some(rtt) = sample.rtt {
+            self.sum.min_rtt = Some(self.sum.min_rtt.map_or(rtt, |known| known.min(rtt)));
+        }
         let span = now.saturating_since(since);
-        if span < base.max(MIN_QUEUE.saturating_mul(2)) {
+        // Beyond the first quarter a rate that is too high is much too high: half a round trip shows it.
+        let needed = if self.climbs && !self.is_first_step { base.div_floor(2) } else { base };
+        let needed = needed.max(MIN_QUEUE.saturating_mul(2));
+        if let Some(rtt) = sample.rtt
+            && span >= needed.saturating_mul(3).div_floor(4)
+        {
+            self.sum.late_rtt = Some(self.sum.late_rtt.map_or(rtt, |known| known.min(rtt)));
+        }
+        if span < needed {
             return None;
         }
         let sum = core::mem::take(&mut self.sum);
-        self.since = Some(now);
         let before = self.rate;
-        self.judge(sum, span, base);
-        (self.rate != before).then_some(self.rate)
+        let sent = (sum.arrived + sum.lost + sample.in_flight).saturating_sub(self.in_flight);
+        (self.since, self.in_flight) = (Some(now), sample.in_flight);
+        self.judge(sum, sent, span, base);
+        if self.rate == before {
+            return None;
+        }
+        self.changed_at = sample.next;
+        Some(self.rate)
     }
 
-    fn judge(&mut self, sum: Sum, span: Duration, base: Duration) {
+    fn judge(&mut self, sum: Sum, sent: u64, span: Duration, base: Duration) {
         self.pause = self.pause.saturating_sub(1);
-        if self.stale > 0 {
-            self.stale -= 1;
-            return;
-        }
         let delivered = (sum.arrived as f64 * 8.0 / span.as_secs_f64()) as u64;
         let all = sum.arrived + sum.lost;
-        // A sender with little to send learns nothing about the capacity of the line.
-        let is_busy = all as f64 * 8.0 >= 0.7 * self.rate.bits_per_second() as f64 * span.as_secs_f64();
+        // A sender with little to send learns nothing about the capacity of the line. What it sent counts: of a line that carries
+        // less the reports are few.
+        let is_busy = sent.max(all) as f64 * 8.0 >= 0.7 * self.rate.bits_per_second() as f64 * span.as_secs_f64();
         let share = if all == 0 { 0.0 } else { sum.lost as f64 / all as f64 };
         if self.trial.is_some() {
             self.finish_trial(share, is_busy);
             return;
         }
         // A sender of little has not built the queue, which may be that of the other direction.
-        let weighs =
-            all as f64 * 8.0 * MIN_WEIGHT as f64 >= self.max_rate.bits_per_second() as f64 * span.as_secs_f64();
+        let weighs = sent.max(all) as f64 * 8.0 * MIN_WEIGHT as f64
+            >= self.max_rate.bits_per_second() as f64 * span.as_secs_f64();
         let threshold = MIN_QUEUE.max(base.div_floor(8));
-        let queue = sum.min_rtt.map_or(Duration::ZERO, |min| min - base);
+        let min_rtt = if self.climbs { sum.late_rtt.or(sum.min_rtt) } else { sum.min_rtt };
+        let queue = min_rtt.map_or(Duration::ZERO, |min| min - base);
+        // A line without a queue loses what is too much.
+        let overflows = self.climbs && share > self.loss_before + MUCH_LOSS;
         self.queues = if weighs && queue > threshold { self.queues + 1 } else { 0 };
         self.losses = if is_busy && share > MUCH_LOSS { self.losses + 1 } else { 0 };
-        if self.queues >= QUEUES {
-            self.calm = 0;
+        // A line that carries more delivers at least half of what the probe added.
+        let expected = 0.9 * self.rate.bits_per_second() as f64 * (1.0 - self.loss_before);
+        if overflows {
+            (self.calm, self.climbs) = (0, false);
+            self.come_down(delivered);
+        } else if self.queues >= QUEUES || self.climbs && self.queues > 0 {
+            (self.calm, self.climbs) = (0, false);
             if is_busy {
                 self.carried = Some(delivered);
             }
             // Far enough below the capacity to empty the queue in a few round trips.
-            let part = if queue > threshold.saturating_mul(2) { 75 } else { 95 };
+            let part = if queue > base {
+                50
+            } else if queue > threshold.saturating_mul(2) {
+                75
+            } else {
+                95
+            };
             self.come_down(self.carried.unwrap_or(delivered) / 100 * part);
         } else if self.losses >= LOSSES && self.pause == 0 {
             self.trial = Some(Trial { before: share, wait: 1 });
+            self.climbs = false;
             self.come_down(delivered);
+        } else if self.climbs && self.is_first_step && (delivered as f64) < expected {
+            (self.calm, self.climbs) = (0, false);
+            self.set(self.rate.bits_per_second() / 5 * 4);
         } else if self.queues == 0 {
-            self.look_for_more();
+            self.look_for_more(is_busy, share);
         }
     }
 
     /// There is no queue: goes back to what the line carries, or probes for more.
-    fn look_for_more(&mut self) {
+    fn look_for_more(&mut self, is_busy: bool, loss: f64) {
         if let Some(carried) = self.carried.take() {
             self.set(carried / 100 * 95);
-            self.stale = 1;
             return;
         }
-        self.calm += 1;
-        if self.calm >= CALM && self.rate < self.max_rate {
-            self.calm = 0;
-            self.set(self.rate.bits_per_second() / 20 * 21);
+        let bits = self.rate.bits_per_second();
+        if self.rate == self.max_rate {
+            self.climbs = false;
+        } else if self.climbs && is_busy {
+            self.is_first_step = false;
+            self.set(3 * bits);
+        } else {
+            self.calm += 1;
+            if self.calm >= CALM {
+                self.is_first_step = true;
+                (self.calm, self.climbs, self.loss_before) = (0, is_busy, loss);
+                self.set(bits / 4 * 5);
+            }
         }
     }
 
@@ -181,8 +266,6 @@ impl Provisioned {
     fn come_down(&mut self, bits: u64) {
         if bits < self.rate.bits_per_second() {
             self.set(bits);
-            // The next round trip reports transmissions from before the change.
-            self.stale = 1;
         }
     }
 

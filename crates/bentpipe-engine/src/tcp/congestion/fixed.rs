@@ -2,6 +2,7 @@
 
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::loss::LossReport;
+use crate::tcp::startup::SlowStart;
 
 /// A fixed window. It has no state.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +10,7 @@ pub(super) struct Fixed;
 
 impl CongestionRules for Fixed {
     #[inline(always)]
-    fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
+    fn on_ack(&mut self, _: &mut Window, _: &mut SlowStart, _: &AckSample) {}
 
     fn on_loss(&mut self, _: &mut Window, _: &LossReport) {}
 

@@ -4,6 +4,7 @@
 //! implementation of [`CongestionRules`], and a row of `congestion_controls!` in `variant.rs`;
 //! `docs/howto/add-a-congestion-control.md` walks through it.
 
+mod cubic;
 mod fixed;
 #[cfg(feature = "ns2")]
 mod ns2;
@@ -16,11 +17,12 @@ pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
 use super::loss::{FoundBy, LossReport};
+use super::startup::SlowStart;
 use super::variant::{CongestionControl, Startup, congestion_controls};
-use crate::units::Rate;
+use crate::units::{Duration, Rate, Time};
 
 /// An ACK of new data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct AckSample {
     /// Bytes that it acknowledges.
     pub(in crate::tcp) acked: u64,
@@ -28,14 +30,27 @@ pub(in crate::tcp) struct AckSample {
     pub(in crate::tcp) flight: u64,
     /// The sender still repairs what a timeout took for lost.
     pub(in crate::tcp) after_timeout: bool,
+    /// When it came.
+    pub(in crate::tcp) now: Time,
+    /// The round trip that it measured.
+    pub(in crate::tcp) rtt: Option<Duration>,
+    /// The smoothed round trip.
+    pub(in crate::tcp) srtt: Option<Duration>,
+    /// Everything below is acknowledged, and everything that was sent lies below.
+    pub(in crate::tcp) snd_una: u64,
+    pub(in crate::tcp) snd_max: u64,
 }
 
 /// The rules of one congestion control.
 ///
 /// The methods change the window's `cwnd` and `ssthresh`. Inflation belongs to fast recovery; a control only reads it.
 pub(in crate::tcp) trait CongestionRules {
-    /// New data has been acknowledged, and the window was in use.
-    fn on_ack(&mut self, window: &mut Window, ack: &AckSample);
+    /// New data has been acknowledged, and the window was in use. `start` opens a window in slow start.
+    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample);
+
+    /// New data has been acknowledged, and the window was not in use.
+    #[inline(always)]
+    fn on_unused(&mut self, _now: Time) {}
 
     /// A loss was found. After one found by duplicate ACKs recovery begins with this window; after a timeout
     /// retransmission starts with it.
@@ -86,12 +101,22 @@ macro_rules! controls {
 
         impl CongestionRules for Control {
             #[inline(always)]
-            fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+            fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
                 match self {
-                    $(Control::$name(control) => control.on_ack(window, ack),)+
-                    Control::Fixed(control) => control.on_ack(window, ack),
+                    $(Control::$name(control) => control.on_ack(window, start, ack),)+
+                    Control::Fixed(control) => control.on_ack(window, start, ack),
                     #[cfg(test)]
-                    Control::Paced(control) => control.on_ack(window, ack),
+                    Control::Paced(control) => control.on_ack(window, start, ack),
+                }
+            }
+
+            #[inline(always)]
+            fn on_unused(&mut self, now: Time) {
+                match self {
+                    $(Control::$name(control) => control.on_unused(now),)+
+                    Control::Fixed(_) => {}
+                    #[cfg(test)]
+                    Control::Paced(_) => {}
                 }
             }
 
@@ -151,6 +176,7 @@ congestion_controls!(controls);
 pub(in crate::tcp) struct Congestion {
     pub(in crate::tcp) window: Window,
     control: Control,
+    start: SlowStart,
     /// The control hears of ACKs also while the window is not in use.
     grows_unused: bool,
 }
@@ -161,7 +187,12 @@ impl Congestion {
             Startup::SlowStart => config.variant.initial_window,
             Startup::FixedWindow(segments) => segments,
         };
-        Congestion { window: Window::new(config, segments), control: Control::new(config), grows_unused }
+        Congestion {
+            window: Window::new(config, segments),
+            control: Control::new(config),
+            start: SlowStart::new(&config.variant),
+            grows_unused,
+        }
     }
 
     /// Takes an ACK of new data. Returns whether the window was in use: one that is not says nothing about the path, so it
@@ -170,18 +201,21 @@ impl Congestion {
     pub(in crate::tcp) fn on_ack(&mut self, ack: &AckSample) -> bool {
         let heard = self.grows_unused || self.window.is_used(ack.flight);
         if heard {
-            self.control.on_ack(&mut self.window, ack);
+            self.control.on_ack(&mut self.window, &mut self.start, ack);
+        } else {
+            self.control.on_unused(ack.now);
         }
         heard
     }
 
-    /// Opens the window by an ACK of `acked` bytes, whether it was in use or not.
-    pub(in crate::tcp) fn grow(&mut self, acked: u64) {
-        self.control.on_ack(&mut self.window, &AckSample { acked, flight: acked, after_timeout: false });
+    /// Opens the window by an ACK, whether it was in use or not.
+    pub(in crate::tcp) fn grow(&mut self, ack: &AckSample) {
+        self.control.on_ack(&mut self.window, &mut self.start, ack);
     }
 
     /// Takes a loss.
     pub(in crate::tcp) fn on_loss(&mut self, loss: &LossReport) {
+        self.start.on_loss();
         self.control.on_loss(&mut self.window, loss);
         if let FoundBy::Timeout { .. } = loss.found_by {
             self.window.deflate_all();

@@ -2,6 +2,7 @@
 
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::loss::LossReport;
+use crate::tcp::startup::SlowStart;
 use crate::units::Rate;
 
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +11,7 @@ pub(super) struct Paced {
 }
 
 impl CongestionRules for Paced {
-    fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
+    fn on_ack(&mut self, _: &mut Window, _: &mut SlowStart, _: &AckSample) {}
 
     fn on_loss(&mut self, _: &mut Window, _: &LossReport) {}
 

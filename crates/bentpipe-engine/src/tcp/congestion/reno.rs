@@ -3,7 +3,7 @@
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::config::{SsthreshBase, TcpConfig};
 use crate::tcp::loss::{FoundBy, LossReport};
-use crate::tcp::startup;
+use crate::tcp::startup::SlowStart;
 use crate::tcp::variant::Growth;
 
 /// The state of Reno's congestion control.
@@ -64,10 +64,9 @@ impl Reno {
 
 impl CongestionRules for Reno {
     #[inline(always)]
-    fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         if window.in_slow_start() {
-            let mss = window.exact_mss();
-            window.set(window.exact() + startup::slow_start(self.growth, ack.acked, ack.after_timeout, mss));
+            start.on_ack(window, ack);
         } else {
             self.avoid_congestion(window, ack.acked);
         }

@@ -22,7 +22,7 @@ pub(in crate::tcp) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(config: &TcpConfig, segments: u32) -> Self {
+    pub(in crate::tcp) fn new(config: &TcpConfig, segments: u32) -> Self {
         let mss = config.mss as f64;
         let mut window = Window {
             mss,
@@ -165,7 +165,7 @@ impl Window {
 
     /// Bytes of a full segment, for real arithmetic.
     #[inline(always)]
-    pub(super) fn exact_mss(&self) -> f64 {
+    pub(in crate::tcp) fn exact_mss(&self) -> f64 {
         self.mss
     }
 
@@ -173,7 +173,7 @@ impl Window {
         self.ssthresh
     }
 
-    pub(super) fn set_ssthresh(&mut self, ssthresh: f64) {
+    pub(in crate::tcp) fn set_ssthresh(&mut self, ssthresh: f64) {
         self.ssthresh = ssthresh;
     }
 

@@ -1,10 +1,12 @@
 //! Loss detection: ACKs and SACK blocks in, suspicion or certainty of a loss out.
 //!
-//! A method of its own (RACK, RFC 8985) would be a [`Method`] with its rule for [`Detector::on_duplicate`]; what is lost
-//! stands in the scoreboard's `lost_edge`, from which recovery reads it.
+//! A method is a [`Method`] with its rule for [`Detector::on_duplicate`]. Recovery reads from the scoreboard what is lost. RACK
+//! (`rack.rs`) marks segments there by the time at which they were sent; `tlp.rs` calls up an ACK where none comes.
 
 pub(in crate::tcp) mod frto;
+mod rack;
 pub(in crate::tcp) mod scoreboard;
+pub(in crate::tcp) mod tlp;
 
 use self::scoreboard::Scoreboard;
 use super::segment::Segment;
@@ -12,6 +14,7 @@ use super::sequence::SequenceSpace;
 #[cfg(feature = "ns2")]
 use super::variant::PipeForm;
 use super::variant::{DupThresh, Recovery};
+use crate::units::Time;
 
 /// SACKed ranges that are kept whatever the flight: small segments make more of them than full ones.
 const MIN_SACKED_RANGES: usize = 1024;
@@ -44,6 +47,8 @@ enum Method {
     Rfc6675,
     /// ACKs with new SACK blocks are counted; DupThresh * SMSS bytes above mark a loss (RFC 3517 §4).
     Rfc3517,
+    /// ACKs with new SACK blocks are counted for nothing: time tells what is lost (RFC 8985).
+    Rack,
     /// ACKs with new SACK blocks are counted, and nothing is marked.
     #[cfg(feature = "ns2")]
     CountedSack,
@@ -51,10 +56,11 @@ enum Method {
 
 impl Method {
     fn of(recovery: Recovery) -> Method {
-        use super::variant::PipeForm::{Rfc3517, Rfc6675};
+        use super::variant::PipeForm::{Rack, Rfc3517, Rfc6675};
         match recovery {
             Recovery::Pipe(Rfc6675) => Method::Rfc6675,
             Recovery::Pipe(Rfc3517) => Method::Rfc3517,
+            Recovery::Pipe(Rack) => Method::Rack,
             #[cfg(feature = "ns2")]
             Recovery::Pipe(PipeForm::Ns2) => Method::CountedSack,
             _ => Method::DuplicateAcks,
@@ -84,12 +90,15 @@ pub(in crate::tcp) struct Detector {
 
 impl Detector {
     pub(in crate::tcp) fn new(recovery: Recovery, thresh: DupThresh) -> Self {
-        Detector { method: Method::of(recovery), thresh, count: 0, scoreboard: Scoreboard::default() }
+        let method = Method::of(recovery);
+        let scoreboard = if method == Method::Rack { Scoreboard::with_rack() } else { Scoreboard::default() };
+        Detector { method, thresh, count: 0, scoreboard }
     }
 
     /// The peer sends no SACK blocks.
     pub(in crate::tcp) fn without_sack(&mut self) {
         self.method = Method::DuplicateAcks;
+        self.scoreboard.without_rack();
     }
 
     fn uses_sack(&self) -> bool {
@@ -105,8 +114,9 @@ impl Detector {
     }
 
     /// Takes the SACK blocks of an acceptable ACK. Returns whether they brought news.
-    pub(in crate::tcp) fn take_sack(&mut self, segment: &Segment, seq: &SequenceSpace, mss: u64) -> bool {
+    pub(in crate::tcp) fn take_sack(&mut self, now: Time, segment: &Segment, seq: &SequenceSpace, mss: u64) -> bool {
         let mut news = false;
+        let before = self.scoreboard.sacked_bytes();
         let floor = seq.snd_una.max(segment.ack);
         // A receiver of full segments has a gap after every second one at most.
         let max = MIN_SACKED_RANGES.max((seq.flight() / mss) as usize);
@@ -114,8 +124,12 @@ impl Detector {
             // A block below the ACK is a D-SACK (RFC 2883). One beyond what was sent is nonsense.
             if start >= floor && start < end && end <= seq.snd_max && self.scoreboard.has_room(start, end, max) {
                 news |= self.scoreboard.sack(start, end);
+                if let Some(rack) = self.scoreboard.rack() {
+                    rack.on_sack(start, end, now);
+                }
             }
         }
+        self.scoreboard.note_news(before);
         if news {
             self.mark_losses(mss);
         }
@@ -131,6 +145,14 @@ impl Detector {
             _ => return,
         };
         self.scoreboard.find_losses(thresh, bytes);
+    }
+
+    /// The end of what an ACK reports to have come twice (RFC 2883 §4), if it does.
+    pub(in crate::tcp) fn duplicate_report(segment: &Segment) -> Option<u64> {
+        let mut blocks = segment.sack.iter(segment.ack);
+        let (start, end) = blocks.next()?;
+        let inside = |(outer_start, outer_end)| outer_start <= start && end <= outer_end;
+        (end <= segment.ack || blocks.next().is_some_and(inside)).then_some(end)
     }
 
     /// True if an ACK that does not move `snd_una` is a duplicate. `plain`: it carries neither data nor another window;
@@ -159,6 +181,7 @@ impl Detector {
         let lost = match self.method {
             //= RFC 6675 §5: "(2) If DupAcks < DupThresh but IsLost (HighACK + 1) returns true"
             Method::Rfc6675 => self.count >= threshold || self.scoreboard.is_lost(snd_una),
+            Method::Rack => false,
             _ => self.count == threshold,
         };
         Duplicates { count: self.count, threshold, lost }

@@ -4,8 +4,12 @@
 //! SACKed range is visited a constant number of times: everything not SACKed below `lost_edge` is lost (`IsLost` falls
 //! with the sequence number, and what was lost once stays so), everything not SACKed below `high_rxt` has been
 //! retransmitted in this recovery. The literal walk lives in the tests as the oracle.
+//!
+//! With RACK what is lost is known of each segment (`rack.rs`), and the cursors are not asked.
 
+use super::rack::Rack;
 use crate::tcp::ranges::Ranges;
+use crate::units::{Duration, Time};
 
 /// What the peer has told by SACK, and what follows from it.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +21,9 @@ pub(in crate::tcp) struct Scoreboard {
     below_rxt: u64,
     lost_edge: u64,
     high_rxt: u64,
+    /// Bytes that the last ACK with SACK blocks was the first to report.
+    news: u64,
+    rack: Option<Box<Rack>>,
 }
 
 fn overlap_below(start: u64, end: u64, edge: u64) -> u64 {
@@ -24,6 +31,50 @@ fn overlap_below(start: u64, end: u64, edge: u64) -> u64 {
 }
 
 impl Scoreboard {
+    /// A scoreboard on which RACK finds the losses.
+    pub(super) fn with_rack() -> Self {
+        Scoreboard { rack: Some(Box::default()), ..Scoreboard::default() }
+    }
+
+    /// RACK, if it finds the losses.
+    #[inline(always)]
+    pub(in crate::tcp) fn rack(&mut self) -> Option<&mut Rack> {
+        self.rack.as_deref_mut()
+    }
+
+    /// The peer sends no SACK blocks.
+    pub(super) fn without_rack(&mut self) {
+        self.rack = None;
+    }
+
+    /// When RACK will find something lost by time alone.
+    #[inline(always)]
+    pub(in crate::tcp) fn deadline(&self) -> Time {
+        self.rack.as_ref().map_or(Time::NEVER, |rack| rack.deadline())
+    }
+
+    /// The retransmission timer has expired.
+    pub(in crate::tcp) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
+        if let Some(rack) = &mut self.rack {
+            rack.on_timeout(now, srtt);
+        }
+    }
+
+    /// A recovery is over.
+    pub(in crate::tcp) fn on_recovered(&mut self) {
+        if let Some(rack) = &mut self.rack {
+            rack.on_recovered();
+        }
+    }
+
+    /// The peer has thrown away what it had reported.
+    pub(in crate::tcp) fn renege(&mut self) {
+        self.clear();
+        if let Some(rack) = &mut self.rack {
+            rack.on_reneging();
+        }
+    }
+
     /// Whether nothing is SACKed.
     #[inline]
     pub(in crate::tcp) fn is_empty(&self) -> bool {
@@ -32,7 +83,7 @@ impl Scoreboard {
 
     /// Bytes of memory.
     pub(in crate::tcp) fn memory(&self) -> usize {
-        self.sacked.memory()
+        self.sacked.memory() + self.rack.as_ref().map_or(0, |rack| rack.memory())
     }
 
     /// Forgets everything.
@@ -40,12 +91,35 @@ impl Scoreboard {
         self.sacked.clear();
         (self.total, self.below_lost, self.below_rxt) = (0, 0, 0);
         (self.lost_edge, self.high_rxt) = (0, 0);
+        if let Some(rack) = &mut self.rack {
+            rack.forget_losses();
+        }
     }
 
     /// Whether `start..end` leaves at most `max` ranges.
     #[inline]
     pub(in crate::tcp) fn has_room(&self, start: u64, end: u64, max: usize) -> bool {
         self.sacked.len() < max || self.sacked.touches(start, end)
+    }
+
+    /// Bytes SACKed above the cumulative acknowledgement.
+    pub(in crate::tcp) fn sacked_bytes(&self) -> u64 {
+        self.rack.as_ref().map_or(self.total, |rack| rack.sacked_bytes())
+    }
+
+    /// Bytes that the last ACK with SACK blocks was the first to report.
+    pub(in crate::tcp) fn newly_sacked(&self) -> u64 {
+        self.news
+    }
+
+    /// The blocks of an ACK have been taken; `before` bytes were SACKed before it.
+    pub(in crate::tcp) fn note_news(&mut self, before: u64) {
+        self.news = self.sacked_bytes() - before;
+    }
+
+    /// A number that grows when something new is lost.
+    pub(in crate::tcp) fn losses(&self) -> u64 {
+        self.rack.as_ref().map_or(self.lost_edge, |rack| rack.marked())
     }
 
     /// The peer holds `start..end`. Whether that was news.
@@ -115,6 +189,9 @@ impl Scoreboard {
 
     /// SetPipe (RFC 6675 §4): bytes in `una..high_data` taken to be in the network.
     pub(in crate::tcp) fn pipe(&self, una: u64, high_data: u64) -> u64 {
+        if let Some(rack) = &self.rack {
+            return rack.pipe(una, high_data);
+        }
         let lost_edge = self.lost_edge.clamp(una, high_data);
         let not_lost = (high_data - lost_edge) - (self.total - self.below_lost);
         let resent = self.high_rxt.saturating_sub(una).saturating_sub(self.below_rxt);
@@ -124,6 +201,9 @@ impl Scoreboard {
     /// NextSeg rules 1 and 3 (RFC 6675 §4): the first gap not yet retransmitted that lies below a SACKed range, or
     /// below the lost edge; `(start, end)`.
     pub(in crate::tcp) fn next_gap(&self, una: u64, only_lost: bool) -> Option<(u64, u64)> {
+        if let Some(rack) = &self.rack {
+            return rack.first_lost();
+        }
         let from = self.high_rxt.max(una);
         let limit = if only_lost { self.lost_edge } else { self.sacked.end().max(self.lost_edge) };
         if from >= limit {

@@ -11,6 +11,7 @@ mod limited;
 mod ns2;
 mod parts;
 mod pipe;
+mod prr;
 mod restart;
 
 use self::burst::Burst;
@@ -62,13 +63,13 @@ enum Repair {
 }
 
 impl Repair {
-    fn of(recovery: Recovery) -> Repair {
+    fn of(recovery: Recovery, prr: bool) -> Repair {
         match recovery {
             Recovery::Restart => Repair::Restart,
             Recovery::Inflate { exit, deflate, timer } => Repair::Inflate(Inflate::new(exit, deflate, timer)),
             #[cfg(feature = "ns2")]
             Recovery::Pipe(PipeForm::Ns2) => Repair::Ns2Pipe(ns2::CountedPipe::default()),
-            Recovery::Pipe(form) => Repair::Pipe(Pipe::new(form)),
+            Recovery::Pipe(form) => Repair::Pipe(Pipe::new(form, prr)),
             Recovery::BurstEstimate(cells) => Repair::Burst(Box::new(Burst::new(cells))),
         }
     }
@@ -104,7 +105,7 @@ impl LossRecovery {
     pub(in crate::tcp) fn new(variant: &Variant) -> Self {
         LossRecovery {
             phase: Phase::Open,
-            repair: Repair::of(variant.recovery),
+            repair: Repair::of(variant.recovery, variant.prr),
             recover: None,
             retransmit_now: None,
             limited: Limited::new(variant.limited_transmit),
@@ -172,11 +173,13 @@ impl LossRecovery {
         self.retransmit_now.take()
     }
 
-    /// A segment up to `end` goes out; `snd_max` as it was before.
+    /// A segment of `len` bytes up to `end` goes out; `snd_max` as it was before.
     #[inline(always)]
-    pub(in crate::tcp) fn sent(&mut self, snd_max: u64, end: u64, retransmission: bool) {
-        if let Repair::Burst(burst) = &mut self.repair {
-            burst.sent(snd_max, end, retransmission);
+    pub(in crate::tcp) fn sent(&mut self, snd_max: u64, end: u64, len: u16, retransmission: bool) {
+        match &mut self.repair {
+            Repair::Burst(burst) => burst.sent(snd_max, end, retransmission),
+            Repair::Pipe(pipe) if self.phase == Phase::Recovery => pipe.sent(len as u64),
+            _ => {}
         }
     }
 
@@ -217,6 +220,7 @@ impl LossRecovery {
         self.recover = Some(parts.seq.snd_max);
         self.limited.forbid();
         self.phase = Phase::Recovery;
+        let first = parts.scoreboard.rack().map_or(Some(snd_una), |rack| rack.first_lost().map(|(start, _)| start));
         match &mut self.repair {
             Repair::Restart => {
                 restart::enter(parts, loss);
@@ -229,7 +233,7 @@ impl LossRecovery {
             Repair::Ns2Pipe(pipe) => pipe.enter(parts, loss, duplicates.threshold),
             Repair::Burst(burst) => return burst.enter(parts.seq, loss, duplicates.count),
         }
-        self.retransmit_now = Some(snd_una);
+        self.retransmit_now = first;
     }
 
     /// An ACK that does not move `snd_una` comes during recovery; `is_duplicate`: it counts as a duplicate. Returns whether
@@ -239,6 +243,7 @@ impl LossRecovery {
             #[cfg(feature = "ns2")]
             Repair::Ns2Pipe(pipe) => pipe.on_duplicate(),
             Repair::Inflate(inflate) if is_duplicate => inflate.on_duplicate(parts),
+            Repair::Pipe(pipe) => pipe.on_ack(parts),
             Repair::Burst(burst) if is_duplicate => {
                 let (snd_una, snd_max) = (parts.seq.snd_una, parts.seq.snd_max);
                 return burst.on_duplicate(snd_una, self.recover.unwrap_or(snd_max));
@@ -281,6 +286,7 @@ impl LossRecovery {
         self.phase = Phase::Open;
         match &mut self.repair {
             Repair::Burst(burst) => burst.leave(parts),
+            Repair::Pipe(pipe) => pipe.leave(parts),
             #[cfg(feature = "ns2")]
             Repair::Ns2Pipe(pipe) => {
                 pipe.leave(parts);
@@ -312,7 +318,11 @@ impl LossRecovery {
             #[cfg(feature = "ns2")]
             Repair::Ns2Pipe(pipe) => pipe.on_partial_ack(parts),
             Repair::Burst(burst) => burst.on_partial_ack(snd_una, self.recover.unwrap_or(snd_max)),
-            Repair::Restart | Repair::Pipe(_) => true,
+            Repair::Pipe(pipe) => {
+                pipe.on_ack(parts);
+                true
+            }
+            Repair::Restart => true,
         }
     }
 
@@ -339,7 +349,11 @@ impl LossRecovery {
         self.limited.forbid();
         self.retransmit_now = None;
         match &mut self.repair {
-            Repair::Pipe(pipe) if is_open => return pipe.on_timeout(seq, scoreboard),
+            Repair::Pipe(pipe) if is_open => {
+                // What else is in flight must not keep the first segment back.
+                self.retransmit_now = pipe.is_by_time().then_some(seq.snd_una);
+                return pipe.on_timeout(seq, scoreboard);
+            }
             Repair::Burst(burst) => burst.forget(),
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! SACK-based recovery: as much is sent as the pipe has room for, lost segments first (RFC 6675 §5, RFC 3517).
 
 use super::parts::Parts;
+use super::prr::Prr;
 use crate::tcp::congestion::Window;
 use crate::tcp::loss::LossReport;
 use crate::tcp::loss::scoreboard::Scoreboard;
@@ -16,24 +17,56 @@ pub(super) struct Pipe {
     rescue: Option<u64>,
     /// The segment chosen last is the rescue.
     is_rescuing: bool,
+    /// Spreads the reduction of the window over a round trip.
+    prr: Option<Box<Prr>>,
 }
 
 impl Pipe {
-    pub(super) fn new(form: PipeForm) -> Self {
-        Pipe { form, rescue: None, is_rescuing: false }
+    pub(super) fn new(form: PipeForm, prr: bool) -> Self {
+        Pipe { form, rescue: None, is_rescuing: false, prr: prr.then(Box::default) }
     }
 
     pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport) {
         self.rescue = None;
         parts.scoreboard.begin_recovery(parts.seq.snd_una);
         parts.congestion.on_loss(loss);
+        if let Some(prr) = &mut self.prr {
+            prr.enter(&mut parts.congestion.window, parts.seq, parts.scoreboard);
+        }
+    }
+
+    /// An ACK arrives during the recovery.
+    pub(super) fn on_ack(&mut self, parts: Parts<'_>) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack(&mut parts.congestion.window, parts.seq, parts.scoreboard);
+        }
+    }
+
+    /// Bytes leave.
+    pub(super) fn sent(&mut self, bytes: u64) {
+        if let Some(prr) = &mut self.prr {
+            prr.sent(bytes);
+        }
+    }
+
+    /// The recovery is over.
+    pub(super) fn leave(&mut self, parts: Parts<'_>) {
+        parts.scoreboard.on_recovered();
+        if let Some(prr) = &mut self.prr {
+            prr.leave(&mut parts.congestion.window);
+        }
+    }
+
+    /// True if each segment is judged by its time, so that not all of a flight is lost at a timeout.
+    pub(super) fn is_by_time(&self) -> bool {
+        self.form == PipeForm::Rack
     }
 
     /// Everything that was sent and is not SACKed is lost.
     pub(super) fn on_timeout(&mut self, seq: &SequenceSpace, scoreboard: &mut Scoreboard) {
         self.rescue = None;
         if scoreboard.reneged(seq.snd_una) {
-            scoreboard.clear();
+            scoreboard.renege();
         }
         scoreboard.begin_recovery(seq.snd_una);
         scoreboard.raise_lost_edge(seq.snd_max);

@@ -8,7 +8,7 @@ use crate::tcp::departures::Departs;
 use crate::tcp::loss::frto::FrtoVerdict;
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::Segment;
-use crate::units::Duration;
+use crate::units::{Duration, Time};
 
 impl Sender {
     /// Takes an acceptable ACK: `snd_una <= ack <= snd_max`. `sample` is the round trip measured by timestamps.
@@ -23,7 +23,12 @@ impl Sender {
         self.counters.acks += 1;
         self.new_event();
         let ack = segment.ack;
-        let news = !segment.sack.is_empty() && self.take_sack(segment);
+        let by_time = self.loss.scoreboard.rack().is_some();
+        let (news, lost) = if by_time {
+            self.look_back(cx.now, segment)
+        } else {
+            (!segment.sack.is_empty() && self.take_sack(cx.now, segment), false)
+        };
         if ack > self.seq.snd_una {
             self.on_new_ack(cx, ack, sample);
             if news && self.recovery.phase() == Phase::Open && self.loss.counts_advancing_acks() {
@@ -35,6 +40,9 @@ impl Sender {
             if plain || news || self.recovery.phase() == Phase::Recovery {
                 self.on_same_ack(cx, plain && !window_changed, news);
             }
+        }
+        if by_time {
+            self.after_look_back(cx, segment, lost);
         }
         cx.emit(|| Event::Window {
             cwnd: self.congestion.window.cwnd() + self.congestion.window.inflation(),
@@ -58,13 +66,13 @@ impl Sender {
     }
 
     /// Takes SACK blocks. Returns whether they brought news.
-    fn take_sack(&mut self, segment: &Segment) -> bool {
+    pub(super) fn take_sack(&mut self, now: Time, segment: &Segment) -> bool {
         let in_recovery = self.recovery.phase() == Phase::Recovery;
         let advances = segment.ack > self.seq.snd_una;
         if self.departures.ignores_sack(in_recovery, advances) {
             return false;
         }
-        self.loss.take_sack(segment, &self.seq, self.mss as u64)
+        self.loss.take_sack(now, segment, &self.seq, self.mss as u64)
     }
 
     #[inline(always)]
@@ -74,11 +82,11 @@ impl Sender {
         match self.recovery.phase() {
             Phase::Open => {
                 let acked = ack - self.seq.snd_una;
-                self.advance(cx, ack, sample);
+                let rtt = self.advance(cx, ack, sample);
                 if self.departures.forgets_sack() && !self.loss.scoreboard.is_empty() {
                     self.loss.scoreboard.clear();
                 }
-                self.grow(acked);
+                self.grow(cx.now, acked, rtt);
             }
             Phase::Recovery => self.on_new_ack_in_recovery(cx, ack, sample),
             Phase::Loss => self.on_new_ack_after_timeout(cx, ack, sample),
@@ -91,7 +99,7 @@ impl Sender {
         let allowed = self.seq.peer.now.min(self.congestion.window.clamp());
         let more = self.seq.snd_max < self.seq.end().min(ack + allowed);
         let verdict = self.frto.on_new_ack(ack, self.recovery.recover(), more);
-        self.advance(cx, ack, sample);
+        let rtt = self.advance(cx, ack, sample);
         if self.departures.forgets_sack() {
             self.loss.scoreboard.clear();
         }
@@ -111,7 +119,7 @@ impl Sender {
                 return;
             }
         }
-        self.grow(acked);
+        self.grow(cx.now, acked, rtt);
         self.recovery.on_ack_after_timeout(is_full);
     }
 
@@ -128,25 +136,28 @@ impl Sender {
         let (recovery, parts) = self.parts();
         recovery.leave(parts);
         //= RFC 5681 §3.2 step 6: "set cwnd to ssthresh", which takes the inflation away
-        self.advance(cx, ack, sample);
+        let rtt = self.advance(cx, ack, sample);
         if self.recovery.inflates() && self.departures.grows_on_exit() {
-            self.congestion.grow(acked);
+            let ack = AckSample { flight: acked, ..self.ack_sample(cx.now, acked, rtt) };
+            self.congestion.grow(&ack);
         } else if self.recovery.limits_to_flight() {
             self.congestion.on_recovered(self.seq.flight());
         }
         cx.emit(|| Event::RecoveryLeft);
     }
 
-    /// `snd_una` moves, and no loss is being repaired any more: round trip, timer, window.
+    /// `snd_una` moves, and no loss is being repaired any more: round trip, timer, window. Returns the round trip measured.
     #[inline(always)]
-    fn advance<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
+    fn advance<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) -> Option<Duration> {
         self.advance_to(ack);
-        if self.timer.on_ack(cx.now, ack, sample) {
+        let measured = self.timer.on_ack(cx.now, ack, sample);
+        if measured {
             cx.emit(|| Event::Rtt { sample: self.timer.rtt.last_sample(), rto: self.timer.rtt.rto() });
         }
         self.loss.forget_duplicates();
         self.congestion.window.deflate_all();
         self.restart_timer(cx.now);
+        measured.then(|| self.timer.rtt.last_sample())
     }
 
     #[inline(always)]
@@ -158,11 +169,26 @@ impl Sender {
 
     /// An ACK of `acked` new bytes opens the window.
     #[inline(always)]
-    fn grow(&mut self, acked: u64) {
-        let after_timeout = self.recovery.phase() == Phase::Loss;
-        let sample = AckSample { acked, flight: self.seq.flight() + acked, after_timeout };
+    fn grow(&mut self, now: Time, acked: u64, rtt: Option<Duration>) {
+        let rtt = rtt.or_else(|| self.loss.scoreboard.rack()?.rtt());
+        let sample = self.ack_sample(now, acked, rtt);
         if self.is_open && self.congestion.on_ack(&sample) {
             self.counters.max_cwnd = self.counters.max_cwnd.max(self.congestion.window.cwnd());
+        }
+    }
+
+    /// An ACK of `acked` new bytes, as congestion control hears of it. `rtt` is the round trip that it measured.
+    #[inline(always)]
+    fn ack_sample(&self, now: Time, acked: u64, rtt: Option<Duration>) -> AckSample {
+        AckSample {
+            acked,
+            flight: self.seq.flight() + acked,
+            after_timeout: self.recovery.phase() == Phase::Loss,
+            now,
+            rtt,
+            srtt: self.timer.rtt.srtt(),
+            snd_una: self.seq.snd_una,
+            snd_max: self.seq.snd_max,
         }
     }
 }

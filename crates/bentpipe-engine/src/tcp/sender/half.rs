@@ -124,7 +124,8 @@ impl SendingHalf for Sender {
 
     #[inline(always)]
     fn deadline(&self) -> Time {
-        let timers = self.timer.deadline().min(self.persist.deadline());
+        let by_time = self.tail.deadline().min(self.loss.scoreboard.deadline());
+        let timers = self.timer.deadline().min(self.persist.deadline()).min(by_time);
         if self.congestion.pacing_rate().is_some() { timers.min(self.pacer.deadline()) } else { timers }
     }
 
@@ -133,6 +134,7 @@ impl SendingHalf for Sender {
             self.new_event();
         }
         self.persist.on_time(cx.now, self.timer.rtt.rto());
+        self.on_time_by_rack(cx);
         if self.timer.deadline() <= cx.now {
             self.on_timeout(cx)?;
         }

@@ -61,7 +61,7 @@ impl Sender {
         }
     }
 
-    fn enter_recovery<P: Probe>(&mut self, cx: &mut Context<'_, P>, duplicates: Duplicates) {
+    pub(super) fn enter_recovery<P: Probe>(&mut self, cx: &mut Context<'_, P>, duplicates: Duplicates) {
         self.counters.fast_retransmits += 1;
         let (snd_una, recover) = (self.seq.snd_una, self.seq.snd_max);
         cx.emit(|| Event::RecoveryEntered { snd_una, recover });
@@ -70,6 +70,7 @@ impl Sender {
             flight: self.seq.flight() - self.recovery.limited.sent(),
             peer_window: self.seq.peer.now,
         };
+        self.tail.forget();
         self.timer.forget_timed();
         let (recovery, parts) = self.parts();
         recovery.enter(parts, &loss, duplicates);
@@ -109,6 +110,8 @@ impl Sender {
         }
         self.timer.count_expiry();
         self.departures.on_timeout();
+        self.tail.forget();
+        self.loss.scoreboard.on_timeout(cx.now, self.timer.rtt.srtt());
         self.recovery.on_timeout(&mut self.seq, &mut self.loss.scoreboard, self.is_open);
         if !self.departures.keeps_duplicates(self.recovery.kind()) {
             self.loss.forget_duplicates();

@@ -2,9 +2,10 @@
 //!
 //! An ACK passes through the parts in one direction: `loss` says what it tells of losses, `recovery` what is repaired, and
 //! `congestion` what the window is. The connection then pulls segments out of [`SendingHalf::next`](super::SendingHalf::next)
-//! until there are no more. `ack.rs` is the way of an ACK, `loss.rs` of a loss or a timeout, `transmit.rs` of a segment.
+//! until there are no more. `ack.rs` is the way of an ACK, `loss.rs` of a loss or a timeout, `transmit.rs` of a segment; `by_time.rs` is what RFC 8985 adds.
 
 mod ack;
+mod by_time;
 mod half;
 mod loss;
 mod transmit;
@@ -14,6 +15,7 @@ use super::congestion::Congestion;
 use super::departures::{Departs, Departures};
 use super::loss::Detector;
 use super::loss::frto::Frto;
+use super::loss::tlp::TailProbe;
 use super::pacing::Pacer;
 use super::persist::Persist;
 use super::recovery::{LossRecovery, Parts};
@@ -43,6 +45,7 @@ pub struct Sender {
     loss: Detector,
     recovery: LossRecovery,
     frto: Frto,
+    tail: TailProbe,
     departures: Departures,
 
     /// Initial window in segments.
@@ -80,6 +83,7 @@ impl Sender {
             loss: Detector::new(variant.recovery, variant.dup_thresh),
             recovery: LossRecovery::new(variant),
             frto: Frto::new(variant.frto),
+            tail: TailProbe::new(variant.tail_probe),
             departures,
             initial_window: variant.initial_window,
             max_burst: variant.max_burst.unwrap_or(u32::MAX),

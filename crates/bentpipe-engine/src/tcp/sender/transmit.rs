@@ -15,6 +15,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn is_ordinary(&self) -> bool {
         let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
+        let is_calm = is_calm && !self.tail.is_due();
         is_calm && (self.has_sent_all() || !(self.recovery.has_request() || self.frto.has_probe()))
     }
 
@@ -63,6 +64,9 @@ impl Sender {
         if !self.is_open {
             // Only the SYN.
             return (self.seq.snd_nxt == 0).then(|| self.span(0, 1));
+        }
+        if self.tail.is_due() {
+            return self.choose_tail_probe();
         }
         if self.recovery.limited.take_allowance() {
             return self.limited_transmit();
@@ -223,6 +227,14 @@ impl Sender {
             self.restart_if_idle(now);
             self.timer.start(now);
         }
+        if self.is_open
+            && let Some(rack) = self.loss.scoreboard.rack()
+        {
+            rack.on_sent(span.seq, end, now);
+            if fresh && self.recovery.phase() == Phase::Open {
+                self.start_tail(now);
+            }
+        }
         self.last_sent = now;
         self.burst_sent += 1;
         self.counters.max_burst = self.counters.max_burst.max(self.burst_sent);
@@ -242,7 +254,7 @@ impl Sender {
         span.retransmission = span.seq < self.seq.snd_max;
         self.counters.segments += 1;
         self.counters.retransmits += span.retransmission as u64;
-        self.recovery.sent(self.seq.snd_max, end, span.retransmission);
+        self.recovery.sent(self.seq.snd_max, end, span.len, span.retransmission);
         self.seq.snd_max = self.seq.snd_max.max(end);
         self.counters.max_flight = self.counters.max_flight.max(self.seq.flight());
         span

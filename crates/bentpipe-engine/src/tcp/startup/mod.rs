@@ -2,7 +2,11 @@
 //!
 //! Every congestion control starts up by these rules unless it has its own.
 
-use super::variant::Growth;
+mod hystart;
+
+use self::hystart::{CSS_GROWTH_DIVISOR, HyStart, Verdict};
+use super::congestion::{AckSample, Window};
+use super::variant::{Growth, SlowStartExit, Variant};
 use crate::units::{Duration, Time};
 
 //= RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
@@ -12,9 +16,50 @@ pub(in crate::tcp) fn initial_window(configured: u32, syn_lost: bool) -> u32 {
     if syn_lost { 1 } else { configured }
 }
 
+/// Slow start, and how it ends before the first loss.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct SlowStart {
+    growth: Growth,
+    /// Only few rows have it, and only until the first loss.
+    hystart: Option<Box<HyStart>>,
+}
+
+impl SlowStart {
+    pub(in crate::tcp) fn new(variant: &Variant) -> Self {
+        let hystart = match variant.slow_start_exit {
+            SlowStartExit::Loss => None,
+            SlowStartExit::HyStartPlusPlus => Some(Box::new(HyStart::new())),
+        };
+        SlowStart { growth: variant.growth, hystart }
+    }
+
+    /// Takes an ACK of new data while the window is below the threshold.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+        let mut more = slow_start(self.growth, ack.acked, ack.after_timeout, window.exact_mss());
+        if let Some(hystart) = &mut self.hystart {
+            match hystart.on_ack(ack) {
+                Verdict::Grow => {}
+                Verdict::GrowSlowly => more /= CSS_GROWTH_DIVISOR,
+                Verdict::Leave => {
+                    window.set_ssthresh(window.exact());
+                    self.hystart = None;
+                    return;
+                }
+            }
+        }
+        window.set(window.exact() + more);
+    }
+
+    /// A loss was found: the threshold ends slow start from now on.
+    pub(in crate::tcp) fn on_loss(&mut self) {
+        self.hystart = None;
+    }
+}
+
 /// The bytes by which an ACK of `acked` bytes opens the window in slow start (RFC 5681 §3.1, RFC 3465 §2).
 #[inline(always)]
-pub(in crate::tcp) fn slow_start(growth: Growth, acked: u64, after_timeout: bool, mss: f64) -> f64 {
+fn slow_start(growth: Growth, acked: u64, after_timeout: bool, mss: f64) -> f64 {
     match growth {
         Growth::PerAck => mss,
         Growth::Bytes(limit) => {

@@ -24,20 +24,20 @@ impl Flags {
     pub const RST: Flags = Flags(0x04);
     /// Push.
     pub const PSH: Flags = Flags(0x08);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
 
-    /// The bits as they stand on the wire.
+    /// The bits as on the wire.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Flags from the wire; bits that have no meaning here (URG, ECN) are left out.
+    /// Flags from the wire, without those not implemented (URG, ECN).
     pub const fn from_bits_truncate(bits: u8) -> Self {
         Flags(bits & 0x1f)
     }
 
-    /// Whether all bits of `other` are set.
+    /// True if all bits of `other` are set.
     #[inline]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -63,7 +63,7 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// Most SACK blocks that fit the 40 bytes of options (RFC 2018 §3).
+/// Max SACK blocks in the 40 bytes of options (RFC 2018 §3).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// The SACK blocks of a segment, kept as 32-bit distances from its acknowledgement number.
@@ -77,7 +77,7 @@ impl SackBlocks {
     /// No blocks.
     pub const NONE: SackBlocks = SackBlocks { count: 0, blocks: [(0, 0); MAX_SACK_BLOCKS] };
 
-    /// Adds the block `start..end`, seen from the acknowledgement number `ack`; false where there is no room.
+    /// Adds the block `start..end`, relative to the acknowledgement number `ack`; false if there is no room.
     pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
         if self.count as usize == MAX_SACK_BLOCKS {
             return false;
@@ -89,19 +89,19 @@ impl SackBlocks {
         true
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     #[inline]
     pub const fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The blocks as `(start, end)`, end exclusive, seen from `ack`.
+    /// The blocks as `(start, end)`, end exclusive, relative to `ack`.
     #[inline]
     pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let edge = move |distance: i32| ack.wrapping_add(distance as i64 as u64);
@@ -124,14 +124,14 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// What only a SYN carries.
+/// Options of a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct SynOptions {
-    /// Maximum segment size that the sender of the option takes (RFC 9293 §3.7.1).
+    /// Max segment size that the sender of the option accepts (RFC 9293 §3.7.1).
     pub mss: Option<u16>,
     /// Shift of the windows it will send (RFC 7323 §2).
     pub window_scale: Option<u8>,
-    /// It takes SACK (RFC 2018 §2).
+    /// It accepts SACK (RFC 2018 §2).
     pub sack_permitted: bool,
 }
 
@@ -140,7 +140,7 @@ pub struct SynOptions {
 pub struct Segment {
     /// Sequence number of the SYN, the first byte or the FIN.
     pub seq: u64,
-    /// Next sequence number expected from the other side; meaningful with [`Flags::ACK`].
+    /// Next sequence number expected from the other side; valid with [`Flags::ACK`].
     pub ack: u64,
     /// The window offered, in bytes, already unscaled.
     pub window: u32,
@@ -150,14 +150,14 @@ pub struct Segment {
     pub flags: Flags,
     /// Options of a SYN; all off on others.
     pub syn: SynOptions,
-    /// Timestamps, where negotiated.
+    /// Timestamps, if negotiated.
     pub timestamps: Option<Timestamps>,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
 }
 
 impl Segment {
-    /// A segment with these flags and nothing else.
+    /// A segment with only these flags.
     pub const fn new(flags: Flags) -> Self {
         Segment {
             seq: 0,

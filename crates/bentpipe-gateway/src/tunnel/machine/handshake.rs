@@ -1,42 +1,85 @@
-//! The handshake: the first message, its answer, and what is said to an unknown session.
+//! The handshake: the first message, its answer, and the cookie between them.
+//!
+//! Both ends may begin. Where both do at once, the first message of the end that [`Tunnel::leads`] counts. It ignores the
+//! other's for [`RETRY`] after it began, and answers afterwards: its own may not get through.
+//!
+//! A first message is fresh if its timestamp is above the last one, or if it bears a cookie that its address was given within
+//! the last minutes. Otherwise its sender gets a cookie, and with it the timestamp to exceed. So no clock has to be right.
 
 use std::net::SocketAddr;
 
 use bentpipe_engine::units::{Duration, Time};
-use snow::Builder;
 
-use super::draw;
-use super::{Answered, Begun, Heard, PROLOGUE, RETRY, Sealed, Tunnel};
+use super::note::Note;
+use super::{Answered, Begun, Given, Heard, PROLOGUE, RETRY, Sealed, Tunnel, draw};
 use crate::tunnel::cipher::Cipher;
-use crate::tunnel::keys::PATTERN;
-use crate::tunnel::packet::{INIT_NOISE, INIT_PAYLOAD, Kind, MAC, RESPONSE_NOISE, RESPONSE_PAYLOAD, start};
+use crate::tunnel::guard::mac2;
+use crate::tunnel::keys::PresharedKey;
+use crate::tunnel::noise::{Handshake, PATTERN, Parties};
+use crate::tunnel::packet::{
+    COOKIE, INIT, INIT_HEADER, INIT_NOISE, INIT_PAYLOAD, Kind, MAC, RESPONSE, RESPONSE_HEADER, RESPONSE_NOISE,
+    RESPONSE_PAYLOAD, start,
+};
 use crate::tunnel::session::Session;
 
+/// How long a cookie of the peer's is used (WireGuard's COOKIE-REFRESH-TIME).
+const COOKIE_LIFE: Duration = Duration::from_secs(120);
+/// A second cookie within this time does not make us repeat the first message at once.
+const COOKIE_PAUSE: Duration = Duration::from_secs(1);
+/// Where mac1 of a first message begins.
+const MAC1: usize = INIT_HEADER + INIT_NOISE;
+
 impl Tunnel {
-    pub(super) fn builder(&self) -> Builder<'_> {
-        let params = PATTERN.parse().expect("a pattern that snow knows");
-        let builder = Builder::new(params).local_private_key(self.config.private.secret());
-        builder.and_then(|builder| builder.prologue(PROLOGUE)).expect("each is set once")
+    fn handshake(&self, is_initiator: bool) -> Handshake {
+        Handshake::new(&Parties {
+            pattern: PATTERN,
+            prologue: PROLOGUE,
+            private: &self.config.private,
+            peer: is_initiator.then_some(&self.config.peer),
+            preshared: Some(self.config.preshared.as_ref().unwrap_or(&PresharedKey::none())),
+            ephemeral: None,
+        })
     }
 
     pub(super) fn on_init(&mut self, now: Time, from: SocketAddr, sender: u32, datagram: &[u8]) -> Option<()> {
-        // Whoever knows our public key can use up what strangers have, and not what the peer has at its old address.
-        let is_stranger = self.endpoint.is_none_or(|at| at.ip() != from.ip());
-        if !self.tokens[usize::from(is_stranger)].take(now) {
-            self.stats.throttled += 1;
+        if !self.guard.fits(datagram, MAC1 + MAC) {
+            self.stats.garbage += 1;
             return Some(());
         }
-        let mut state = self.builder().build_responder().ok()?;
+        // From here on it is a message that the peer has written, once.
+        let ephemeral = datagram[INIT_HEADER..].first_chunk().expect("it begins with a key");
+        if self.seen.has(ephemeral) {
+            self.stats.replayed += 1;
+            return Some(());
+        }
+        let is_proven = self.cookies.proves(now, from, datagram);
+        if !self.tokens[usize::from(is_proven)].take(now) {
+            self.stats.throttled += 1;
+            if !is_proven {
+                self.give_cookie(now, from, sender, datagram);
+            }
+            return Some(());
+        }
+        if self.leads() && self.begun.is_some() && self.attempt_at.is_some_and(|at| now.saturating_since(at) < RETRY) {
+            return Some(());
+        }
+        let mut handshake = self.handshake(false);
         let mut payload = [0; INIT_NOISE];
-        let length = state.read_message(&datagram[5..datagram.len() - MAC], &mut payload).ok()?;
+        let length = handshake.read(&datagram[INIT_HEADER..MAC1], &mut payload)?;
         let payload: [u8; INIT_PAYLOAD] = payload[..length].try_into().ok()?;
-        let known = state.get_remote_static().is_some_and(|key| key == self.config.peer.0);
-        let [clock, theirs, ours] =
-            [0, 8, 16].map(|at| u64::from_le_bytes(*payload[at..].first_chunk().expect("three numbers")));
-        if !known || clock <= self.clock {
+        if handshake.peer() != Some(self.config.peer) {
             return None;
         }
-        self.clock = clock;
+        self.seen.note(ephemeral);
+        let [stamp, theirs, ours] =
+            [0, 8, 16].map(|at| u64::from_le_bytes(*payload[at..].first_chunk().expect("three numbers")));
+        let cookie = payload.last_chunk::<COOKIE>().expect("it ends with a cookie");
+        if self.last.is_some_and(|last| stamp <= last) && !self.cookies.fits(now, from, cookie) {
+            self.notes.add(now, Note::PeersClock);
+            self.give_cookie(now, from, sender, datagram);
+            return None;
+        }
+        self.last = self.last.max(Some(stamp));
         let goes_on = self.is_up && self.bound == Some(theirs) && ours == self.memory;
         let anew = (!goes_on).then(draw);
         let mut answer = [0; RESPONSE_PAYLOAD];
@@ -45,13 +88,43 @@ impl Tunnel {
         answer[9] = u8::from(self.has_aes);
         let cipher = Cipher::between([payload[24] == 1, self.has_aes]);
         let own = self.new_number();
-        let mut reply = vec![0; 9 + RESPONSE_NOISE + MAC];
+        let mut reply = vec![0; RESPONSE];
         let at = start(Kind::Response { sender: own, receiver: sender }, &mut reply);
-        let length = state.write_message(&answer, &mut reply[at..]).ok()?;
-        self.speaks.sign(at + length, &mut reply);
-        let session = Session::new(own, sender, state, cipher, now);
+        let length = handshake.write(&answer, &mut reply[at..])?;
+        self.guard.sign(at + length, &mut reply);
+        let session = Session::new(own, sender, false, handshake, cipher, now);
         self.answered = Some(Answered { session, theirs, anew });
-        self.replies.push((from, reply));
+        self.replies.push_back((from, reply));
+        if !self.leads() && self.begun.take().is_some() {
+            self.begin_at = now + retry();
+        }
+        Some(())
+    }
+
+    /// Asks the sender of a first message to repeat it with a cookie.
+    fn give_cookie(&mut self, now: Time, from: SocketAddr, sender: u32, datagram: &[u8]) {
+        if self.cookie_tokens.take(now) {
+            self.stats.cookies += 1;
+            let cookie = self.cookies.give(now, from);
+            let mac1 = &datagram[MAC1..MAC1 + MAC];
+            self.replies.push_back((from, self.guard.write_cookie(sender, mac1, &cookie, self.last.unwrap_or(0))));
+        }
+    }
+
+    pub(super) fn on_cookie(&mut self, now: Time, receiver: u32, datagram: &[u8]) -> Option<()> {
+        let begun = self.begun.as_ref().filter(|begun| begun.own == receiver)?;
+        let (cookie, last) = self.guard.read_cookie(datagram, &begun.mac1)?;
+        if last >= begun.stamp {
+            self.notes.add(now, Note::OwnClock);
+        }
+        // One reply for each first message.
+        self.begun = None;
+        self.stamp = self.stamp.max(last);
+        let is_first = self.given.is_none_or(|given| now.saturating_since(given.since) >= COOKIE_PAUSE);
+        self.given = Some(Given { cookie, since: now });
+        if is_first {
+            self.begin_at = now;
+        }
         Some(())
     }
 
@@ -64,16 +137,19 @@ impl Tunnel {
         datagram: &[u8],
     ) -> Option<Heard> {
         // A forged response must not end the handshake: it is taken out only by a right one.
-        self.begun.as_ref().filter(|begun| begun.own == receiver)?;
-        let Begun { mut state, own } = self.begun.take()?;
+        let begun = self.begun.as_mut().filter(|begun| begun.own == receiver)?;
+        if !self.guard.fits(datagram, RESPONSE) {
+            return None;
+        }
         let mut payload = [0; RESPONSE_NOISE];
-        let length = state.read_message(&datagram[9..datagram.len() - MAC], &mut payload).ok();
-        let payload: Option<[u8; RESPONSE_PAYLOAD]> = length.and_then(|length| payload[..length].try_into().ok());
-        let Some(payload) = payload else {
-            // snow leaves a state that refused a message as it was; the handshake may go on.
-            self.begun = Some(Begun { state, own });
+        // A message that is refused leaves the handshake as it was.
+        let length = begun.handshake.read(&datagram[RESPONSE_HEADER..RESPONSE - MAC], &mut payload);
+        let Some(payload) = length.and_then(|length| <[u8; RESPONSE_PAYLOAD]>::try_from(&payload[..length]).ok())
+        else {
+            self.notes.add(now, Note::Preshared);
             return None;
         };
+        let Begun { handshake, own, .. } = self.begun.take()?;
         let theirs = u64::from_le_bytes(*payload.first_chunk().expect("a number and a flag"));
         let goes_on = payload[8] == 1 && self.is_up && self.bound == Some(theirs);
         if payload[8] == 1 && !goes_on {
@@ -81,41 +157,52 @@ impl Tunnel {
             return Some(Heard::default());
         }
         let cipher = Cipher::between([self.has_aes, payload[9] == 1]);
-        let session = Session::new(own, sender, state, cipher, now);
+        let session = Session::new(own, sender, true, handshake, cipher, now);
         // The number of our memory is the one that the peer has just been told: it need not change.
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
         self.endpoint = Some(from);
         // The peer waits for a first datagram under the new keys.
-        self.sent_at = Time::ZERO;
-        Some(Heard { event, payload: None })
+        self.owes_word = true;
+        Some(Heard { event, ..Heard::default() })
     }
 
-    /// The peer knows nothing of a session, or somebody says so: a handshake is cheap, and will tell.
-    pub(super) fn on_unknown(&mut self, now: Time, receiver: u32, number: u32) -> Option<()> {
-        self.current.as_ref().filter(|session| session.theirs == receiver && session.has_sent(number))?;
-        if self.is_initiator() && !self.wants_keys {
-            self.wants_keys = true;
-            self.begin_at = self.begin_at.max(now);
+    /// Where the next first message goes: while the peer is lost, by turns to where it was last and to where it should be.
+    fn where_to_begin(&self) -> Option<SocketAddr> {
+        match (self.endpoint, self.config.endpoint) {
+            (Some(_), Some(configured)) if !self.is_up && self.attempts.is_multiple_of(2) => Some(configured),
+            (learned, configured) => learned.or(configured),
         }
-        Some(())
     }
 
     pub(super) fn write_init(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Option<Sealed> {
-        let to = self.endpoint?;
+        let to = self.where_to_begin()?;
         let own = self.new_number();
-        let builder = self.builder().remote_public_key(&self.config.peer.0).ok()?;
-        let mut state = builder.build_initiator().ok()?;
+        self.stamp = wall.max(self.stamp.saturating_add(1));
+        let given = self.given.filter(|given| now.saturating_since(given.since) < COOKIE_LIFE);
         let mut payload = [0; INIT_PAYLOAD];
-        payload[..8].copy_from_slice(&wall.to_le_bytes());
+        payload[..8].copy_from_slice(&self.stamp.to_le_bytes());
         payload[8..16].copy_from_slice(&self.memory.to_le_bytes());
         payload[16..24].copy_from_slice(&self.bound.unwrap_or(0).to_le_bytes());
         payload[24] = u8::from(self.has_aes);
-        let at = start(Kind::Init { sender: own }, out);
-        let length = state.write_message(&payload, &mut out[at..]).ok()?;
-        let len = self.speaks.sign(at + length, out);
-        self.begun = Some(Begun { state, own });
-        // Not all at the same instant after an outage: up to an eighth more.
-        self.begin_at = now + RETRY + Duration::from_nanos(draw() % (RETRY.as_nanos() / 8));
-        Some(Sealed { to, len })
+        if let Some(given) = given {
+            payload[25..].copy_from_slice(&given.cookie);
+        }
+        let mut handshake = self.handshake(true);
+        let at = start(Kind::Init { sender: own, mark: self.guard.mark_to_peer() }, out);
+        let length = handshake.write(&payload, &mut out[at..])?;
+        let at = self.guard.sign(at + length, out);
+        let mac1 = *out[..at].last_chunk().expect("just written");
+        let mac2 = given.map_or([0; MAC], |given| mac2(&given.cookie, &out[..at]));
+        out[at..INIT].copy_from_slice(&mac2);
+        self.begun = Some(Begun { handshake, own, mac1, stamp: self.stamp });
+        self.attempt_at.get_or_insert(now);
+        self.attempts += 1;
+        self.begin_at = now + retry();
+        Some(Sealed { to, len: INIT })
     }
+}
+
+/// Not all at the same instant after an outage: up to an eighth more.
+fn retry() -> Duration {
+    RETRY + Duration::from_nanos(draw() % (RETRY.as_nanos() / 8))
 }

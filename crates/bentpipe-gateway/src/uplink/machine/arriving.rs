@@ -145,6 +145,10 @@ impl Uplink {
         let id = ConnectionId(self.next_id);
         self.next_id += 1;
         let key = arrival.key;
+        if let Some(evicted) = self.half_open.begin(now, id, key.0.ip()) {
+            self.stats.failed += 1;
+            self.give_up(now, evicted);
+        }
         let entry = Entry {
             key,
             stage: Stage::Asking(arrival.packet.to_vec()),
@@ -154,8 +158,9 @@ impl Uplink {
             seen: (0, 0, false),
             is_over: false,
             is_closed: false,
+            is_connected: false,
+            is_half_open: true,
             memory,
-            begun: now,
             heard: now,
             moved: now,
             has_timestamps: self.config.tcp.timestamps && syn.timestamps.is_some(),

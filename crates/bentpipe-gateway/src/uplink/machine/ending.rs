@@ -1,4 +1,7 @@
 //! How connections end, and by when those end that nobody ends: half-open ones, silent ones, orphans, and TIME-WAIT.
+//!
+//! A half-open connection ends after 30 s, or when its source or all together have too many ([`HalfOpen`]). RFC 9293 §3.8.3 wants SYNs
+//! to be repeated for three minutes: the client does that, and each of its SYNs is taken again.
 
 use bentpipe_engine::tcp::State;
 use bentpipe_engine::units::Duration;
@@ -10,11 +13,7 @@ use crate::uplink::opening::segment_of;
 /// makes no progress.
 //= RFC 5382 §5: "the value of the 'established connection idle-timeout' MUST NOT be less than 2 hours 4 minutes."
 const SILENCE: Duration = Duration::from_secs((2 * 60 + 4) * 60);
-/// How long a connection may be half open: the server is being asked, or the client has not acknowledged our SYN.
-//= RFC 9293 §3.8.3: "R2 for a SYN segment MUST be set large enough to provide retransmission of the segment for at least
-//= 3 minutes"
-const HALF_OPEN: Duration = Duration::from_secs(3 * 60);
-/// How often the limits above are looked at.
+/// How often the limit above is looked at.
 pub(super) const SWEEP: Duration = Duration::from_secs(60);
 /// TIME-WAIT begins again with each FIN; in all it takes no longer than so many times.
 const MAX_TIME_WAITS: u64 = 4;
@@ -48,6 +47,10 @@ impl Uplink {
         }
         let outcome = endpoint.outcome();
         let state = endpoint.connection().state();
+        if entry.is_half_open && entry.is_connected && !matches!(state, State::Listen | State::SynReceived) {
+            entry.is_half_open = false;
+            self.half_open.end(id);
+        }
         let is_done = outcome == Some(Ok(())) || state == State::TimeWait;
         if is_done && endpoint.readable() == 0 {
             endpoint.shrink(NO_BUFFER);
@@ -123,6 +126,9 @@ impl Uplink {
         self.end(id);
         let Some(entry) = self.entries.remove(&id) else { return };
         self.ids.remove(&entry.key);
+        if entry.is_half_open {
+            self.half_open.end(id);
+        }
         self.memory -= entry.memory;
         if let Some(at) = entry.timer {
             self.timers.remove(&(at, id));
@@ -135,23 +141,33 @@ impl Uplink {
         }
     }
 
+    /// Ends a connection of which nothing more is expected. A client that has heard nothing hears nothing, and may repeat its SYN.
+    pub(super) fn give_up(&mut self, now: Time, id: ConnectionId) {
+        if self.entries.get(&id).is_some_and(|entry| !entry.is_over) {
+            self.told.push_back(Uplinked::Reset(id));
+        }
+        self.abort(now, id);
+    }
+
+    /// Ends those that are half open for too long.
+    pub(super) fn end_half_open(&mut self, now: Time) {
+        while let Some(id) = self.half_open.expired(now) {
+            self.stats.silent += 1;
+            self.give_up(now, id);
+        }
+    }
+
     /// Ends what has taken too long.
     pub(super) fn sweep(&mut self, now: Time) {
         self.sweep_at = now + SWEEP;
         let has_expired = |entry: &Entry| {
-            let Stage::Open(endpoint) = &entry.stage else { return entry.begun + HALF_OPEN <= now };
-            let is_half_open = endpoint.connection().state() == State::SynReceived;
-            (is_half_open && entry.begun + HALF_OPEN <= now)
-                || entry.heard + SILENCE <= now
-                || (entry.is_closed && entry.moved + SILENCE <= now)
+            matches!(entry.stage, Stage::Open(_))
+                && (entry.heard + SILENCE <= now || (entry.is_closed && entry.moved + SILENCE <= now))
         };
         let expired = self.entries.iter().filter(|(_, entry)| has_expired(entry)).map(|(&id, _)| id);
         for id in expired.collect::<Vec<_>>() {
             self.stats.silent += 1;
-            if self.entries.get(&id).is_some_and(|entry| !entry.is_over) {
-                self.told.push_back(Uplinked::Reset(id));
-            }
-            self.abort(now, id);
+            self.give_up(now, id);
         }
     }
 }

@@ -77,6 +77,7 @@ impl Uplink {
             self.sweep(now);
         }
         self.end_lingering(now);
+        self.end_half_open(now);
         loop {
             if let Some(told) = self.told.pop_front() {
                 if let Uplinked::Ready(id) = told
@@ -122,8 +123,9 @@ impl Uplink {
             let line = (!self.in_turns.is_empty()).then(|| self.pacer.next());
             let sweep = (!self.entries.is_empty()).then_some(self.sweep_at);
             let timer = self.timers.first().map(|&(at, _)| at);
+            let half_open = self.half_open.next();
             let linger = self.lingering.first().map(|&(until, _)| until);
-            return Step::Wait([line, timer, linger, sweep].into_iter().flatten().min());
+            return Step::Wait([line, timer, linger, half_open, sweep].into_iter().flatten().min());
         }
     }
 }

@@ -39,16 +39,28 @@ impl Said {
     }
 }
 
-/// A segment of a client's, with the right checksum.
+/// A segment of the client's, with the right checksum.
 pub(super) fn segment(
     port: u16,
+    numbers: (u32, u32),
+    flags: Flags,
+    timestamps: Option<(u32, u32)>,
+    window: u16,
+    payload: &[u8],
+) -> Vec<u8> {
+    segment_from((CLIENT.0, port), numbers, flags, timestamps, window, payload)
+}
+
+/// A segment of any host's, with the right checksum.
+pub(super) fn segment_from(
+    (source, port): ([u8; 4], u16),
     (seq, ack): (u32, u32),
     flags: Flags,
     timestamps: Option<(u32, u32)>,
     window: u16,
     payload: &[u8],
 ) -> Vec<u8> {
-    let addresses = ip::Addresses::new(CLIENT.0.into(), SERVER.0.into()).expect("of one version");
+    let addresses = ip::Addresses::new(source.into(), SERVER.0.into()).expect("of one version");
     let mut options = Vec::new();
     if flags.has(Flags::SYN) {
         options.extend([2, 4, 1460u16.to_be_bytes()[0], 1460u16.to_be_bytes()[1], 1, 3, 3, 7]);

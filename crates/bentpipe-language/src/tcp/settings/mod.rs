@@ -1,11 +1,10 @@
-//! Every cell of a variant and every field of [`TcpConfig`] under the name by which a scenario calls it.
-//!
-//! One row per setting: what may be written, what it means, how it is read out of a configuration and put into one.
-//! Overrides, their checks, the resolved scenario and the schema all come from these rows.
+//! Every field of a variant and of [`TcpConfig`], under its name in scenarios. One row per setting: its values, its
+//! description, and how to read it from and write it to a configuration. Overrides, their checks, the resolved
+//! scenario and the schema all come from these rows.
 
 use bentpipe_engine::tcp::variant::{
     BurstEstimate, CongestionControl, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard,
-    Startup, TimeoutRepair,
+    SlowStartExit, Startup, TimeoutRepair,
 };
 use bentpipe_engine::tcp::{
     Daass, Handshake, MAX_SACK_BLOCKS, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
@@ -19,7 +18,7 @@ use crate::shape::Counted;
 pub enum Cell {
     /// A count.
     Count(u64),
-    /// A span of time.
+    /// A duration.
     Span(Duration),
     /// Bytes.
     Size(u64),
@@ -67,14 +66,14 @@ fn off_or_count(count: Option<u32>) -> Option<Cell> {
     Some(count.map_or(Cell::Word("off"), |count| Cell::Count(count as u64)))
 }
 
-/// What a value that is not one of the row's words can be.
+/// The allowed values besides the row's words.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Only the words.
     Words,
     /// A whole number.
     Count(Counted),
-    /// A span of time.
+    /// A duration.
     Span,
     /// An amount of data.
     Size {
@@ -91,15 +90,15 @@ pub enum Kind {
 pub struct Setting {
     /// Path below `tcp`.
     pub key: &'static str,
-    /// What it means, for people.
+    /// Its description.
     pub doc: &'static str,
-    /// Words that may stand there.
+    /// The allowed words.
     pub words: &'static [&'static str],
-    /// What may stand there otherwise.
+    /// The other allowed values.
     pub kind: Kind,
-    /// `None` where the setting means nothing in that configuration.
+    /// Reads the setting; `None` if it has no effect in that configuration.
     pub get: fn(&TcpConfig) -> Option<Cell>,
-    /// False where the setting means nothing in that configuration.
+    /// Writes the setting; false if it has no effect in that configuration.
     pub set: fn(&mut TcpConfig, Cell) -> bool,
 }
 
@@ -110,7 +109,7 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("dup_thresh", "Threshold of duplicate ACKs for fast retransmit."),
     ("inflate", "With `recovery = \"inflate\"`: Reno and NewReno."),
     ("rto", "Retransmission timeout."),
-    ("shortcuts", "Departures from the RFCs that simulators behind published results made. Default: none."),
+    ("shortcuts", "Departures from the RFCs in the simulators behind published results. Default: none."),
 ];
 
 const OFF: &[&str] = &["off"];
@@ -170,13 +169,15 @@ words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = 
 
 words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard::Recover, "credit" = ReentryGuard::Credit);
 words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);
+words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++" = SlowStartExit::HyStartPlusPlus);
 
-const RECOVERIES: [&str; 6] = ["restart", "inflate", "pipe-6675", "pipe-3517", "pipe-ns2", "burst-estimate"];
+const RECOVERIES: [&str; 7] = ["restart", "inflate", "rack", "pipe-6675", "pipe-3517", "pipe-ns2", "burst-estimate"];
 
 fn recovery_word(recovery: Recovery) -> &'static str {
     match recovery {
         Recovery::Restart => "restart",
         Recovery::Inflate { .. } => "inflate",
+        Recovery::Pipe(PipeForm::Rack) => "rack",
         Recovery::Pipe(PipeForm::Rfc6675) => "pipe-6675",
         Recovery::Pipe(PipeForm::Rfc3517) => "pipe-3517",
         Recovery::Pipe(PipeForm::Ns2) => "pipe-ns2",
@@ -187,18 +188,19 @@ fn recovery_word(recovery: Recovery) -> &'static str {
 fn recovery_from(word: &str, before: Recovery) -> Recovery {
     match word {
         "restart" => Recovery::Restart,
+        "rack" => Recovery::Pipe(PipeForm::Rack),
         "pipe-6675" => Recovery::Pipe(PipeForm::Rfc6675),
         "pipe-3517" => Recovery::Pipe(PipeForm::Rfc3517),
         "pipe-ns2" => Recovery::Pipe(PipeForm::Ns2),
         "burst-estimate" if matches!(before, Recovery::BurstEstimate(_)) => before,
         "burst-estimate" => Variant::named("burst").expect("a row of the table").recovery,
-        // NewReno's cells, unless the row inflates already.
+        // NewReno's fields, unless the row already inflates.
         _ if matches!(before, Recovery::Inflate { .. }) => before,
         _ => Recovery::Inflate { exit: Exit::Recover, deflate: true, timer: PartialAckTimer::Impatient },
     }
 }
 
-/// The cells of an inflating recovery.
+/// The fields of an inflating recovery.
 fn inflate(config: &mut TcpConfig) -> Option<(&mut Exit, &mut bool, &mut PartialAckTimer)> {
     match &mut config.variant.recovery {
         Recovery::Inflate { exit, deflate, timer } => Some((exit, deflate, timer)),
@@ -213,7 +215,7 @@ fn inflate_get(config: &TcpConfig, cell: fn(Exit, bool, PartialAckTimer) -> Cell
     }
 }
 
-/// The cells of a burst estimate.
+/// The fields of a burst estimate.
 fn estimate(config: &mut TcpConfig) -> Option<&mut BurstEstimate> {
     match &mut config.variant.recovery {
         Recovery::BurstEstimate(cells) => Some(cells),
@@ -232,7 +234,7 @@ mod rows;
 
 pub use rows::SETTINGS;
 
-/// The row of that key.
+/// The row with that key.
 pub fn setting(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }

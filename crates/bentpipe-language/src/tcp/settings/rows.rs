@@ -1,8 +1,8 @@
-//! The rows, one per cell of a variant and field of [`TcpConfig`](bentpipe_engine::tcp::TcpConfig).
+//! The rows, one per field of a variant and of [`TcpConfig`](bentpipe_engine::tcp::TcpConfig).
 
 use super::*;
 
-/// All rows. Order matters: a row may depend on what an earlier one has set (`inflate.*` on `recovery`).
+/// All rows. Order matters: a row may depend on an earlier one (`inflate.*` on `recovery`).
 pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "fixed_window",
@@ -19,7 +19,7 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
-    row!("congestion_control", "What moves the congestion window (Reno: RFC 5681).", CongestionControl::WORDS, Kind::Words,
+    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438.", CongestionControl::WORDS, Kind::Words,
         c.variant.congestion => Some(Cell::Word(c.word())), cell => CongestionControl::named(cell.word()).expect("the row's words")),
     Setting {
         key: "byte_counting",
@@ -35,6 +35,8 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
+    row!("slow_start_exit", "End of the first slow start. \"loss\": a loss. \"hystart++\": also growing round trips, before the queue overflows (RFC 9406); needs timestamps.",
+        words slow_start_exit, variant.slow_start_exit),
     row!("dup_thresh.count", "Number of duplicate ACKs that indicate a loss (RFC 5681: 3).",
         count Kind::Count(Counted::new("ACKs", 1, 1000)), variant.dup_thresh.count),
     Setting {
@@ -51,7 +53,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "recovery",
-        doc: "Loss recovery. \"restart\": go back to the loss (Tahoe). \"inflate\": fast recovery with window inflation (Reno, NewReno). \"pipe-6675\", \"pipe-3517\": SACK recovery by that RFC. \"pipe-ns2\": ns-2's Sack1. \"burst-estimate\": the burst-loss sender of Minei and Cohen.",
+        doc: "Loss recovery. \"restart\": go back to the loss (Tahoe). \"inflate\": fast recovery with window inflation (Reno, NewReno). \"rack\": SACK recovery by time (RFC 8985). \"pipe-6675\", \"pipe-3517\": SACK recovery by that RFC. \"pipe-ns2\": ns-2's Sack1. \"burst-estimate\": the burst-loss sender of Minei and Cohen.",
         words: &RECOVERIES,
         kind: Kind::Words,
         get: |c| Some(Cell::Word(recovery_word(c.variant.recovery))),
@@ -108,9 +110,11 @@ pub const SETTINGS: &[Setting] = &[
         get: |c| estimate_get(c, |cells| Cell::Word(guard::word(cells.guard))),
         set: |c, cell| estimate(c).map(|cells| cells.guard = guard::value(cell.word())).is_some(),
     },
+    row!("prr", "SACK recovery: shrink the window in proportion to what is delivered, over one round trip (RFC 9937). False: at once.", flag variant.prr),
     row!("sack", "Negotiate SACK (RFC 2018).", flag variant.sack),
     row!("limited_transmit", "Send a new segment on each of the first two duplicate ACKs (RFC 3042).", flag variant.limited_transmit),
     row!("frto", "Detect spurious timeouts with F-RTO (RFC 5682).", flag variant.frto),
+    row!("tail_probe", "`rack`: send a probe if no ACK arrives for two round trips (RFC 8985 §7).", flag variant.tail_probe),
     row!("timeout_repair", "Retransmission after a timeout. \"go-back\": everything from the loss on, as the window allows (RFC 5681 §3.1). \"oldest\": only the oldest segment.",
         words repair, variant.timeout_repair),
     row!("once_per_window", "Tahoe, Reno: no second fast retransmit for data sent before the first one (RFC 6582 §3.2). False: as 4.3BSD Reno.",
@@ -196,7 +200,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "rto.phase",
-        doc: "With `rto.tick`: how far into a tick the host's clock is at the start of the run.",
+        doc: "With `rto.tick`: phase of the host's clock within a tick at the start of the run.",
         words: NONE,
         kind: Kind::Span,
         get: |c| match c.rto.clock {
@@ -297,7 +301,7 @@ pub const SETTINGS: &[Setting] = &[
     row!("shortcuts.ssthresh_base", "Value that is halved at a loss. \"flight-size\": outstanding data (RFC 5681). \"window\": the send window, with inflation (ns-2). \"whole-window\": the same, rounded down to segments (ns-2 before 2006). \"in-force\": the smaller of send window and advertised window (4.3BSD).", words base, shortcuts.ssthresh_base),
     row!("shortcuts.bsd_additive_constant", "Congestion avoidance adds another eighth of a segment per ACK (4.3BSD Reno, RFC 2525 §2.6).", flag shortcuts.bsd_additive_constant),
     row!("shortcuts.ns2_recovery", "ns-2's behaviour when recovery begins and ends; docs/specs/ns2.md lists the departures from the RFCs.", flag shortcuts.ns2_recovery),
-    row!("shortcuts.ns2_inflate_always", "ns-2 before July 2003: the third duplicate ACK inflates the window even where no fast retransmit is allowed.", flag shortcuts.ns2_inflate_always),
+    row!("shortcuts.ns2_inflate_always", "ns-2 before July 2003: the third duplicate ACK inflates the window even if no fast retransmit is allowed.", flag shortcuts.ns2_inflate_always),
     row!("shortcuts.ns2_lengths", "Segment lengths as in ns-2: a SACK block takes 8 B without padding, the options of a SYN take none.", flag shortcuts.ns2_lengths),
     row!("shortcuts.ns2_delayed_syn_ack", "ns-2 before 2010: the ACK of a one-way SYN is delayed like that of a data segment.", flag shortcuts.ns2_delayed_syn_ack),
     row!("shortcuts.ns2_bare_first_segment", "ns-2: without a SYN, the first segment of a transfer takes only the length of its payload on the line.", flag shortcuts.ns2_bare_first_segment),

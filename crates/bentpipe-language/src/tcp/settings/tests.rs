@@ -32,11 +32,14 @@ fn every_field_has_a_row() {
         initial_window: _,
         congestion: _,
         growth: _,
+        slow_start_exit: _,
         dup_thresh: DupThresh { count: _, window_fraction: _ },
         recovery: _,
+        prr: _,
         sack: _,
         limited_transmit: _,
         frto: _,
+        tail_probe: _,
         timeout_repair: _,
         once_per_window: _,
         guard_after_timeout: _,
@@ -60,9 +63,9 @@ fn every_field_has_a_row() {
             Some(Recovery::BurstEstimate(cells)) => cells,
             other => panic!("{other:?}"),
         };
-    // 12 plain fields, 14 cells of the variant, 3 of an inflating recovery and 3 of a burst estimate, 4 of the ACK
+    // 12 plain fields, 17 cells of the variant, 3 of an inflating recovery and 3 of a burst estimate, 4 of the ACK
     // policy, 5 of the timer and 3 of a ticking clock, 9 shortcuts.
-    assert_eq!(SETTINGS.len(), 12 + 14 + 3 + 3 + 4 + 5 + 3 + 9);
+    assert_eq!(SETTINGS.len(), 12 + 17 + 3 + 3 + 4 + 5 + 3 + 9);
 }
 
 #[test]

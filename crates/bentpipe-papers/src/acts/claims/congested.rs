@@ -40,14 +40,14 @@ pub(super) fn c07(lab: &Lab<'_>) -> Checked {
     let of = |column| best(lab, "scenario 3 OC-3 congestion, full rate", column);
     let (shared, own) = (of("experiment")?, of("simulation")?);
     let note = format!(
-        "greatest of ten trials, as the paper's maxima, the switch as measured; as simulated {own:.1}. Scenario 3 as \
+        "max of ten trials, as the paper's maxima, the switch as measured; as simulated {own:.1}. Scenario 3 as \
          simulated: {}",
         parts_of_reno(lab)?
     );
     Ok(Finding::new(shared, note).and((claim.limit("simulation_low")..=claim.limit("simulation_high")).contains(&own)))
 }
 
-/// All curves turn at the same load.
+/// All curves peak at the same load.
 pub(super) fn c10(lab: &Lab<'_>) -> Checked {
     let peaks: Vec<_> = curves(lab)?.iter().map(|curve| curve.peak().0).collect();
     let words: Vec<_> = peaks.iter().map(f64::to_string).collect();
@@ -64,7 +64,7 @@ pub(super) fn c10(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(peaks[2], note).and(holds).or_shape(same))
 }
 
-/// What is carried at that load.
+/// The throughput at that load.
 pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     let pairs = points(&curves(lab)?, |curve| curve.at(105.0), "105");
     let note = format!(
@@ -78,7 +78,7 @@ pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(farthest(&pairs), note).and(ordered(&pairs)).or_shape(ordered(&pairs)))
 }
 
-/// What is carried at full rate. 54.105 is in table 6 too, as the greatest of the trials.
+/// The throughput at full rate. 54.105 is also in table 6, as the maximum of the trials.
 pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     let mut greatest_of = Vec::new();
     for place in Place::ALL {
@@ -88,7 +88,7 @@ pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     }
     let pairs: Vec<_> = greatest_of.into_iter().zip(printed("full")).collect();
     let note = format!(
-        "greatest of ten trials {}. Varied, greatest of ten in LAN, WAN, satellite: {}. The threshold, which is not printed, \
+        "max of ten trials {}. Varied, max of ten in LAN, WAN, satellite: {}. The threshold, which is not printed, \
          moves the WAN, and the division of the buffer the satellite, but neither leaves the other places near print. The \
          rest is not explained (studies/acts/README.md, with 18 more settings). Means of four: {}",
         each(&pairs),
@@ -98,21 +98,21 @@ pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(farthest(&pairs), note).and(ordered(&pairs)).or_shape(ordered(&pairs)))
 }
 
-/// From the peak to full rate it falls, most on the satellite.
+/// The throughput falls from the peak to full rate, most on the satellite.
 pub(super) fn c13(lab: &Lab<'_>) -> Checked {
     let falls: Vec<_> = curves(lab)?.iter().map(|curve| curve.full - curve.peak().1).collect();
-    let most = falls[2] < falls[0] && falls[2] < falls[1];
+    let falls_most = falls[2] < falls[0] && falls[2] < falls[1];
     let note = format!("from the peak to full rate {:.1}, {:.1}, {:.1}", falls[0], falls[1], falls[2]);
     let all = falls.iter().all(|fall| *fall < 0.0);
-    Ok(Finding::new(greatest(&falls), note).and(most).or_shape(all))
+    Ok(Finding::new(greatest(&falls), note).and(falls_most).or_shape(all))
 }
 
 /// Shaping gives more than full rate.
 pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let gains: Vec<_> = curves(lab)?.iter().map(|curve| curve.peak().1 / curve.full).collect();
-    let least = gains.iter().copied().fold(f64::INFINITY, f64::min);
+    let min = gains.iter().copied().fold(f64::INFINITY, f64::min);
     let note = format!("{:.2}, {:.2}, {:.2}", gains[0], gains[1], gains[2]);
-    Ok(Finding::new(least, note).or_shape(greatest(&gains) > 1.0))
+    Ok(Finding::new(min, note).or_shape(greatest(&gains) > 1.0))
 }
 
 /// SACK helps on the noisy link and under congestion.

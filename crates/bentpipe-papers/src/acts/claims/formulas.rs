@@ -14,7 +14,7 @@ use crate::request::ReproduceError;
 /// The window of the satellite experiments, bytes.
 const WINDOW: f64 = 10.0 * MIB;
 
-/// Windows of data in a GB.
+/// Number of windows in a GB.
 fn windows() -> f64 {
     (1024.0 * MIB / WINDOW).floor()
 }
@@ -29,7 +29,7 @@ fn segments_of_the_mtu() -> f64 {
     (WINDOW / 9180.0).ceil()
 }
 
-/// Table 2 but for its slip.
+/// Table 2 except its slip.
 pub(super) fn c01(_: &Lab<'_>) -> Checked {
     let cells = &ACTS.table(2).expect("table 2").cells;
     let off = cells.iter().filter(|cell| cell.note.is_none());
@@ -42,7 +42,7 @@ pub(super) fn c04(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(window::rate_for(WINDOW, round_trip("ACTS")) / 1e6, "10 MiB per round trip"))
 }
 
-/// What slow start takes of a GB.
+/// The share of slow start in the transfer of a GB.
 pub(super) fn c16(_: &Lab<'_>) -> Checked {
     let share = 100.0 * (1.0 - window::efficiency(windows(), slow_start_rounds()));
     Ok(Finding::new(share, format!("formula, {} windows", windows())))
@@ -67,11 +67,11 @@ pub(super) fn c19(_: &Lab<'_>) -> Checked {
     let [satellite, wan, lan] = ["ACTS", "WAN", "LAN"].map(of);
     let near = |ours: f64, printed: f64, off: &str| (ours - printed).abs() <= claim.limit(off);
     let holds = near(wan, number("A-V40"), "wan_s") && near(lan, number("A-V41"), "lan_s");
-    let note = format!("WAN {wan:.2} s and LAN {lan:.4} s for a window that they did not have (A-Q04)");
+    let note = format!("WAN {wan:.2} s and LAN {lan:.4} s for a window that they did not use (A-Q04)");
     Ok(Finding::new(satellite, note).and(holds))
 }
 
-/// The windows that fill the two channels.
+/// Windows that fill the two channels.
 pub(super) fn c24(lab: &Lab<'_>) -> Checked {
     let [three, twelve] =
         [3, 12].map(|n| window::window_for(rate_ladder(n).application, round_trip("ACTS")) / 8.0 / MIB);
@@ -80,7 +80,7 @@ pub(super) fn c24(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(three, format!("OC-12: {twelve:.3} MB. {}", full_window(lab)?)).and(near))
 }
 
-/// Mbit/s of scenario 2 with the window that fills the channel, without loss.
+/// Throughput of scenario 2 in Mbit/s with a window that fills the channel, without loss.
 fn full_window(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let bytes = window::window_for(rate_ladder(12).application, round_trip("ACTS")) / 8.0;
     let buffer = format!("{} B", bytes.ceil() as u64);

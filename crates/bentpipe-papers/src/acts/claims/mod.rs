@@ -1,5 +1,5 @@
-//! The 25 statements, each as a named check on runs of ours. What is printed and what is allowed stand in
-//! `studies/acts/expected.toml`.
+//! The 25 claims, each as a named check on our runs. `studies/acts/expected.toml` has the printed values
+//! and the bounds.
 
 mod congested;
 mod formulas;
@@ -45,7 +45,7 @@ pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
     finding::row(&ACTS, CHECKS, lab, id)
 }
 
-/// All of them.
+/// All rows.
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     finding::rows(&ACTS, CHECKS, lab)
 }
@@ -65,7 +65,7 @@ fn round_trip(place: &str) -> f64 {
     ACTS.table(4).and_then(|table| table.value("RTT", place)).expect("table 4 has three round trips") / 1e3
 }
 
-/// Greatest distance of ours from printed, percent.
+/// Max distance of ours from the printed values, percent.
 fn farthest(pairs: &[(f64, f64)]) -> f64 {
     super::worlds::greatest(
         &pairs.iter().map(|(ours, printed)| 100.0 * (ours / printed - 1.0).abs()).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! Claims about what a window and its packets do, watched in runs.
+//! Claims about windows and packets, from traces of runs.
 
 use bentpipe_engine::atm::aal5::{self, Reassembler};
 use bentpipe_engine::atm::cell::{Header, PayloadType};
@@ -16,7 +16,7 @@ use crate::request::ReproduceError;
 
 const LOST: &str = "links.sat.forward.drop_list";
 
-/// Watches the first flow's window.
+/// Traces the first flow's window.
 #[derive(Default)]
 struct Windows {
     /// How long after the start of the flow the window first reached 10 MiB.
@@ -42,7 +42,7 @@ impl Probe for Windows {
             if cwnd as f64 >= 10.0 * MIB {
                 self.open.get_or_insert(now.saturating_since(self.start));
             }
-            // The first threshold is none.
+            // The initial threshold does not count.
             if ssthresh < u64::MAX && ssthresh != self.last {
                 self.cuts.push(ssthresh as f64 / 9140.0);
             }
@@ -72,7 +72,7 @@ pub(super) fn c15(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(watched.open_s(), note).and(off <= claim.limit("formula_percent")))
 }
 
-/// What the sender does about losses of one window.
+/// The sender's reactions to losses in one window.
 struct Repair {
     fast: u64,
     timeouts: u64,
@@ -121,8 +121,8 @@ pub(super) fn c20(lab: &Lab<'_>) -> Checked {
 /// A loss early in slow start.
 pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let sets = [(LOST, "[100]"), ("flows.data.greedy", "true"), CLEAN[0], CLEAN[1]];
-    // A window that is open fills the line, which takes long to simulate: a run ends soon after, and is repeated with more
-    // time if the window is not open by then. The last is more than an hour.
+    // An open window fills the line, which is slow to simulate. So a run ends soon after the window should be open, and
+    // is repeated with more time if it is not. The last run is longer than an hour.
     let open = |more: &[(&str, &str)]| -> Result<f64, ReproduceError> {
         for limit in ["120 s", "700 s", "1500 s", "5000 s"] {
             let scenario = world(1, &[&sets[..], &[("time_limit", limit)], more].concat());
@@ -146,10 +146,10 @@ pub(super) fn c21(lab: &Lab<'_>) -> Checked {
 
 /// A lost cell costs its packet.
 pub(super) fn c22(_: &Lab<'_>) -> Checked {
-    Ok(Finding::new(useless_cells(), "each cell of a packet lost in its turn, real bytes reassembled"))
+    Ok(Finding::new(useless_cells(), "each cell of a packet lost in turn, with reassembly of real bytes"))
 }
 
-/// Cells of a full packet that carry nothing once one of them is lost, whichever it is.
+/// Useless cells of a full packet after the loss of any one cell.
 fn useless_cells() -> f64 {
     let packet = vec![0x5a; 9180 + 8];
     let pieces = [&packet[..]];

@@ -1,4 +1,4 @@
-//! Claims about transfers that meet no others: scenarios 1, 2 and 4.
+//! Claims about transfers without competition: scenarios 1, 2 and 4.
 
 use bentpipe_study::stats::{mean, standard_deviation};
 
@@ -9,23 +9,20 @@ use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 use crate::published::ACTS;
 
-/// Mean and spread of scenario 1: judged as the two cells of table 4 are.
+/// Mean and spread of scenario 1, judged like the two cells of table 4.
 pub(super) fn c02(lab: &Lab<'_>) -> Checked {
     let trials = trials_of(lab, Place::Satellite)?;
     let (ours, spread) = (mean(&trials), standard_deviation(&trials));
-    let note = format!(
-        "standard deviation {spread:.3}, greatest of {TRIALS} {:.1}. {}",
-        greatest(&trials),
-        losses_varied(lab)?
-    );
+    let note =
+        format!("standard deviation {spread:.3}, max of {TRIALS} {:.1}. {}", greatest(&trials), losses_varied(lab)?);
     let mean_holds = near_the_mean(Place::Satellite, ours);
     let spread_holds = near_the_spread(Place::Satellite, spread);
     Ok(Finding::new(ours, note).and(spread_holds).or_shape(mean_holds || spread_holds))
 }
 
-/// The paper's simulation of scenario 1: the greatest of its trials, as table 6 has it.
+/// The paper's simulation of scenario 1: the maximum of its trials, as in table 6.
 pub(super) fn c03(lab: &Lab<'_>) -> Checked {
-    Ok(Finding::new(best(lab, "scenario 1 OC-3", "simulation")?, "greatest of ten transfers"))
+    Ok(Finding::new(best(lab, "scenario 1 OC-3", "simulation")?, "max of ten transfers"))
 }
 
 /// The experiment of scenario 2.
@@ -44,7 +41,7 @@ pub(super) fn c08(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(means[0] / means[1], format!("{:.1} over {:.1} Mbit/s", means[0], means[1])))
 }
 
-/// The greatest of the trials at each place.
+/// The maximum of the trials at each place.
 pub(super) fn c09(lab: &Lab<'_>) -> Checked {
     let mut pairs = Vec::new();
     for (place, printed) in Place::ALL.into_iter().zip(["A-V26", "A-V27", "A-V28"].map(number)) {
@@ -66,7 +63,7 @@ pub(super) fn c23(lab: &Lab<'_>) -> Checked {
         "scenarios 1, 2, 3: our simulations are {} % off the experiments; that of scenario 2 is not explained (A-C06)",
         words.join(", ")
     );
-    // Two of three are as near as the paper's own.
+    // Two of three are as close as the paper's own.
     let high = super::published("A-C23").high.expect("bounded");
     let near = ours.iter().filter(|error| **error <= high).count();
     Ok(Finding::new(greatest(&ours), note).or_shape(near + 1 == ours.len()))

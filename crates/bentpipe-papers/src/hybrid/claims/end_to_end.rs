@@ -80,10 +80,10 @@ pub(super) fn c03(lab: &Lab<'_>) -> Checked {
     let curve = |p| BUFFERS.map(|b| (f64::from(b), model(&Setting::new(Scheme::EndToEnd, b, 100, 100, p))));
     let curves = sweeps::LOSSES.map(curve);
     let fit = |curve: &[(f64, f64)]| straightness(&curve.iter().map(|(b, y)| (b.ln(), *y)).collect::<Vec<_>>());
-    let least = curves.iter().map(|curve| fit(curve)).fold(1.0, f64::min);
+    let min = curves.iter().map(|curve| fit(curve)).fold(1.0, f64::min);
     let rises = |pair: &[(f64, f64)]| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0);
     let concave = |curve: &[(f64, f64)]| curve.windows(3).all(|w| rises(&w[..2]) > rises(&w[1..]));
-    // A rise is known to the root of the squares of what its points are known to.
+    // The error of a rise is the root of the sum of its points' squared errors.
     let bends_up = |w: &[&Measured]| {
         let at = |n: usize| (f64::from(w[n].setting.buffer), w[n].per_mu, w[n].half);
         let ((x0, y0, h0), (x1, y1, h1), (x2, y2, h2)) = (at(0), at(1), at(2));
@@ -91,7 +91,7 @@ pub(super) fn c03(lab: &Lab<'_>) -> Checked {
         let known = [h0 / (x1 - x0), h1 * (1.0 / (x1 - x0) + 1.0 / (x2 - x1)), h2 / (x2 - x1)];
         more > known.iter().map(|part| part * part).sum::<f64>().sqrt()
     };
-    // Where β passes 1, at 25 packets, A3 of Eq. 40 jumps by a term that the print leaves out: each side by itself.
+    // At β = 1, 25 packets, A3 of Eq. 40 jumps by a term that the print omits: check each side separately.
     let by_model = curves.iter().all(|curve| curve.chunk_by(|a, b| (a.0 < 25.0) == (b.0 < 25.0)).all(concave));
     let measured = simulate(lab, 9)?;
     let of = |p: f64| measured.iter().filter(move |point| point.setting.loss == p).collect::<Vec<_>>();
@@ -99,30 +99,30 @@ pub(super) fn c03(lab: &Lab<'_>) -> Checked {
     let by_simulation = !simulated.iter().any(|curve| curve.windows(3).any(bends_up));
     let form = |concave| if concave { "concave" } else { "not concave" };
     let what = format!(
-        "least R² of a line over ln B from 10 to 200 packets, p = 0.1 and 0.3, Eq. 39, which is {} below and above B = mu T2; \
+        "min R² of a line over ln B from 10 to 200 packets, p = 0.1 and 0.3, Eq. 39, which is {} below and above B = mu T2; \
          the simulated points are {} as far as their intervals tell: {} and {}",
         form(by_model),
         form(by_simulation),
         listed(&simulated[0]),
         listed(&simulated[1])
     );
-    let straight = published("H-C03").holds_for(least);
-    Ok(Finding::new(least, what).and(by_model && by_simulation).or_shape(straight))
+    let straight = published("H-C03").holds_for(min);
+    Ok(Finding::new(min, what).and(by_model && by_simulation).or_shape(straight))
 }
 
-/// More transmissions than enough change nothing.
+/// Additional transmissions beyond enough change nothing.
 pub(super) fn c10(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C10");
     let all = simulate(lab, 13)?;
-    let at = |p: f64, most: u32| {
-        let fits = |s: &Setting| s.loss == p && s.transmissions == Some(most);
+    let at = |p: f64, max: u32| {
+        let fits = |s: &Setting| s.loss == p && s.transmissions == Some(max);
         all.iter().find(|point| fits(&point.setting)).expect("a point of the figure").per_mu
     };
     let change = |p, from| percent((at(p, 20) / at(p, from) - 1.0).abs());
-    let greatest = |p, from: &[u32]| from.iter().map(|&most| change(p, most)).fold(0.0, f64::max);
+    let greatest = |p, from: &[u32]| from.iter().map(|&max| change(p, max)).fold(0.0, f64::max);
     let number = greatest(0.1, &[5, 7, 10]);
     let note = format!(
-        "greatest change of the simulated throughput from 5, 7 or 10 to 20 transmissions at p = 0.1 ({:.1}, {:.1}, {:.1} %); one \
+        "max change of the simulated throughput from 5, 7 or 10 to 20 transmissions at p = 0.1 ({:.1}, {:.1}, {:.1} %); one \
          transmission gives {:.3}, twenty {:.3} of mu; at p = 0.3 from 7: {:.1} %, from 10: {:.1} %",
         change(0.1, 5),
         change(0.1, 7),
@@ -132,7 +132,7 @@ pub(super) fn c10(lab: &Lab<'_>) -> Checked {
         change(0.3, 7),
         change(0.3, 10)
     );
-    // What never rose cannot have come to rest.
+    // A curve that never rose cannot have settled.
     let rises = sweeps::LOSSES.iter().all(|&p| at(p, 20) >= claim.limit("rise") * at(p, 1));
     let later = claim.holds_for(change(0.1, 10));
     Ok(Finding::new(number, note).and(rises).or_shape(rises && later))

@@ -34,8 +34,8 @@ pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     let (ends, split) = (of_scheme(&all, Scheme::EndToEnd), of_scheme(&all, Scheme::Split));
     let over = ends.iter().filter(|point| above(point, bounds.end_to_end_upper)).count();
     let over_split = split.iter().filter(|point| above(point, bounds.split_upper)).count();
-    let least = ends.iter().map(|point| point.per_mu).fold(f64::INFINITY, f64::min);
-    let off = percent(least / bounds.end_to_end_independent - 1.0);
+    let min = ends.iter().map(|point| point.per_mu).fold(f64::INFINITY, f64::min);
+    let off = percent(min / bounds.end_to_end_independent - 1.0);
     // A wide interval hides a violation.
     let widest = all.iter().map(|point| percent(point.half / point.per_mu)).fold(0.0, f64::max);
     let note = format!(

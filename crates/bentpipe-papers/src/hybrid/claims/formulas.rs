@@ -13,15 +13,15 @@ use crate::lab::Lab;
 pub(super) fn c07(_: &Lab<'_>) -> Checked {
     let path = Setting::new(Scheme::EndToEnd, 100, 1, 500, 0.1).path();
     let products = asymptotics::fills_pipe(&path) / path.bdp();
-    Ok(Finding::new(products, "least B with B >= (1+rho) mu T2 at T1 = 1 ms, T2 = 500 ms"))
+    Ok(Finding::new(products, "min B with B >= (1+rho) mu T2 at T1 = 1 ms, T2 = 500 ms"))
 }
 
-/// A path with so many packets in its pipe: the satellite round trip grows, T1 is nothing.
+/// A path with this many packets in its pipe: the satellite round trip grows, T1 is 0.
 fn pipe(packets: u64) -> Setting {
     Setting::new(Scheme::EndToEnd, 100, 0, packets * 4, 0.1)
 }
 
-/// The buffer with which a scheme uses the share of the capacity, by its formula; halving an interval.
+/// The buffer with which a scheme uses the share of the capacity, by its formula and bisection.
 fn buffer_for(setting: Setting, share: f64) -> f64 {
     let path = setting.path();
     let reaches = |buffer: f64| {
@@ -40,7 +40,7 @@ fn buffer_for(setting: Setting, share: f64) -> f64 {
     high
 }
 
-/// Share of the capacity at which buffers are compared; it needs more than 2 BDP end to end, as Eq. 53 wants it.
+/// Share of the capacity at which buffers are compared; end to end it needs more than 2 BDP, as Eq. 53 requires.
 const USED: f64 = 0.8;
 
 pub(super) fn c08(_: &Lab<'_>) -> Checked {
@@ -64,12 +64,12 @@ pub(super) fn c09(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(ratio, what))
 }
 
-/// Packets one T2 apart seldom overtake each other.
+/// Packets one T2 apart rarely overtake each other.
 pub(super) fn c18(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(queueing::overtakes(0.1), "p²/(1+p) at p = 0.1, the exact sum of Eq. 16"))
 }
 
-/// How far the logarithm is from the exact delay.
+/// Error of the logarithm against the exact delay.
 pub(super) fn c19(_: &Lab<'_>) -> Checked {
     let off = |k: u32, p: f64| (delay::logarithm(f64::from(k), p) / delay::exact(f64::from(k), p) - 1.0).abs();
     let mut worst = (0.0, 0.0, 0);
@@ -82,11 +82,11 @@ pub(super) fn c19(_: &Lab<'_>) -> Checked {
     }
     let (greatest, p, k) = worst;
     let note = format!(
-        "greatest distance of Eq. 72 from Eq. 65 over 0.1 <= p <= 0.5, 10 <= k <= 5000: at p = {p:.2}, k = {k}; at p = 0.5, k = \
+        "max distance of Eq. 72 from Eq. 65 over 0.1 <= p <= 0.5, 10 <= k <= 5000: at p = {p:.2}, k = {k}; at p = 0.5, k = \
          5000 {:.2} %",
         percent(off(5000, 0.5))
     );
-    // Like log k: the longer the burst, the nearer.
+    // Like log k: closer for longer bursts.
     Ok(Finding::new(percent(greatest), note).or_shape([0.1, 0.5].iter().all(|&p| off(5000, p) < off(10, p))))
 }
 

@@ -1,5 +1,5 @@
-//! The statements of the paper, each as a named check: a number of the model where it is about a formula, of simulations
-//! where it is about behaviour. What is printed and what is allowed stand in `studies/hybrid/expected.toml`.
+//! The claims of the paper, each as a named check: a number of the model for claims about formulas, of simulations for
+//! claims about behaviour. `studies/hybrid/expected.toml` has the printed values and the bounds.
 
 mod end_to_end;
 mod fading;
@@ -44,7 +44,7 @@ pub(super) fn row(lab: &Lab<'_>, id: &str) -> Result<Row, ReproduceError> {
     finding::row(&HYBRID, CHECKS, lab, id)
 }
 
-/// All of them.
+/// All rows.
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     finding::rows(&HYBRID, CHECKS, lab)
 }

@@ -21,11 +21,11 @@ pub(super) fn c13(lab: &Lab<'_>) -> Checked {
         slope(&points.iter().map(|p| (f64::from(p.setting.connections), p.per_mu)).collect::<Vec<_>>())
     });
     let [small, large] = sweeps::SHARED_BUFFERS.map(|buffer| listed(&shared(&all, Scheme::EndToEnd, buffer)));
-    let what = format!("least slope over N = 1 to 20 of B = 30 (total in units of mu: {small}) and B = 100 ({large})");
+    let what = format!("min slope over N = 1 to 20 of B = 30 (total in units of mu: {small}) and B = 100 ({large})");
     Ok(Finding::new(slopes[0].min(slopes[1]), what))
 }
 
-/// With splitting the number of connections hardly matters while each has buffer enough.
+/// With splitting the number of connections hardly matters while each has enough buffer.
 pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C14");
     let all = simulate(lab, 15)?;
@@ -35,7 +35,7 @@ pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let trend = slope(&points.iter().map(|p| (f64::from(p.setting.connections), p.per_mu)).collect::<Vec<_>>());
     let trend = percent(trend * 19.0 / high);
     let note = format!(
-        "(greatest - least)/greatest total over N = 1 to 20 at B = 100, where B/N >= 4: {}; by a straight line {trend:+.1} % from \
+        "(max - min)/max total over N = 1 to 20 at B = 100, where B/N >= 4: {}; by a straight line {trend:+.1} % from \
          N = 1 to 20",
         listed(&points)
     );
@@ -55,7 +55,7 @@ pub(super) fn c15(lab: &Lab<'_>) -> Checked {
     );
     let long = extensions::long_terrestrial_ratio(lab)?;
     let note = format!("{what}. With T1 = 500 ms N = 10 carries {long:.2} of the peak. {}", extensions::collapse(lab)?);
-    // The round trips are not printed: with others it does what the paper says.
+    // The round trips are not printed; with others the result is the paper's.
     Ok(Finding::new(ten.per_mu / peak, note).or_shape(published("H-C15").holds_for(long)))
 }
 
@@ -74,10 +74,10 @@ pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let all = simulate(lab, 15)?;
     let several = of_scheme(&all, Scheme::EndToEnd).into_iter().filter(|p| p.setting.connections > 1);
     let ratio = |point: &&Measured| point.per_mu / point.model();
-    let least = several.min_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("points with several connections");
+    let min = several.min_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("points with several connections");
     let what = format!(
         "least total of 2 to 20 connections over Eq. 39: at N = {}, B = {}",
-        least.setting.connections, least.setting.buffer
+        min.setting.connections, min.setting.buffer
     );
-    Ok(Finding::new(ratio(&least), what))
+    Ok(Finding::new(ratio(&min), what))
 }

@@ -1,4 +1,4 @@
-//! Claims about splitting, and about both schemes beside each other: figures 10 to 12.
+//! Claims about splitting, and comparisons of both schemes: figures 10 to 12.
 
 use bentpipe_study::model::hybrid::asymptotics;
 
@@ -9,7 +9,8 @@ use super::{published, straightness};
 use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 
-/// The throughput grows with the buffer, and comes to rest at what the losses leave.
+/// The throughput grows with the buffer and saturates at the share that losses
+/// leave.
 pub(super) fn c04(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C04");
     let all = simulate(lab, 10)?;

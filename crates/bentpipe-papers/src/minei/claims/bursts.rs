@@ -8,10 +8,10 @@ use crate::request::ReproduceError;
 
 /// Base rates of the sweep, percent; the paper prints none (M-Q10).
 const RATES: [f64; 5] = [0.1, 0.2, 0.5, 1.0, 2.0];
-/// The one that is compared (M-Q10), and factors from no burstiness to where half of the packets after a loss are lost.
+/// The compared base rate (M-Q10), and factors from 0 to where half of the packets after a loss are lost.
 const BASE: f64 = 1.0;
 const FACTORS: [f64; 4] = [0.0, 0.1, 0.3, 0.5];
-/// Probabilities with which a run begins, percent (M-Q11), and the one that is compared.
+/// Probabilities that a run starts, percent (M-Q11), and the compared one.
 const STARTS: [f64; 6] = [0.1, 0.2, 0.5, 1.0, 1.5, 2.0];
 const START: f64 = 0.5;
 
@@ -56,8 +56,7 @@ pub(super) fn c36(lab: &Lab<'_>) -> Checked {
 pub(super) fn c37(lab: &Lab<'_>) -> Checked {
     let constant = two(lab, ["burst", "sack-ns2"], || World::split().bursty(BASE, 0.3).constant())?;
     let more = format!(
-        "; against SACK with a constant window too {:.2}: SACK halves its window as NewReno does, and at these rates that \
-         costs more than the repair; the paper's SACK halves less than its NewReno does, which it does not explain",
+        "; against SACK with a constant window too {:.2}: SACK halves its window like NewReno, which at these rates costs more than the repair; the paper's SACK halves less than its NewReno, without explanation",
         constant[0] / constant[1]
     );
     against(lab, "sack-ns2", &more)
@@ -97,7 +96,7 @@ fn avoiding_against(lab: &Lab<'_>, old: &str) -> Result<(f64, Vec<f64>), Reprodu
 
 pub(super) fn c41(lab: &Lab<'_>) -> Checked {
     let (mean, ratios) = avoiding_against(lab, "sack-ns2")?;
-    // The other reading of M-Q09 for the new sender alone: with SACK the scoreboard decides.
+    // The other reading of M-Q09 for the new sender only: with SACK the scoreboard decides.
     let oldest = |factor| -> Result<f64, ReproduceError> {
         let world = || World::split().bursty(BASE, factor);
         let new = world().sender("burst-ca").leg("timeout_repair", "oldest");
@@ -106,8 +105,7 @@ pub(super) fn c41(lab: &Lab<'_>) -> Checked {
     };
     let oldest = [oldest(0.3)?, oldest(0.5)?, oldest(0.7)?];
     let note = format!(
-        "mean over factors 0.3, 0.5, 0.7: {ratios:.2?}. What a timeout sends again decides (M-Q09): all from the loss on as \
-         here, or the oldest packet alone: {oldest:.2?}"
+        "mean over factors 0.3, 0.5, 0.7: {ratios:.2?}. What a timeout retransmits is decisive (M-Q09): all from the loss on as here, or only the oldest packet: {oldest:.2?}"
     );
     Ok(Finding::new(mean, note))
 }
@@ -118,11 +116,11 @@ pub(super) fn c42(lab: &Lab<'_>) -> Checked {
 }
 
 pub(super) fn c43(_: &Lab<'_>) -> Checked {
-    Ok(Finding::new(0.3f64.powi(4), "arithmetic; that the channel does it is a test beside link/sequence.rs"))
+    Ok(Finding::new(0.3f64.powi(4), "arithmetic; a test in link/sequence.rs checks the channel"))
 }
 
-/// Gain over Reno and NewReno where runs of `length` are lost. The claim prints both; what is allowed for the second is
-/// as wide as for the first.
+/// Gain over Reno and NewReno for lost runs of `length`. The claim prints both; the second has bounds as wide as the
+/// first.
 fn runs(lab: &Lab<'_>, id: &str, length: u32) -> Checked {
     let gain = |old, start| {
         let rates = two(lab, ["burst-ca", old], || World::split().runs_of(length, start))?;
@@ -150,7 +148,7 @@ fn runs(lab: &Lab<'_>, id: &str, length: u32) -> Checked {
     Ok(Finding::new(reno, note).and(near).or_shape(reno > 0.0 && newreno > claim.limit("newreno_low")))
 }
 
-/// The second number that a claim prints, and how far from it is allowed.
+/// The second number of a claim, and its allowed distance.
 fn second(id: &str) -> Option<(f64, f64)> {
     let claim = MINEI.claim(id)?;
     let printed = claim.printed.split('/').nth(1)?.trim().parse().ok()?;
@@ -182,17 +180,17 @@ fn sent(lab: &Lab<'_>, senders: &[&str]) -> Result<Vec<Vec<f64>>, ReproduceError
 pub(super) fn c47(lab: &Lab<'_>) -> Checked {
     let sent = sent(lab, &["burst", "reno"])?;
     let ratios: Vec<_> = sent[0].iter().zip(&sent[1]).map(|(new, reno)| new / reno).collect();
-    let most = ratios.iter().copied().fold(0.0, f64::max);
-    Ok(Finding::new(most, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")))
+    let max = ratios.iter().copied().fold(0.0, f64::max);
+    Ok(Finding::new(max, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")))
 }
 
 pub(super) fn c48(lab: &Lab<'_>) -> Checked {
     let sent = sent(lab, &["sack-ns2", "reno", "newreno-sbs", "burst", "burst-ca"])?;
     let of = |n: usize| {
-        let least = sent[1..].iter().map(|other| other[n]).fold(f64::INFINITY, f64::min);
-        sent[0][n] / least
+        let min = sent[1..].iter().map(|other| other[n]).fold(f64::INFINITY, f64::min);
+        sent[0][n] / min
     };
     let ratios = [of(0), of(1), of(2)];
     let worst = ratios.iter().copied().fold(0.0, f64::max);
-    Ok(Finding::new(worst, format!("SACK over the least of the others at 0.3, 0.5, 0.7: {ratios:.4?}")))
+    Ok(Finding::new(worst, format!("SACK over the minimum of the others at 0.3, 0.5, 0.7: {ratios:.4?}")))
 }

@@ -1,4 +1,4 @@
-//! What single packets do: the timer, Reno's limits (§5.1), the new sender's phase (§5.3).
+//! Claims about single packets: the timer, Reno's limits (§5.1), the new sender's phase (§5.3).
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::{RtoConfig, RttClock, RttEstimator};
@@ -9,7 +9,7 @@ use crate::lab::Lab;
 use crate::minei::cases::{self, ACK_TIME, Case, RTT, WINDOW, patterns};
 use crate::request::ReproduceError;
 
-/// How long the sender is silent before each timeout, on average: from the last packet it sent.
+/// Mean silence of the sender before a timeout, from its last packet.
 pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     let trace = Case::new("reno", 32, 1..=6).run(lab)?.trace;
     let mut silences = Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(mean, format!("six packets in a row lost of a window of 32: {silences:.2?}")))
 }
 
-/// Mean timeout of 4.3BSD's estimator over round trips of that length, begun anywhere in a tick.
+/// Mean timeout of 4.3BSD's estimator for this round trip, starting anywhere in a tick.
 fn mean_rto(lab: &Lab<'_>, millis: u64) -> f64 {
     let tick = Duration::from_millis(500);
     let clock = RttClock::Ticks { tick, phase: Duration::ZERO, fire_on_tick: false, bsd: true };
@@ -44,61 +44,60 @@ pub(super) fn c13(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(mean_rto(lab, 290), "100 000 samples, begun anywhere in a tick"))
 }
 
-/// The least window from which on, up to 20 packets, no case of that window costs a timeout.
+/// The smallest window from which on, up to 20 packets, no case causes a timeout.
 fn min_window(lab: &Lab<'_>, cases: impl Fn(u64) -> Vec<Case>) -> Result<f64, ReproduceError> {
     const MAX: u64 = 20;
-    let mut least = MAX + 1;
+    let mut min = MAX + 1;
     for window in (2..=MAX).rev() {
         for case in cases(window) {
             if case.run(lab)?.timeouts > 0 {
-                return Ok(least as f64);
+                return Ok(min as f64);
             }
         }
-        least = window;
+        min = window;
     }
-    Ok(least as f64)
+    Ok(min as f64)
 }
 
 pub(super) fn c23(lab: &Lab<'_>) -> Checked {
     let at_once = min_window(lab, |window| vec![Case::unbounded("reno", window, [1])])?;
-    // The paper's receivers delay ACKs (§3.1). Whether one waits when the loss shows depends on which packet is lost.
+    // The paper's receivers delay ACKs (§3.1). Whether an ACK is pending at the loss depends on which packet is lost.
     let delayed = |window| [1, 2].map(|lost| Case::new("reno", window, [lost]).with("ack.delay", "200 ms")).into();
-    let least = min_window(lab, delayed)?;
+    let min = min_window(lab, delayed)?;
     let note = format!(
-        "least window without a timeout, of 2 to 20, whichever of two packets is lost; ACKs are delayed as in the paper: an \
-         ACK that waited when the loss showed is no duplicate. Where every packet is acknowledged at once it is {at_once}: \
-         three that follow the lost one are three duplicates"
+        "smallest window without a timeout, of 2 to 20, whichever of two packets is lost; ACKs are delayed as in the paper: \
+         an ACK that was delayed when the loss showed is not a duplicate. If every packet is acknowledged at once it is {at_once}: \
+         three packets after the lost one give three duplicates"
     );
-    Ok(Finding::new(least, note))
+    Ok(Finding::new(min, note))
 }
 
 pub(super) fn c24(lab: &Lab<'_>) -> Checked {
-    let least = min_window(lab, |window| vec![Case::unbounded("reno", window, [1, 2])])?;
+    let min = min_window(lab, |window| vec![Case::unbounded("reno", window, [1, 2])])?;
     // A window that the receiver bounds lets nothing new out on duplicate ACKs.
     let bounded = min_window(lab, |window| vec![Case::new("reno", window, [1, 2])])?;
     let note = format!(
-        "least window without a timeout, of 2 to 20; the congestion window alone bounds it, as in the paper's count. Where \
-         the receiver's window does, it is {bounded} (21: none)"
+        "smallest window without a timeout, of 2 to 20; only the congestion window bounds it, as in the paper's count. If the receiver's window does, it is {bounded} (21: none)"
     );
-    Ok(Finding::new(least, note))
+    Ok(Finding::new(min, note))
 }
 
 pub(super) fn c25(lab: &Lab<'_>) -> Checked {
-    let (mut least, mut exceptions) = (u64::MAX, Vec::new());
+    let (mut min, mut exceptions) = (u64::MAX, Vec::new());
     for window in 5..=42u64 {
         for losses in 3..=6.min(window - 1) {
             let timeouts = Case::unbounded("reno", window, 1..=losses).run(lab)?.timeouts;
-            least = least.min(timeouts);
+            min = min.min(timeouts);
             if timeouts == 0 {
                 exceptions.push((window, losses));
             }
         }
     }
     let note = format!("windows 5 to 42, three to six in a row; without a timeout (window, losses): {exceptions:?}");
-    Ok(Finding::new(least as f64, note))
+    Ok(Finding::new(min as f64, note))
 }
 
-/// Round trips after a timeout in which less than four packets are out: windows of 1 and 2.
+/// Round trips after a timeout with fewer than four packets in flight: windows of 1 and 2.
 pub(super) fn c26(lab: &Lab<'_>) -> Checked {
     let trace = Case::new("reno", 20, 1..=3).run(lab)?.trace;
     let timeout = trace.timeouts.first().copied().unwrap_or(f64::NAN);
@@ -154,7 +153,7 @@ pub(super) fn c31(lab: &Lab<'_>) -> Checked {
     let first: Vec<_> = skipping.repeated.iter().take(6).copied().collect();
     let needless = first.iter().filter(|packet| !lost.contains(packet)).count();
     let note = format!(
-        "needless in the first burst; sent again with the in-burst rule {:?}, without {:?}",
+        "needless in the first burst; retransmitted with the in-burst rule {:?}, without {:?}",
         skipping.repeated, plain.repeated
     );
     Ok(Finding::new(needless as f64, note).and(first == [1, 2, 3, 4, 5, 6]))
@@ -173,7 +172,7 @@ pub(super) fn c32(lab: &Lab<'_>) -> Checked {
             seen.push((n, needless));
         }
     }
-    Ok(Finding::new(excess, format!("losses, and what was sent needlessly: {seen:?}")))
+    Ok(Finding::new(excess, format!("losses, and needless retransmissions: {seen:?}")))
 }
 
 pub(super) fn c33(lab: &Lab<'_>) -> Checked {
@@ -185,7 +184,7 @@ pub(super) fn c33(lab: &Lab<'_>) -> Checked {
         let rounds = outcome.recovery().unwrap_or(f64::INFINITY);
         worst = worst.max((rounds - pushing) / (1 + holes) as f64);
     }
-    Ok(Finding::new(worst, format!("the most over {} patterns; thousands more in the engine's tests", all.len())))
+    Ok(Finding::new(worst, format!("max over {} patterns; thousands more in the engine's tests", all.len())))
 }
 
 pub(super) fn c34(lab: &Lab<'_>) -> Checked {

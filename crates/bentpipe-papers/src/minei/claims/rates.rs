@@ -15,7 +15,7 @@ fn lossy(lab: &Lab<'_>, worlds: &[World]) -> Result<Vec<Mean>, ReproduceError> {
 }
 
 pub(super) fn c01(lab: &Lab<'_>) -> Checked {
-    Ok(Finding::new(one(lab, World::direct())?, "one run, nothing is left to chance"))
+    Ok(Finding::new(one(lab, World::direct())?, "one run, deterministic"))
 }
 
 pub(super) fn c02(lab: &Lab<'_>) -> Checked {
@@ -24,10 +24,10 @@ pub(super) fn c02(lab: &Lab<'_>) -> Checked {
 }
 
 pub(super) fn c03(lab: &Lab<'_>) -> Checked {
-    Ok(Finding::new(one(lab, World::split())?, "one run, nothing is left to chance"))
+    Ok(Finding::new(one(lab, World::split())?, "one run, deterministic"))
 }
 
-/// The least window that reaches 99 % of the best.
+/// The smallest window that reaches 99 % of the best.
 fn knee(lab: &Lab<'_>, key: &str, world: impl Fn() -> World) -> Result<f64, ReproduceError> {
     let windows: Vec<u32> = (4..=64).collect();
     let worlds: Vec<_> = windows.iter().map(|w| world().with(key, format!("{w} segments"))).collect();
@@ -52,12 +52,12 @@ pub(super) fn c04(lab: &Lab<'_>) -> Checked {
 pub(super) fn c05(lab: &Lab<'_>) -> Checked {
     let sat = knee(lab, "flows.file.split.0.tcp.window_clamp", World::split)?;
     let internet = knee(lab, "flows.file.tcp.window_clamp", World::split)?;
-    // The claim prints both windows; the first is allowed as much as the second.
+    // The claim prints both windows; the first has the same tolerance as the second.
     let claim = MINEI.claim("M-C05").expect("a claim of the paper");
     let printed = claim.printed.split('/').next().and_then(|first| first.trim().parse::<f64>().ok());
     let width = claim.high.zip(claim.value).map_or(0.0, |(high, value)| high - value);
     let near = printed.is_some_and(|printed| (internet - printed).abs() <= width);
-    let note = format!("the Internet leg: {internet}; the least windows that reach 99 % of the best");
+    let note = format!("the Internet leg: {internet}; the smallest windows that reach 99 % of the best");
     Ok(Finding::new(sat, note).and(near).or_shape(printed.is_some_and(|printed| internet < sat && internet <= printed)))
 }
 
@@ -68,7 +68,7 @@ pub(super) fn c06(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(four / whole, note).and(mega < whole))
 }
 
-/// Losing 10 % of the ACKs, as a share of what is reached without; with so much data lost.
+/// Throughput with 10 % ACK loss over that without, at this data loss.
 fn acks_lost(lab: &Lab<'_>, data: f64) -> Result<f64, ReproduceError> {
     let world = || World::direct().sat_loss(data);
     let rates = lossy(lab, &[world(), world().with("links.modem.loss", "10 %")])?;
@@ -81,7 +81,7 @@ pub(super) fn c07(lab: &Lab<'_>) -> Checked {
 
 pub(super) fn c08(lab: &Lab<'_>) -> Checked {
     let (clean, dirty) = (acks_lost(lab, 0.0)?, acks_lost(lab, 1.0)?);
-    let note = format!("10 % of the ACKs leave {clean:.3} without and {dirty:.3} with 1 % of the data lost");
+    let note = format!("10 % ACK loss leaves {clean:.3} without and {dirty:.3} with 1 % data loss");
     Ok(Finding::new(100.0 * (clean - dirty), note))
 }
 
@@ -108,15 +108,15 @@ pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let rates = lossy(lab, &[parted(), World::direct().with("links.internet.loss", "1 %"), at_once, fine, wide])?;
     let note = format!(
         "{} kbit/s against {} direct. The gateway's delayed ACKs cost most: with ACKs at once {:.0}; with a clock of 100 ms \
-         {:.0}, with a window of 32 packets {:.0}. Whether the paper's gateway delays ACKs is not said",
+         {:.0}, with a window of 32 packets {:.0}. The paper does not say whether its gateway delays ACKs",
         rates[0].text(),
         rates[1].text(),
         rates[2].mean,
         rates[3].mean,
         rates[4].mean
     );
-    let least = MINEI.claim("M-C14").expect("a claim of the paper").limit("over_direct");
-    Ok(Finding::new(rates[0].mean, note).or_shape(rates[0].mean > least * rates[1].mean))
+    let wanted = MINEI.claim("M-C14").expect("a claim of the paper").limit("over_direct");
+    Ok(Finding::new(rates[0].mean, note).or_shape(rates[0].mean > wanted * rates[1].mean))
 }
 
 pub(super) fn c15(lab: &Lab<'_>) -> Checked {
@@ -129,7 +129,7 @@ pub(super) fn c15(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(furthest, format!("at 0.1, 0.4, 1 and 5 %: {ratios:.2?}; the furthest from 1")))
 }
 
-/// What a change of the satellite's leg brings at this loss.
+/// The gain of a change of the satellite's leg at this loss.
 fn gain(lab: &Lab<'_>, percent: f64, change: impl Fn(World) -> World) -> Result<(f64, String), ReproduceError> {
     let world = || World::split().sat_loss(percent);
     let rates = lossy(lab, &[world(), change(world())])?;
@@ -142,7 +142,7 @@ fn super_fast(lab: &Lab<'_>, percent: f64) -> Result<(f64, String), ReproduceErr
     Ok((100.0 * (ratio - 1.0), note))
 }
 
-/// Why the gain at high loss is what it is: what makes Reno's timeouts rarer or shorter takes it away.
+/// The cause of the gain at high loss: settings that make Reno's timeouts rarer or shorter remove it.
 fn super_fast_varied(lab: &Lab<'_>, percent: f64) -> Checked {
     let (gain_here, note) = super_fast(lab, percent)?;
     let varied = |change: fn(World) -> World| -> Result<f64, ReproduceError> {
@@ -151,9 +151,8 @@ fn super_fast_varied(lab: &Lab<'_>, percent: f64) -> Checked {
         Ok(100.0 * (rates[1].mean / rates[0].mean - 1.0))
     };
     let note = format!(
-        "{note}; it saves the timeouts of windows too small for three duplicate ACKs. With limited transmit (RFC 3042), by \
-         which Reno gets them, the gain is {:.0} %, with a clock of 100 ms {:.0} %, with one fast retransmit per window \
-         {:.0} %; the paper speaks of none of them",
+        "{note}; it avoids the timeouts of windows too small for three duplicate ACKs. With limited transmit (RFC 3042), which gives Reno these ACKs, the gain is {:.0} %, with a clock of 100 ms {:.0} %, with one fast retransmit per window \
+         {:.0} %; the paper mentions none of these",
         varied(|world| world.leg("limited_transmit", "true"))?,
         varied(World::fine_clock)?,
         varied(|world| world.leg("once_per_window", "true"))?,
@@ -179,7 +178,7 @@ fn constant(lab: &Lab<'_>, percent: f64) -> Result<(f64, String), ReproduceError
     gain(lab, percent, World::constant)
 }
 
-/// The same where a timeout sends the oldest packet alone, the other reading of M-Q09.
+/// The same if a timeout retransmits only the oldest packet, the other reading of M-Q09.
 fn constant_oldest(lab: &Lab<'_>, percent: f64) -> Result<f64, ReproduceError> {
     Ok(gain(lab, percent, |world| world.constant().leg("timeout_repair", "oldest"))?.0)
 }
@@ -194,9 +193,9 @@ pub(super) fn c20(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(ratio, note))
 }
 
-/// What makes the difference at high loss.
-const RESENT: &str = "a timeout sends the whole constant window again (M-Q09), which at these losses repairs much at once; \
-                      where it sends the oldest packet alone the gain is gone, but so is most of the throughput";
+/// The cause of the difference at high loss.
+const RESENT: &str = "a timeout sends the whole constant window again (M-Q09), which repairs many losses at once; \
+                      if it sends only the oldest packet, the gain is gone, but so is most of the throughput";
 
 pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let gains = [constant(lab, 5.0)?.0, constant(lab, 10.0)?.0];

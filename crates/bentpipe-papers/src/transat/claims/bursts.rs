@@ -22,7 +22,7 @@ fn ns2(table: u8, variant: Variant) -> f64 {
     TRANSAT_NS2.cell(table, "median", variant.key()).expect("ns-2 has every cell").value
 }
 
-/// Every enhancement but RED alone has a lower median than Reference.
+/// Every enhancement except RED alone has a lower median than Reference.
 pub(super) fn t_c17(lab: &Lab<'_>) -> Checked {
     let mut exceptions = Vec::new();
     for table in BURSTS {
@@ -69,7 +69,7 @@ pub(super) fn t_c20(lab: &Lab<'_>) -> Checked {
     }
     let [none, weak, strong] = ours;
     let near = ours.iter().zip(tables).all(|(m, t)| (m / published(t, Variant::Enh) - 1.0).abs() <= 0.2);
-    // Two medians within 1 % of each other are the same for 200 runs.
+    // For 200 runs, two medians within 1 % are equal.
     let monotone = weak < none && strong < 1.01 * weak;
     let note = format!("PER 100 / 25 / 1 %: {none:.2} / {weak:.2} / {strong:.2} s");
     Ok(Finding::new(strong / none, note).and(near && monotone).or_shape(strong < none))
@@ -89,7 +89,8 @@ fn red_change(lab: &Lab<'_>, table: u8, without: Variant, with: Variant) -> Resu
     Ok(median(lab, table, with)? - median(lab, table, without)?)
 }
 
-/// What RED changes of a median, in nine of ten samples of the paper's size of both columns.
+/// The change of a median by RED, in nine of ten samples of the paper's size from both
+/// columns.
 fn red_change_of_samples(lab: &Lab<'_>, table: u8, without: Variant, with: Variant) -> Result<String, ReproduceError> {
     let (plan, pick) = plan(table);
     let times = |variant: Variant| {
@@ -101,7 +102,7 @@ fn red_change_of_samples(lab: &Lab<'_>, table: u8, without: Variant, with: Varia
     let middle = |of: &[Vec<f64>], drawn: &[usize]| {
         Sample::new(drawn.iter().flat_map(|&n| of[n].iter().copied()).collect()).expect("drawn").median()
     };
-    // The first column's samples, then the second's: each of its own.
+    // The first column's samples, then the second's, drawn separately.
     let mut firsts = Vec::with_capacity(DRAWS);
     let ranges = |name: &str, each: &mut dyn FnMut(&[usize]) -> f64| {
         let stream = &mut Stream::named(lab.seed(), &format!("transat/red/{name}"));
@@ -116,7 +117,7 @@ fn red_change_of_samples(lab: &Lab<'_>, table: u8, without: Variant, with: Varia
     Ok(format!("{:+.2} to {:+.2} s", range.low, range.high))
 }
 
-/// RED helps Enhanced without S-LACP, the slowest flow most.
+/// Without S-LACP RED helps Enhanced, the slowest flow most.
 pub(super) fn t_c22(lab: &Lab<'_>) -> Checked {
     let all = red_change(lab, 6, Variant::Enh, Variant::EnhRed)?;
     let slowest = red_change(lab, 8, Variant::Enh, Variant::EnhRed)?;
@@ -142,7 +143,7 @@ pub(super) fn t_c23(lab: &Lab<'_>) -> Checked {
     let reference = -red_change(lab, 12, Variant::Ref, Variant::RefRed)?;
     let note = format!(
         "Enhanced gains {:.2} / {:.2} / {:.2} s at PER 100 / 25 / 1 %, Reference {reference:.2} s at 1 %; ns-2 itself \
-         {:.2} / {:.2} / {:.2} and {:.2}; RED gains nothing here that could shrink (T-C22); in samples of {} it changes \
+         {:.2} / {:.2} / {:.2} and {:.2}; RED has no gain here that could shrink (T-C22); in samples of {} it changes \
          Enhanced's median by {} at 100 % and {} at 1 %",
         gains[0],
         gains[1],
@@ -155,7 +156,6 @@ pub(super) fn t_c23(lab: &Lab<'_>) -> Checked {
         red_change_of_samples(lab, 6, Variant::Enh, Variant::EnhRed)?,
         red_change_of_samples(lab, 12, Variant::Enh, Variant::EnhRed)?
     );
-    // "Vanishes": under 2 % of a time of some 18 s.
-    // A gain that shrinks must have been one.
+    // "Vanishes": under 2 % of a time of some 18 s. Only an existing gain can shrink.
     Ok(Finding::new(gains[2] - gains[0], note).and(reference < 0.4 && gains[0] > 0.0).or_shape(reference < 0.4))
 }

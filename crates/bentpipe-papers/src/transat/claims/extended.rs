@@ -1,5 +1,5 @@
-//! Claims of the conclusions: longer delays of the link protocol, F-RTO, 10 MB, and what the paper expects without
-//! having run it.
+//! Claims of the conclusions: longer delays of the link protocol, F-RTO, 10 MB, and the paper's expectations without
+//! runs.
 
 use bentpipe_study::stats::Sample;
 
@@ -15,20 +15,20 @@ use crate::request::ReproduceError;
 /// One round trip of the link protocol, milliseconds (section 2.2).
 const LINK_RTT_MS: u16 = 550;
 
-/// Segments of 960 B that carry 10 MB.
+/// Number of segments of 960 B in 10 MB.
 const TEN_MEGABYTES: u32 = 10_417;
 
-/// As many runs as the paper has.
+/// The paper's number of runs.
 fn seeds(lab: &Lab<'_>) -> std::ops::Range<u64> {
     lab.seed()..lab.seed() + TRANSAT_TABLES.replications as u64
 }
 
 /// A tick of the sender's clock between ns-2's default of 0.1 s and the 0.5 s that fit tables 4 and 5 best. The paper
-/// does not print its own, and a timeout of at least 1.1 and at most 1.65 s, which its two statements need, lies there.
+/// does not print its tick; its two statements need a timeout between 1.1 and 1.65 s, which such a tick gives.
 const FINER_TICK_MS: u16 = 300;
 
-/// A world in which nothing is lost: no loss in bursts, and a window that fits the queue. Each timeout is spurious and
-/// each retransmission unnecessary.
+/// A setting without any loss: no loss in bursts, and a window that fits the queue. Each timeout is spurious and each
+/// retransmission unnecessary.
 fn lossless(round_trips: u16) -> Setting {
     Setting::one_flow().without_scaling().with_variant(Variant::Sack).with_bursts(0, LINK_RTT_MS * round_trips)
 }
@@ -40,7 +40,7 @@ fn bursts_met(trace: &Recorder) -> usize {
     trace.bursts_until(offered.last().map_or(0.0, |p| p.0)).iter().filter(meets).count()
 }
 
-/// Spurious timeouts, the bursts met, and the mean time, over the paper's number of runs.
+/// Spurious timeouts, bursts and the mean time, over the paper's number of runs.
 fn spurious(lab: &Lab<'_>, setting: &Setting) -> Result<(usize, usize, f64), ReproduceError> {
     let (mut timeouts, mut bursts, mut time) = (0, 0, 0.0);
     for seed in seeds(lab) {
@@ -96,7 +96,7 @@ pub(super) fn t_c29(lab: &Lab<'_>) -> Checked {
          after {with_timeouts}, {found} of them found spurious"
     );
     let saved = 100.0 * (1.0 - with as f64 / without.max(1) as f64);
-    // Without a single retransmission there would be nothing to save.
+    // Without retransmissions there would be nothing to save.
     Ok(Finding::new(saved, note).and(without > 0).or_shape(with < without))
 }
 
@@ -167,8 +167,8 @@ pub(super) fn t_c33(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(paced / at_once, note).or_shape(paced < at_once))
 }
 
-/// The longest run of packets that came one right after the other: 0.8 ms apart, as the access link of 10 Mbit/s sends
-/// them; the satellite link alone leaves 4 ms between them, the pacer 3.2 ms.
+/// The longest run of back-to-back packets: 0.8 ms apart, as the access link of 10 Mbit/s sends them; the satellite
+/// link leaves 4 ms between them, the pacer 3.2 ms.
 fn back_to_back(received: &[(f64, f64)]) -> usize {
     const CLOSE: f64 = 0.001;
     received.chunk_by(|a, b| b.0 - a.0 < CLOSE).map(<[_]>::len).max().unwrap_or(0)
@@ -183,8 +183,8 @@ pub(super) fn t_c34(lab: &Lab<'_>) -> Checked {
             let (_, trace) = lab.traced_with_seed(&setting, seed)?;
             let flow = &trace.flows[0];
             let end = flow.received.last().map_or(0.0, |p| p.0);
-            // The delayed packets are acknowledged one propagation after their release; what the ACKs release meets
-            // the queue within the next round trip and a half.
+            // The delayed packets are acknowledged one propagation delay after their release; the packets that these
+            // ACKs release reach the queue within the next round trip and a half.
             let extra = f64::from(LINK_RTT_MS * round_trips) / 1e3;
             let windows: Vec<_> =
                 trace.bursts_until(end).iter().map(|b| (b.0 + extra, b.1 + extra + 2.5 * Setting::BASE_RTT)).collect();

@@ -1,11 +1,7 @@
-//! The paper's statements, each as a named check on runs of ours.
-//!
-//! A check computes the number that the claim is about and says whether everything else it states holds too. The
-//! published number and the tolerance stand in `studies/transat/expected.toml`. A check may come out false: then that
-//! is what the row says.
-//!
-//! Reading order: `optimal` (no errors), `traces` (what packets do), `bursts` (tables 3 to 14), `extended` (longer
-//! delays, longer transfers, and what the paper expects without having run it).
+//! The paper's claims, each as a named check on our runs. A check computes the claim's number and whether its other
+//! statements hold. `studies/transat/expected.toml` has the published number and the tolerance. If a check fails, the
+//! row says so. Reading order: `optimal` (no errors), `traces` (single packets), `bursts` (tables 3 to 14),
+//! `extended` (longer delays, longer transfers, and the paper's expectations without runs).
 
 mod bursts;
 mod extended;
@@ -20,7 +16,7 @@ use crate::request::ReproduceError;
 
 type Check = fn(&Lab<'_>) -> Checked;
 
-/// The check of each claim. The function is named as the claim.
+/// The check of each claim. The function is named after the claim.
 const CHECKS: &[(&str, Check)] = &[
     ("T-C01", optimal::t_c01),
     ("T-C02", optimal::t_c02),

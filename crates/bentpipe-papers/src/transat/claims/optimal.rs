@@ -32,13 +32,13 @@ fn ns2(key: &str, variant: Variant) -> f64 {
     TRANSAT_NS2.cell(2, key, variant.key()).expect("ns-2 has every cell").value
 }
 
-/// Greatest distance of a row from the published one, percent.
+/// Max distance of a row from the published one, percent.
 fn worst(key: &str, ours: &[f64]) -> f64 {
     let published = &TRANSAT_TABLES.table(1).expect("table 1").rows[key];
     ours.iter().zip(published).map(|(a, b)| 100.0 * (a / b - 1.0).abs()).fold(0.0, f64::max)
 }
 
-/// Enhanced before IW4 before DAASS before Reference, which SACK and limited transmit do not change.
+/// Enhanced is faster than IW4, DAASS and Reference, in this order; SACK and limited transmit equal Reference.
 fn in_order(t: &[f64]) -> bool {
     let &[reference, iw4, daass, sack, sack_lt, enhanced] = t else { return false };
     enhanced < iw4 && iw4 < daass && daass < reference && reference == sack && reference == sack_lt
@@ -49,7 +49,7 @@ fn list(times: &[f64]) -> String {
     shown.join(" / ")
 }
 
-/// Without errors and congestion: Enhanced, IW4, DAASS, then Reference, SACK and SACK + limited transmit alike.
+/// Without errors and congestion: Enhanced, IW4, DAASS, then Reference, SACK and SACK + limited transmit equally.
 pub(super) fn t_c01(lab: &Lab<'_>) -> Checked {
     let t = times(lab, "200-on")?;
     let note = format!("{} s in the order of the table", list(&t));
@@ -72,7 +72,7 @@ pub(super) fn t_c03(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(small / large, format!("{small:.2} s against {large:.2} s")).or_shape(small > 2.0 * large))
 }
 
-/// Without scaling nothing is lost at 50 packets, and times are those of 200.
+/// Without scaling nothing is lost at 50 packets, and the times equal those of 200.
 pub(super) fn t_c04(lab: &Lab<'_>) -> Checked {
     let mut drops = 0;
     let mut same = true;
@@ -118,7 +118,7 @@ pub(super) fn t_c11(lab: &Lab<'_>) -> Checked {
     }
     let (greatest, variant) = differences.iter().copied().fold((0.0, ""), |a, b| if b.0 > a.0 { b } else { a });
     let unchanged = differences.iter().filter(|(d, _)| *d <= 0.5).count();
-    let note = format!("greatest at {variant}; {unchanged} of {} cells within 0.5 s", differences.len());
+    let note = format!("max at {variant}; {unchanged} of {} cells within 0.5 s", differences.len());
     Ok(Finding::new(greatest, note).or_shape(2 * unchanged > differences.len()))
 }
 
@@ -127,14 +127,14 @@ pub(super) fn t_c12(lab: &Lab<'_>) -> Checked {
     let mut greatest = Vec::new();
     for variant in Variant::ALL {
         let (result, _) = run(lab, 2, "fastest-cbr0.8-on", variant)?;
-        let most = result.flows.iter().map(|f| f.stats.max_flight).max().unwrap_or(0);
-        greatest.push((most as f64 / 1024.0, variant.name()));
+        let max = result.flows.iter().map(|f| f.stats.max_flight).max().unwrap_or(0);
+        greatest.push((max as f64 / 1024.0, variant.name()));
     }
-    let (most, variant) = greatest.iter().copied().fold((0.0, ""), |a, b| if b.0 > a.0 { b } else { a });
-    let under = greatest.iter().filter(|(most, _)| *most < 64.0).count();
+    let (max, variant) = greatest.iter().copied().fold((0.0, ""), |a, b| if b.0 > a.0 { b } else { a });
+    let under = greatest.iter().filter(|(max, _)| *max < 64.0).count();
     let note =
         format!("most data outstanding in any of the four flows, with {variant}; {under} of 8 variants below 64 KB");
-    Ok(Finding::new(most, note).or_shape(under >= 4))
+    Ok(Finding::new(max, note).or_shape(under >= 4))
 }
 
 /// Four flows do not share fairly.
@@ -146,16 +146,16 @@ pub(super) fn t_c13(lab: &Lab<'_>) -> Checked {
             ratios.push(slowest / time(lab, 2, &format!("fastest-{row}"), variant)?);
         }
     }
-    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = ratios.iter().copied().fold(0.0, f64::max);
+    let min = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = ratios.iter().copied().fold(0.0, f64::max);
     let unfair = ratios.iter().filter(|r| **r > 1.05).count();
     let note =
-        format!("slowest against fastest flow from {least:.2} to {most:.2}, {unfair} of {} above 1.05", ratios.len());
-    Ok(Finding::new(least, note).or_shape(2 * unfair > ratios.len()))
+        format!("slowest against fastest flow from {min:.2} to {max:.2}, {unfair} of {} above 1.05", ratios.len());
+    Ok(Finding::new(min, note).or_shape(2 * unfair > ratios.len()))
 }
 
-/// Median of the times of a cell of table 2 over as many runs as the paper's replications have: they differ where RED or the
-/// starts are drawn.
+/// Median of the times of a cell of table 2 over the paper's number of replications: they differ if RED or the starts
+/// are random.
 fn typical(lab: &Lab<'_>, row: &str, change: impl Fn(Setting) -> Setting) -> Result<f64, ReproduceError> {
     let (setting, last) = single::plan(2, row).expect("a row of the table");
     let runs = lab.runs(&change(setting), TRANSAT_TABLES.replications as u32)?;
@@ -163,7 +163,7 @@ fn typical(lab: &Lab<'_>, row: &str, change: impl Fn(Setting) -> Setting) -> Res
     Ok(Sample::new(times).expect("the lab refuses unfinished runs").median())
 }
 
-/// RED helps the slowest Enhanced flow beside CBR and leaves the fastest alone.
+/// RED helps the slowest Enhanced flow beside CBR and does not change the fastest.
 pub(super) fn t_c14(lab: &Lab<'_>) -> Checked {
     let change = |flow: &str| {
         let key = format!("{flow}-cbr0.8-on");
@@ -183,8 +183,8 @@ pub(super) fn t_c14(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(slow_red - slow, note).and((fast_red / fast - 1.0).abs() < 0.1))
 }
 
-/// Without CBR RED does not help: its average stays low while slow start fills the queue. Measured by a queue without RED that
-/// has the same room, 50 packets that wait: what differs then is RED's doing.
+/// Without CBR RED does not help: its average stays low while slow start fills the queue. Compared with a queue of the
+/// same size without RED, 50 waiting packets, so that any difference is due to RED.
 pub(super) fn t_c15(lab: &Lab<'_>) -> Checked {
     let (setting, last) = single::plan(2, "fastest-on").expect("a row of the table");
     let same_room = lab.single(&setting.clone().with_variant(Variant::Enh).with_buffer(51))?;
@@ -210,7 +210,7 @@ pub(super) fn t_c16(lab: &Lab<'_>) -> Checked {
     let change = |variant| {
         Ok::<_, ReproduceError>(time(lab, 2, "fastest-cbr0.8-on", variant)? - time(lab, 2, "fastest-on", variant)?)
     };
-    // The sign where the flows start within a second instead of together.
+    // The sign if the flows start within a second instead of together.
     let apart = |variant| {
         let at = |row| typical(lab, row, |setting| setting.with_variant(variant).with_starts_within(1000));
         Ok::<_, ReproduceError>(at("fastest-cbr0.8-on")? - at("fastest-on")?)
@@ -218,8 +218,7 @@ pub(super) fn t_c16(lab: &Lab<'_>) -> Checked {
     let (reference, daass) = (change(Variant::Ref)?, change(Variant::RefDaass)?);
     let ns2_change = |variant| ns2("fastest-cbr0.8-on", variant) - ns2("fastest-on", variant);
     let note = format!(
-        "fastest flow: Reference {reference:+.2} s, DAASS {daass:+.2} s; ns-2 itself {:+.2} and {:+.2} s; which flow escapes the \
-         overshoot hangs on when each starts: from starts within one second {:+.2} and {:+.2} s, medians of {} runs",
+        "fastest flow: Reference {reference:+.2} s, DAASS {daass:+.2} s; ns-2 itself {:+.2} and {:+.2} s; which flow escapes the overshoot depends on when each starts: from starts within one second {:+.2} and {:+.2} s, medians of {} runs",
         ns2_change(Variant::Ref),
         ns2_change(Variant::RefDaass),
         apart(Variant::Ref)?,

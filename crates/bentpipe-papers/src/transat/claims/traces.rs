@@ -1,4 +1,4 @@
-//! Claims about what packets do: figures 2, 3, 6, 7 and 8.
+//! Claims about single packets: figures 2, 3, 6, 7 and 8.
 
 use super::super::forced::{Burst, burst_on_packets};
 use super::super::lab::Lab;
@@ -9,13 +9,13 @@ use crate::finding::{Checked, Finding};
 use crate::published::TRANSAT;
 use crate::request::ReproduceError;
 
-/// Losses further apart than this belong to different episodes: some four round trips.
+/// Losses farther apart than this, about four round trips, belong to different episodes.
 const EPISODE_GAP: f64 = 2.0;
 
-/// ns-2's customary limit on the segments sent for one ACK (Fall and Floyd 1996, `maxburst_`).
+/// ns-2's usual limit on the segments sent for one ACK (Fall and Floyd 1996, `maxburst_`).
 const MAX_BURST: u32 = 4;
 
-/// When the episodes of loss at the queue begin, seconds.
+/// Start times of the loss episodes at the queue, seconds.
 fn episodes(flow: &FlowTrace) -> Vec<f64> {
     let mut begins = Vec::new();
     let mut last = f64::NEG_INFINITY;
@@ -38,7 +38,7 @@ pub(super) fn t_c07(lab: &Lab<'_>) -> Checked {
     let (_, trace) = lab.traced(&Setting::one_flow())?;
     let flow = &trace.flows[0];
     let entered = flow.entered.first().copied().unwrap_or(f64::INFINITY);
-    // What is sent before the loss is noticed can still be lost until it has reached the queue.
+    // Packets sent before the loss is detected can still be lost until they reach the queue.
     let lost = flow.queue_drops.iter().filter(|p| p.0 <= entered + 0.1).count();
     let window = flow.windows.iter().filter(|w| w.at <= entered).map(|w| w.flight).fold(0.0, f64::max);
     let note = format!("{lost} packets lost of {window:.0} outstanding when the loss is noticed");
@@ -93,8 +93,8 @@ pub(super) fn t_c24(lab: &Lab<'_>) -> Checked {
     let (_, reference) = lab.traced(&Setting::one_flow())?;
     let (_, enhanced) = lab.traced(&Setting::one_flow().with_variant(Variant::Enh))?;
     let (reference, enhanced) = (&reference.flows[0], &enhanced.flows[0]);
-    // As long as Enhanced is in its first slow start, sampled every 0.1 s from the third second on: before that the
-    // windows are a few packets and their ratio jumps.
+    // During Enhanced's first slow start, sampled every 0.1 s from the third second on: before that the windows are
+    // a few packets and their ratio jumps.
     let end = enhanced.queue_drops.first().map_or(4.0, |p| p.0);
     let times: Vec<f64> = (0..).map(|i| 2.0 + 0.1 * f64::from(i)).take_while(|&t| t < end).collect();
     let ratios: Vec<f64> = times.iter().map(|&t| window_at(enhanced, t) / window_at(reference, t)).collect();
@@ -111,8 +111,7 @@ pub(super) fn t_c25(lab: &Lab<'_>) -> Checked {
         let setting = burst_on_packets(lab, figure, variant, Burst::Loses)?;
         let (_, trace) = lab.traced(&setting)?;
         let flow = &trace.flows[0];
-        // From the first retransmission to the arrival of the last one at the receiver's side of things: the ACK
-        // that ends the recovery.
+        // From the first retransmission to the ACK that ends the recovery.
         let entered = flow.entered.first().copied().unwrap_or(f64::NAN);
         let left = flow.left.first().copied().unwrap_or(f64::NAN);
         Ok::<_, ReproduceError>(((left - entered) / Setting::BASE_RTT, flow.channel_drops.len()))
@@ -122,7 +121,8 @@ pub(super) fn t_c25(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(newreno, note).and(sack <= 3.0).or_shape(sack < newreno))
 }
 
-/// The link's delay reaches TCP as delay, without loss or timeout; the clump of ACKs releases a burst of packets.
+/// TCP sees the link's repair only as delay, without loss or timeout; the clump of ACKs releases a burst of
+/// packets.
 pub(super) fn t_c26(lab: &Lab<'_>) -> Checked {
     let figure = TRANSAT.figure("T-F08").expect("a published figure");
     let setting = burst_on_packets(lab, figure, Variant::Ref, Burst::Delays)?;
@@ -147,13 +147,13 @@ pub(super) fn t_c26(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(late, note).and(clean && to > from).or_shape(clean))
 }
 
-/// The ACKs that acknowledge the packets `first` to `last`: when they come.
+/// Arrival times of the ACKs for the packets `first` to `last`.
 fn acks_of(flow: &FlowTrace, first: f64, last: f64) -> Vec<f64> {
     // With an ACK for every second packet the last one may be acknowledged together with its successor.
     flow.acks.iter().filter(|p| (first..=last + 1.0).contains(&p.1)).map(|p| p.0).collect()
 }
 
-/// First and last packet that is sent for these ACKs.
+/// The first and the last packet sent for these ACKs.
 fn release_burst(flow: &FlowTrace, first: f64, last: f64) -> (u64, u64) {
     let acks = acks_of(flow, first, last);
     let released: Vec<_> = flow.sent.iter().filter(|s| acks.contains(&s.0.0)).map(|s| s.0.1 as u64).collect();

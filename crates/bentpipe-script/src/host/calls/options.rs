@@ -1,4 +1,4 @@
-//! Options of a socket, and what can be asked of it.
+//! Socket options and queries.
 
 use crate::host::socket::{Errno, Reply, Role, SocketId};
 use crate::host::{Host, Profile};
@@ -16,7 +16,7 @@ impl Host {
         self.socket(id).is_some_and(|socket| socket.is_nonblocking)
     }
 
-    /// Bytes that can be read, sent but not acknowledged, and not sent.
+    /// Bytes that are readable, sent but not acknowledged, and not sent.
     pub fn queued(&self, id: SocketId) -> Result<(u64, u64, u64), Errno> {
         let socket = self.socket(id).ok_or("EBADF")?;
         match &socket.role {
@@ -30,7 +30,7 @@ impl Host {
         }
     }
 
-    /// setsockopt() with a number. `None` where the option does not exist here.
+    /// setsockopt() with a number. `None` if the option is unsupported.
     pub fn set_option(&mut self, id: SocketId, name: &str, value: i64) -> Option<Reply> {
         let is_linux = self.settings.profile == Profile::Linux;
         let is_connected = self.conn(id).is_some();
@@ -41,11 +41,11 @@ impl Host {
             "TCP_NODELAY" => {
                 options.no_delay = value != 0;
                 if self.settings.profile != Profile::Rfc {
-                    // It pushes what a cork holds back, this once.
+                    // It sends the corked data, once.
                     self.flush(id, value != 0 && is_linux);
                     self.poll(id);
                 } else if is_connected {
-                    // The engine settles it when a connection is opened.
+                    // The engine fixes it when a connection is opened.
                     return None;
                 }
             }
@@ -57,13 +57,13 @@ impl Host {
                 }
             }
             "TCP_MAXSEG" => {
-                // Linux takes 88 to 32767, and 0 for none; elsewhere it must not be above the default.
+                // Linux accepts 88 to 32767, and 0 for none; elsewhere it must not exceed the default.
                 if value != 0 && is_linux && !(88..=32_767).contains(&value) {
                     return Some(Reply::Error("EINVAL"));
                 }
                 options.mss = (value != 0).then_some(value.clamp(1, 65_535) as u16);
             }
-            // Linux doubles what it is given, for its own accounts.
+            // Linux doubles the value, for its own bookkeeping.
             "SO_SNDBUF" => {
                 let bytes = if is_linux { (2 * value).max(4608) } else { value.max(1) };
                 options.send_buffer = Some(bytes.clamp(1, 1 << 22) as usize);
@@ -86,7 +86,7 @@ impl Host {
         Some(Reply::Value(0))
     }
 
-    /// getsockopt(): the number, or the error of SO_ERROR. `None` where the option does not exist here.
+    /// getsockopt(): the number, or the error of SO_ERROR. `None` if the option is unsupported.
     pub fn option(&mut self, id: SocketId, name: &str) -> Option<Result<i64, Errno>> {
         let settings = self.settings.clone();
         let is_linux = settings.profile == Profile::Linux;
@@ -99,7 +99,7 @@ impl Host {
         Some(Ok(match name {
             "SO_ERROR" => return Some(socket.error.take().map_or(Ok(0), Err)),
             "SO_RCVBUF" => match conn {
-                // Until the handshake is done the peer's MSS is not known, and the buffer is not rounded.
+                // Until the handshake is done, the peer's MSS is unknown and the buffer is not rounded.
                 Some(conn) if conn.watch.mss.is_some() => {
                     let buffer = conn.endpoint.connection().config().receive_buffer;
                     let mss = u32::from(conn.watch.mss.unwrap_or(1)) + if conn.watch.options.0 { 12 } else { 0 };
@@ -113,7 +113,7 @@ impl Host {
             "TCP_MAXSEG" => match conn.filter(|conn| conn.was_connected) {
                 Some(conn) => {
                     let mss = conn.watch.mss.unwrap_or(conn.endpoint.connection().config().mss);
-                    // Linux takes the timestamps off, FreeBSD does not.
+                    // Linux subtracts the timestamps, FreeBSD does not.
                     i64::from(mss) + if conn.watch.options.0 && !is_linux { 12 } else { 0 }
                 }
                 None => {

@@ -4,7 +4,7 @@ use super::super::ast::{Call, Expr};
 use super::super::lex::Token;
 use super::{Parsed, Parser};
 
-/// Nested further, an argument is refused.
+/// Max nesting of an argument.
 const DEEPEST: u32 = 20;
 
 impl Parser {
@@ -21,7 +21,7 @@ impl Parser {
             errno = Some(word.clone());
             self.at += 1;
         }
-        // What a person wants to read there: (Resource temporarily unavailable).
+        // A remark for the reader: (Resource temporarily unavailable).
         if self.take('(') {
             while !self.take(')') {
                 if self.next().is_none() {
@@ -32,7 +32,7 @@ impl Parser {
         Ok(Call { until, name, arguments, result, errno })
     }
 
-    /// Expressions up to `end`, which is passed.
+    /// Expressions up to `end`, which is consumed.
     fn list(&mut self, end: char, depth: u32) -> Parsed<Vec<Expr>> {
         let mut list = Vec::new();
         if self.take(end) {
@@ -79,7 +79,7 @@ impl Parser {
             Some(Token::Text(text)) => {
                 let text = text.clone();
                 self.at += 1;
-                // "..."...: the string is the beginning of what is meant.
+                // "..."...: the string is a prefix.
                 if self.peek() == Some(&Token::Ellipsis) {
                     self.at += 1;
                 }

@@ -14,11 +14,11 @@ const URG: u8 = 0x20;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
 
-/// Most bytes of options that a TCP header has room for.
+/// Max bytes of options in a TCP header.
 const MAX_OPTIONS: usize = 40;
 
 impl Parser {
-    /// What follows `<` or `>`.
+    /// The packet after `<` or `>`.
     pub(super) fn packet(&mut self) -> Parsed<Packet> {
         let tcp = Tcp {
             flags: 0,
@@ -36,7 +36,7 @@ impl Parser {
             if self.take('(') {
                 self.ip_header(&mut packet, ')')?;
             } else if self.is_sign('[') && matches!(self.ahead(1), Some(Token::Number(_))) {
-                // An older way to quote a segment in an ICMP message: before it.
+                // An older syntax has the segment quoted in an ICMP message before it.
                 self.at += 1;
                 quoted = Some(self.quotation()?);
             } else if self.take('[') {
@@ -138,7 +138,7 @@ impl Parser {
         let len = self.number("a length", 65_535)? as u32;
         self.sign(')')?;
         if start.wrapping_add(len) != end {
-            return self.mistake(place, format!("`{start}:{end}({len})`: start and length do not give the end"));
+            return self.mistake(place, format!("`{start}:{end}({len})`: expected start plus length to equal the end"));
         }
         Ok((start, len))
     }
@@ -168,7 +168,7 @@ impl Parser {
                 break;
             }
         }
-        // Two events may stand on one line: `<` begins options only where a packet cannot begin, which needs a time.
+        // A line may have two events: `<` starts options only where no packet, which needs a time, can start.
         let options = if self.take('<') { self.options()? } else { Some(Vec::new()) };
         if self.is_sign('/') {
             return Err(Refusal::Foreign("UDP encapsulation"));
@@ -195,14 +195,14 @@ impl Parser {
         }
         let len: usize = options.iter().map(len_of).sum();
         if len > MAX_OPTIONS {
-            return self.mistake(place, format!("{len} bytes of options, and a header has room for {MAX_OPTIONS}"));
+            return self.mistake(place, format!("{len} bytes of options: expected at most {MAX_OPTIONS}"));
         }
         Ok(Some(options))
     }
 
     fn option(&mut self) -> Parsed<TcpOption> {
         let place = self.place();
-        let name = self.any_word("an option of TCP")?;
+        let name = self.any_word("a TCP option")?;
         Ok(match name.as_str() {
             "nop" => TcpOption::Nop,
             "eol" => TcpOption::Eol,
@@ -233,7 +233,7 @@ impl Parser {
             }
             "FO" | "FOEXP" => return Err(Refusal::Foreign("TCP Fast Open")),
             "md5" => return Err(Refusal::Foreign("TCP MD5 signatures")),
-            "gen" | "exp" | "ao" => return Err(Refusal::Foreign("options of TCP that packetdrill does not name")),
+            "gen" | "exp" | "ao" => return Err(Refusal::Foreign("TCP options without a name in packetdrill")),
             _ => {
                 let known = "nop, eol, mss, wscale, sackOK, sack, TS, FO, FOEXP or md5";
                 return self.mistake(place, format!("`{name}`: expected {known}"));
@@ -259,7 +259,7 @@ impl Parser {
         }
     }
 
-    /// The segment that an ICMP message quotes, behind `[`.
+    /// The segment that an ICMP message quotes, after `[`.
     fn quotation(&mut self) -> Parsed<u32> {
         if self.is_word("udp") || self.is_word("raw") {
             return Err(Refusal::Foreign("UDP"));
@@ -273,7 +273,7 @@ impl Parser {
     }
 }
 
-/// Bytes that an option takes.
+/// Length of an option in bytes.
 pub(crate) fn len_of(option: &TcpOption) -> usize {
     match option {
         TcpOption::Nop | TcpOption::Eol => 1,

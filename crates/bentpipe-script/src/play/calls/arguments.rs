@@ -31,7 +31,7 @@ pub(super) fn integer(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// Numbers with a name.
+/// Named numbers.
 pub(super) fn symbol(word: &str) -> Option<i64> {
     if let Some(class) = word.strip_prefix("IPTOS_DSCP_CS") {
         // RFC 2474 §4.2.2.2: class selectors are the three upper bits.
@@ -49,7 +49,7 @@ pub(super) fn list_number(expr: &Expr) -> Option<i64> {
 
 pub(super) fn number(arguments: &[Expr], at: usize) -> Result<i64, Stop> {
     let found = arguments.get(at).and_then(integer);
-    found.ok_or_else(|| Stop::Needs(format!("a call whose argument {} is no number", at + 1)))
+    found.ok_or_else(|| Stop::Needs(format!("a call whose argument {} is not a number", at + 1)))
 }
 
 /// The value of a field of a structure; `msg_iov(1)=...` is found by its name too.

@@ -1,4 +1,4 @@
-//! epoll: what is watched, and what is told of it.
+//! epoll: watched descriptors and their events.
 
 use super::Descriptor;
 use super::arguments::{EPOLLET, EPOLLONESHOT, events, field, number, symbols};
@@ -7,7 +7,7 @@ use crate::host::ready::event;
 use crate::lang::ast::{Call, Expr};
 use crate::play::{Player, Stop};
 
-/// What epoll watches of a descriptor.
+/// The events that epoll watches on a descriptor.
 #[derive(Clone, Debug)]
 pub(in crate::play) struct Interest {
     pub(super) fd: i64,
@@ -15,11 +15,11 @@ pub(in crate::play) struct Interest {
     is_edge: bool,
     is_once: bool,
     is_off: bool,
-    /// Readiness and progress when it was last told.
+    /// Readiness and progress at the last report.
     told: (u32, (u64, u64)),
 }
 
-/// Events that are told whether asked for or not.
+/// Events that are always reported.
 pub(super) const ALWAYS: u32 = event::ERR | event::HUP;
 
 impl Player {
@@ -30,7 +30,7 @@ impl Player {
         }
     }
 
-    pub(super) fn epoll_events(&mut self, epoll: i64, most: usize) -> Vec<(i64, u32)> {
+    pub(super) fn epoll_events(&mut self, epoll: i64, max: usize) -> Vec<(i64, u32)> {
         let Some(mut interests) = self.epolls.remove(&epoll) else { return Vec::new() };
         let mut told = Vec::new();
         for interest in &mut interests {
@@ -40,7 +40,7 @@ impl Player {
                 _ => (0, 0),
             };
             let before = interest.told;
-            // An edge: something became ready that was not, or more of it has come.
+            // An edge: an event became ready, or more data has arrived.
             let is_new =
                 !interest.is_edge || ready & !before.0 != 0 || (ready & event::IN != 0 && progress.0 != before.1.0);
             if interest.is_edge && ready == 0 {
@@ -48,7 +48,7 @@ impl Player {
             } else if interest.is_edge {
                 interest.told.0 &= ready;
             }
-            if ready == 0 || interest.is_off || !is_new || told.len() == most {
+            if ready == 0 || interest.is_off || !is_new || told.len() == max {
                 continue;
             }
             interest.told = (ready, progress);

@@ -35,7 +35,7 @@ fn channel() -> impl Strategy<Value = String> {
     ]
 }
 
-const VARIANTS: [&str; 11] = [
+const VARIANTS: [&str; 13] = [
     "tahoe",
     "reno",
     "newreno",
@@ -47,6 +47,8 @@ const VARIANTS: [&str; 11] = [
     "constant-window",
     "burst",
     "burst-ca",
+    "cubic",
+    "rack",
 ];
 
 fn flow(n: usize) -> impl Strategy<Value = String> {

@@ -1,4 +1,4 @@
-//! What the throughputs tend to, and how much buffer they need (§V.A).
+//! Asymptotes of the throughputs, and the buffers they need (§V.A).
 
 use super::Path;
 use super::splitting::Split;
@@ -15,21 +15,21 @@ pub fn long_pipe(path: &Path) -> f64 {
     path.buffer() * (1.0 - path.p()) / (path.buffer() + hides_retransmissions(path))
 }
 
-/// (4/3) ν x ln x with x = μ T2, TCP packets (Eq. 55): the buffer with which half the capacity is used; each further
-/// share u of it costs u/(1-u) as much.
+/// (4/3) ν x ln x with x = μ T2, TCP packets (Eq. 55): the buffer that uses half the capacity; a share u needs u/(1-u)
+/// times as much.
 pub fn hides_retransmissions(path: &Path) -> f64 {
     4.0 / 3.0 * path.nu() * path.bdp() * path.bdp().ln()
 }
 
-/// The buffer with which Eq. 55 reaches the share `used` of the capacity μ (1-p), TCP packets; `None` where `used` is
-/// not below 1, which no buffer reaches.
+/// The buffer with which Eq. 55 reaches the share `used` of the capacity μ (1-p), TCP packets; `None` if `used` is not
+/// below 1, which no buffer reaches.
 pub fn buffer_for_share(path: &Path, used: f64) -> Option<f64> {
     (0.0..1.0).contains(&used).then(|| used / (1.0 - used) * hides_retransmissions(path))
 }
 
-/// The least buffer with which every window fills the pipe end to end, B = (1+ρ) μ T2 (Eq. 53), TCP packets. ρ itself
-/// depends on B; between μ T2 (ρ = 0) and 2 μ T2 (ρ = 1) there is one solution, since (1+ρ) μ T2 grows more slowly
-/// than B.
+/// The min buffer with which every window fills the pipe end to end, B = (1+ρ) μ T2 (Eq. 53), TCP packets. ρ itself
+/// depends on B; between μ T2 (ρ = 0) and 2 μ T2 (ρ = 1) there is one solution, since (1+ρ) μ T2 grows more slowly than
+/// B.
 pub fn fills_pipe(path: &Path) -> f64 {
     let bdp = path.bdp().max(1.0);
     let (mut low, mut high) = (bdp, 2.0 * bdp);
@@ -51,13 +51,14 @@ pub fn split_satellite_dominates(path: &Path) -> f64 {
     path.beta().min(1.0)
 }
 
-/// The least buffer with which splitting uses the whole capacity, (1+2α) μ T2 (Eq. 52), TCP packets.
+/// The min buffer with which splitting uses the whole capacity, (1+2α) μ T2 (Eq. 52), TCP packets.
 pub fn split_fills_link(path: &Path) -> f64 {
     (1.0 + 2.0 * path.alpha()) * path.bdp()
 }
 
-/// The buffer beyond which splitting carries more than end-to-end TCP for good, as β/(1+2α) (fig. 12), to `step` in it;
-/// `None` where end-to-end TCP carries more nowhere from two packets in flight on. Both in units of μ (1-p).
+/// The buffer beyond which splitting always carries more than end-to-end TCP, as β/(1+2α) (fig. 12), with resolution
+/// `step`; `None` if end-to-end TCP never carries more with two or more packets in flight. Both are in units of μ
+/// (1-p).
 pub fn crossing(path: &Path, step: f64) -> Option<f64> {
     let stretch = 1.0 + 2.0 * path.alpha();
     let better = |x: f64| {

@@ -1,10 +1,9 @@
-//! How long the slowest of k packets takes over a link that repeats what is lost (§III.A.1, Appendix A).
-//!
-//! Every transmission is answered one round trip T2 after it, so a packet takes a geometric number of round trips, and
-//! a burst delivered in order takes the greatest of k such numbers. All results are in round trips T2.
+//! The delay of the slowest of k packets over a link with ARQ (§III.A.1, Appendix A). Every transmission is answered
+//! after one round trip T2, so a packet takes a geometric number of round trips, and a burst delivered in order takes
+//! the maximum of k such numbers. All results are in round trips T2.
 
-/// ν = (1-p)/ln(1/p) (Eq. 4): by how much the delay of a burst grows when the burst grows by the factor e, in units of
-/// the delay 1/(1-p) of one packet. 0 for p = 0.
+/// ν = (1-p)/ln(1/p) (Eq. 4): the increase of a burst's delay when the burst grows by the factor e, in units of the
+/// delay 1/(1-p) of one packet. 0 for p = 0.
 pub fn nu(p: f64) -> f64 {
     (1.0 - p) / (1.0 / p).ln()
 }
@@ -20,15 +19,15 @@ pub fn burst_takes(i: u32, k: f64, p: f64) -> f64 {
     within(i) - if i == 1 { 0.0 } else { within(i - 1) }
 }
 
-/// Mean of the greatest of `k` geometric numbers, Σ_{j≥0} [1-(1-p^j)^k] (Eq. 65): exact, as Eq. 62 is, but without
-/// its alternating sum, which loses all digits beyond k of about 50.
+/// Mean of the maximum of `k` geometric numbers, Σ_{j≥0} [1-(1-p^j)^k] (Eq. 65): exact, as Eq. 62 is, but without its
+/// alternating sum, which loses all digits beyond k of about 50.
 pub fn exact(k: f64, p: f64) -> f64 {
     let mut sum = 1.0;
     let mut power = p;
     loop {
         let term = -(k * (-power).ln_1p()).exp_m1();
         sum += term;
-        // The terms fall geometrically once k p^j < 1, so what is left out is below the last bit of the sum.
+        // The terms fall geometrically once k p^j < 1, so the omitted terms are below the last bit of the sum.
         if term < 1e-17 * sum {
             return sum;
         }
@@ -42,7 +41,7 @@ pub fn limited(k: f64, p: f64, transmissions: u32) -> f64 {
     (0..transmissions).map(|j| 1.0 - (1.0 - p.powi(j as i32)).powf(k)).sum()
 }
 
-/// By how much one packet more lengthens a burst of `k`, Σ_{j≥0} (1-p^j)^k p^j (Eq. 67).
+/// The increase of a burst's delay by one packet more than `k`, Σ_{j≥0} (1-p^j)^k p^j (Eq. 67).
 pub fn increment(k: f64, p: f64) -> f64 {
     let mut sum = 0.0;
     let mut power = p;
@@ -75,9 +74,9 @@ pub fn many(k: f64, p: f64) -> f64 {
     (1.0 + nu(p) * (k / 2.0).ln()) / (1.0 - p)
 }
 
-/// 1/2 + H_k/ln(1/p), H_k the k-th harmonic number: not in the paper. The mean of the greatest of k exponential numbers
-/// is H_k/ln(1/p), and rounding up to whole round trips adds a half on average. Within 1 % for k ≥ 10 and p ≥ 0.1, within
-/// 6 % at p = 0.02; for rarer loss the mean climbs in steps, not evenly, and [`few`] is nearer.
+/// 1/2 + H_k/ln(1/p), H_k the k-th harmonic number: not in the paper. The mean of the maximum of k exponential numbers
+/// is H_k/ln(1/p), and rounding up to whole round trips adds a half on average. Within 1 % for k ≥ 10 and p ≥ 0.1,
+/// within 6 % at p = 0.02; for rarer loss the mean grows in steps and [`few`] is closer.
 pub fn harmonic(k: u32, p: f64) -> f64 {
     let sum: f64 = (1..=k).rev().map(|i| 1.0 / f64::from(i)).sum();
     0.5 + sum / (1.0 / p).ln()

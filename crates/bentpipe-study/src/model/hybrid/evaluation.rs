@@ -1,4 +1,4 @@
-//! Everything that the model says of one path, for tables and JSON.
+//! All results of the model for one path, for tables and JSON.
 
 use bentpipe_engine::units::Bytes;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::throughput::{Case, EndToEnd, integrated, summed};
 use super::window::Delay;
 use super::{OutOfRange, Path, asymptotics, delay, queueing};
 
-/// What the model says of a path. Names of fields end in their unit; a throughput `_per_mu` is in units of the link's
+/// The model's results for a path. Field names end in their unit; a throughput `_per_mu` is in units of the link's
 /// rate, `_per_capacity` in units of the share 1-p of it that arrives.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
@@ -42,7 +42,7 @@ pub struct Evaluation {
     pub split: SplitValues,
     /// Buffers that suffice.
     pub recommended: Recommended,
-    /// Where the path lies outside of what the model was made for.
+    /// Notes if the path is outside the model's range.
     pub notes: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ impl Evaluation {
     /// Evaluates the model. `packet`: length of a TCP packet, for throughputs in bits per second.
     ///
     /// # Errors
-    /// What the model says nothing of.
+    /// Fails outside the model's range.
     pub fn new(path: &Path, packet: Bytes) -> Result<Evaluation, OutOfRange> {
         let end_to_end = EndToEnd::new(path)?;
         let split = Split::new(path);
@@ -177,7 +177,7 @@ impl Evaluation {
     }
 }
 
-/// Where the model's own approximations are off for a path.
+/// Notes on the model's approximations that are inaccurate for a path.
 fn notes(path: &Path, case: Case, [exact, logarithm]: [f64; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     let off = logarithm / exact - 1.0;
@@ -185,13 +185,13 @@ fn notes(path: &Path, case: Case, [exact, logarithm]: [f64; 2]) -> Vec<String> {
     if off.abs() > 0.06 {
         let side = if off > 0.0 { "too long" } else { "too short" };
         notes.push(format!(
-            "Eq. 5 takes the delay of a burst {:.0} % {side} here: rely on Eq. 73 with Eq. 65",
+            "Eq. 5 makes the delay of a burst {:.0} % {side} here: rely on Eq. 73 with Eq. 65",
             off.abs() * 100.0
         ));
     }
     if case == Case::AllFillPipe && path.beta() > 2.0 {
         notes.push(
-            "beyond B = 2 mu T2 end-to-end TCP carries more than Eq. 39 says: take it as a lower bound".to_owned(),
+            "beyond B = 2 mu T2 end-to-end TCP carries more than Eq. 39 predicts: use it as a lower bound".to_owned(),
         );
     }
     if path.buffer() < 50.0 {

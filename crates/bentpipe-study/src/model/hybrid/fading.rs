@@ -19,8 +19,8 @@ pub struct Fading {
 }
 
 impl Fading {
-    /// The channel of a fading rate f (per second): m = X/f (Eq. 57). `None` where a share is 0 or 1 or a rate is not
-    /// above zero: nothing would fade.
+    /// The channel with a fading rate f (per second): m = X/f (Eq. 57). `None` if the share is 0 or 1 or the rate is
+    /// not above zero: nothing would fade.
     pub fn with_rate(share: Probability, per_second: f64) -> Option<Fading> {
         let fades = share.get() > 0.0 && share.get() < 1.0 && per_second.is_finite() && per_second > 0.0;
         let mean_bad = Duration::from_secs_f64_rounded(share.get() / per_second);
@@ -39,23 +39,23 @@ impl Fading {
     }
 }
 
-/// What the model says of a path whose loss p is the share X of the bad state. A packet is lost at least that often,
-/// p ≥ X, and takes at least T2/(1-X) (Eq. 58, 59).
+/// The model's results for a path whose loss p is the share X of the bad state. A packet is lost at least that
+/// often, p ≥ X, and takes at least T2/(1-X) (Eq. 58, 59).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// Upper bound of λ/μ end to end: Eq. 39 with ν = 0, in Υ too. Timeouts of TCP are left out, so it is too high.
+    /// Upper bound of λ/μ end to end: Eq. 39 with ν = 0, also in Υ. TCP timeouts are ignored, so it is too high.
     pub end_to_end_upper: f64,
-    /// λ/μ end to end at the fast end of fading, where losses are independent: Eq. 39 as it is.
+    /// λ/μ end to end for fast fading, where losses are independent: Eq. 39 unchanged.
     pub end_to_end_independent: f64,
     /// Upper bound of λ/μ with splitting: Eq. 52.
     pub split_upper: f64,
 }
 
 impl Bounds {
-    /// The bounds; the path's loss probability stands for X.
+    /// The bounds; the path's loss probability is X.
     ///
     /// # Errors
-    /// Fewer than two packets in flight, see [`OutOfRange::InFlight`].
+    /// Fails for fewer than two packets in flight, see [`OutOfRange::InFlight`].
     pub fn new(path: &Path) -> Result<Bounds, OutOfRange> {
         Ok(Bounds {
             end_to_end_upper: EndToEnd::with_nu(path, 0.0).per_mu,

@@ -13,7 +13,7 @@ pub struct Path {
     segments: f64,
 }
 
-/// Parameters for which the model says nothing.
+/// Parameters outside the model's range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum OutOfRange {
     /// A gateway that holds no packet.
@@ -25,13 +25,13 @@ pub enum OutOfRange {
     /// Nothing arrives.
     #[error("all packets are lost; the model needs a loss probability below 1")]
     Loss,
-    /// A packet of no length or of no link-layer packets.
+    /// A packet without length or without link-layer packets.
     #[error("a TCP packet of {0}; the model needs at least 1")]
     Packet(&'static str),
-    /// A ratio that is not a number from zero on.
+    /// A ratio that is negative or not a number.
     #[error("{0} is {1}; it must be a finite number, not below zero")]
     Ratio(&'static str, f64),
-    /// Too few packets in flight for the logarithm of Eq. 5 to stand for the delay of the slowest of them.
+    /// Too few packets in flight for Eq. 5's logarithm as the delay of the slowest one.
     #[error(
         "min(B, mu T2) S = {0:.3} link-layer packets are in flight; the logarithm of Eq. 5 needs at least 2, or it falls \
          below the delay of a single packet"
@@ -46,7 +46,7 @@ impl Path {
     /// packet is cut into. The rate of the terrestrial part is taken as unlimited.
     ///
     /// # Errors
-    /// [`OutOfRange`]: an empty buffer, no satellite round trip, certain loss, a packet of nothing.
+    /// Returns [`OutOfRange`] for an empty buffer, no satellite round trip, certain loss, or an empty packet.
     pub fn new(
         buffer: f64,
         (t1, t2): (Duration, Duration),
@@ -72,10 +72,10 @@ impl Path {
         Path { buffer: 1.0, t1, t2, mu, p: loss.get(), segments: f64::from(segments) }.with_buffer(buffer)
     }
 
-    /// The path with another buffer, in TCP packets; a real number, since the model's curves run through all of them.
+    /// The path with another buffer, in TCP packets; a real number, for continuous curves.
     ///
     /// # Errors
-    /// A buffer below one packet.
+    /// Fails for a buffer below one packet.
     pub fn with_buffer(self, buffer: f64) -> Result<Path, OutOfRange> {
         if buffer.is_finite() && buffer >= 1.0 { Ok(Path { buffer, ..self }) } else { Err(OutOfRange::Buffer(buffer)) }
     }
@@ -83,7 +83,7 @@ impl Path {
     /// The path with the terrestrial round trip that makes [`Path::alpha`] this.
     ///
     /// # Errors
-    /// A ratio that is negative or not finite.
+    /// Fails for a ratio that is negative or not finite.
     pub fn with_alpha(self, alpha: f64) -> Result<Path, OutOfRange> {
         if alpha.is_finite() && alpha >= 0.0 {
             Ok(Path { t1: alpha * self.t2 / (1.0 - self.p), ..self })
@@ -95,7 +95,7 @@ impl Path {
     /// The path with the buffer that makes [`Path::beta`] this.
     ///
     /// # Errors
-    /// A buffer below one packet.
+    /// Fails for a buffer below one packet.
     pub fn with_beta(self, beta: f64) -> Result<Path, OutOfRange> {
         self.with_buffer(beta * self.bdp())
     }
@@ -140,8 +140,7 @@ impl Path {
         self.buffer / self.bdp()
     }
 
-    /// α = T1 (1-p)/T2: the terrestrial round trip over the mean time that a packet needs on the satellite part
-    /// (§IV, Eq. 52).
+    /// α = T1 (1-p)/T2: the terrestrial round trip over a packet's mean time on the satellite part (§IV, Eq. 52).
     pub fn alpha(&self) -> f64 {
         self.t1 * (1.0 - self.p) / self.t2
     }

@@ -1,18 +1,17 @@
-//! How long a packet waits at the gateway before it is sent for the first time (§III.A.2).
-//!
-//! While the pipe of μ T2 packets is full, a packet may leave the queue only when one is acknowledged, at the rate
-//! μ (1-p); else it leaves at the rate μ.
+//! The wait of a packet at the gateway before its first transmission (§III.A.2). While the pipe of μ T2 packets is
+//! full, a packet leaves the queue only when one is acknowledged, at the rate μ (1-p); otherwise it leaves at the rate
+//! μ.
 
 use super::Path;
 
-/// Mean wait behind the packets of a burst whose length is uniform on 1..L, at a uniform place in it: (L-1)/4 packets
+/// Mean wait behind the packets of a burst whose length is uniform on 1..L, at a uniform position: (L-1)/4 packets
 /// (Eq. 14, an exact identity).
 pub fn behind_own_burst(longest: f64) -> f64 {
     (longest - 1.0) / 4.0
 }
 
 /// Probability that of two packets sent one round trip apart the first arrives later: P(x2-x1 > 1) = p²/(1+p), the sum
-/// of Eq. 16. The print has p², which is its leading term only.
+/// of Eq. 16. The print has only the leading term, p².
 pub fn overtakes(p: f64) -> f64 {
     p * p / (1.0 + p)
 }

@@ -1,8 +1,6 @@
-//! Throughput with TCP split at the gateway (§IV).
-//!
-//! The gateway acknowledges in the destination's name, and the free part of its buffer is the window that it
-//! advertises. Right after a burst the window is uniform between nothing and what the queue leaves free (Eq. 41 to 43),
-//! and by Little's theorem the queue is what arrives in the time that a packet stays.
+//! Throughput with TCP split at the gateway (§IV). The gateway acknowledges for the destination and advertises the free
+//! part of its buffer as the window. Right after a burst the window is uniform between 0 and the space that the queue
+//! leaves free (Eq. 41 to 43). By Little's theorem the queue is the arrival rate times the time that a packet stays.
 
 use super::Path;
 
@@ -17,7 +15,7 @@ pub struct Split {
     pub window: f64,
     /// λ/(μ (1-p)) = min(1, β/(1+2α)) (Eq. 52).
     pub per_capacity: f64,
-    /// The same with B-1 for B, as Eq. 48 has it: what is dropped matters below B of about 50.
+    /// The same with B-1 for B, as in Eq. 48; the difference matters below B of about 50.
     pub per_capacity_less_one: f64,
     /// λ/μ: [`Split::per_capacity`] in the unit of Eq. 39.
     pub per_mu: f64,

@@ -1,13 +1,12 @@
-//! Throughput end to end over selective-repeat ARQ (§III.B, Appendix B).
-//!
-//! The window rises by one packet in every round trip from w_max/2 to w_max, is halved, and rises again; the throughput
-//! is the sum of the windows over the sum of their round trips (Eq. 38, 73). [`EndToEnd`] is the closed form with all
-//! it is made of; [`summed`] adds the whole numbers up, [`integrated`] takes integrals for the sums.
+//! Throughput end to end over selective-repeat ARQ (§III.B, Appendix B). The window grows by one packet per round trip
+//! from w_max/2 to w_max, is halved, and grows again. The throughput is the sum of the windows over the sum of their
+//! round trips (Eq. 38, 73). [`EndToEnd`] is the closed form with its parts; [`summed`] sums whole windows,
+//! [`integrated`] uses integrals instead.
 
 use super::window::Delay;
 use super::{OutOfRange, Path};
 
-/// Which of the three forms of Eq. 40 applies.
+/// The case of Eq. 40 that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// β ≥ 1+ρ: all windows fill the pipe. (The print says w_max/2 > μ T2, which is β > 1+ρ but for B+1 ≈ B.)
@@ -18,7 +17,7 @@ pub enum Case {
     NoneFillsPipe = 3,
 }
 
-/// The closed form of the throughput (Eq. 39) and what it is made of.
+/// The closed form of the throughput (Eq. 39) and its parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndToEnd {
     /// ν (Eq. 4).
@@ -33,17 +32,17 @@ pub struct EndToEnd {
     pub case: Case,
     /// A1, A2 and A3 (Eq. 40).
     pub a: [f64; 3],
-    /// λ/μ (Eq. 39): at most 1-p, since a link that loses p carries no more. Eq. 52 of splitting is in units of
-    /// μ (1-p) instead.
+    /// λ/μ (Eq. 39): at most 1-p, the share that a link with loss p delivers. Eq. 52 of splitting is in units of μ
+    /// (1-p) instead.
     pub per_mu: f64,
 }
 
 impl EndToEnd {
-    /// Evaluates Eq. 29, 36, 37, 39 and 40. Eq. 39 takes B+1 for B in places and w_max/2+1 for w_max/2, which the
-    /// [`summed`] form does not: they part by some percent below B of about 50.
+    /// Evaluates Eq. 29, 36, 37, 39 and 40. Eq. 39 uses B+1 for B in places and w_max/2+1 for w_max/2, unlike the
+    /// [`summed`] form: below B of about 50 they differ by some percent.
     ///
     /// # Errors
-    /// Fewer than two link-layer packets in flight, see [`OutOfRange::InFlight`].
+    /// Fails for fewer than two link-layer packets in flight, see [`OutOfRange::InFlight`].
     pub fn new(path: &Path) -> Result<EndToEnd, OutOfRange> {
         let in_flight = path.longest_burst(f64::INFINITY);
         if in_flight < 2.0 {
@@ -57,9 +56,9 @@ impl EndToEnd {
         let (b, bdp, beta, p, s) = (path.buffer(), path.bdp(), path.beta(), path.p(), path.segments());
         let (upsilon, rho) = (path.upsilon_with(nu), path.rho_with(nu));
         let max_window = 2.0 * (b + 1.0) / (1.0 + rho);
-        // Factorials of what is not whole are gamma functions: (x-1)! = Γ(x).
+        // Factorials of non-integers are gamma functions: (x-1)! = Γ(x).
         let of_factorials = |upper: f64| (1.0 + rho) / b * nu * (libm::lgamma(upper) - libm::lgamma(max_window / 2.0));
-        // (1 + ρ - ρ²/2)/(1+ρ), by which the queue grows on average while the window does.
+        // (1 + ρ - ρ²/2)/(1+ρ), the mean growth of the queue while the window grows.
         let rising = (1.0 + rho - rho * rho / 2.0) / (1.0 + rho);
         let part = (1.0 + rho) / beta;
         let (case, a) = if beta >= 1.0 + rho {
@@ -72,7 +71,7 @@ impl EndToEnd {
             (Case::NoneFillsPipe, [1.0 - rho, beta * rising, 1.0 + of_factorials(b + 1.0)])
         };
         let logarithms = a[0] * (beta.min(1.0) * bdp).ln() + (s / 2.0).ln();
-        // Zero times a logarithm that has no bound is zero here: ν = 0 says that no packet waits for another.
+        // Zero times an unbounded logarithm is zero here: ν = 0 means that no packet waits for another.
         let logarithms = if nu == 0.0 { 0.0 } else { nu * logarithms };
         let denominator = path.alpha() + logarithms + a[1] * (1.0 - p) / 4.0 + a[2];
         let per_mu = 1.5 * beta * (1.0 - p) / (1.0 + rho) / denominator;
@@ -81,7 +80,7 @@ impl EndToEnd {
 }
 
 /// λ/μ as the sum over whole windows of Eq. 73, from the whole number nearest to w_max/2 to its double; the numerator
-/// too is summed and not (3/8) w_max (w_max+2).
+/// is summed too, instead of (3/8) w_max (w_max+2).
 pub fn summed(path: &Path, form: Delay) -> f64 {
     let first = (path.max_window() / 2.0).round_ties_even().max(1.0);
     let last = 2.0 * first;
@@ -89,7 +88,7 @@ pub fn summed(path: &Path, form: Delay) -> f64 {
     let time = match form {
         Delay::Logarithm => round_trips_s(path, first, last),
         Delay::Exact => {
-            // Above min(B, μ T2) the delay stays; it is what takes the time to compute.
+            // Above min(B, μ T2) the delay is constant; computing it is the expensive part.
             let highest = path.buffer().min(path.bdp()).ceil();
             let rising = windows(first, last.min(highest)).map(|w| path.transfer_s(w, form)).sum::<f64>();
             let from = first.max(highest + 1.0);
@@ -111,7 +110,7 @@ fn round_trips_s(path: &Path, first: f64, last: f64) -> f64 {
     let (b, bdp, mu) = (path.buffer(), path.bdp(), path.mu());
     let one = path.t2() / (1.0 - path.p());
     let count = last - first + 1.0;
-    // Windows that are in flight whole, then those that are not.
+    // Windows completely in flight, then the others.
     let max = b.min(bdp);
     let top = max.floor().min(last);
     let low = (top - first + 1.0).max(0.0);

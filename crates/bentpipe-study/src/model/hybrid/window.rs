@@ -1,13 +1,13 @@
-//! The round trip of a window, and how large windows become (§III.A, §III.B).
+//! The round trip of a window, and the max window (§III.A, §III.B).
 
 use super::{Path, delay};
 
-/// Which form the delay of a burst takes in a round trip.
+/// The formula for the delay of a burst in a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// The logarithm of Eq. 5, as the paper's closed form has it.
+    /// The logarithm of Eq. 5, as in the paper's closed form.
     Logarithm,
-    /// The exact mean of Eq. 65, of the nearest whole number of link-layer packets.
+    /// The exact mean of Eq. 65, for the nearest whole number of link-layer packets.
     Exact,
 }
 
@@ -23,8 +23,8 @@ impl Path {
         self.t1() + self.queueing_s(w) + self.t2() * round_trips
     }
 
-    /// Υ: the satellite part of a round trip of the largest window, in round trips T2 (Eq. 28, 29). Illegible in our
-    /// copy; it is Eq. 20 at the largest window, which exceeds B.
+    /// Υ: the satellite part of a round trip of the max window, in round trips T2 (Eq. 28, 29). Illegible in our copy;
+    /// it is Eq. 20 at the max window, which exceeds B.
     pub fn upsilon(&self) -> f64 {
         self.upsilon_with(self.nu())
     }
@@ -39,7 +39,7 @@ impl Path {
         }
     }
 
-    /// ρ = T2 Υ/(T1 + T2 Υ): share of the satellite part in a round trip of the largest window (Eq. 37); 1 without a
+    /// ρ = T2 Υ/(T1 + T2 Υ): share of the satellite part in a round trip of the max window (Eq. 37); 1 without a
     /// terrestrial part.
     pub fn rho(&self) -> f64 {
         self.rho_with(self.nu())
@@ -50,40 +50,38 @@ impl Path {
         satellite / (self.t1() + satellite)
     }
 
-    /// w_max = 2 (B+1)/(1+ρ): the largest window, TCP packets (Eq. 36). The buffer overflows at B+1 packets in it;
-    /// the rest is on the terrestrial part.
+    /// w_max = 2 (B+1)/(1+ρ): the max window, TCP packets (Eq. 36). The buffer overflows at B+1 packets; the rest is
+    /// on the terrestrial part.
     pub fn max_window(&self) -> f64 {
         2.0 * (self.buffer() + 1.0) / (1.0 + self.rho())
     }
 }
 
 /// The windows of successive round trips as a Markov chain, for T1 = 0 (Eq. 24): a window W above the buffer B grows
-/// by one where the receiver's resequencing buffer holds at least W-B packets at its emptiest; else n = W-B-C packets
-/// are dropped, each of which halves the window.
-///
-/// The paper gives the chain up, because the distribution of C given W is unknown, and sets C = 0 (Eq. 25). Here C may
-/// have any distribution that does not depend on W. Every drop leads to a window not above B, from where the chain
-/// climbs surely to B+1: these are renewals, and the stationary distribution is the mean number of visits between two
-/// of them, found exactly.
+/// by one if the receiver's resequencing buffer always holds at least W-B packets; otherwise n = W-B-C packets are
+/// dropped, C being the buffer's minimum content, and each drop halves the window. The paper abandons the chain
+/// because the distribution of C given W is unknown, and sets C = 0 (Eq. 25). Here C may have any distribution that
+/// does not depend on W. Every drop leads to a window of at most B, from where the chain climbs with certainty to B+1.
+/// These are renewals; the stationary distribution is the mean number of visits between two of them, computed exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowChain {
     smallest: u32,
-    /// Mean visits to each window from `smallest` on, in a cycle.
+    /// Mean visits per cycle to each window from `smallest` on.
     visits: Vec<f64>,
 }
 
 impl WindowChain {
-    /// The chain for a buffer of `buffer` packets; `resequencing[c]` is the probability that the resequencing buffer
-    /// holds `c` packets at its emptiest. `None` where these are no probabilities that add up to one, or more of them
-    /// than the buffer has packets.
+    /// The chain for a buffer of `buffer` packets; `resequencing[c]` is the probability that the resequencing buffer's
+    /// minimum content is `c` packets. `None` if these are not probabilities with sum 1, or more than the buffer has
+    /// packets.
     pub fn new(buffer: u32, resequencing: &[f64]) -> Option<WindowChain> {
         let total: f64 = resequencing.iter().sum();
         let probable = resequencing.iter().all(|p| (0.0..=1.0).contains(p)) && (total - 1.0).abs() < 1e-9;
-        // A window of at most 2 B halves to at most B: the renewals.
+        // A window of at most 2 B halves to at most B: a renewal.
         if !probable || resequencing.len() > buffer as usize {
             return None;
         }
-        // Windows above B are visited at most once in a cycle, in order, each with the probability of no drop before.
+        // Windows above B are visited at most once per cycle, in order, each with the probability of no earlier drop.
         let mut above = Vec::new();
         let mut drops = Vec::new();
         let mut reached = 1.0;
@@ -102,20 +100,20 @@ impl WindowChain {
         Some(WindowChain { smallest, visits: [below, above].concat() })
     }
 
-    /// The simplified chain of Eq. 26: the resequencing buffer is empty once in every round trip, one packet is
-    /// dropped at B+1, and the window swings between (B+1)/2 and B+1. `None` for an empty buffer.
+    /// The simplified chain of Eq. 26: the resequencing buffer is empty once per round trip, one packet is dropped at
+    /// B+1, and the window varies between (B+1)/2 and B+1. `None` for an empty buffer.
     pub fn simplified(buffer: u32) -> Option<WindowChain> {
         WindowChain::new(buffer, &[1.0])
     }
 
-    /// Windows and the shares of round trips that have them.
+    /// Windows and their shares of round trips.
     pub fn stationary(&self) -> impl Iterator<Item = (u32, f64)> {
         let cycle: f64 = self.visits.iter().sum();
         (self.smallest..).zip(self.visits.iter().map(move |v| v / cycle))
     }
 
-    /// Throughput in units of μ: mean window over mean round trip (renewal reward), as Eq. 38 has it for a window that
-    /// rises evenly. The chain is one for T1 = 0; a terrestrial part of `path` counts in the round trips alone.
+    /// Throughput in units of μ: mean window over mean round trip (renewal reward), as Eq. 38 for a window that grows
+    /// evenly. The chain assumes T1 = 0; a terrestrial part of `path` counts only in the round trips.
     pub fn throughput(&self, path: &Path, form: Delay) -> f64 {
         let (mut packets, mut time) = (0.0, 0.0);
         for (w, share) in self.stationary() {

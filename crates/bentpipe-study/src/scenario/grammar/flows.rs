@@ -49,7 +49,7 @@ pub(crate) const FLOW: &[Field] = &[
     field(
         "spoof",
         Shape::Table(SPOOF),
-        "TCP: the connection ends at a gateway that acknowledges in the destination's name. Data continues without TCP, over a link with a layer. With `split`, the last leg ends there. Default: end to end.",
+        "TCP: the connection ends at a gateway that acknowledges for the destination. Data continues without TCP, over a link with a layer. With `split`, the last leg ends there. Default: end to end.",
     ),
     field(
         "tcp",
@@ -110,19 +110,19 @@ pub(crate) const SPLIT: &[Field] = &[
     field("return_route", Shape::List(&Shape::Text), "Names of the links back. Default: the shortest path."),
 ];
 
-/// Keys that only TCP flows have.
+/// Keys of TCP flows only.
 pub(crate) const TCP_ONLY: &[&str] = &["tcp", "split", "spoof"];
 
-/// Keys that only flows with a connection have.
+/// Keys of flows with a connection only.
 pub(crate) const CONNECTION_ONLY: &[&str] = &["bytes", "greedy", "paced", "request_response", "return_route"];
 
-/// Keys that only UDP flows have.
+/// Keys of UDP flows only.
 pub(crate) const UDP_ONLY: &[&str] = &["rate", "packet", "pattern", "stop"];
 
-/// Keys that only STP flows have.
+/// Keys of STP flows only.
 pub(crate) const STP_ONLY: &[&str] = &["stp"];
 
-/// From when STP's timers run.
+/// Starting points of STP's timers.
 pub(crate) const TIMERS: &[&str] = &["departure", "hand-over"];
 
 /// The settings of an STP connection.
@@ -186,7 +186,7 @@ pub(crate) const SPOOF: &[Field] = &[
     ),
 ];
 
-/// A flow whose application keeps to a rate.
+/// A flow whose application writes at a rate.
 pub(crate) const PACED: &[Field] = &[
     field("rate", Shape::RATE, "Payload rate while the application writes. Required."),
     field("write", AMOUNT, "Size of a write. Default: one segment."),
@@ -235,7 +235,7 @@ pub(crate) const MPEG: &[Field] = &[
     field("b", Shape::SIZE, "Size of a B frame. Required."),
 ];
 
-/// A UDP flow that sends in turns.
+/// A flow that alternates between sending and pausing.
 pub(crate) const ON_OFF: &[Field] = &[
     field("on", DISTRIBUTION_SHAPE, "Length of a sending period. Required."),
     field("off", DISTRIBUTION_SHAPE, "Length of a pause. Required."),

@@ -26,7 +26,7 @@ pub(crate) const LAYER: &[Field] = &[
     field(
         "release",
         Shape::Any(&[Shape::RATE, Shape::Choice(&["auto", "unlimited", "grouped"])]),
-        "How packets are passed on that waited for a repair: at a rate, or \"unlimited\". \"auto\": at 1.2 times the link's rate. \"grouped\": unlimited, except that the packets of an outage pass in at most eight groups per round trip. Default: \"auto\".",
+        "Release of packets that waited for a repair: at a rate, or \"unlimited\". \"auto\": at 1.2 times the link's rate. \"grouped\": unlimited, except that the packets of an outage pass in at most eight groups per round trip. Default: \"auto\".",
     )
     .renamed_from("release_rate"),
     field(
@@ -51,13 +51,13 @@ pub(crate) const LAYER: &[Field] = &[
     ),
 ];
 
-/// What is kept in order.
+/// Scopes of ordering.
 pub(crate) const ORDERS: &[&str] = &["flow", "channel", "none"];
 
-/// Words for what can be switched off.
+/// The word for a disabled feature.
 pub(crate) const OFF: &[&str] = &["off"];
 
-/// How the flows of a channel wait.
+/// Schedulers of a channel's flows.
 pub(crate) const QUEUEINGS: &[&str] = &["fifo", "fair"];
 
 /// Frames of a packet.
@@ -131,7 +131,7 @@ pub(crate) const COPIES: &[Field] = &[
         .renamed_from("most"),
 ];
 
-/// What a packet must be like.
+/// Conditions on a packet.
 pub(crate) const MATCH: &[Field] = &[
     field("dscp", Shape::Count(Counted::new("", 0, 63)), "DSCP (RFC 2474); 46 is expedited forwarding."),
     field("protocol", Shape::Choice(&["tcp", "udp"]), "Transport protocol."),
@@ -153,7 +153,7 @@ pub(crate) const CHANNEL_FEC: &[Field] = &[
     ),
 ];
 
-/// When repair frames may take the line.
+/// When repair frames may be sent.
 pub(crate) const REPAIRS: &[&str] = &["prompt", "spare", "idle", "short"];
 
 /// CoDel.

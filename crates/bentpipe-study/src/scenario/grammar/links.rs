@@ -18,7 +18,7 @@ pub(crate) const LINK: &[Field] = &{
     all
 };
 
-/// What a link has beside the settings of its directions.
+/// The keys of a link besides the settings of its directions.
 const OF_BOTH_DIRECTIONS: &[Field] = &[
     field("name", Shape::Text, "Name of the link in overrides, routes and results. Required."),
     field("between", Shape::Pair(&NODE), "The two nodes of a duplex link. Forward is from the first to the second."),
@@ -28,13 +28,13 @@ const OF_BOTH_DIRECTIONS: &[Field] = &[
     field("backward", Shape::Table(DIRECTION), "Settings of the backward direction; they replace the link's."),
 ];
 
-/// In what packets travel.
+/// Framings.
 pub(crate) const FRAMINGS: &[&str] = &["packets", "aal5"];
 
-/// Whose a buffer of cells is.
+/// Owners of a cell buffer.
 pub(crate) const SHARINGS: &[&str] = &["per-vc", "shared"];
 
-/// Room for cells.
+/// Sizes of a cell buffer.
 pub(crate) const CELL_BUFFER: Shape = Shape::Any(&[Shape::Quantity(CELLS), Shape::Choice(&["unlimited"])]);
 
 /// A port for cells.
@@ -66,7 +66,7 @@ pub(crate) const ATM: &[Field] = &[
     ),
 ];
 
-/// What one direction of a link is made of.
+/// The settings of one direction of a link.
 pub(crate) const DIRECTION: &[Field] = &[
     field(
         "rate",
@@ -159,7 +159,7 @@ pub(super) const QUEUE_LIMIT: Shape =
 /// The disciplines of a queue.
 pub(crate) const DISCIPLINES: &[&str] = &["drop-tail", "red"];
 
-/// Orders of an arrival and a departure of one instant.
+/// Orders of a simultaneous arrival and departure.
 pub(crate) const TIES: &[&str] = &["departure", "begun"];
 
 /// A queue.
@@ -214,7 +214,7 @@ pub(crate) const BURSTS: &[Field] = &[
     ),
 ];
 
-/// Bit errors by a budget of decibels.
+/// Bit errors from a link budget.
 pub(crate) const BIT_ERRORS: &[Field] = &[
     field("nominal", Shape::Probability, "Bit error rate that the link is designed for, with uncoded QPSK. Required."),
     field(
@@ -232,7 +232,7 @@ pub(crate) const GILBERT_ELLIOTT: &[Field] = &[
     field("loss_bad", Shape::Probability, "Probability that a packet is lost in the bad state. Required."),
 ];
 
-/// Losses that follow the packets.
+/// Losses by packet number.
 pub(crate) const PACKET_BURSTS: &[Field] = &[
     field("start", Shape::Probability, "Probability that a packet is lost if the previous one was not. Required."),
     field(
@@ -244,10 +244,10 @@ pub(crate) const PACKET_BURSTS: &[Field] = &[
     field("length", Shape::PACKETS, "Instead of `burstiness`: each loss takes exactly this many packets in a row."),
 ];
 
-/// A distribution: a span, or one of these with its parameters.
+/// A distribution: a duration, or one of these with its parameters.
 pub(crate) const DISTRIBUTION_SHAPE: Shape = Shape::Any(&[Shape::DURATION, Shape::Table(DISTRIBUTION)]);
 
-/// A distribution of spans.
+/// A distribution of durations.
 pub(crate) const DISTRIBUTION: &[Field] = &[
     field("fixed", Shape::DURATION, "A constant."),
     field("uniform", Shape::Pair(&Shape::DURATION), "Uniformly distributed between these two."),

@@ -1,4 +1,4 @@
-//! The keys of the language, and what stands behind each.
+//! The keys of the language, and their values.
 
 use bentpipe_language::overrides::Rules;
 use bentpipe_language::shape::{Counted, Field, Shape, field};
@@ -19,7 +19,7 @@ pub(crate) use links::{
     GILBERT_ELLIOTT, LINK, MILLIS, PACKET_BURSTS, QUEUE, RATE_TRACE, SHARINGS, TDMA, TIES,
 };
 
-/// What `--set` has to know of the keys.
+/// What `--set` needs to know of the keys.
 pub(crate) const OVERRIDES: Rules = Rules {
     alternatives: &[&["bytes", "greedy", "paced", "request_response"], &["bursts", "gilbert_elliott"]],
     texts: &[("queue", "limit")],
@@ -28,7 +28,7 @@ pub(crate) const OVERRIDES: Rules = Rules {
 /// A scenario.
 pub(crate) const SCENARIO: &[Field] = &[
     field("name", Shape::Text, "Name of the experiment. Required."),
-    field("description", Shape::Text, "One line that says what it is, for people."),
+    field("description", Shape::Text, "Description, one line."),
     field("source", Shape::Text, "Where the numbers come from: document, table, page."),
     field("seed", Shape::Count(Counted::new("", 0, u64::MAX)), "Seed of all random draws. Default: 1."),
     field(
@@ -40,7 +40,7 @@ pub(crate) const SCENARIO: &[Field] = &[
     field(
         "variants",
         Shape::Named(&Shape::TcpSettings { head: false, base: true }),
-        "TCP variants of the scenario's own, under their names.",
+        "The scenario's own TCP variants, by name.",
     ),
     field("nodes", Shape::Named(&Shape::Table(HOST)), "Processing times of nodes, under the nodes' names."),
     field("links", Shape::List(&Shape::Table(LINK)), "The links. A node exists if a link names it. Required."),

@@ -14,23 +14,23 @@ use super::LinkSpec;
 pub struct LayerSpec {
     /// Its name.
     pub name: String,
-    /// The link that leads there and the one that leads back; indices into [`Scenario::links`](super::Scenario::links).
+    /// The forward and the backward link; indices into [`Scenario::links`](super::Scenario::links).
     pub over: [usize; 2],
     /// The channels, by number.
     pub channels: Vec<ChannelSpec>,
-    /// An arrival is reported at most this long after it.
+    /// Max delay of the report on an arrival.
     pub report_interval: Duration,
-    /// Frames that may overtake one before it counts as lost.
+    /// Number of frames that may overtake a frame before it counts as lost.
     pub reordering: u64,
-    /// How packets are passed on that had waited for a repair. `None`: at a rate that follows from the link's, 1.2 of it.
-    /// All at once, a round trip of packets would call up a round trip of ACKs, and these one of packets, more than the
-    /// queue has room for.
+    /// Release of packets that waited for a repair. `None`: at 1.2 times the link's rate. If all were released at once,
+    /// a round trip of packets would cause a round trip of ACKs, and these a round trip of packets, more than the queue
+    /// can hold.
     pub release: Option<Release>,
-    /// Most frames of a channel between transmission and acknowledgement.
+    /// Max unacknowledged frames of a channel.
     pub window: u32,
     /// Headers and reports take no time.
     pub weightless: bool,
-    /// The receiver can tell which frame came damaged.
+    /// The receiver can identify a damaged frame.
     pub hears_damage: bool,
 }
 
@@ -39,24 +39,24 @@ pub struct LayerSpec {
 pub struct ChannelSpec {
     /// Its name.
     pub name: String,
-    /// Packets that belong to it: any of these.
+    /// Rules; a packet belongs to it if any matches.
     pub rules: Vec<Rule>,
-    /// Its treatment. The limit of its queue is only what the file gives; see [`LayerSpec::end`].
+    /// Its treatment. The queue limit is only the file's; see [`LayerSpec::end`].
     pub config: ChannelConfig,
-    /// Room of its queue where it has its own.
+    /// Its own queue limit, if any.
     pub limit: Option<QueueLimit>,
-    /// Whether CoDel's times follow from the link's.
+    /// True if CoDel's times are derived from the link.
     pub auto_codel: bool,
-    /// Whether the times of copies do.
+    /// True if the times of copies are derived from the link.
     pub auto_copies: bool,
 }
 
 impl LayerSpec {
-    /// Persistence where none is given: at a loss of 10 % one packet in 10^8 is abandoned.
+    /// Default persistence: at a loss of 10 % one packet in 10^8 is abandoned.
     const TRANSMISSIONS: u32 = 8;
 
-    /// The layer over those two links with the channels that are there if none are given: `urgent` for expedited
-    /// forwarding, `acks` for bare acknowledgements, `bulk` for all else.
+    /// The layer over these two links with the default channels: `urgent` for expedited forwarding, `acks` for bare
+    /// acknowledgements, `bulk` for the rest.
     pub fn new(name: &str, over: [usize; 2]) -> LayerSpec {
         LayerSpec {
             name: name.to_owned(),
@@ -71,7 +71,7 @@ impl LayerSpec {
         }
     }
 
-    /// What the end is made of that sends on `over[side]`.
+    /// The settings of the end that sends on `over[side]`.
     pub fn end(&self, links: &[LinkSpec], side: usize) -> SlacpConfig {
         let (link, heard) = (&links[self.over[side]].config, &links[self.over[1 - side]].config);
         let rtt = self.over.iter().fold(Duration::ZERO, |sum, &over| sum + links[over].config.delay);
@@ -82,7 +82,7 @@ impl LayerSpec {
                 config.codel = Some(Codel { target: rtt, interval: rtt.saturating_mul(2) });
             }
             if spec.auto_copies {
-                // The last one goes before the first word of a loss can come, a round trip after it.
+                // The last copy leaves before the first report of a loss can arrive, after a round trip.
                 config.copies = Some(Copies { interval: rtt.div_floor(4), max: 3 });
             }
             config
@@ -100,7 +100,7 @@ impl LayerSpec {
         }
     }
 
-    /// The rules of all channels, in order, and the channel of what fits none.
+    /// The rules of all channels in order, and the default channel.
     pub fn rules(&self) -> (Vec<(Rule, u8)>, u8) {
         let numbered = self.channels.iter().enumerate();
         let rules = numbered.flat_map(|(n, channel)| channel.rules.iter().map(move |&rule| (rule, n as u8))).collect();
@@ -114,15 +114,15 @@ fn six_fifths(rate: Rate) -> Rate {
 
 pub(crate) const PLAIN: ChannelConfig = ChannelConfig::persistent(LayerSpec::TRANSMISSIONS);
 
-/// A block of 60 keeps the overhead low: at a loss of 1 %, 99 blocks of 100 lose at most three of its frames. It ends
-/// after 100 ms, a sixth of a round trip over GEO.
+/// A block of 60 keeps the overhead low: at a loss of 1 %, 99 of 100 blocks lose at most three frames. It ends after
+/// 100 ms, a sixth of a GEO round trip.
 pub(crate) const PLAIN_FEC: Fec =
     Fec { block: 60, interval: Duration::from_millis(100), max_overhead: 0.5, repairs: Repairs::Prompt };
 
 fn default_channels() -> Vec<ChannelSpec> {
     //= RFC 3246: expedited forwarding, code point 101110
     let expedited = Rule { dscp: Some(46), ..Rule::default() };
-    // Ten packets of voice of 20 ms each.
+    // Ten voice packets of 20 ms each.
     let fec = Fec { block: 10, interval: Duration::from_millis(200), ..PLAIN_FEC };
     let urgent = ChannelConfig { arq: None, fec: Some(fec), order: Order::None, ..PLAIN };
     let bare = Rule { bare_ack: Some(true), ..Rule::default() };
@@ -133,7 +133,7 @@ fn default_channels() -> Vec<ChannelSpec> {
         rules,
         config,
         limit: None,
-        // Only what TCP fills can have a standing queue.
+        // Only TCP builds a standing queue.
         auto_codel: config.arq.is_some(),
         auto_copies: config.arq.is_some(),
     };

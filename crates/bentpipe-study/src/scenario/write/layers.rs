@@ -76,6 +76,7 @@ fn channel(spec: &ChannelSpec) -> Value {
     let queueing = match config.queueing {
         Queueing::Fifo => "fifo",
         Queueing::Fair => "fair",
+        Queueing::Hosts => unreachable!("scenarios have no hosts that take turns"),
     };
     put("queueing", text(queueing));
     put("segments", integer(u64::from(config.segments)));

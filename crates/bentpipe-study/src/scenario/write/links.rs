@@ -99,7 +99,7 @@ fn atm(cells: &CellConfig) -> Value {
     atm.insert("buffer".into(), text(room));
     atm.insert("sharing".into(), text(if sharing == Sharing::Shared { "shared" } else { "per-vc" }));
     let early = early_discard.zip(buffer).map(|(threshold, buffer)| {
-        // Read back, the share gives the same number of cells: it is rounded down there, so half a cell is put on top.
+        // Reading rounds down, so half a cell is added: then the share gives the same number of cells.
         text(format_probability(((threshold as f64 + 0.5) / buffer as f64).min(1.0)))
     });
     atm.insert("early_packet_discard".into(), early.unwrap_or_else(|| text("off")));

@@ -1,4 +1,4 @@
-//! Values that links, layers and flows have in common.
+//! Values shared by links, layers and flows.
 
 use bentpipe_engine::link::Distribution;
 use bentpipe_engine::units::{Duration, Probability};
@@ -22,7 +22,7 @@ pub(super) fn probability(p: Probability) -> Value {
     text(format_probability(p.get()))
 }
 
-/// Integers of TOML are signed: what does not fit is written as text, which reads back too.
+/// TOML integers are signed: larger values are written as text, which reads back equal.
 pub(super) fn integer(value: u64) -> Value {
     i64::try_from(value).map_or_else(|_| text(value.to_string()), Value::Integer)
 }

@@ -2,7 +2,7 @@
 
 use super::world::{Fate, MS, Pair, at, config, nth_data_lost};
 use crate::link::QueueLimit;
-use crate::slacp::config::{ChannelConfig, Codel, Queueing};
+use crate::slacp::config::{ChannelConfig, Codel, Queueing, SlacpConfig};
 use crate::slacp::{Input, Released};
 use crate::units::{Duration, Time};
 
@@ -13,7 +13,7 @@ fn acknowledgements_take_the_place_of_those_that_wait() {
     // One of 976 bytes takes the line for a millisecond, and all others wait then.
     for n in 0..100 {
         let acknowledges = Some(1000 * n);
-        pair.give(0, Input::Packet { channel: 0, handle: n, len: 976, flow: u64::from(n) % 2, acknowledges });
+        pair.give(0, Input::Packet { channel: 0, handle: n, len: 976, flow: u64::from(n) % 2, host: 0, acknowledges });
     }
     pair.run(&[], at(1000), |_, _, _| Fate::Arrives);
     assert_eq!(pair.handles(), [98, 99]);
@@ -105,4 +105,31 @@ fn flows_take_turns_and_the_longest_gives_way() {
     assert_eq!((of(1), of(2)), (6, 4));
     let turns: Vec<_> = pair.handles().iter().map(|&handle| packets[handle as usize].3).collect();
     assert_eq!(turns[..8].iter().filter(|&&flow| flow == 2).count(), 4, "{turns:?}");
+}
+
+/// Urgent packets at twice the rate of the line: the others keep half of it. Alone, and below their share, they wait for one frame at
+/// most.
+#[test]
+fn urgent_packets_leave_the_others_their_part() {
+    let urgent = ChannelConfig { limit: QueueLimit::Packets(20), ..ChannelConfig::unreliable() };
+    let bulky = ChannelConfig { priority: 1, ..ChannelConfig::reliable() };
+    for share in [None, Some(50)] {
+        let mut pair = Pair::new(&SlacpConfig { urgent_share: share, ..config(vec![urgent, bulky]) });
+        let mut packets: Vec<_> = (0..6000).map(|_| (Time::ZERO, 1, 976, 1)).collect();
+        packets.extend((0..10_000).map(|n| (Time::ZERO + Duration::from_micros(500 * n), 0, 976, 2)));
+        packets.sort_by_key(|packet| packet.0);
+        pair.run(&packets, at(5000), |_, _, _| Fate::Arrives);
+        let bulk = pair.handles().iter().filter(|&&handle| packets[handle as usize].1 == 1).count();
+        // One packet of 976 bytes takes a millisecond; the first come after 250 ms.
+        let range = if share.is_some() { 2300..2450 } else { 0..50 };
+        assert!(range.contains(&bulk), "{share:?}: {bulk}");
+    }
+    let mut pair = Pair::new(&SlacpConfig { urgent_share: Some(50), ..config(vec![urgent, bulky]) });
+    let mut packets: Vec<_> = (0..2000).map(|_| (Time::ZERO, 1, 976, 1)).collect();
+    packets.extend((0..50).map(|n| (Time::ZERO + Duration::from_micros(500) + MS(20 * n), 0, 200, 2)));
+    pair.run(&packets, at(10_000), |_, _, _| Fate::Arrives);
+    for &(time, handle) in pair.delivered.iter().filter(|(_, handle)| *handle >= 2000) {
+        let delay = time - packets[handle as usize].0;
+        assert!(delay <= MS(251), "{delay:?}");
+    }
 }

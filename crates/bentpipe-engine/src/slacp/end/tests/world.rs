@@ -155,7 +155,7 @@ impl Pair {
                 && time <= next
             {
                 packets.pop_front();
-                self.give(0, Input::Packet { channel, handle, len, flow, acknowledges: None });
+                self.give(0, Input::Packet { channel, handle, len, flow, host: 0, acknowledges: None });
             }
         }
     }

@@ -1,0 +1,108 @@
+//! The hosts whose streams these are: what each has to send, and whose turn it is among them.
+//!
+//! Everything that a host causes is charged to it, openings, credit and resets too. A host that opens and resets without end so
+//! takes its own turns and nobody else's.
+
+use core::net::{IpAddr, Ipv6Addr};
+use std::collections::BTreeMap;
+
+use crate::turns::{Line, Turn, Turns};
+use crate::wire::mux::StreamId;
+
+/// A client's host. Of IPv6 it is the network of 64 bits, in which a host may take any address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Host(IpAddr);
+
+impl Host {
+    /// The host with this address.
+    pub fn of(address: IpAddr) -> Host {
+        Host(match address.to_canonical() {
+            IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+            ip => ip,
+        })
+    }
+}
+
+/// What a host or a stream may send in one turn: an initial window of TCP (RFC 6928), so that a short answer goes in one.
+const QUANTUM: i64 = 14_600;
+
+/// What a host has to send.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    /// Its streams; and those that were opened here, until their reset is sent.
+    pub(super) streams: u32,
+    pub(super) own: u32,
+    pub(super) resets: Line<StreamId>,
+    pub(super) credits: Line<StreamId>,
+    pub(super) turns: Turns<StreamId, QUANTUM>,
+    turn: Turn,
+}
+
+impl Queue {
+    fn has_something(&self) -> bool {
+        !self.resets.is_empty() || !self.credits.is_empty() || !self.turns.is_empty()
+    }
+}
+
+/// All hosts that have streams or something to send.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hosts {
+    queues: BTreeMap<Host, Queue>,
+    turns: Turns<Host, QUANTUM>,
+}
+
+impl Hosts {
+    /// Known hosts.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// What a host has, to change it; [`Hosts::settle`] must follow.
+    pub(super) fn queue(&mut self, host: Host) -> &mut Queue {
+        self.queues.entry(host).or_default()
+    }
+
+    /// Streams of a host that were opened here.
+    pub(super) fn own(&self, host: Host) -> u32 {
+        self.queues.get(&host).map_or(0, |queue| queue.own)
+    }
+
+    /// A host's queue has changed: it takes part in the turns, or is forgotten if nothing is left of it. One that has used some
+    /// of its turn is remembered until all others had theirs: else it would be new again at once.
+    pub(super) fn settle(&mut self, host: Host) {
+        let Some(queue) = self.queues.get_mut(&host) else { return };
+        if queue.has_something() {
+            self.turns.wake(host, &mut queue.turn);
+        } else if queue.streams == 0 && Turns::<Host, QUANTUM>::is_unused(&queue.turn) {
+            self.turns.remove(&mut queue.turn);
+            self.queues.remove(&host);
+        }
+    }
+
+    /// The host that may send, with its queue.
+    pub(super) fn next(&mut self) -> Option<(Host, &mut Queue)> {
+        loop {
+            let host = self.turns.head()?;
+            let queue = self.queues.get_mut(&host)?;
+            if !queue.has_something() {
+                self.turns.rest(&mut queue.turn);
+                self.settle(host);
+            } else if queue.turn.deficit <= 0 {
+                self.turns.rotate(&mut queue.turn);
+            } else {
+                break;
+            }
+        }
+        let host = self.turns.head()?;
+        self.queues.get_mut(&host).map(|queue| (host, queue))
+    }
+
+    /// The host has sent something of this cost.
+    pub(super) fn charge(&mut self, host: Host, cost: i64) {
+        if let Some(queue) = self.queues.get_mut(&host) {
+            queue.turn.deficit -= cost;
+        }
+        self.settle(host);
+    }
+}

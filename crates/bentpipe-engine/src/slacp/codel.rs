@@ -1,0 +1,86 @@
+//! CoDel (RFC 8289): which packets of a queue are dropped as they leave it.
+
+use super::config::Codel;
+use super::waiting::Waiting;
+use crate::units::{Duration, Time};
+
+/// A standing queue of one packet is no queue (RFC 8289 §4.4).
+const ONE_PACKET: u64 = 1514;
+
+/// CoDel's state (RFC 8289 §5).
+#[derive(Clone, Debug)]
+pub(super) struct Control {
+    config: Codel,
+    /// When the wait will have been above the target for an interval.
+    first_above: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    count: u32,
+    last_count: u32,
+}
+
+impl Control {
+    pub(super) fn new(config: Codel) -> Self {
+        Control { config, first_above: None, dropping: false, drop_next: Time::ZERO, count: 0, last_count: 0 }
+    }
+
+    /// The next packet. `take` takes one from the queue, with the bytes that are left; `dropped` hears of those that are dropped.
+    //= RFC 8289 §5.5: the dequeue routine
+    pub(super) fn pop(
+        &mut self,
+        now: Time,
+        take: &mut impl FnMut() -> Option<(Waiting, u64)>,
+        dropped: &mut impl FnMut(u32),
+    ) -> Option<Waiting> {
+        let (mut packet, mut may_drop) = self.look(now, take);
+        if self.dropping {
+            if !may_drop {
+                self.dropping = false;
+            }
+            while self.dropping && now >= self.drop_next {
+                dropped(packet?.handle);
+                self.count += 1;
+                (packet, may_drop) = self.look(now, take);
+                if may_drop {
+                    self.drop_next = self.control_law(self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if may_drop {
+            dropped(packet?.handle);
+            (packet, _) = self.look(now, take);
+            self.dropping = true;
+            //= RFC 8289 §5.5: "assume that the drop rate [...] on the last cycle is a good starting point"
+            let delta = self.count.saturating_sub(self.last_count);
+            let recent = now.saturating_since(self.drop_next) < self.config.interval.saturating_mul(16);
+            self.count = if delta > 1 && recent { delta } else { 1 };
+            self.drop_next = self.control_law(now);
+            self.last_count = self.count;
+        }
+        packet
+    }
+
+    //= RFC 8289 §5.6: the helper that takes a packet and tells whether it may be dropped
+    fn look(&mut self, now: Time, take: &mut impl FnMut() -> Option<(Waiting, u64)>) -> (Option<Waiting>, bool) {
+        let Some((packet, left)) = take() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        if now.saturating_since(packet.since) < self.config.target || left <= ONE_PACKET {
+            self.first_above = None;
+            return (Some(packet), false);
+        }
+        match self.first_above {
+            None => {
+                self.first_above = Some(now + self.config.interval);
+                (Some(packet), false)
+            }
+            Some(at) => (Some(packet), now >= at),
+        }
+    }
+
+    fn control_law(&self, from: Time) -> Time {
+        from + Duration::from_secs_f64_rounded(self.config.interval.as_secs_f64() / (self.count as f64).sqrt())
+    }
+}

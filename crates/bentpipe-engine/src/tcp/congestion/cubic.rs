@@ -1,0 +1,304 @@
+//! CUBIC (RFC 9438): after a loss the window follows a cubic function of time, which is flat around the window of the loss.
+//!
+//! Windows are counted in segments and times in seconds, as in the RFC. The growth within a round trip is that of §4.4 and
+//! §4.5, for each segment acknowledged instead of each ACK: a receiver that delays ACKs must not slow the sender down.
+
+use super::{AckSample, CongestionRules, Window};
+use crate::tcp::config::{SsthreshBase, TcpConfig};
+use crate::tcp::loss::{FoundBy, LossReport};
+use crate::tcp::startup::SlowStart;
+use crate::units::Time;
+
+/// C, in segments per second cubed (RFC 9438 §5).
+const C: f64 = 0.4;
+/// The window after a loss, as a fraction of that before it (RFC 9438 §4.6).
+const BETA: f64 = 0.7;
+/// Segments per round trip at which an AIMD flow with [`BETA`] is as fast as Reno (RFC 9438 §4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// The growth since the last reduction of the window.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// When it began. Moves with each pause in which the window is not used.
+    start: Time,
+    /// Seconds until the window is `w_max` again.
+    k: f64,
+    /// The window at which the function is flat, segments.
+    w_max: f64,
+    /// The window that Reno would have now, segments.
+    w_est: f64,
+}
+
+impl Epoch {
+    /// W_cubic, `t` seconds after the start (RFC 9438 §4.2, figure 1).
+    fn w_cubic(&self, t: f64) -> f64 {
+        let t = t - self.k;
+        C * t * t * t + self.w_max
+    }
+}
+
+/// What a loss changes, so that a spurious one can be undone.
+#[derive(Clone, Copy, Debug, Default)]
+struct Memory {
+    /// The window before the last reduction, lowered by fast convergence; 0 if unknown. Segments.
+    w_max: f64,
+    /// The window before the last reduction, segments.
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+}
+
+/// The state of CUBIC.
+#[derive(Clone, Debug)]
+pub(super) struct Cubic {
+    memory: Memory,
+    /// As it was before the last timeout.
+    before_timeout: Memory,
+    /// Since when the window has not been in use.
+    unused_since: Option<Time>,
+    base: SsthreshBase,
+}
+
+impl Cubic {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Cubic {
+            memory: Memory::default(),
+            before_timeout: Memory::default(),
+            unused_since: None,
+            base: config.shortcuts.ssthresh_base,
+        }
+    }
+
+    /// Starts an epoch at the first ACK of a congestion avoidance (RFC 9438 §4.2, §4.8).
+    fn begin(memory: &Memory, now: Time, cwnd: f64) -> Epoch {
+        if memory.w_max <= cwnd {
+            return Epoch { start: now, k: 0.0, w_max: cwnd, w_est: cwnd };
+        }
+        let k = libm::cbrt((memory.w_max - cwnd) / C);
+        Epoch { start: now, k, w_max: memory.w_max, w_est: cwnd }
+    }
+
+    /// One ACK of `acked` segments in congestion avoidance. Returns the new window in segments.
+    fn avoid_congestion(&mut self, cwnd: f64, acked: f64, ack: &AckSample) -> f64 {
+        let unused_since = self.unused_since.take();
+        let Memory { cwnd_prior, .. } = self.memory;
+        let began = Self::begin(&self.memory, ack.now, cwnd);
+        let epoch = self.memory.epoch.get_or_insert(began);
+        if let Some(since) = unused_since {
+            // RFC 9438 §4.2: t leaves out the periods in which the sender did not use its window.
+            epoch.start = (epoch.start + ack.now.saturating_since(since)).min(ack.now);
+        }
+        let alpha = if epoch.w_est < cwnd_prior { ALPHA } else { 1.0 };
+        epoch.w_est += alpha * acked / cwnd;
+
+        let t = ack.now.saturating_since(epoch.start).as_secs_f64();
+        if epoch.w_cubic(t) < epoch.w_est {
+            // The Reno-friendly region (RFC 9438 §4.3). The window never falls by an ACK.
+            return epoch.w_est.max(cwnd);
+        }
+        let rtt = ack.srtt.map_or(0.0, |srtt| srtt.as_secs_f64());
+        let target = epoch.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
+        cwnd + acked * (target - cwnd) / cwnd
+    }
+
+    /// Takes a reduction of the window: what the next epoch begins with, and the threshold (RFC 9438 §4.6, §4.7).
+    fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
+        let mss = window.exact_mss();
+        let cwnd = window.exact() / mss;
+        let falls_behind = cwnd < self.memory.w_max;
+        let w_max = if falls_behind { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.memory = Memory { w_max, cwnd_prior: cwnd, epoch: None };
+        self.unused_since = None;
+        let before = match self.base {
+            SsthreshBase::FlightSize => loss.flight as f64,
+            _ => window.exact(),
+        };
+        window.set_ssthresh((window.whole_units(BETA * before) as f64).max(2.0 * mss));
+    }
+}
+
+impl CongestionRules for Cubic {
+    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        if window.in_slow_start() {
+            start.on_ack(window, ack);
+            return;
+        }
+        let mss = window.exact_mss();
+        let cwnd = self.avoid_congestion(window.exact() / mss, ack.acked as f64 / mss, ack);
+        window.set(cwnd * mss);
+    }
+
+    fn on_unused(&mut self, now: Time) {
+        self.unused_since.get_or_insert(now);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        match loss.found_by {
+            FoundBy::DuplicateAcks => {
+                self.reduce(window, loss);
+                window.set(window.exact_ssthresh());
+            }
+            FoundBy::Timeout { repeated } => {
+                if !repeated {
+                    self.before_timeout = self.memory;
+                    self.reduce(window, loss);
+                }
+                // RFC 9438 §4.8: the epoch after a timeout begins at its flat point.
+                self.memory.w_max = 0.0;
+                window.set_segments(1);
+            }
+        }
+    }
+
+    fn restart(&mut self, window: &mut Window, segments: u32) {
+        self.memory.epoch = None;
+        window.set_segments(segments);
+    }
+
+    fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
+        // RFC 9438 §4.9.1: the state of before the timeout.
+        self.memory = self.before_timeout;
+        window.restore(cwnd, ssthresh);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Duration;
+
+    const MSS: u16 = 1000;
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn at(seconds: f64) -> Time {
+        Time::ZERO + Duration::from_secs_f64_rounded(seconds)
+    }
+
+    /// A window of so many segments, in congestion avoidance.
+    fn window(segments: f64) -> Window {
+        let mut window = Window::new(&TcpConfig { mss: MSS, ..TcpConfig::default() }, 10);
+        window.set_ssthresh(2.0 * MSS as f64);
+        window.set(segments * MSS as f64);
+        window
+    }
+
+    fn cubic() -> (Cubic, SlowStart) {
+        let config = TcpConfig { mss: MSS, ..TcpConfig::default() };
+        (Cubic::new(&config), SlowStart::new(&config.variant))
+    }
+
+    fn ack(now: Time, acked: u64) -> AckSample {
+        AckSample { acked, now, srtt: Some(RTT), ..AckSample::default() }
+    }
+
+    fn lost(flight: u64) -> LossReport {
+        LossReport { found_by: FoundBy::DuplicateAcks, flight, peer_window: u64::MAX }
+    }
+
+    fn segments(window: &Window) -> f64 {
+        window.exact() / MSS as f64
+    }
+
+    /// ACKs of one segment each, a window of them per round trip, until `seconds` have passed.
+    fn run(cubic: &mut Cubic, window: &mut Window, from: f64, seconds: f64) {
+        let (_, mut start) = self::cubic();
+        let mut now = from;
+        while now < from + seconds {
+            cubic.on_ack(window, &mut start, &ack(at(now), MSS as u64));
+            now += 0.1 / segments(window);
+        }
+    }
+
+    /// RFC 9438 §4.2 and §4.6 by hand: 1000 segments become 700, K = cbrt(300 / 0.4) = 9.086 s, and W_cubic leads there and on.
+    #[test]
+    fn the_window_follows_the_cubic_function() {
+        let (mut cubic, _) = cubic();
+        let mut window = window(1000.0);
+        cubic.on_loss(&mut window, &lost(1_000_000));
+        assert_eq!((segments(&window), window.ssthresh()), (700.0, 700_000));
+        let mut now = 0.0;
+        for (until, expected) in [(3.0, 909.86), (6.0, 988.24), (9.0, 1000.0), (12.0, 1009.90), (15.0, 1082.75)] {
+            run(&mut cubic, &mut window, now, until - now);
+            now = until;
+            // The ACKs of a round trip aim at its end, and W_cubic moves by at most 3 C (t-K)² RTT = 10 segments in one.
+            let steepest = 3.0 * C * (until - 9.086) * (until - 9.086) * 0.1;
+            assert!((segments(&window) - expected).abs() <= steepest + 0.1, "{until} s: {}", segments(&window));
+        }
+    }
+
+    /// RFC 9438 §4.3: where Reno is faster, which it is over short round trips, the window is Reno's. From 10 segments on 7 are
+    /// left; they grow by 0.529 segments per round trip up to 10, and by one from there on.
+    #[test]
+    fn a_small_window_grows_as_renos() {
+        let (mut cubic, _) = cubic();
+        let mut window = window(10.0);
+        cubic.on_loss(&mut window, &lost(10_000));
+        assert_eq!(segments(&window), 7.0);
+        let expected = |rounds: f64| 7.0 + ALPHA * rounds;
+        // Four round trips are 0.4 s. W_cubic is 9.0 there: K = cbrt(3 / 0.4) = 1.957 s.
+        run(&mut cubic, &mut window, 0.0, 0.4);
+        assert!((ALPHA - 0.529).abs() < 0.001);
+        let cubic_there = 10.0 - C * (1.957f64 - 0.4).powi(3);
+        assert!(segments(&window) >= expected(4.0).max(cubic_there) - 0.2, "{}", segments(&window));
+        let epoch = cubic.memory.epoch.expect("it has begun");
+        // A round trip has as many ACKs as segments, within one.
+        assert!((epoch.w_est - expected(4.0)).abs() <= ALPHA / 7.0 + 0.05, "{}", epoch.w_est);
+    }
+
+    /// RFC 9438 §4.7: a loss below the last one's window leaves room to others.
+    #[test]
+    fn fast_convergence_lowers_the_plateau() {
+        let (mut cubic, _) = cubic();
+        let mut window = window(100.0);
+        cubic.on_loss(&mut window, &lost(100_000));
+        assert_eq!(cubic.memory.w_max, 100.0);
+        window.set(80_000.0);
+        cubic.on_loss(&mut window, &lost(80_000));
+        assert_eq!(cubic.memory.w_max, 80.0 * 1.7 / 2.0);
+        assert_eq!(segments(&window), 56.0);
+    }
+
+    /// RFC 9438 §4.8: after a timeout the window is a segment, the threshold 0.7 of the flight, and the next epoch has K = 0.
+    #[test]
+    fn a_timeout_begins_at_the_flat_point() {
+        let (mut cubic, mut start) = cubic();
+        let mut window = window(100.0);
+        let timeout = |repeated| LossReport { found_by: FoundBy::Timeout { repeated }, ..lost(100_000) };
+        cubic.on_loss(&mut window, &timeout(false));
+        assert_eq!((segments(&window), window.ssthresh()), (1.0, 70_000));
+        cubic.on_loss(&mut window, &timeout(true));
+        assert_eq!(window.ssthresh(), 70_000, "held constant");
+        window.set(70_000.0);
+        cubic.on_ack(&mut window, &mut start, &ack(at(9.0), 1000));
+        let epoch = cubic.memory.epoch.expect("it has begun");
+        assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
+    }
+
+    /// RFC 9438 §4.9.1: a spurious timeout leaves no trace.
+    #[test]
+    fn a_spurious_timeout_is_undone() {
+        let (mut cubic, _) = cubic();
+        let mut window = window(1000.0);
+        cubic.on_loss(&mut window, &lost(1_000_000));
+        run(&mut cubic, &mut window, 0.0, 2.0);
+        let (cwnd, ssthresh, k) = (window.cwnd(), window.ssthresh(), cubic.memory.epoch.expect("it has begun").k);
+        cubic.on_loss(&mut window, &LossReport { found_by: FoundBy::Timeout { repeated: false }, ..lost(800_000) });
+        assert!(cubic.memory.epoch.is_none());
+        cubic.on_spurious_timeout(&mut window, cwnd, ssthresh);
+        assert_eq!((window.cwnd(), window.ssthresh()), (cwnd, ssthresh));
+        assert_eq!((cubic.memory.w_max, cubic.memory.epoch.map(|epoch| epoch.k)), (1000.0, Some(k)));
+    }
+
+    /// RFC 9438 §4.2: time in which the window is not used does not count.
+    #[test]
+    fn a_pause_is_left_out() {
+        let (mut cubic, mut start) = cubic();
+        let mut window = window(1000.0);
+        cubic.on_loss(&mut window, &lost(1_000_000));
+        cubic.on_ack(&mut window, &mut start, &ack(at(1.0), 1000));
+        cubic.on_unused(at(2.0));
+        cubic.on_unused(at(30.0));
+        cubic.on_ack(&mut window, &mut start, &ack(at(62.0), 1000));
+        assert_eq!(cubic.memory.epoch.expect("it has begun").start, at(61.0));
+        assert!(segments(&window) < 701.0, "{}", segments(&window));
+    }
+}

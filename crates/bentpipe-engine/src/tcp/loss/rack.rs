@@ -1,0 +1,325 @@
+//! RACK (RFC 8985): a segment is lost if one that was sent later, and long enough later, has been delivered.
+//!
+//! The RFC walks all segments in the order of transmission at each ACK. Here that order is a queue from whose front segments are
+//! taken once they are delivered or lost, so each transmission is visited a constant number of times. The literal walk lives in
+//! the tests as the oracle.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::units::{Duration, Time};
+
+/// Recoveries for which the reordering window stays as wide as duplicates have made it (RFC 8985 §6.2 step 4).
+const REO_WND_PERSIST: u32 = 16;
+/// SACKed segments beyond which no reordering is waited for (RFC 8985 §6.2 step 4).
+const DUP_THRESH: usize = 3;
+
+/// What is known of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    InFlight,
+    Sacked,
+    Lost,
+}
+
+/// A segment that was sent and is not acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    start: u64,
+    end: u64,
+    /// Of the last transmission.
+    at: Time,
+    retransmitted: bool,
+    state: State,
+}
+
+impl Sent {
+    fn len(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// The state of one sender.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tcp) struct Rack {
+    /// From `snd_una` to `snd_max`, in order.
+    segments: VecDeque<Sent>,
+    /// Transmissions in the order of time: when, and where the segment starts.
+    order: VecDeque<(Time, u64)>,
+    /// Where lost segments start.
+    lost: BTreeSet<u64>,
+    lost_bytes: u64,
+    sacked_bytes: u64,
+    sacked_segments: usize,
+    /// Bytes ever marked lost.
+    marked: u64,
+    /// Of the segment sent last among those delivered: when it was sent, its end, and its round trip.
+    xmit_ts: Time,
+    end_seq: u64,
+    rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
+    /// The highest sequence number delivered.
+    fack: u64,
+    reordering_seen: bool,
+    /// The reordering window in quarters of `min_rtt`, and the recoveries for which it stays so.
+    reo_wnd_mult: u64,
+    reo_wnd_persist: u32,
+    /// Duplicates count once a round trip: until this is acknowledged they are of one round.
+    dsack_round: Option<u64>,
+    /// When a segment that is waited for will be lost.
+    deadline: Option<Time>,
+}
+
+impl Rack {
+    /// Bytes outstanding: sent, neither delivered nor lost.
+    pub(super) fn pipe(&self, una: u64, high_data: u64) -> u64 {
+        (high_data - una).saturating_sub(self.sacked_bytes + self.lost_bytes)
+    }
+
+    /// The first lost segment, `(start, end)`.
+    pub(in crate::tcp) fn first_lost(&self) -> Option<(u64, u64)> {
+        let start = *self.lost.first()?;
+        self.segments.get(self.index(start)).map(|segment| (segment.start, segment.end))
+    }
+
+    /// Bytes SACKed above the cumulative acknowledgement.
+    pub(in crate::tcp) fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
+    }
+
+    /// The segment sent with the highest numbers, `(start, end)`.
+    pub(in crate::tcp) fn last(&self) -> Option<(u64, u64)> {
+        self.segments.back().map(|segment| (segment.start, segment.end))
+    }
+
+    /// Bytes ever marked lost.
+    pub(super) fn marked(&self) -> u64 {
+        self.marked
+    }
+
+    /// When [`Self::detect`] is to be asked again.
+    pub(super) fn deadline(&self) -> Time {
+        self.deadline.unwrap_or(Time::NEVER)
+    }
+
+    /// The round trip of the segment sent last among those delivered.
+    pub(in crate::tcp) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.segments.capacity() * size_of::<Sent>() + self.order.capacity() * size_of::<(Time, u64)>()
+    }
+
+    /// Index of the first segment that ends after `seq`.
+    fn index(&self, seq: u64) -> usize {
+        self.segments.partition_point(|segment| segment.end <= seq)
+    }
+
+    /// `start..end` leaves now, for the first time or again.
+    pub(in crate::tcp) fn on_sent(&mut self, start: u64, end: u64, now: Time) {
+        if start == end {
+            return;
+        }
+        self.order.push_back((now, start));
+        let known = self.segments.back().map_or(start, |last| last.end);
+        if start >= known {
+            self.segments.push_back(Sent { start, end, at: now, retransmitted: false, state: State::InFlight });
+            return;
+        }
+        for at in self.index(start).. {
+            let Some(segment) = self.segments.get(at).copied().filter(|segment| segment.start < end) else { break };
+            if segment.end > end {
+                // A smaller segment than before: the rest keeps its state.
+                self.segments.insert(at + 1, Sent { start: end, ..segment });
+                match segment.state {
+                    State::Lost => drop(self.lost.insert(end)),
+                    State::Sacked => self.sacked_segments += 1,
+                    State::InFlight => {}
+                }
+                self.segments[at].end = end;
+            }
+            self.unlose(at);
+            let segment = &mut self.segments[at];
+            if segment.state == State::InFlight {
+                (segment.at, segment.retransmitted) = (now, true);
+            }
+        }
+        if end > known {
+            self.segments.push_back(Sent { start: known, end, at: now, retransmitted: false, state: State::InFlight });
+        }
+    }
+
+    /// A lost segment is in flight again.
+    fn unlose(&mut self, at: usize) {
+        let segment = &mut self.segments[at];
+        if segment.state == State::Lost {
+            segment.state = State::InFlight;
+            self.lost_bytes -= segment.len();
+            self.lost.remove(&segment.start);
+        }
+    }
+
+    /// Everything before `una` is acknowledged.
+    pub(in crate::tcp) fn on_ack(&mut self, una: u64, now: Time) {
+        while let Some(&first) = self.segments.front() {
+            if first.start >= una {
+                break;
+            }
+            let done = first.end.min(una);
+            self.unlose(0);
+            if first.state == State::Sacked {
+                self.sacked_bytes -= done - first.start;
+                self.sacked_segments -= (done == first.end) as usize;
+            }
+            if done < first.end {
+                self.segments[0].start = done;
+                break;
+            }
+            if first.state != State::Sacked {
+                self.delivered(first, now);
+            }
+            self.segments.pop_front();
+        }
+        if self.dsack_round.is_some_and(|round| una >= round) {
+            self.dsack_round = None;
+        }
+    }
+
+    /// The peer holds `start..end`. A segment counts once it is there as a whole.
+    pub(in crate::tcp) fn on_sack(&mut self, start: u64, end: u64, now: Time) {
+        for at in self.segments.partition_point(|segment| segment.start < start).. {
+            let Some(&segment) = self.segments.get(at).filter(|segment| segment.end <= end) else { return };
+            if segment.state == State::Sacked {
+                continue;
+            }
+            self.unlose(at);
+            self.segments[at].state = State::Sacked;
+            self.sacked_bytes += segment.len();
+            self.sacked_segments += 1;
+            self.delivered(segment, now);
+        }
+    }
+
+    /// RFC 8985 §6.2 steps 1 to 3: round trip, the segment sent last among those delivered, reordering.
+    fn delivered(&mut self, segment: Sent, now: Time) {
+        let rtt = now.saturating_since(segment.at);
+        if segment.retransmitted {
+            // Too early for the retransmission: the original has arrived, and tells nothing of what was sent after it.
+            if self.min_rtt.is_some_and(|min| rtt < min) {
+                return;
+            }
+        } else {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            self.reordering_seen |= segment.end < self.fack;
+        }
+        self.fack = self.fack.max(segment.end);
+        self.rtt = Some(rtt);
+        if (segment.at, segment.end) > (self.xmit_ts, self.end_seq) {
+            (self.xmit_ts, self.end_seq) = (segment.at, segment.end);
+        }
+    }
+
+    /// A D-SACK: the peer has received something twice, in the round that ends when `snd_max` is acknowledged. The reordering
+    /// window was too narrow (RFC 8985 §6.2 step 4).
+    pub(in crate::tcp) fn on_duplicate_report(&mut self, snd_max: u64) {
+        if self.dsack_round.is_none() {
+            self.dsack_round = Some(snd_max);
+            self.reo_wnd_mult = self.reo_wnd_mult.max(1) + 1;
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        }
+    }
+
+    /// A recovery is over.
+    pub(super) fn on_recovered(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
+    }
+
+    /// RFC 8985 §6.2 step 4.
+    fn reo_wnd(&self, repairing: bool, srtt: Option<Duration>) -> Duration {
+        if !self.reordering_seen && (repairing || self.sacked_segments >= DUP_THRESH) {
+            return Duration::ZERO;
+        }
+        let quarter = self.min_rtt.unwrap_or(Duration::ZERO).div_floor(4);
+        quarter.saturating_mul(self.reo_wnd_mult.max(1)).min(srtt.unwrap_or(Duration::MAX))
+    }
+
+    /// Marks what is lost by now (RFC 8985 §6.2 step 5). `repairing`: a recovery or the repair after a timeout is on. Returns
+    /// whether anything was marked.
+    pub(in crate::tcp) fn detect(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
+        self.deadline = None;
+        let Some(rtt) = self.rtt else { return false };
+        let patience = rtt + self.reo_wnd(repairing, srtt);
+        let mut any = false;
+        while let Some(&(at, start)) = self.order.front() {
+            let index = self.index(start);
+            let segment =
+                self.segments.get(index).filter(|segment| segment.at == at && segment.state == State::InFlight);
+            let Some(&segment) = segment else {
+                self.order.pop_front();
+                continue;
+            };
+            if (segment.at, segment.end) >= (self.xmit_ts, self.end_seq) {
+                break;
+            }
+            if now < segment.at + patience {
+                // The RFC's timer runs until the last of those that are waited for is due. That one was sent just before
+                // the segment at which the comparison ends.
+                self.deadline = Some((self.xmit_ts + patience).max(segment.at + patience));
+                break;
+            }
+            self.lose(index);
+            any = true;
+            self.order.pop_front();
+        }
+        any
+    }
+
+    fn lose(&mut self, index: usize) {
+        let segment = &mut self.segments[index];
+        segment.state = State::Lost;
+        self.lost_bytes += segment.len();
+        self.marked += segment.len();
+        self.lost.insert(segment.start);
+    }
+
+    /// The retransmission timer has expired: the first segment is lost, and what is as old as a round trip (RFC 8985 §6.3).
+    pub(super) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
+        self.deadline = None;
+        let patience = self.rtt.map(|rtt| rtt + self.reo_wnd(true, srtt));
+        for index in 0..self.segments.len() {
+            let segment = self.segments[index];
+            let is_old = patience.is_none_or(|patience| segment.at + patience <= now);
+            if segment.state == State::InFlight && (index == 0 || is_old) {
+                self.lose(index);
+            }
+        }
+    }
+
+    /// The peer has thrown away what it had reported: nothing is SACKed.
+    pub(super) fn on_reneging(&mut self) {
+        for segment in self.segments.iter_mut().filter(|segment| segment.state == State::Sacked) {
+            segment.state = State::InFlight;
+        }
+        (self.sacked_bytes, self.sacked_segments) = (0, 0);
+    }
+
+    /// The timeout was spurious: nothing is lost.
+    pub(super) fn forget_losses(&mut self) {
+        while let Some(&start) = self.lost.first() {
+            let index = self.index(start);
+            self.unlose(index);
+            let segment = self.segments[index];
+            // It can be lost again: it stands in the order no more.
+            let place = self.order.partition_point(|&(at, _)| at <= segment.at);
+            self.order.insert(place, (segment.at, segment.start));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "rack_tests.rs"]
+mod tests;

@@ -1,0 +1,204 @@
+//! RACK by hand, and beside the literal walk of RFC 8985.
+
+use super::*;
+use proptest::prelude::*;
+
+fn at(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
+}
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Ten segments of 1000 bytes, one per millisecond, over a round trip of 100 ms; the first is acknowledged at 100 ms.
+fn flight() -> Rack {
+    let mut rack = Rack::default();
+    for n in 0..10 {
+        rack.on_sent(1000 * n, 1000 * (n + 1), at(n));
+    }
+    rack.on_ack(1000, at(100));
+    assert!(!rack.detect(at(100), false, Some(ms(100))));
+    rack
+}
+
+/// RFC 8985 §6.2: a quarter of the round trip is waited for a segment that may be late, 25 ms here, and the timer runs as long.
+#[test]
+fn a_segment_is_lost_a_quarter_of_a_round_trip_after_a_later_one() {
+    let mut rack = flight();
+    // The second is missing; the third, sent at 2 ms, arrives with its round trip of 100 ms.
+    rack.on_sack(2000, 3000, at(102));
+    assert!(!rack.detect(at(102), false, Some(ms(100))));
+    // Sent at 1 ms, with a patience of 125 ms; the timer is that of the third's transmission.
+    assert_eq!(rack.deadline(), at(127));
+    assert!(!rack.detect(at(125), false, Some(ms(100))));
+    assert!(rack.detect(at(126), false, Some(ms(100))));
+    assert_eq!((rack.first_lost(), rack.pipe(1000, 10_000)), (Some((1000, 2000)), 7000));
+}
+
+/// RFC 8985 §6.2 step 4: with three SACKed segments and no reordering seen nothing is waited for, as with duplicate ACKs.
+#[test]
+fn three_sacked_segments_mean_a_loss_at_once() {
+    let mut rack = flight();
+    for n in 2..4 {
+        rack.on_sack(1000 * n, 1000 * (n + 1), at(100 + n));
+        assert!(!rack.detect(at(100 + n), false, Some(ms(100))));
+    }
+    rack.on_sack(4000, 5000, at(104));
+    assert!(rack.detect(at(104), false, Some(ms(100))));
+    assert_eq!(rack.first_lost(), Some((1000, 2000)));
+}
+
+/// Once reordering was seen, three SACKed segments are no reason to hurry.
+#[test]
+fn reordering_makes_it_patient() {
+    let mut rack = flight();
+    rack.on_sack(2000, 3000, at(102));
+    // The second comes late.
+    rack.on_ack(3000, at(103));
+    assert!(rack.reordering_seen);
+    for n in 4..8 {
+        rack.on_sack(1000 * n, 1000 * (n + 1), at(100 + n));
+        assert!(!rack.detect(at(100 + n), false, Some(ms(100))), "{n}");
+    }
+    // The fourth was sent at 3 ms.
+    assert!(rack.detect(at(128), false, Some(ms(100))));
+    assert_eq!(rack.first_lost(), Some((3000, 4000)));
+}
+
+/// RFC 8985 §6.2 step 4: each round with a D-SACK widens the window by a quarter, up to a round trip, for 16 recoveries.
+#[test]
+fn duplicates_widen_the_window() {
+    let mut rack = flight();
+    rack.reordering_seen = true;
+    assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(25));
+    rack.on_duplicate_report(10_000);
+    rack.on_duplicate_report(10_000);
+    assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(50), "once a round");
+    for round in 11..20 {
+        rack.on_ack(1000 * (round - 1), at(100 * round));
+        rack.on_sent(1000 * (round - 1), 1000 * round, at(100 * round));
+        rack.on_duplicate_report(1000 * round);
+    }
+    assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(100), "a round trip at most");
+    (0..16).for_each(|_| rack.on_recovered());
+    assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(25));
+}
+
+/// A retransmission that is lost shows by what was sent after it: no timeout is needed (RFC 8985 §3).
+#[test]
+fn a_lost_retransmission_is_found() {
+    let mut rack = flight();
+    rack.on_sack(2000, 6000, at(105));
+    assert!(rack.detect(at(105), false, Some(ms(100))));
+    rack.on_sent(1000, 2000, at(105));
+    assert_eq!((rack.first_lost(), rack.pipe(1000, 10_000)), (None, 5000));
+    // What was sent before the retransmission says nothing of it.
+    rack.on_sack(6000, 10_000, at(109));
+    assert!(!rack.detect(at(109), true, Some(ms(100))));
+    // New data that was sent after it arrives.
+    rack.on_sent(10_000, 11_000, at(106));
+    rack.on_sack(10_000, 11_000, at(206));
+    assert!(rack.detect(at(206), true, Some(ms(100))));
+    assert_eq!(rack.first_lost(), Some((1000, 2000)));
+}
+
+/// An ACK that comes sooner than a round trip after a retransmission is the original's (RFC 8985 §6.2 step 2).
+#[test]
+fn an_early_ack_of_a_retransmission_is_the_originals() {
+    let mut rack = flight();
+    rack.on_sack(2000, 6000, at(105));
+    rack.detect(at(105), false, Some(ms(100)));
+    rack.on_sent(1000, 2000, at(105));
+    let before = (rack.xmit_ts, rack.end_seq, rack.rtt);
+    rack.on_ack(6000, at(110));
+    assert_eq!((rack.xmit_ts, rack.end_seq, rack.rtt), before);
+}
+
+/// RFC 8985 §6.3: at a timeout the first segment is lost, and what is older than a round trip; what was just sent is not.
+#[test]
+fn a_timeout_spares_what_was_just_sent() {
+    let mut rack = flight();
+    rack.on_sent(10_000, 11_000, at(390));
+    rack.on_timeout(at(400), Some(ms(100)));
+    assert_eq!((rack.lost.len(), rack.pipe(1000, 11_000)), (9, 1000));
+    rack.forget_losses();
+    assert_eq!(rack.pipe(1000, 11_000), 10_000);
+    rack.on_sack(10_000, 11_000, at(490));
+    assert!(rack.detect(at(490), true, Some(ms(100))), "what was taken for lost can be lost again");
+    assert_eq!(rack.lost.len(), 9);
+}
+
+/// RFC 8985 §6.2 step 5 as it stands: all segments, at each ACK.
+#[derive(Default)]
+struct Literal {
+    segments: Vec<Sent>,
+    una: u64,
+}
+
+impl Literal {
+    fn detect(&mut self, rack: &Rack, now: Time, repairing: bool, srtt: Duration) {
+        let Some(rtt) = rack.rtt else { return };
+        let reo_wnd = rack.reo_wnd(repairing, Some(srtt));
+        for segment in self.segments.iter_mut().filter(|segment| segment.state == State::InFlight) {
+            let before = (segment.at, segment.end) < (rack.xmit_ts, rack.end_seq);
+            if before && segment.at + rtt + reo_wnd <= now {
+                segment.state = State::Lost;
+            }
+        }
+    }
+
+    fn lost(&self) -> Vec<u64> {
+        self.segments.iter().filter(|s| s.end > self.una && s.state == State::Lost).map(|s| s.start).collect()
+    }
+}
+
+proptest! {
+    /// The queue finds what the walk over all segments finds, after any transmissions, ACKs, SACKs and repairs.
+    #[test]
+    fn agrees_with_the_literal_walk(
+        operations in prop::collection::vec((0u8..5, 0u64..24, 1u64..6, 0u64..40), 1..120)
+    ) {
+        let (mut rack, mut literal) = (Rack::default(), Literal::default());
+        let (mut now, mut max) = (1000, 0);
+        for (what, n, count, pause) in operations {
+            // A repair takes time: one at the very instant of the loss's transmission cannot be told from it.
+            now += pause + u64::from(what == 4);
+            let time = at(now);
+            match what {
+                0 | 1 if max < 24 => {
+                    for _ in 0..count.min(24 - max) {
+                        let (start, end) = (1000 * max, 1000 * (max + 1));
+                        rack.on_sent(start, end, time);
+                        literal.segments.push(Sent { start, end, at: time, retransmitted: false, state: State::InFlight });
+                        max += 1;
+                    }
+                }
+                2 if n < max && 1000 * n >= literal.una => {
+                    let end = (n + count).min(max);
+                    rack.on_sack(1000 * n, 1000 * end, time);
+                    literal.segments[n as usize..end as usize].iter_mut().for_each(|s| s.state = State::Sacked);
+                }
+                3 if n <= max && 1000 * n > literal.una => {
+                    rack.on_ack(1000 * n, time);
+                    literal.una = 1000 * n;
+                    literal.segments[..n as usize].iter_mut().for_each(|s| s.state = State::Sacked);
+                }
+                4 => {
+                    let Some((start, end)) = rack.first_lost() else { continue };
+                    rack.on_sent(start, end, time);
+                    let segment = &mut literal.segments[(start / 1000) as usize];
+                    (segment.state, segment.at, segment.retransmitted) = (State::InFlight, time, true);
+                }
+                _ => {}
+            }
+            let repairing = n % 2 == 0;
+            rack.detect(time, repairing, Some(ms(30)));
+            literal.detect(&rack, time, repairing, ms(30));
+            let found: Vec<u64> = rack.lost.iter().copied().collect();
+            prop_assert_eq!(&found, &literal.lost());
+            let outstanding = literal.segments.iter().filter(|s| s.end > literal.una && s.state == State::InFlight).count();
+            prop_assert_eq!(rack.pipe(literal.una, 1000 * max), 1000 * outstanding as u64);
+        }
+    }
+}

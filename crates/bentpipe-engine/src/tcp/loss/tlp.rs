@@ -1,0 +1,170 @@
+//! The tail loss probe (RFC 8985 §7): where no ACK comes for two round trips, a segment is sent that calls one up.
+//!
+//! The ACK of the probe lets RACK find what is lost at the end of a flight, without the timeout and its window of one segment.
+
+use crate::tcp::sequence::SequenceSpace;
+use crate::units::{Duration, Time};
+
+/// How long a receiver may delay the ACK of a single segment (RFC 8985 §7.2: TLP.max_ack_delay, 200 ms without negotiation).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
+/// Before the round trip is known.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// What an ACK says of the probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum ProbeVerdict {
+    /// Nothing, or nothing was lost.
+    Nothing,
+    /// The probe repaired a loss that nothing else has shown: congestion control has to hear of it.
+    Repaired,
+}
+
+/// The state of the probe.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct TailProbe {
+    is_enabled: bool,
+    at: Time,
+    is_due: bool,
+    /// `snd_max` behind the probe that is out, and whether it is a retransmission.
+    out: Option<(u64, bool)>,
+    /// The number of the last ACK since then that covers the probe.
+    acked: Option<u64>,
+}
+
+impl TailProbe {
+    pub(in crate::tcp) fn new(is_enabled: bool) -> Self {
+        TailProbe { is_enabled, at: Time::NEVER, is_due: false, out: None, acked: None }
+    }
+
+    /// When the probe is due.
+    #[inline(always)]
+    pub(in crate::tcp) fn deadline(&self) -> Time {
+        self.at
+    }
+
+    /// Starts the timer (RFC 8985 §7.2). `rto_at`: when the retransmission timer expires.
+    #[inline(always)]
+    pub(in crate::tcp) fn start(
+        &mut self,
+        now: Time,
+        srtt: Option<Duration>,
+        seq: &SequenceSpace,
+        mss: u16,
+        rto_at: Time,
+    ) {
+        if !self.is_enabled {
+            return;
+        }
+        if seq.flight() == 0 || self.out.is_some() {
+            self.at = Time::NEVER;
+            return;
+        }
+        let mut after = srtt.map_or(FIRST, |srtt| srtt.saturating_mul(2));
+        if seq.flight() <= u64::from(mss) {
+            after += MAX_ACK_DELAY;
+        }
+        self.at = (now + after).min(rto_at);
+    }
+
+    /// No probe while a loss is repaired, or where its time has passed.
+    pub(in crate::tcp) fn stop(&mut self) {
+        (self.at, self.is_due) = (Time::NEVER, false);
+    }
+
+    /// The timer expires: a probe is to go out, whatever the window.
+    pub(in crate::tcp) fn expire(&mut self) {
+        (self.at, self.is_due) = (Time::NEVER, true);
+    }
+
+    /// Whether a probe is to go out.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// The probe goes out; everything sent lies below `snd_max` then.
+    pub(in crate::tcp) fn sent(&mut self, snd_max: u64, is_retransmission: bool) {
+        (self.is_due, self.out, self.acked) = (false, Some((snd_max, is_retransmission)), None);
+    }
+
+    /// The round in which the probe mattered is over by other means.
+    pub(in crate::tcp) fn forget(&mut self) {
+        self.stop();
+        self.out = None;
+    }
+
+    /// Takes an ACK (RFC 8985 §7.4.2). `duplicate`: the end of what it reports to have come twice; `bare`: it has no SACK block and
+    /// no data.
+    pub(in crate::tcp) fn on_ack(&mut self, ack: u64, duplicate: Option<u64>, bare: bool) -> ProbeVerdict {
+        let Some((end_seq, is_retransmission)) = self.out.filter(|&(end_seq, _)| ack >= end_seq) else {
+            return ProbeVerdict::Nothing;
+        };
+        let duplicate = duplicate == Some(end_seq);
+        let bare = bare && ack == end_seq && self.acked == Some(end_seq);
+        self.acked = Some(ack);
+        if !is_retransmission || duplicate || ack > end_seq || bare {
+            self.out = None;
+        }
+        if is_retransmission && !duplicate && ack > end_seq { ProbeVerdict::Repaired } else { ProbeVerdict::Nothing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    fn outstanding(bytes: u64) -> SequenceSpace {
+        let mut seq = SequenceSpace::new(1, 1 << 20);
+        seq.snd_max = 1 + bytes;
+        seq
+    }
+
+    const SRTT: Option<Duration> = Some(Duration::from_millis(100));
+
+    /// RFC 8985 §7.2: two round trips; for a single segment the delay of its ACK besides; never after the timeout.
+    #[test]
+    fn the_probe_waits_two_round_trips() {
+        for (bytes, rto, expected) in [(5000, 1000, 210), (1000, 1000, 410), (5000, 150, 150)] {
+            let mut probe = TailProbe::new(true);
+            probe.start(at(10), SRTT, &outstanding(bytes), 1000, at(rto));
+            assert_eq!(probe.deadline(), at(expected), "{bytes} bytes");
+        }
+        let mut off = TailProbe::new(false);
+        off.start(at(10), SRTT, &outstanding(5000), 1000, at(1000));
+        assert_eq!(off.deadline(), Time::NEVER);
+    }
+
+    /// RFC 8985 §7.4.2: one that sent data again and has repaired a loss is one of congestion; new data, duplicates and the
+    /// answer to both copies are not.
+    #[test]
+    fn only_a_repair_is_congestion() {
+        let verdict = |is_retransmission, ack, duplicate: bool, again: bool| {
+            let mut probe = TailProbe::new(true);
+            probe.sent(5001, is_retransmission);
+            if again {
+                probe.on_ack(ack, None, true);
+            }
+            let verdict = probe.on_ack(ack, duplicate.then_some(5001), true);
+            (verdict, probe.out.is_some())
+        };
+        assert_eq!(verdict(false, 5001, false, false), (ProbeVerdict::Nothing, false));
+        assert_eq!(verdict(true, 4001, false, false), (ProbeVerdict::Nothing, true));
+        assert_eq!(verdict(true, 5001, true, false), (ProbeVerdict::Nothing, false));
+        assert_eq!(verdict(true, 5001, false, false), (ProbeVerdict::Nothing, true), "either copy");
+        assert_eq!(verdict(true, 5001, false, true), (ProbeVerdict::Nothing, false), "both copies");
+        assert_eq!(verdict(true, 6001, false, false), (ProbeVerdict::Repaired, false));
+    }
+
+    /// One probe at a time.
+    #[test]
+    fn no_second_probe_is_sent() {
+        let mut probe = TailProbe::new(true);
+        probe.sent(5001, true);
+        probe.start(at(10), SRTT, &outstanding(5000), 1000, at(1000));
+        assert_eq!(probe.deadline(), Time::NEVER);
+    }
+}

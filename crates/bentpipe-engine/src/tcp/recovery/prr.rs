@@ -1,0 +1,168 @@
+//! Proportional rate reduction (RFC 9937): in recovery, what leaves the sender follows what arrives at the receiver.
+//!
+//! RFC 6675 halves the window at once: the sender is silent for half a round trip and then sends at the rate of ACKs. PRR
+//! spreads the reduction over the round trip, and if losses take more than that, it grows back to the threshold.
+
+use crate::tcp::congestion::Window;
+use crate::tcp::loss::scoreboard::Scoreboard;
+use crate::tcp::sequence::SequenceSpace;
+
+/// The state of one recovery. Bytes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prr {
+    /// The window that congestion control wants at the end of the recovery.
+    target: f64,
+    /// Outstanding when the recovery began, without what was SACKed before the ACK that began it.
+    recover_fs: u64,
+    /// All that has ever been delivered: before the recovery, and up to the last ACK.
+    delivered_before: u64,
+    delivered: u64,
+    /// Sent during the recovery.
+    out: u64,
+    /// `snd_una` and the scoreboard's losses, as of the last ACK.
+    snd_una: u64,
+    losses: u64,
+}
+
+/// Everything that has ever been delivered, by ACK or SACK.
+fn delivered(seq: &SequenceSpace, scoreboard: &Scoreboard) -> u64 {
+    seq.snd_una + scoreboard.sacked_bytes()
+}
+
+impl Prr {
+    /// Recovery begins; `window` is the one that it shall end with.
+    pub(super) fn enter(&mut self, window: &mut Window, seq: &SequenceSpace, scoreboard: &Scoreboard) {
+        let newly = scoreboard.newly_sacked();
+        let delivered_before = delivered(seq, scoreboard).saturating_sub(newly);
+        *self = Prr {
+            target: window.exact(),
+            // RFC 9937 §6: what was SACKed earlier is not delivered during the recovery.
+            recover_fs: (seq.snd_max - delivered_before).max(1),
+            delivered_before,
+            delivered: delivered_before,
+            out: 0,
+            snd_una: seq.snd_una,
+            losses: scoreboard.losses(),
+        };
+        self.on_ack(window, seq, scoreboard);
+    }
+
+    /// An ACK arrives during the recovery, or begins it.
+    pub(super) fn on_ack(&mut self, window: &mut Window, seq: &SequenceSpace, scoreboard: &Scoreboard) {
+        let now = delivered(seq, scoreboard);
+        let newly = now.saturating_sub(self.delivered);
+        let is_safe = seq.snd_una > self.snd_una && scoreboard.losses() == self.losses;
+        (self.snd_una, self.losses) = (seq.snd_una, scoreboard.losses());
+        if newly == 0 {
+            return;
+        }
+        self.delivered = now;
+        let total = now - self.delivered_before;
+        let pipe = scoreboard.pipe(seq.snd_una, seq.snd_max);
+        let target = self.target as u64;
+        let mut send = if pipe > target {
+            let share = (total as u128 * target as u128).div_ceil(self.recover_fs as u128) as u64;
+            share.saturating_sub(self.out)
+        } else {
+            let slow_start = if is_safe { window.mss() } else { 0 };
+            (total.saturating_sub(self.out).max(newly) + slow_start).min(target - pipe)
+        };
+        if self.out == 0 {
+            // The first retransmission is forced.
+            send = send.max(window.mss());
+        }
+        // With nothing outstanding a segment may always go: the next ACK would never come.
+        window.set((pipe + send).max(window.mss()) as f64);
+    }
+
+    /// Bytes leave.
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.out += bytes;
+    }
+
+    /// The recovery is over.
+    pub(super) fn leave(&self, window: &mut Window) {
+        window.set(self.target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::TcpConfig;
+
+    const MSS: u64 = 1000;
+
+    /// A flight of `count` segments, the window that shall be left of it in segments, and the scoreboard.
+    fn flight(count: u64, target: u64) -> (SequenceSpace, Window, Scoreboard) {
+        let mut seq = SequenceSpace::new(0, 1 << 30);
+        seq.snd_max = count * MSS;
+        let mut window = Window::new(&TcpConfig { mss: MSS as u16, ..TcpConfig::default() }, 10);
+        window.set((target * MSS) as f64);
+        (seq, window, Scoreboard::default())
+    }
+
+    /// The ACK that SACKs segment `n`.
+    fn sack(scoreboard: &mut Scoreboard, n: u64) {
+        let before = scoreboard.sacked_bytes();
+        scoreboard.sack(n * MSS, (n + 1) * MSS);
+        scoreboard.note_news(before);
+        scoreboard.find_losses(3, 2 * MSS);
+    }
+
+    /// Sends what the window has room for. Returns the segments.
+    fn fill(prr: &mut Prr, seq: &mut SequenceSpace, window: &Window, scoreboard: &mut Scoreboard) -> u64 {
+        let mut sent = 0;
+        while window.whole() >= scoreboard.pipe(seq.snd_una, seq.snd_max) + MSS {
+            match scoreboard.next_gap(seq.snd_una, true) {
+                Some((start, _)) => scoreboard.retransmitted(start + MSS),
+                None => seq.snd_max += MSS,
+            }
+            prr.sent(MSS);
+            sent += 1;
+        }
+        sent
+    }
+
+    /// RFC 9937 §6 with one loss of 20 and half of the window: the retransmission goes out at once, and then one segment for two
+    /// that have arrived. 17 ACKs after the third bring ceil(20 * 10 / 20) = 10 segments in all, never two at once.
+    #[test]
+    fn a_segment_leaves_for_two_that_arrive() {
+        let (mut seq, mut window, mut scoreboard) = flight(20, 10);
+        let mut prr = Prr::default();
+        (1..=3).for_each(|n| sack(&mut scoreboard, n));
+        prr.enter(&mut window, &seq, &scoreboard);
+        let mut sent = vec![fill(&mut prr, &mut seq, &window, &mut scoreboard)];
+        for n in 4..20 {
+            sack(&mut scoreboard, n);
+            prr.on_ack(&mut window, &seq, &scoreboard);
+            sent.push(fill(&mut prr, &mut seq, &window, &mut scoreboard));
+        }
+        assert!(sent.iter().all(|&count| count <= 1), "{sent:?}");
+        // RecoverFS is 18: two segments were SACKed before the ACK that began the recovery. 17 of them are delivered now.
+        assert_eq!(sent.iter().sum::<u64>(), (17 * 10u64).div_ceil(18));
+        prr.leave(&mut window);
+        assert_eq!(window.whole(), 10 * MSS);
+    }
+
+    /// RFC 9937 §6: with most of a flight lost the pipe falls below the threshold, and the sender sends as much as arrives, and
+    /// one segment more where an ACK moves on without a new loss.
+    #[test]
+    fn after_heavy_loss_it_grows_back_to_the_threshold() {
+        let (mut seq, mut window, mut scoreboard) = flight(40, 28);
+        let mut prr = Prr::default();
+        // Only the last four of 40 arrive.
+        (36..39).for_each(|n| sack(&mut scoreboard, n));
+        prr.enter(&mut window, &seq, &scoreboard);
+        assert_eq!(fill(&mut prr, &mut seq, &window, &mut scoreboard), 1);
+        sack(&mut scoreboard, 39);
+        prr.on_ack(&mut window, &seq, &scoreboard);
+        assert_eq!(fill(&mut prr, &mut seq, &window, &mut scoreboard), 1, "as much as arrived");
+        for n in 1..4 {
+            seq.snd_una = n * MSS;
+            scoreboard.advance(n * MSS);
+            prr.on_ack(&mut window, &seq, &scoreboard);
+            assert_eq!(fill(&mut prr, &mut seq, &window, &mut scoreboard), 2, "one more");
+        }
+    }
+}

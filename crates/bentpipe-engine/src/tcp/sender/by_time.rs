@@ -1,0 +1,110 @@
+//! What RACK and the tail loss probe (RFC 8985) add to the way of an ACK, of a timer and of a segment.
+
+use super::Sender;
+use crate::machine::Context;
+use crate::probe::Probe;
+use crate::tcp::loss::tlp::ProbeVerdict;
+use crate::tcp::loss::{Detector, Duplicates, FoundBy, LossReport};
+use crate::tcp::recovery::Phase;
+use crate::tcp::segment::Segment;
+use crate::tcp::span::Span;
+use crate::units::Time;
+
+impl Sender {
+    /// Takes what an ACK delivers, and finds what is lost since. Returns whether its SACK blocks brought news, and whether
+    /// something was lost.
+    #[inline(never)]
+    pub(super) fn look_back(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
+        if let Some(rack) = self.loss.scoreboard.rack() {
+            rack.on_ack(segment.ack, now);
+            if Detector::duplicate_report(segment).is_some() {
+                rack.on_duplicate_report(self.seq.snd_max);
+            }
+        }
+        let news = !segment.sack.is_empty() && self.take_sack(now, segment);
+        (news, self.detect(now))
+    }
+
+    /// Asks RACK what is lost by now. Returns whether something is that was not before.
+    fn detect(&mut self, now: Time) -> bool {
+        let repairing = self.recovery.phase() != Phase::Open;
+        let srtt = self.timer.rtt.srtt();
+        self.loss.scoreboard.rack().is_some_and(|rack| rack.detect(now, repairing, srtt))
+    }
+
+    /// An ACK has been taken; `lost`: it showed a loss.
+    #[inline(never)]
+    pub(super) fn after_look_back<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, lost: bool) {
+        let duplicate = Detector::duplicate_report(segment);
+        let bare = segment.sack.is_empty() && segment.sequence_len() == 0;
+        if self.tail.on_ack(segment.ack, duplicate, bare) == ProbeVerdict::Repaired {
+            let flight = self.seq.flight();
+            let peer_window = self.seq.peer.now;
+            self.congestion.on_loss(&LossReport { found_by: FoundBy::DuplicateAcks, flight, peer_window });
+        }
+        if lost {
+            self.repair(cx);
+        }
+        if self.recovery.phase() != Phase::Open {
+            self.tail.stop();
+            return;
+        }
+        if let Some(rack) = self.loss.scoreboard.rack() {
+            // What is SACKed has left the network: new data may take its place until the loss is certain.
+            self.congestion.window.set_inflation(rack.sacked_bytes());
+        }
+        if self.loss.scoreboard.deadline() < Time::NEVER {
+            self.tail.stop();
+        } else {
+            self.start_tail(cx.now);
+        }
+    }
+
+    /// Starts a recovery for what RACK has marked, unless one is on.
+    fn repair<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if self.recovery.phase() == Phase::Open && self.recovery.may_enter(self.seq.snd_una) {
+            let count = self.loss.duplicates();
+            self.enter_recovery(cx, Duplicates { count, threshold: count, lost: true });
+        }
+    }
+
+    /// The time of something that RACK waits for, or of the probe, may have come.
+    pub(super) fn on_time_by_rack<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if self.loss.scoreboard.deadline() <= cx.now {
+            self.new_event();
+            if self.detect(cx.now) {
+                self.repair(cx);
+            }
+        }
+        if self.tail.deadline() <= cx.now {
+            self.tail.expire();
+            self.new_event();
+            //= RFC 8985 §7.3: the retransmission timer runs anew from the probe on
+            self.timer.start(cx.now);
+        }
+    }
+
+    /// Starts the timer of the probe, for what is outstanding now.
+    #[inline(always)]
+    pub(super) fn start_tail(&mut self, now: Time) {
+        let (srtt, rto_at) = (self.timer.rtt.srtt(), self.timer.deadline());
+        self.tail.start(now, srtt, &self.seq, self.mss, rto_at);
+    }
+
+    /// The probe: new data if the peer has room for it, else the last segment again (RFC 8985 §7.3).
+    pub(super) fn choose_tail_probe(&mut self) -> Option<Span> {
+        let (new, edge) = (self.seq.snd_max, self.seq.right_edge(u64::MAX));
+        let span = if new < self.seq.end().min(edge) {
+            self.seq.snd_nxt = new;
+            self.seq.span(new, edge, self.mss - self.reserved)
+        } else {
+            let Some((start, end)) = self.loss.scoreboard.rack().and_then(|rack| rack.last()) else {
+                self.tail.stop();
+                return None;
+            };
+            self.seq.span(start, end, self.mss - self.reserved)
+        };
+        self.tail.sent(new.max(span.end()), span.seq < new);
+        Some(span)
+    }
+}

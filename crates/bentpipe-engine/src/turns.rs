@@ -1,0 +1,90 @@
+//! Whose turn it is: FQ-CoDel's scheduler (RFC 8290 §4.2) without its hashing and its CoDel.
+//!
+//! It serves two levels: hosts, and the flows or streams of each host.
+
+mod line;
+
+pub(crate) use line::Line;
+
+/// The list that an entry stands in, and its ticket there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// None: it has nothing to send.
+    #[default]
+    Idle,
+    /// Those that were quiet.
+    Fresh(u64),
+    /// Those with a backlog.
+    Old(u64),
+}
+
+/// An entry's part in the schedule.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Turn {
+    pub(crate) place: Place,
+    pub(crate) deficit: i64,
+}
+
+/// The two lists. An entry may send `QUANTUM` bytes in one turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns<K, const QUANTUM: i64> {
+    fresh: Line<K>,
+    old: Line<K>,
+}
+
+impl<K, const QUANTUM: i64> Default for Turns<K, QUANTUM> {
+    fn default() -> Self {
+        Turns { fresh: Line::default(), old: Line::default() }
+    }
+}
+
+impl<K: Copy, const QUANTUM: i64> Turns<K, QUANTUM> {
+    /// True if an entry has sent nothing since it became active: nothing is lost if it is forgotten.
+    pub(crate) fn is_unused(turn: &Turn) -> bool {
+        turn.place == Place::Idle || turn.deficit == QUANTUM
+    }
+
+    /// An entry has something to send.
+    pub(crate) fn wake(&mut self, id: K, turn: &mut Turn) {
+        if turn.place == Place::Idle {
+            *turn = Turn { place: Place::Fresh(self.fresh.push(id)), deficit: QUANTUM };
+        }
+    }
+
+    /// The entry at the head.
+    pub(crate) fn head(&self) -> Option<K> {
+        self.fresh.front().or_else(|| self.old.front())
+    }
+
+    /// True if no entry is active.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head().is_none()
+    }
+
+    /// Removes an entry, wherever it stands.
+    pub(crate) fn remove(&mut self, turn: &mut Turn) {
+        match core::mem::take(turn).place {
+            Place::Idle => {}
+            Place::Fresh(ticket) => self.fresh.remove(ticket),
+            Place::Old(ticket) => self.old.remove(ticket),
+        }
+    }
+
+    /// The head's deficit is used up: it goes behind all others.
+    pub(crate) fn rotate(&mut self, turn: &mut Turn) {
+        let Some(id) = self.fresh.pop().or_else(|| self.old.pop()) else { return };
+        *turn = Turn { place: Place::Old(self.old.push(id)), deficit: turn.deficit + QUANTUM };
+    }
+
+    //= RFC 8290 §4.2: "If the queue selected for dequeue came from the list of new queues, it is moved to _the end
+    //= of_ the list of old queues", and only one that is found empty there leaves: else it would be new again at once
+    /// The head has nothing to send.
+    pub(crate) fn rest(&mut self, turn: &mut Turn) {
+        if let Some(id) = self.fresh.pop() {
+            turn.place = Place::Old(self.old.push(id));
+        } else {
+            self.old.pop();
+            turn.place = Place::Idle;
+        }
+    }
+}

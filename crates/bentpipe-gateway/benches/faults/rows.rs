@@ -1,0 +1,114 @@
+//! The demands, in the order of their table.
+
+mod floods;
+mod peer;
+
+use crate::pair::{Line, inside};
+use crate::{Measured, Row, older};
+
+pub(crate) const ROWS: &[Row] = &[
+    Row {
+        name: "strangers",
+        demand: "10 000 datagrams of strangers",
+        bar: "not one byte out",
+        measure: peer::strangers,
+    },
+    Row {
+        name: "return",
+        demand: "the peer's restart, after kill -9",
+        bar: "new connections within 3 s",
+        measure: peer::returns,
+    },
+    Row {
+        name: "stopped",
+        demand: "SIGSTOP of a box for 30 s (short form: 8 s)",
+        bar: "serves again within 20 s, 0 wrong bytes",
+        measure: peer::stopped,
+    },
+    Row {
+        name: "mtu",
+        demand: "MTU of the way 1280 to 1499, changed in mid-transfer",
+        bar: "1 MB arrives, no stall over 10 s",
+        measure: peer::mtu,
+    },
+    Row {
+        name: "resets",
+        demand: "one host: 5000 connect-and-reset per second on 1 Mbit/s",
+        bar: "others' bulk 70 %, +8 MB, recovered in 2 s",
+        measure: floods::resets,
+    },
+    Row {
+        name: "silent",
+        demand: "500 SYN per second to a silent address for 120 s",
+        bar: "99 % of others' connections accepted",
+        measure: floods::silent,
+    },
+    Row {
+        name: "older",
+        demand: "older connections at start, stop, reload, return",
+        bar: "none of 1000 harmed",
+        measure: older,
+    },
+    Row { name: "guard", demand: "kill -9 with without_peer = \"refuse\"", bar: "no SYN in clear", measure: guard },
+    Row { name: "unit", demand: "systemd-analyze security", bar: "3.0 or less", measure: unit },
+];
+
+fn older(is_short: bool) -> Measured {
+    let count = if is_short { 100 } else { 1000 };
+    let harmed = [
+        older::pair(count),
+        older::one_box("max_streams = 16384\n", count),
+        older::one_box("sender = \"kernel\"\ncongestion = \"cubic\"\n", count),
+    ];
+    let [split, uplink, kernel] = harmed;
+    let text = format!("of {count} each: split {split}, uplink {uplink}, kernel's sender {kernel}");
+    Measured { text, is_met: harmed == [0; 3] }
+}
+
+/// SYNs that the near box forwards in clear while its gateway is dead, is cleaned up after and starts again.
+fn guard(is_short: bool) -> Measured {
+    let rounds = if is_short { 1 } else { 10 };
+    let line = Line::new("100 Mbit/s");
+    line.edit("near", "capture = [\"lan\"]", "capture = [\"lan\"]\nwithout_peer = \"refuse\"");
+    for command in [
+        "nft add table inet watch",
+        "nft add chain inet watch forward { type filter hook forward priority 0 ; }",
+        "nft add rule inet watch forward iifname lan tcp flags syn counter",
+    ] {
+        inside(&line.near, command);
+    }
+    let server = line.serve(80, crate::pair::echo);
+    let _far = line.start("far", 1024);
+    let mut near = line.start("near", 1024);
+    line.wait_until_up(&["near", "far"], true);
+    let mut tries = 0;
+    for _ in 0..rounds {
+        near.0.kill().expect("it runs");
+        near.0.wait().expect("it ends");
+        for _ in 0..20 {
+            tries += u32::from(line.connect(server).is_err());
+        }
+        let path = line.folder.path().join("near.toml");
+        inside(&line.near, &format!("{} down --keep-guard {}", env!("CARGO_BIN_EXE_bentpipe-gateway"), path.display()));
+        near = line.start("near", 1024);
+        for _ in 0..20 {
+            tries += u32::from(line.connect(server).is_err());
+        }
+        line.wait_until_up(&["near"], true);
+    }
+    let shown = inside(&line.near, "nft list chain inet watch forward");
+    let leaked = shown.split_whitespace().skip_while(|&word| word != "packets").nth(1).map(str::to_owned);
+    let leaked: u64 = leaked.and_then(|count| count.parse().ok()).expect("a counter");
+    Measured { text: format!("{leaked} in clear; {tries} refused, {rounds} kills"), is_met: leaked == 0 && tries > 20 }
+}
+
+fn unit(_: bool) -> Measured {
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/bentpipe-gateway@.service");
+    let mut analyze = std::process::Command::new("systemd-analyze");
+    let Ok(output) = analyze.args(["security", "--offline=true", "--no-pager", "--threshold=30", unit]).output() else {
+        return Measured { text: "systemd-analyze is not installed".to_owned(), is_met: false };
+    };
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    let level = shown.rsplit("service: ").next().unwrap_or_default().split_whitespace().next().unwrap_or_default();
+    Measured { text: level.to_owned(), is_met: output.status.success() }
+}

@@ -1,0 +1,148 @@
+//! Whom a box lets reach whom: the policy, and what the machine itself says of an address.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use bentpipe_engine::mux::Route;
+use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr as Netlink};
+use nix::libc;
+
+use crate::policy::{Policy, Refusal, Whose};
+
+/// The policy of a box, and its way to the kernel's routing table.
+#[derive(Debug, Default)]
+pub struct Access {
+    policy: Policy,
+    table: Option<Socket>,
+    refused: u64,
+}
+
+impl Access {
+    /// The access that a policy gives.
+    pub fn new(policy: Policy) -> Access {
+        Access { policy, table: None, refused: 0 }
+    }
+
+    /// Changes the policy; what is open stays open.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
+    /// Connections and packets refused so far.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Whether a host may have what it asks for, before somebody else connects to it: whether the destination is that
+    /// box's own only that box knows.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn near(&mut self, to: SocketAddr) -> Result<(), Refusal> {
+        let judged = self.policy.destination(to, Whose::Others);
+        self.counted(judged)
+    }
+
+    /// Whether this machine may connect to `to`.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn far(&mut self, to: SocketAddr) -> Result<(), Refusal> {
+        let whose = self.whose(to.ip().to_canonical());
+        let judged = self.policy.destination(to, whose);
+        self.counted(judged)
+    }
+
+    /// Whether the peer may have this route: its client is one of its own, and the destination may be connected to.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn of_peer(&mut self, route: &Route) -> Result<(), Refusal> {
+        let judged = self.policy.source(route.source.ip());
+        self.counted(judged)?;
+        self.far(route.destination)
+    }
+
+    /// Whether a packet of the peer's has a source that it may have.
+    pub fn packet_of_peer(&mut self, packet: &[u8]) -> bool {
+        let may = self.policy.source_of(packet);
+        self.refused += u64::from(!may);
+        may
+    }
+
+    fn counted(&mut self, judged: Result<(), Refusal>) -> Result<(), Refusal> {
+        self.refused += u64::from(judged.is_err());
+        judged
+    }
+
+    /// What the kernel would do with a packet to this address: it alone knows all that is its own, such as whole prefixes
+    /// (`ip route add local`), addresses that are not the first of their network, and broadcast addresses.
+    fn whose(&mut self, address: IpAddr) -> Whose {
+        let asked = self.table.take().map_or_else(connected, Ok).and_then(|table| {
+            let answer = ask(&table, address)?;
+            self.table = Some(table);
+            Ok(answer)
+        });
+        asked.unwrap_or(Whose::Unknown)
+    }
+}
+
+fn connected() -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&Netlink::new(0, 0))?;
+    Ok(socket)
+}
+
+fn ask(table: &Socket, address: IpAddr) -> io::Result<Whose> {
+    let (family, bits) = if address.is_ipv4() { (AddressFamily::Inet, 32) } else { (AddressFamily::Inet6, 128) };
+    let mut route = RouteMessage::default();
+    route.header.address_family = family;
+    route.header.destination_prefix_length = bits;
+    route.attributes.push(RouteAttribute::Destination(RouteAddress::from(address)));
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST;
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(RouteNetlinkMessage::GetRoute(route)));
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    table.send(&bytes, 0)?;
+    // The kernel has answered when the call returns.
+    let mut answer = Vec::with_capacity(8 << 10);
+    table.recv(&mut answer, libc::MSG_DONTWAIT)?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer).map_err(io::Error::other)?;
+    Ok(match answer.payload {
+        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => match route.header.kind {
+            RouteType::Unicast => Whose::Others,
+            RouteType::Local => Whose::Own,
+            RouteType::Broadcast | RouteType::Anycast | RouteType::Multicast => Whose::Many,
+            _ => Whose::Unknown,
+        },
+        // There is no way to it, and connecting says why.
+        NetlinkPayload::Error(_) => Whose::Others,
+        _ => Whose::Unknown,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What any Linux machine says of loopback; the rest is shown between namespaces.
+    #[test]
+    fn the_kernel_says_whose_an_address_is() {
+        let mut access = Access::default();
+        for _ in 0..3 {
+            assert_eq!(access.whose([127, 0, 0, 1].into()), Whose::Own);
+            assert_eq!(access.whose([127, 9, 9, 9].into()), Whose::Own);
+            assert_eq!(access.whose([127, 255, 255, 255].into()), Whose::Many);
+            assert_eq!(access.whose([255, 255, 255, 255].into()), Whose::Many);
+        }
+        assert!(access.far(([127, 0, 0, 1], 22).into()).is_err());
+        assert_eq!(access.refused(), 1);
+    }
+}

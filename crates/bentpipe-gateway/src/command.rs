@@ -1,0 +1,213 @@
+//! The command: keys, rules, the loop, and how it is. `bentpipe gateway` and `bentpipe-gateway` share it.
+
+mod args;
+pub mod doctor;
+mod failure;
+mod installed;
+mod interfaces;
+mod plan;
+mod prepare;
+mod privileges;
+mod status;
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bentpipe_io::LinkPortConfig;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+pub use args::{Down, File, Gateway, Keygen, Run, Up};
+pub use failure::{End, Failure};
+
+use self::failure::{print, warned};
+use self::installed::Installed;
+use self::interfaces::Watched;
+use self::privileges::{give_up_privileges, needs_privilege, share_privileges};
+use crate::settings::{GatewayFile, ShapeTable};
+use crate::tunnel::{PrivateKey, TunnelConfig};
+use crate::{Carrier, Control, Gateway as Box_, Loop, Published, Readings, Scrape, Shape, Stop, Work, ask};
+
+/// Does what was asked.
+///
+/// # Errors
+/// Fails if the settings are wrong, or the machine does not do what they ask for.
+pub fn gateway(command: &Gateway) -> Result<End, Failure> {
+    match command {
+        Gateway::Keygen(args) => keygen(args),
+        Gateway::Run(args) => run(args),
+        Gateway::Up(args) => {
+            let file = load(&args.file)?;
+            let (rules, instance) = (plan::rules(&file), plan::instance(&file));
+            if args.dry_run {
+                print(&rules.script(&instance))?;
+            } else {
+                needs_privilege()?;
+                share_privileges()?;
+                rules.install(&instance).map_err(Failure::broken)?;
+            }
+            Ok(End::Done)
+        }
+        Gateway::Down(args) => {
+            let file = load(&args.file)?;
+            let (rules, instance) = (plan::rules(&file), plan::instance(&file));
+            needs_privilege()?;
+            share_privileges()?;
+            let done = if args.keep_guard { rules.fall_back(&instance) } else { rules.remove(&instance) };
+            done.map_err(Failure::broken)?;
+            Ok(End::Done)
+        }
+        Gateway::Prepare(args) => prepare::prepare(&load(&args.file)?),
+        Gateway::Status(args) => {
+            let file = load(&args.file)?;
+            let control = file.control.display();
+            let text = ask(&file.control).map_err(|error| {
+                Failure::broken(format!("gateway {} does not answer at {control}: {error}", file.name))
+            })?;
+            print(&text)?;
+            Ok(End::Done)
+        }
+    }
+}
+
+fn load(path: &Path) -> Result<GatewayFile, Failure> {
+    warned(GatewayFile::load_with_warnings(path))
+}
+
+fn keygen(args: &Keygen) -> Result<End, Failure> {
+    let key = PrivateKey::generate();
+    let path = args.file.display();
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&args.file);
+    let written = file.and_then(|mut file| writeln!(file, "{}", *key.reveal()));
+    written.map_err(|error| Failure::broken(format!("{path}: {error}")))?;
+    print(&format!("{}\n", key.public()))?;
+    Ok(End::Done)
+}
+
+fn run(args: &Run) -> Result<End, Failure> {
+    let file = load(&args.file)?;
+    // What is wrong with keys, or what the kernel does not have, is said before anything is changed.
+    let tunnel = file.tunnel.is_some().then(|| plan::tunnel(&file)).transpose()?;
+    plan::check(&args.file, &file)?;
+    if args.dry_run {
+        print(&plan::rules(&file).script(&plan::instance(&file)))?;
+        return Ok(End::Done);
+    }
+    needs_privilege()?;
+    share_privileges()?;
+    start(args, &file, tunnel)
+}
+
+fn start(args: &Run, file: &GatewayFile, tunnel: Option<TunnelConfig>) -> Result<End, Failure> {
+    match &file.shape {
+        ShapeTable::Split(table) => {
+            let gateway = joined(file, tunnel, plan::satellite(file).for_streams(), plan::split(file, table))?;
+            serve(args, file, gateway, plan::reload_split)
+        }
+        ShapeTable::Link(table) => {
+            let gateway = joined(file, tunnel, plan::packets(file), plan::link(file, table)?)?;
+            serve(args, file, gateway, plan::reload_link)
+        }
+        ShapeTable::Uplink(table) => serve(args, file, plan::uplink(file, table)?, plan::reload_uplink),
+        ShapeTable::Relay(table) => serve(args, file, plan::relay(file, table)?, plan::reload_relay),
+    }
+}
+
+/// A shape with its tunnel to the other box.
+fn joined<S: Shape>(
+    file: &GatewayFile,
+    tunnel: Option<TunnelConfig>,
+    link: LinkPortConfig,
+    shape: S,
+) -> Result<Box_<S>, Failure> {
+    let tunnel = tunnel.expect("shapes of two boxes are read with their tunnel");
+    let made = Box_::new(plan::table(file).listen, |now| Carrier::new(tunnel, link, now), shape);
+    let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
+    gateway.keep_state(plan::table(file).state.clone());
+    Ok(gateway)
+}
+
+fn serve<W: Work>(
+    args: &Run,
+    file: &GatewayFile,
+    mut gateway: Loop<W>,
+    reload: fn(&mut Loop<W>, &GatewayFile) -> &'static str,
+) -> Result<End, Failure> {
+    let metrics =
+        file.metrics.map(|at| Scrape::bind(at).map_err(|error| Failure::broken(format!("metrics at {at}: {error}"))));
+    let metrics = metrics.transpose()?;
+    let control = Control::bind(&file.control);
+    let control = control.map_err(|error| Failure::broken(format!("{}: {error}", file.control.display())))?;
+    // Privileges are a thread's own: those that are begun from here on have no more.
+    give_up_privileges()?;
+    // All that could be taken is taken: whoever runs already under this name keeps the rules that it has.
+    let mut installed = Installed::new(args.no_rules, file)?;
+    let published = Published::new(Mutex::new(Arc::new(gateway.readings(&file.name))));
+    let now = move |published: &Published| {
+        let mut readings = published.lock().map(|readings| Readings::clone(&readings)).unwrap_or_default();
+        // Without /proc there is less to say.
+        let _ = readings.add_process();
+        readings
+    };
+    let needed = interfaces::needed(file);
+    let mut watched = Watched::default();
+    let name = file.name.clone();
+    let mut publish = {
+        let published = published.clone();
+        move |gateway: &Loop<W>| {
+            let mut readings = gateway.readings(&name);
+            readings.add_interfaces(watched.look(&needed));
+            if let Ok(mut published) = published.lock() {
+                *published = Arc::new(readings);
+            }
+        }
+    };
+    publish(&gateway);
+    let source = published.clone();
+    control.serve(move || status::json(&now(&source))).map_err(Failure::broken)?;
+    if let Some(metrics) = metrics {
+        let source = published.clone();
+        metrics.serve(move || now(&source).exposition()).map_err(Failure::broken)?;
+    }
+    let wants_reload = heed_signals(gateway.stop())?;
+    let ran = gateway.run(|gateway| {
+        if wants_reload.swap(false, Ordering::SeqCst) {
+            match GatewayFile::load(&args.file) {
+                Ok(read) => {
+                    let changed = reload(gateway, &read);
+                    let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
+                    eprintln!("reload: {changed}{rest}");
+                    installed.reload(&read);
+                }
+                Err(errors) => eprintln!("{}\nreload: the old settings remain", errors.render(false)),
+            }
+        }
+        publish(gateway);
+    });
+    drop(control);
+    let removed = installed.end(ran.is_ok());
+    ran.map_err(|error| Failure::broken(format!("the gateway failed: {error}")))?;
+    removed?;
+    Ok(End::Done)
+}
+
+/// SIGTERM and SIGINT drain, a second one ends at once; SIGHUP asks for the settings to be read again.
+fn heed_signals(stop: Stop) -> Result<Arc<AtomicBool>, Failure> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::broken)?;
+    let wants_reload = Arc::new(AtomicBool::new(false));
+    let wish = wants_reload.clone();
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if signal == SIGHUP {
+                wish.store(true, Ordering::SeqCst);
+                stop.wake();
+            } else {
+                stop.drain();
+            }
+        }
+    });
+    Ok(wants_reload)
+}

@@ -1,0 +1,132 @@
+//! `doctor`: what the machine lacks, and how to give it.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use bentpipe_io::tun;
+use caps::{CapSet, Capability};
+
+use super::failure::{End, Failure, print};
+use crate::{Instance, Rules, congestion_controls, has_congestion};
+
+/// What was looked for, what is wrong with it, and a way out.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What was looked for.
+    pub what: &'static str,
+    /// Whether gateways cannot run without it; else they run worse.
+    pub is_needed: bool,
+    /// What is there; or what is wrong with it, and a way out.
+    pub result: Result<String, (String, &'static str)>,
+}
+
+/// Prints what a gateway needs of this machine, and what was found besides.
+///
+/// # Errors
+/// Fails if standard output cannot be written.
+pub fn doctor(more: &[Finding]) -> Result<End, Failure> {
+    let programs = [program("nft", "nftables"), program("ip", "iproute2")];
+    let findings = [tun(), admin()].into_iter().chain(programs).chain([tproxy(), uplink(), congestion()]);
+    let settings = [
+        setting("net/ipv4/ip_forward", "forwarding, IPv4", |value| value == "1", "sysctl -w net.ipv4.ip_forward=1"),
+        setting(
+            "net/ipv6/conf/all/forwarding",
+            "forwarding, IPv6",
+            |value| value == "1",
+            "sysctl -w net.ipv6.conf.all.forwarding=1",
+        ),
+        setting(
+            "net/ipv4/conf/all/rp_filter",
+            "reverse path filter",
+            |value| value != "1",
+            "sysctl -w net.ipv4.conf.all.rp_filter=2",
+        ),
+        setting(
+            "net/core/rmem_max",
+            "UDP buffers of 4 MiB",
+            |value| value.parse().is_ok_and(|bytes: u64| bytes >= 4 << 20),
+            "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304",
+        ),
+    ];
+    let (mut lacks, mut text) = (false, String::new());
+    for Finding { what, is_needed, result } in findings.chain(more.iter().cloned()).chain(settings) {
+        match result {
+            Ok(is) => text += &format!("ok       {what}: {is}\n"),
+            Err((is, help)) => {
+                lacks |= is_needed;
+                text += &format!("{} {what}: {is}\n         {help}\n", if is_needed { "missing " } else { "warning " });
+            }
+        }
+    }
+    print(&text)?;
+    Ok(if lacks { End::Lacking } else { End::Done })
+}
+
+fn tun() -> Finding {
+    let result =
+        tun::can_be_made().map(|()| "can be opened".to_owned()).map_err(|(error, help)| (error.to_string(), help));
+    Finding { what: "/dev/net/tun", is_needed: true, result }
+}
+
+fn admin() -> Finding {
+    let has = caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false);
+    let help = "run as root, or with the systemd unit; in a container: --cap-add NET_ADMIN";
+    let result = if has { Ok("available".into()) } else { Err(("not available".into(), help)) };
+    Finding { what: "CAP_NET_ADMIN", is_needed: true, result }
+}
+
+fn program(name: &'static str, package: &'static str) -> Finding {
+    let ran = Command::new(name).arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let help = match package {
+        "nftables" => "install nftables; `gateway` needs it",
+        _ => "install iproute2; `emulate` and `gateway` need it",
+    };
+    let result = ran.map(|_| "runs".to_owned()).map_err(|error| (error.to_string(), help));
+    Finding { what: name, is_needed: true, result }
+}
+
+/// Asks nft to check the rules without installing them.
+fn tproxy() -> Finding {
+    let help = "a kernel with CONFIG_NFT_TPROXY and CONFIG_NFT_SOCKET (modprobe nft_tproxy nft_socket), for `split` and \
+                `sender = \"kernel\"`";
+    let rules = Rules::Split { capture: vec!["lo".into()], port: 4000, ports: Vec::new(), refuse: true };
+    let result = rules
+        .check(&Instance::new("doctor"))
+        .map(|()| "nft accepts the rules".to_owned())
+        .map_err(|error| (error.to_string(), help));
+    Finding { what: "TPROXY", is_needed: true, result }
+}
+
+/// The same for `uplink`.
+fn uplink() -> Finding {
+    let help = "a kernel with CONFIG_NFT_SOCKET and CONFIG_NFT_CT (modprobe nft_socket nft_ct), for `uplink`";
+    let rules = Rules::Uplink { satellite: vec!["lo".into()], device: "bentpipe0".into(), ports: Vec::new() };
+    let result = rules
+        .check(&Instance::new("doctor"))
+        .map(|()| "nft accepts the rules".to_owned())
+        .map_err(|error| (error.to_string(), help));
+    Finding { what: "rules of uplink", is_needed: false, result }
+}
+
+/// What `sender = "kernel"` sends by if it is not told otherwise.
+fn congestion() -> Finding {
+    let help =
+        "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";
+    let list = congestion_controls().join(", ");
+    let result = match has_congestion("bbr") {
+        Ok(true) => Ok(format!("bbr is available (of {list})")),
+        Ok(false) => Err((format!("no bbr, only {list}"), help)),
+        Err(error) => Err((error.to_string(), help)),
+    };
+    Finding { what: "congestion control", is_needed: false, result }
+}
+
+fn setting(path: &str, what: &'static str, is_right: fn(&str) -> bool, help: &'static str) -> Finding {
+    let text = fs::read_to_string(format!("/proc/sys/{path}"));
+    let result = match text.as_deref().map(str::trim) {
+        Ok(value) if is_right(value) => Ok(format!("{path} = {value}")),
+        Ok(value) => Err((format!("{path} = {value}"), help)),
+        Err(error) => Err((format!("{path}: {error}"), help)),
+    };
+    Finding { what, is_needed: false, result }
+}

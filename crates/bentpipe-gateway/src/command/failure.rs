@@ -1,0 +1,95 @@
+//! How the command ends: exit codes, and errors as they are shown.
+
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+
+use bentpipe_language::error::ScenarioErrors;
+
+/// An end that is no error of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All went well.
+    Done,
+    /// `doctor` found that something needed is missing.
+    Lacking,
+}
+
+impl End {
+    /// What the process exits with.
+    pub fn code(self) -> ExitCode {
+        match self {
+            End::Done => ExitCode::SUCCESS,
+            End::Lacking => ExitCode::from(1),
+        }
+    }
+}
+
+/// Why a command could not do what it was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// The gateway, or what it needs of the machine.
+    Broken(String),
+    /// The arguments or the machine's set-up: what is wrong, and a way out.
+    Usage(String, Option<String>),
+    /// The settings.
+    Settings(ScenarioErrors),
+    /// Nobody reads our output any more, which is no failure of ours.
+    Pipe,
+}
+
+impl Failure {
+    pub(super) fn broken(error: impl Display) -> Self {
+        Failure::Broken(error.to_string())
+    }
+
+    pub(super) fn usage(message: impl Display, help: Option<&str>) -> Self {
+        Failure::Usage(message.to_string(), help.map(str::to_owned))
+    }
+
+    /// Says it on standard error; answers what the process exits with.
+    pub fn report(self) -> ExitCode {
+        let error = if has_colour() { "\x1b[1;31merror\x1b[0m" } else { "error" };
+        match self {
+            Failure::Broken(message) => {
+                eprintln!("{error}: {message}");
+                ExitCode::from(1)
+            }
+            Failure::Usage(message, help) => {
+                eprintln!("{error}: {message}");
+                if let Some(help) = help {
+                    eprintln!("  help: {help}");
+                }
+                ExitCode::from(2)
+            }
+            Failure::Settings(errors) => {
+                eprintln!("{}", errors.render(has_colour()));
+                ExitCode::from(2)
+            }
+            Failure::Pipe => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// The value that was read, its warnings printed.
+pub(super) fn warned<T>(read: Result<(T, ScenarioErrors), ScenarioErrors>) -> Result<T, Failure> {
+    let (value, warnings) = read.map_err(Failure::Settings)?;
+    if !warnings.0.is_empty() {
+        eprintln!("{}", warnings.render(has_colour()));
+    }
+    Ok(value)
+}
+
+fn has_colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// Prints to standard output.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::Pipe,
+        _ => Failure::broken(format!("standard output: {error}")),
+    })
+}

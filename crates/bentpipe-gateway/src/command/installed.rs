@@ -1,0 +1,44 @@
+//! The kernel's rules while a gateway runs.
+
+use super::failure::Failure;
+use super::plan;
+use crate::settings::GatewayFile;
+use crate::{Instance, Rules};
+
+/// The rules of a gateway that runs; none if the command was told not to touch them.
+#[derive(Debug)]
+pub(super) struct Installed {
+    rules: Option<Rules>,
+    instance: Instance,
+}
+
+impl Installed {
+    pub(super) fn new(no_rules: bool, file: &GatewayFile) -> Result<Installed, Failure> {
+        let (rules, instance) = (plan::rules(file), plan::instance(file));
+        if !no_rules {
+            rules.install(&instance).map_err(Failure::broken)?;
+        }
+        Ok(Installed { rules: (!no_rules).then_some(rules), instance })
+    }
+
+    /// Takes over what of the rules may change while the gateway runs: whether new connections are refused.
+    pub(super) fn reload(&mut self, read: &GatewayFile) {
+        let Some(Rules::Split { refuse, .. }) = &mut self.rules else { return };
+        let Rules::Split { refuse: wanted, .. } = plan::rules(read) else { return };
+        if std::mem::replace(refuse, wanted) == wanted {
+            return;
+        }
+        if let Some(rules) = &self.rules
+            && let Err(error) = rules.install(&self.instance)
+        {
+            eprintln!("reload: the kernel's rules remain: {error}");
+        }
+    }
+
+    /// After an orderly end nothing remains; after a failure what the settings want then.
+    pub(super) fn end(self, is_orderly: bool) -> Result<(), Failure> {
+        let Some(rules) = self.rules else { return Ok(()) };
+        let done = if is_orderly { rules.remove(&self.instance) } else { rules.fall_back(&self.instance) };
+        done.map_err(Failure::broken)
+    }
+}

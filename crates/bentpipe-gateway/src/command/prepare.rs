@@ -1,0 +1,78 @@
+//! Settings of the kernel that a gateway is better off with. A service that may not write them has them set before it
+//! starts, by root.
+
+use std::fs;
+
+use super::failure::{End, Failure, print};
+use crate::settings::{GatewayFile, ShapeTable};
+
+/// What UDP's buffers may be: a tenth of a second of 300 Mbit/s.
+const BUFFER: u64 = 4 << 20;
+
+/// A setting, and what it should be now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Change {
+    name: &'static str,
+    value: String,
+}
+
+pub(super) fn prepare(file: &GatewayFile) -> Result<End, Failure> {
+    let read = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok();
+    for Change { name, value } in changes(file, read) {
+        let written = fs::write(format!("/proc/sys/{name}"), &value);
+        written.map_err(|error| Failure::broken(format!("/proc/sys/{name}: {error}")))?;
+        print(&format!("{} = {value}\n", name.replace('/', ".")))?;
+    }
+    Ok(End::Done)
+}
+
+/// What of a machine's settings is to be changed. Nothing is made less, and what has its way already stays.
+fn changes(file: &GatewayFile, read: impl Fn(&str) -> Option<u64>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if file.tunnel.is_some() {
+        for name in ["net/core/rmem_max", "net/core/wmem_max"] {
+            if read(name).is_some_and(|bytes| bytes < BUFFER) {
+                changes.push(Change { name, value: BUFFER.to_string() });
+            }
+        }
+    }
+    // The device that `uplink` makes inherits it. The greater of a device's and of the host's counts: 2 is loose, 1 strict.
+    let default = "net/ipv4/conf/default/rp_filter";
+    let is_strict = [default, "net/ipv4/conf/all/rp_filter"].into_iter().filter_map(&read).max() == Some(1);
+    if matches!(file.shape, ShapeTable::Uplink(_)) && is_strict {
+        changes.push(Change { name: default, value: "2".to_owned() });
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_needed_is_changed() {
+        let satellite = "name = \"x\"\n[satellite]\nrate = \"1 Mbit/s\"\nround_trip = \"600 ms\"\n";
+        let key = "A".repeat(43) + "=";
+        let tunnel = format!("[tunnel]\nprivate_key = \"key\"\npeer_key = \"{key}\"\n[split]\n");
+        let [uplink, split] = ["[uplink]\nsatellite = [\"sat0\"]\n", tunnel.as_str()].map(|shape| {
+            GatewayFile::parse(&format!("{satellite}{shape}"), "x.toml").unwrap_or_else(|error| panic!("{error}"))
+        });
+        let names = |file: &GatewayFile, values: [u64; 3]| -> Vec<_> {
+            let [buffers, all, default] = values;
+            let read = |name: &str| match name {
+                "net/ipv4/conf/all/rp_filter" => Some(all),
+                "net/ipv4/conf/default/rp_filter" => Some(default),
+                _ => Some(buffers),
+            };
+            changes(file, read).into_iter().map(|change| (change.name, change.value)).collect()
+        };
+        let loose = || ("net/ipv4/conf/default/rp_filter", "2".to_owned());
+        let more = |name| (name, "4194304".to_owned());
+        assert_eq!(names(&split, [212_992, 1, 1]), [more("net/core/rmem_max"), more("net/core/wmem_max")]);
+        assert_eq!(names(&split, [8 << 20, 1, 1]), []);
+        assert_eq!(names(&uplink, [212_992, 1, 0]), [loose()]);
+        assert_eq!(names(&uplink, [212_992, 0, 1]), [loose()]);
+        assert_eq!(names(&uplink, [212_992, 0, 0]), [], "no filter");
+        assert_eq!(names(&uplink, [212_992, 1, 2]), []);
+    }
+}

@@ -1,0 +1,46 @@
+//! What the process may do, and what it gives up.
+
+use caps::{CapSet, Capability, CapsHashSet};
+
+use super::failure::Failure;
+
+/// Without CAP_NET_ADMIN nothing here works, and what the system says of that leads nowhere.
+pub(super) fn needs_privilege() -> Result<(), Failure> {
+    match caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN) {
+        Ok(true) => Ok(()),
+        _ => Err(Failure::usage(
+            "gateways change kernel rules, which this user may not do",
+            Some("run it as root, or with CAP_NET_ADMIN (`uplink`: and CAP_NET_RAW); `doctor` shows what is missing"),
+        )),
+    }
+}
+
+/// What is left: CAP_NET_ADMIN, for listeners and connections in others' names, and for `nft` and `ip` at the end, which
+/// have it from us where we are not root.
+pub(super) fn give_up_privileges() -> Result<(), Failure> {
+    let had = caps::read(None, CapSet::Permitted).map_err(Failure::broken)?;
+    if had.contains(&Capability::CAP_SETPCAP) {
+        for capability in caps::all() {
+            if capability != Capability::CAP_NET_ADMIN {
+                // One that this kernel does not have cannot be dropped.
+                let _ = caps::drop(None, CapSet::Bounding, capability);
+            }
+        }
+    }
+    let kept: CapsHashSet = had.intersection(&[Capability::CAP_NET_ADMIN].into_iter().collect()).copied().collect();
+    caps::set(None, CapSet::Effective, &kept).map_err(Failure::broken)?;
+    caps::set(None, CapSet::Permitted, &kept).map_err(Failure::broken)?;
+    // The ambient set shrinks with these two.
+    let inherited = if nix::unistd::geteuid().is_root() { CapsHashSet::new() } else { kept };
+    caps::set(None, CapSet::Inheritable, &inherited).map_err(Failure::broken)
+}
+
+/// Lets the programs that we start have what we have, where that is not much: a user other than root.
+pub(super) fn share_privileges() -> Result<(), Failure> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let admin = Capability::CAP_NET_ADMIN;
+    caps::raise(None, CapSet::Inheritable, admin).map_err(Failure::broken)?;
+    caps::raise(None, CapSet::Ambient, admin).map_err(Failure::broken)
+}

@@ -1,0 +1,126 @@
+//! Connections that are being made: how many there may be, of whom, and for how long.
+//!
+//! A server that does not answer costs a descriptor and memory until somebody gives up. A source that asks for more such
+//! connections than its quota loses its oldest one, so it takes nothing from others. Where many sources together ask for too many,
+//! the oldest of all goes: one that a server answers is done within a round trip or two.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use bentpipe_engine::mux::Host;
+use bentpipe_engine::units::{Duration, Time};
+
+/// How long a server may take to answer. A SYN that is repeated after 1, 3, 7 and 15 s (RFC 6298 §2 and §5.5) has been sent
+/// five times by then.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// A source may have an eighth of all, but some in any case.
+const QUOTA: usize = 8;
+const MIN_QUOTA: usize = 16;
+
+/// Those that are being made, by when they began.
+#[derive(Debug)]
+pub(super) struct HalfOpen<K> {
+    max: usize,
+    begun: BTreeMap<K, (Time, Host)>,
+    by_age: BTreeSet<(Time, K)>,
+    by_host: BTreeMap<Host, BTreeSet<(Time, K)>>,
+}
+
+impl<K: Copy + Ord> HalfOpen<K> {
+    /// At most `max` at a time.
+    pub(super) fn new(max: usize) -> Self {
+        HalfOpen { max: max.max(1), begun: BTreeMap::new(), by_age: BTreeSet::new(), by_host: BTreeMap::new() }
+    }
+
+    /// One begins for a client. Returns the one that has to go for it.
+    pub(super) fn begin(&mut self, now: Time, id: K, client: IpAddr) -> Option<K> {
+        let host = Host::of(client);
+        let own = self.by_host.get(&host);
+        let oldest = if own.map_or(0, BTreeSet::len) >= (self.max / QUOTA).max(MIN_QUOTA).min(self.max) {
+            own.and_then(BTreeSet::first)
+        } else if self.begun.len() >= self.max {
+            self.by_age.first()
+        } else {
+            None
+        };
+        let evicted = oldest.map(|&(_, id)| id);
+        if let Some(id) = evicted {
+            self.end(id);
+        }
+        self.begun.insert(id, (now, host));
+        self.by_age.insert((now, id));
+        self.by_host.entry(host).or_default().insert((now, id));
+        evicted
+    }
+
+    /// One is made, or given up.
+    pub(super) fn end(&mut self, id: K) {
+        let Some((since, host)) = self.begun.remove(&id) else { return };
+        self.by_age.remove(&(since, id));
+        if let Some(own) = self.by_host.get_mut(&host) {
+            own.remove(&(since, id));
+            if own.is_empty() {
+                self.by_host.remove(&host);
+            }
+        }
+    }
+
+    /// When the next one will have taken too long.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.by_age.first().map(|&(since, _)| since + CONNECT_TIMEOUT)
+    }
+
+    /// One that has taken too long.
+    pub(super) fn expired(&mut self, now: Time) -> Option<K> {
+        let &(since, id) = self.by_age.first()?;
+        if now.saturating_since(since) < CONNECT_TIMEOUT {
+            return None;
+        }
+        self.end(id);
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    fn client(n: u32) -> IpAddr {
+        IpAddr::V4((0x0a00_0000 + n).into())
+    }
+
+    #[test]
+    fn a_source_loses_its_own_oldest() {
+        let mut half_open = HalfOpen::new(160);
+        assert_eq!(half_open.begin(at(0), 1000, client(9)), None);
+        let evicted: Vec<_> = (0..30).filter_map(|n| half_open.begin(at(1), n, client(1))).collect();
+        // An eighth of 160.
+        assert_eq!(evicted, (0..10).collect::<Vec<_>>());
+        half_open.end(29);
+        assert_eq!(half_open.begin(at(2), 30, client(1)), None, "one was made");
+        assert_eq!(half_open.begun.len(), 21);
+    }
+
+    #[test]
+    fn of_many_sources_the_oldest_goes() {
+        let mut half_open = HalfOpen::new(160);
+        let evicted: Vec<_> = (0..200).filter_map(|n| half_open.begin(at(u64::from(n)), n, client(n))).collect();
+        assert_eq!(evicted, (0..40).collect::<Vec<_>>());
+        assert_eq!((half_open.begun.len(), half_open.by_age.len(), half_open.by_host.len()), (160, 160, 160));
+    }
+
+    #[test]
+    fn what_takes_too_long_is_given_up() {
+        let mut half_open = HalfOpen::new(160);
+        half_open.begin(at(0), 1, client(1));
+        half_open.begin(at(5), 2, client(1));
+        assert_eq!(half_open.expired(at(29)), None);
+        assert_eq!((half_open.expired(at(30)), half_open.expired(at(30))), (Some(1), None));
+        assert_eq!(half_open.expired(at(35)), Some(2));
+        assert!(half_open.begun.is_empty() && half_open.by_age.is_empty() && half_open.by_host.is_empty());
+    }
+}

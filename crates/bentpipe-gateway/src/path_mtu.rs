@@ -1,0 +1,323 @@
+//! The longest datagram that the path takes, found by probes (RFC 8899, DPLPMTUD). No clock and no socket.
+//!
+//! A probe is a padded datagram that the peer acknowledges. Sizes are those of UDP payloads. What an ICMP message says is
+//! not used; what the kernel says of its own interface is.
+//!
+//! ```text
+//! base ── acknowledged ──► searching ── no larger size left ──► complete ── after RAISE_AFTER ──► searching
+//!  │ ▲                        │ ▲                                  │
+//!  │ └── black hole ──────────┴─│──────────────────────────────────┘
+//!  └── only MIN passes ──► error ┘
+//! ```
+//!
+//! Departures. The present size is confirmed while it is in use (RFC 8899 §5.1.1, CONFIRMATION_TIMER, is for
+//! layers that are not told of losses), since a satellite's losses say nothing about sizes. If a confirmation is lost, two
+//! more go with probes of the base size: a black hole is one that a small probe passes and no large one does. An outage, in which
+//! both are lost, is none. A larger size is tried again after a minute, not ten: after a dip ten minutes of
+//! smaller datagrams cost more than a probe.
+
+use bentpipe_engine::Step;
+use bentpipe_engine::units::{Duration, Time};
+
+/// BASE_PLPMTU (RFC 8899 §5.1.2).
+pub(crate) const BASE: u16 = 1200;
+/// MIN_PLPMTU: an IPv4 packet of 576 bytes (RFC 791) less its headers.
+const MIN: u16 = 548;
+/// MAX_PROBES (RFC 8899 §5.1.2).
+const MAX_PROBES: u32 = 3;
+/// A search ends where less than this is left.
+const STEP: u16 = 8;
+/// PMTU_RAISE_TIMER; the RFC's default is ten minutes.
+const RAISE_AFTER: Duration = Duration::from_secs(60);
+/// Until there is a round trip: that of two satellites.
+const FIRST_TIMER: Duration = Duration::from_millis(1500);
+const MIN_TIMER: Duration = Duration::from_millis(200);
+/// The present size is confirmed after so many large datagrams and that time, or after a longer time if it was used at all.
+/// A large probe is then 2 % of what is sent at most.
+const CONFIRM_COUNT: u32 = 50;
+const CONFIRM_AFTER: Duration = Duration::from_millis(500);
+const CONFIRM_IDLE: Duration = Duration::from_secs(4);
+/// Probes whose acknowledgements count: those of some round trips.
+const REMEMBERED: usize = 16;
+
+/// What the machine wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Send a probe of that size.
+    Probe { id: u32, size: u16 },
+    /// The size that packets should be made for has changed.
+    Changed { size: u16, black_hole: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Whether the base size passes is not known yet.
+    Base,
+    /// Larger sizes are tried.
+    Searching,
+    /// No larger size passes, until then.
+    Complete { until: Option<Time> },
+    /// The base size does not pass, and the least one does. It is tried again then.
+    Error { until: Option<Time> },
+}
+
+/// A probe that is awaited: how often it was sent, and when it counts as lost.
+#[derive(Clone, Copy, Debug)]
+struct Awaited {
+    size: u16,
+    tries: u32,
+    lost_at: Time,
+    /// Whether a probe of the base size went with it and came back.
+    base_passed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    id: u32,
+    size: u16,
+    at: Time,
+}
+
+#[derive(Debug)]
+pub(crate) struct PathMtu {
+    max: u16,
+    phase: Phase,
+    /// The greatest size that was acknowledged.
+    size: u16,
+    /// The size that was told.
+    told: u16,
+    /// The least size that is known not to pass.
+    ceiling: u16,
+    awaited: Option<Awaited>,
+    sent: std::collections::VecDeque<Sent>,
+    asks: std::collections::VecDeque<Ask>,
+    next_id: u32,
+    rtt: Option<Duration>,
+    /// Large datagrams since the size was confirmed, and when it was.
+    in_use: u32,
+    confirmed_at: Time,
+}
+
+impl PathMtu {
+    /// `max`: the greatest size that is tried, and the one that is told until another is known.
+    pub(crate) fn new(max: u16, now: Time) -> Self {
+        PathMtu {
+            max,
+            phase: Phase::Base,
+            size: BASE.min(max),
+            told: max,
+            ceiling: max.saturating_add(1),
+            awaited: None,
+            sent: Default::default(),
+            asks: Default::default(),
+            next_id: 0,
+            rtt: None,
+            in_use: 0,
+            confirmed_at: now,
+        }
+    }
+
+    /// The longest datagram that may be sent.
+    pub(crate) fn size(&self) -> u16 {
+        self.size
+    }
+
+    /// The size that packets should be made for: that of the path once it is known.
+    pub(crate) fn told(&self) -> u16 {
+        self.told
+    }
+
+    /// The path is another one.
+    pub(crate) fn restart(&mut self, now: Time) {
+        let (told, next_id) = (self.told, self.next_id);
+        *self = PathMtu { told, next_id, ..PathMtu::new(self.max, now) };
+    }
+
+    /// A datagram of that size has gone.
+    pub(crate) fn on_sent(&mut self, size: usize) {
+        self.in_use += u32::from(size > usize::from(BASE));
+    }
+
+    /// The kernel refused a datagram of that size as too long.
+    pub(crate) fn on_too_long(&mut self, now: Time, size: usize) {
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
+        if size <= MIN || size >= self.ceiling {
+            return;
+        }
+        self.ceiling = size;
+        self.awaited.take_if(|awaited| awaited.size >= size);
+        if self.size >= size {
+            self.fall(now, size);
+        }
+    }
+
+    /// The peer has received a probe.
+    pub(crate) fn on_ack(&mut self, now: Time, id: u32) {
+        let Some(at) = self.sent.iter().position(|sent| sent.id == id) else { return };
+        let sent = self.sent.remove(at).expect("just found");
+        let rtt = now.saturating_since(sent.at);
+        self.rtt = Some(self.rtt.map_or(rtt, |old| (old.saturating_mul(3) + rtt).div_floor(4)));
+        if let Some(awaited) = &mut self.awaited {
+            awaited.base_passed |= sent.size <= BASE && awaited.size > BASE;
+        }
+        self.awaited.take_if(|awaited| awaited.size <= sent.size);
+        if sent.size >= self.size {
+            (self.confirmed_at, self.in_use) = (now, 0);
+        }
+        match self.phase {
+            Phase::Base | Phase::Error { .. } if sent.size >= BASE.min(self.max) => {
+                self.size = sent.size;
+                self.phase = Phase::Searching;
+            }
+            Phase::Base => {
+                self.size = MIN;
+                self.phase = Phase::Error { until: Some(now + RAISE_AFTER) };
+                self.awaited = None;
+                self.tell(false);
+            }
+            _ if sent.size > self.size => {
+                self.size = sent.size;
+                self.ceiling = self.ceiling.max(sent.size + 1);
+            }
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self, black_hole: bool) {
+        if self.told != self.size {
+            self.told = self.size;
+            self.asks.push_back(Ask::Changed { size: self.size, black_hole });
+        }
+    }
+
+    /// Sizes from `ceiling` on do not pass any more.
+    fn fall(&mut self, now: Time, ceiling: u16) {
+        self.ceiling = ceiling;
+        let base = BASE.min(self.max);
+        (self.size, self.phase) = if ceiling > base { (base, Phase::Searching) } else { (MIN, Phase::Base) };
+        self.awaited = None;
+        (self.confirmed_at, self.in_use) = (now, 0);
+        self.tell(true);
+    }
+
+    /// The next size to try; none if the search is over.
+    fn candidate(&self) -> Option<u16> {
+        match self.phase {
+            Phase::Base | Phase::Error { until: None } => Some(BASE.min(self.max)),
+            Phase::Complete { .. } | Phase::Error { .. } => None,
+            Phase::Searching if self.size >= self.max => None,
+            // Mostly the whole length passes.
+            Phase::Searching if self.ceiling > self.max => Some(self.max),
+            Phase::Searching => {
+                Some(self.size + (self.ceiling - self.size) / 2).filter(|_| self.ceiling - self.size > STEP)
+            }
+        }
+    }
+
+    fn probe(&mut self, now: Time, size: u16) {
+        let id = self.next_id;
+        self.next_id = id.wrapping_add(1);
+        self.sent.push_back(Sent { id, size, at: now });
+        if self.sent.len() > REMEMBERED {
+            self.sent.pop_front();
+        }
+        self.asks.push_back(Ask::Probe { id, size });
+    }
+
+    fn timer(&self) -> Duration {
+        self.rtt.map_or(FIRST_TIMER, |rtt| {
+            (rtt.saturating_mul(5).div_floor(4) + MIN_TIMER).min(FIRST_TIMER.saturating_mul(2))
+        })
+    }
+
+    fn send(&mut self, now: Time, size: u16, tries: u32, base_passed: bool) {
+        let lost_at = now + self.timer();
+        self.awaited = Some(Awaited { size, tries, lost_at, base_passed });
+        self.probe(now, size);
+        if tries > 1 && size > BASE && size == self.size {
+            // Both of the tries that are left, in two pairs.
+            self.probe(now, BASE);
+            self.probe(now, size);
+            self.probe(now, BASE);
+        }
+    }
+
+    fn on_lost(&mut self, now: Time, Awaited { size, tries, base_passed, .. }: Awaited) {
+        let is_confirmation = size == self.size && size > BASE;
+        if tries < if is_confirmation { MAX_PROBES - 1 } else { MAX_PROBES } {
+            return self.send(now, size, tries + 1, base_passed);
+        }
+        self.awaited = None;
+        match self.phase {
+            _ if is_confirmation && base_passed => self.fall(now, size),
+            // An outage: nothing passes, large or small.
+            _ if is_confirmation => self.send(now, size, 1, false),
+            // Whether anything passes at all.
+            Phase::Base => {
+                self.send(now, BASE.min(self.max), 1, false);
+                self.probe(now, MIN);
+            }
+            Phase::Error { .. } => self.phase = Phase::Error { until: Some(now + RAISE_AFTER) },
+            Phase::Searching | Phase::Complete { .. } => self.ceiling = self.ceiling.min(size),
+        }
+    }
+
+    /// What is wanted now, or when it is to be asked again.
+    pub(crate) fn poll(&mut self, now: Time) -> Step<Ask> {
+        if let Some(ask) = self.asks.pop_front() {
+            return Step::Do(ask);
+        }
+        if let Phase::Complete { until: Some(until) } = self.phase
+            && until <= now
+            && self.awaited.is_none()
+        {
+            self.ceiling = self.max.saturating_add(1);
+            self.phase = Phase::Searching;
+        }
+        if let Phase::Error { until: Some(until) } = self.phase
+            && until <= now
+        {
+            self.phase = Phase::Error { until: None };
+        }
+        if let Some(awaited) = self.awaited.filter(|awaited| awaited.lost_at <= now) {
+            self.on_lost(now, awaited);
+        }
+        if self.awaited.is_none() {
+            match self.candidate() {
+                Some(size) => self.send(now, size, 1, false),
+                None if self.phase == Phase::Searching => {
+                    let until = (self.size < self.max).then(|| now + RAISE_AFTER);
+                    self.phase = Phase::Complete { until };
+                    self.tell(false);
+                }
+                None if self.confirm_at().is_some_and(|at| at <= now) => self.send(now, self.size, 1, false),
+                None => {}
+            }
+        }
+        if let Some(ask) = self.asks.pop_front() {
+            return Step::Do(ask);
+        }
+        let raise = match self.phase {
+            Phase::Complete { until } | Phase::Error { until } => until,
+            _ => None,
+        };
+        let next = match self.awaited {
+            Some(awaited) => Some(awaited.lost_at),
+            None => Time::earliest(raise, self.confirm_at()),
+        };
+        Step::Wait(next)
+    }
+
+    /// When the present size is to be confirmed.
+    fn confirm_at(&self) -> Option<Time> {
+        let after = match self.in_use {
+            0 => return None,
+            CONFIRM_COUNT.. => CONFIRM_AFTER,
+            _ => CONFIRM_IDLE,
+        };
+        (self.size > BASE).then(|| self.confirmed_at + after)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! Which destinations a gateway connects to for others, and which sources it believes its peer. No I/O.
+//!
+//! What ends at a gateway and goes on from it does not pass the machine's own firewall for forwarded packets, and comes from
+//! the machine itself for the firewalls behind it. So each box refuses by itself what its settings do not allow: the near
+//! one what its hosts ask for, the far one what it would connect to. Without settings a destination must be somebody else: not
+//! the box, not what only the box's own link reaches.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
+
+mod text;
+
+/// Addresses that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    address: IpAddr,
+    bits: u8,
+}
+
+/// Destinations: a prefix, or all addresses, and ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// `None`: all addresses of both versions.
+    pub prefix: Option<Prefix>,
+    /// The ports; all: 0 to 65535.
+    pub ports: RangeInclusive<u16>,
+}
+
+/// What the machine's routing table says of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Another host's.
+    Others,
+    /// This machine's.
+    Own,
+    /// That of several hosts: broadcast, multicast, anycast.
+    Many,
+    /// The machine does not say.
+    Unknown,
+}
+
+/// Why somebody is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The settings deny it.
+    Denied,
+    /// The settings allow others.
+    NotAllowed,
+    /// An address of the box itself.
+    Own,
+    /// No address of one other host beyond the own link: loopback, link-local, multicast, broadcast, unspecified.
+    Special,
+}
+
+/// The settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Destinations that may be reached; none: all but those that are refused by default. One that lies wholly within what is
+    /// refused by default opens it.
+    pub allow: Vec<Destination>,
+    /// Destinations that may not be reached, whatever is allowed.
+    pub deny: Vec<Destination>,
+    /// Addresses that the peer may speak from; `None`: all but those that are nobody's.
+    pub sources: Option<Vec<Prefix>>,
+}
+
+/// Refused by default: RFC 6890's "this network", loopback, link-local, multicast, and the limited broadcast address.
+const SPECIAL: [Prefix; 9] = [
+    v4([0, 0, 0, 0], 8),
+    v4([127, 0, 0, 0], 8),
+    v4([169, 254, 0, 0], 16),
+    v4([224, 0, 0, 0], 4),
+    v4([255, 255, 255, 255], 32),
+    v6([0; 8], 128),
+    v6([0, 0, 0, 0, 0, 0, 0, 1], 128),
+    v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
+    v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
+];
+
+const fn v4([a, b, c, d]: [u8; 4], bits: u8) -> Prefix {
+    Prefix { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits }
+}
+
+const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], bits: u8) -> Prefix {
+    Prefix { address: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), bits }
+}
+
+impl Prefix {
+    /// The prefix of so many bits; `None` if there are not so many, or the address has others behind them.
+    pub fn new(address: IpAddr, bits: u8) -> Option<Prefix> {
+        let prefix = Prefix { address: address.to_canonical(), bits };
+        (bits <= prefix.len() && prefix.cut(prefix.address) == prefix.number(prefix.address)).then_some(prefix)
+    }
+
+    /// The address alone.
+    pub fn host(address: IpAddr) -> Prefix {
+        let prefix = Prefix { address: address.to_canonical(), bits: 0 };
+        Prefix { bits: prefix.len(), ..prefix }
+    }
+
+    fn len(&self) -> u8 {
+        if self.address.is_ipv4() { 32 } else { 128 }
+    }
+
+    /// The bits of an address of this version, highest first.
+    fn number(&self, address: IpAddr) -> u128 {
+        match address {
+            IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+            IpAddr::V6(address) => address.to_bits(),
+        }
+    }
+
+    fn cut(&self, address: IpAddr) -> u128 {
+        let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
+        self.number(address) & mask
+    }
+
+    /// Whether an address, of which IPv4 is written as IPv4, begins with it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.address.is_ipv4() == address.is_ipv4() && self.cut(address) == self.cut(self.address)
+    }
+
+    fn lies_in(&self, other: &Prefix) -> bool {
+        self.bits >= other.bits && other.contains(self.address)
+    }
+}
+
+impl Destination {
+    fn matches(&self, address: IpAddr, port: u16) -> bool {
+        self.ports.contains(&port) && self.prefix.is_none_or(|prefix| prefix.contains(address))
+    }
+
+    /// Whether it opens what is refused by default: it names a part of it, and nothing else.
+    fn opens(&self, refused: &Prefix) -> bool {
+        self.prefix.is_some_and(|prefix| prefix.lies_in(refused))
+    }
+}
+
+/// The IPv4 address that an IPv6 address stands for on its way through a translator or a tunnel.
+fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, d, e, f, g, h] = address.segments();
+    let joined = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    match [a, b, c, d, e, f] {
+        // RFC 4291 §2.5.5.1; :: and ::1 are addresses of their own.
+        [0, 0, 0, 0, 0, 0] if (g, h) != (0, 0) && (g, h) != (0, 1) => Some(joined(g, h)),
+        // RFC 6052 §2.1.
+        [0x64, 0xff9b, 0, 0, 0, 0] => Some(joined(g, h)),
+        // RFC 3056 §2.
+        [0x2002, high, low, ..] => Some(joined(high, low)),
+        _ => None,
+    }
+}
+
+/// An address as what it is, and as what it stands for.
+fn forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
+    // ::ffff:a.b.c.d is IPv4 already for the kernel.
+    let address = address.to_canonical();
+    let other = match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => within(address).map(IpAddr::V4),
+    };
+    std::iter::once(address).chain(other)
+}
+
+impl Policy {
+    /// Whether `to` may be connected to, of which the machine says whose it is.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn destination(&self, to: SocketAddr, whose: Whose) -> Result<(), Refusal> {
+        let (address, port) = (to.ip().to_canonical(), to.port());
+        if forms(address).any(|form| self.deny.iter().any(|denied| denied.matches(form, port))) {
+            return Err(Refusal::Denied);
+        }
+        let mut allowed = self.allow.iter().filter(|allowed| allowed.matches(address, port));
+        let is_open = |refused: &Prefix| {
+            let mut allowed = self.allow.iter().filter(|allowed| allowed.matches(address, port));
+            allowed.any(|allowed| allowed.opens(refused))
+        };
+        for form in forms(address) {
+            let special = SPECIAL.iter().find(|special| special.contains(form));
+            if special.is_some_and(|special| form != address || !is_open(special)) {
+                return Err(Refusal::Special);
+            }
+        }
+        match whose {
+            Whose::Others => {}
+            Whose::Own if is_open(&Prefix::host(address)) => {}
+            Whose::Own => return Err(Refusal::Own),
+            Whose::Many | Whose::Unknown => return Err(Refusal::Special),
+        }
+        if self.allow.is_empty() || allowed.next().is_some() { Ok(()) } else { Err(Refusal::NotAllowed) }
+    }
+
+    /// Whether the peer may speak from `address`.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn source(&self, address: IpAddr) -> Result<(), Refusal> {
+        let address = address.to_canonical();
+        match &self.sources {
+            Some(sources) if sources.iter().any(|prefix| prefix.contains(address)) => Ok(()),
+            Some(_) => Err(Refusal::NotAllowed),
+            // Of what is special link-local addresses are hosts', on links of their own.
+            None if address.is_loopback() || address.is_multicast() || is_nobodys(address) => Err(Refusal::Special),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether an IP packet comes from an address that the peer may speak from; false if it is no packet of IP.
+    pub fn source_of(&self, packet: &[u8]) -> bool {
+        let address = match packet.first().map(|first| first >> 4) {
+            Some(4) => packet.get(12..16).and_then(|bytes| bytes.first_chunk::<4>()).map(|&bytes| IpAddr::from(bytes)),
+            Some(6) => packet.get(8..24).and_then(|bytes| bytes.first_chunk::<16>()).map(|&bytes| IpAddr::from(bytes)),
+            _ => None,
+        };
+        address.is_some_and(|address| self.source(address).is_ok())
+    }
+}
+
+fn is_nobodys(address: IpAddr) -> bool {
+    SPECIAL[0].contains(address) || address.is_unspecified() || address == IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
+#[cfg(test)]
+mod tests;

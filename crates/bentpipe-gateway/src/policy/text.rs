@@ -1,0 +1,59 @@
+//! How prefixes and destinations are written in settings.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use super::{Destination, Prefix};
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    /// `10.0.0.0/8`, `2001:db8::/32`, or an address alone. The error says what is wrong, for people.
+    fn from_str(text: &str) -> Result<Prefix, String> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| format!("`{address}` is no IP address"))?;
+        let Some(bits) = bits else { return Ok(Prefix::host(address)) };
+        let max = Prefix::host(address).bits;
+        let bits: u8 = bits.parse().ok().filter(|&bits| bits <= max).ok_or(format!("a prefix has 0 to {max} bits"))?;
+        Prefix::new(address, bits).ok_or(format!("{address} has bits beyond the first {bits}"))
+    }
+}
+
+impl FromStr for Destination {
+    type Err = String;
+
+    /// A prefix or `*`, and ports behind a colon where they are not all: `10.0.0.0/8`, `192.0.2.7:443`, `*:8000-8999`,
+    /// `[2001:db8::/32]:443`. The error says what is wrong, for people.
+    fn from_str(text: &str) -> Result<Destination, String> {
+        let (prefix, ports) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (prefix, rest) = rest.split_once(']').ok_or("the bracket is not closed")?;
+                let ports = if rest.is_empty() {
+                    None
+                } else {
+                    Some(rest.strip_prefix(':').ok_or("behind `]` ports follow a colon")?)
+                };
+                (prefix, ports)
+            }
+            // More than one colon: an address of IPv6.
+            None => match text.split_once(':') {
+                Some((prefix, ports)) if !ports.contains(':') => (prefix, Some(ports)),
+                _ => (text, None),
+            },
+        };
+        let prefix = if prefix == "*" { None } else { Some(prefix.parse()?) };
+        Ok(Destination { prefix, ports: ports.map_or(Ok(0..=u16::MAX), self::ports)? })
+    }
+}
+
+fn ports(text: &str) -> Result<std::ops::RangeInclusive<u16>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port > 0);
+    match (port(first), port(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(first..=last),
+        _ => Err(format!("`{text}` is no port or range of ports")),
+    }
+}

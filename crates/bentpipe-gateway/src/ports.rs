@@ -1,0 +1,88 @@
+//! Who has a port that we cannot have.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Kinds of ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tcp,
+    Udp,
+}
+
+/// The error of a socket that cannot be bound; where its port is taken, with the name of whoever has it.
+pub(crate) fn explained(kind: Kind, port: u16, error: io::Error) -> io::Error {
+    let name = if kind == Kind::Tcp { "TCP" } else { "UDP" };
+    let message = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let owner = owner(kind, port).unwrap_or_else(|| "a program of another user".to_owned());
+            format!("{name} port {port} is taken by {owner}")
+        }
+        _ => format!("{name} port {port}: {error}"),
+    };
+    io::Error::new(error.kind(), message)
+}
+
+/// The program that has a port open; `None` where the machine does not say.
+fn owner(kind: Kind, port: u16) -> Option<String> {
+    let tables = if kind == Kind::Tcp { ["tcp", "tcp6"] } else { ["udp", "udp6"] };
+    let inodes: Vec<String> = tables
+        .iter()
+        .filter_map(|table| fs::read_to_string(format!("/proc/thread-self/net/{table}")).ok())
+        .flat_map(|text| inodes(kind, port, &text))
+        .collect();
+    // Not its other names, such as /proc/self.
+    let is_number =
+        |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit));
+    let processes = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
+    processes.filter(|process| is_number(process)).filter(|process| has_one_of(process, &inodes)).find_map(|process| {
+        let name = fs::read_to_string(process.join("comm")).ok()?;
+        Some(format!("`{}` (process {})", name.trim(), process.file_name()?.to_string_lossy()))
+    })
+}
+
+/// The inodes of the sockets that are bound to a port and connected to nobody: those that a binding meets.
+fn inodes(kind: Kind, port: u16, table: &str) -> Vec<String> {
+    let of = |line: &str| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let [_, local, _, state, ..] = fields[..] else { return None };
+        // 0A: LISTEN; 07: CLOSE, a socket of UDP that is bound.
+        let is_bound = local.ends_with(&format!(":{port:04X}")) && (kind == Kind::Udp || state == "0A");
+        is_bound.then(|| fields.get(9).map(|&inode| inode.to_owned())).flatten()
+    };
+    table.lines().skip(1).filter_map(of).collect()
+}
+
+fn has_one_of(process: &Path, inodes: &[String]) -> bool {
+    let Ok(descriptors) = fs::read_dir(process.join("fd")) else { return false };
+    descriptors.flatten().filter_map(|entry| fs::read_link(entry.path()).ok()).any(|target| {
+        let target = target.to_string_lossy().into_owned();
+        let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+        inode.is_some_and(|inode| inodes.iter().any(|known| known == inode))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// This process has it itself, and finds its own name.
+    #[test]
+    fn the_owner_of_a_port_is_named() {
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let udp = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
+        let ports = [tcp.local_addr(), udp.local_addr()].map(|at| at.expect("it is bound").port());
+        for (kind, port) in [(Kind::Tcp, ports[0]), (Kind::Udp, ports[1])] {
+            let taken = match kind {
+                Kind::Tcp => std::net::TcpListener::bind(("127.0.0.1", port)).map(drop),
+                Kind::Udp => std::net::UdpSocket::bind(("127.0.0.1", port)).map(drop),
+            };
+            let error = explained(kind, port, taken.expect_err("it is taken"));
+            let told = error.to_string();
+            assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+            assert!(told.contains(&format!("(process {})", std::process::id())), "{told}");
+            assert!(told.contains(&format!("port {port} is taken by `")), "{told}");
+        }
+    }
+}

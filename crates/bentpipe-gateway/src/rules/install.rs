@@ -1,0 +1,238 @@
+//! How rules get into the kernel and out of it, by `nft` and `ip`.
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+
+use super::instance::{Instance, Routed};
+use super::{Rules, VERSIONS, words};
+
+impl Rules {
+    /// Asks the kernel whether it would take them, and changes nothing.
+    ///
+    /// # Errors
+    /// What `nft` said.
+    pub fn check(&self, instance: &Instance) -> io::Result<()> {
+        nft(&["-c"], &self.nft(instance))
+    }
+
+    /// Installs them. What an earlier gateway of this name left is replaced, without a moment in between in which neither
+    /// holds.
+    ///
+    /// # Errors
+    /// Fails with [`io::ErrorKind::AddrInUse`] if another gateway's name leads to the same marks, or a routing rule of
+    /// somebody else's has one of them; else with what `nft` or `ip` said. Nothing is left behind then.
+    pub fn install(&self, instance: &Instance) -> io::Result<()> {
+        for table in run("nft", &["list", "tables", "inet"])?.lines().filter_map(|line| line.rsplit(' ').next()) {
+            no_collision(instance, Instance::of_table(table))?;
+        }
+        for family in VERSIONS {
+            // A machine without that version of IP has no rules of it.
+            let rules = run("ip", &[family, "rule", "show"]).unwrap_or_default();
+            rules.lines().try_for_each(|line| is_no_one_elses(instance, line))?;
+        }
+        let done = self.replace(instance);
+        if done.is_err() {
+            let _ = self.remove(instance);
+        }
+        done
+    }
+
+    fn replace(&self, instance: &Instance) -> io::Result<()> {
+        nft(&[], &self.nft(instance))?;
+        let wanted = self.routes(instance);
+        for command in &wanted {
+            match ip(command) {
+                Err(error) if !error.to_string().contains("File exists") => return Err(error),
+                _ => {}
+            }
+        }
+        // Of a gateway of this name that had another shape.
+        let left = VERSIONS.map(|family| [instance.local(), instance.device()].map(|routed| (family, routed)));
+        for (family, routed) in left.into_iter().flatten() {
+            if !wanted.contains(&instance.rule(family, "add", routed)) {
+                delete(instance, family, routed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes them; what is not there is no error.
+    ///
+    /// # Errors
+    /// What `nft` said.
+    pub fn remove(&self, instance: &Instance) -> io::Result<()> {
+        // First what marks packets, then where marked ones go.
+        let table = instance.table();
+        let removed = nft(&[], &format!("add table inet {table}\ndelete table inet {table}\n"));
+        self.forget_routes(instance);
+        removed
+    }
+
+    /// Removes what a gateway that failed has left, all but the rule that refuses, where it is wanted and there.
+    ///
+    /// # Errors
+    /// What `nft` said.
+    pub fn fall_back(&self, instance: &Instance) -> io::Result<()> {
+        let is_there = run("nft", &["list", "table", "inet", &instance.table()]).is_ok();
+        match self.guard(instance) {
+            Some(guard) if is_there => {
+                let replaced = nft(&[], &guard);
+                self.forget_routes(instance);
+                replaced
+            }
+            _ => self.remove(instance),
+        }
+    }
+
+    fn forget_routes(&self, instance: &Instance) {
+        for family in VERSIONS {
+            delete(instance, family, instance.local());
+            delete(instance, family, instance.device());
+            let table = instance.local().table;
+            let _ = ip(&words(&format!("{family} route flush table {table}")));
+        }
+    }
+}
+
+/// Until none is left: each start of a gateway that was killed may have added one.
+fn delete(instance: &Instance, family: &str, routed: Routed) {
+    let mut max = 16;
+    while max > 0 && ip(&instance.rule(family, "del", routed)).is_ok() {
+        max -= 1;
+    }
+}
+
+fn in_use(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::AddrInUse, message)
+}
+
+fn no_collision(instance: &Instance, other: Option<Instance>) -> io::Result<()> {
+    let other = other.filter(|other| instance.collides_with(other));
+    other.map_or(Ok(()), |other| {
+        let (name, other) = (instance.name(), other.name());
+        Err(in_use(format!(
+            "the names `{name}` and `{other}` lead to the same marks of packets: change `name` in one file"
+        )))
+    })
+}
+
+/// `line`: a routing rule, as `ip rule show` prints it.
+fn is_no_one_elses(instance: &Instance, line: &str) -> io::Result<()> {
+    let after = |word: &str| line.split_whitespace().skip_while(|&it| it != word).nth(1);
+    // A mark may have a mask behind a slash.
+    let mark =
+        after("fwmark").and_then(|mark| u32::from_str_radix(mark.split('/').next()?.strip_prefix("0x")?, 16).ok());
+    let table = after("lookup").and_then(|table| table.parse().ok());
+    for routed in [instance.local(), instance.device()] {
+        let is_ours = (mark, table) == (Some(routed.mark), Some(routed.table));
+        if !is_ours && (mark == Some(routed.mark) || table == Some(routed.table)) {
+            return Err(in_use(format!(
+                "another program's routing rule has mark {:#x} or table {}: `{}`; change `name` in the file",
+                routed.mark,
+                routed.table,
+                line.trim()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Packets that come out of the device have clients' addresses, which are routed elsewhere. The greater of the device's
+/// setting and of the host's counts: strict (1) is less than loose (2), which is content with any route.
+pub(super) const LOOSE: u8 = 2;
+
+/// The routes into the uplink's device, by the IP version.
+pub(super) fn into(instance: &Instance, device: &str) -> [(&'static str, Vec<String>); 2] {
+    let table = instance.device().table;
+    VERSIONS.map(|family| (family, words(&format!("{family} route replace default dev {device} table {table}"))))
+}
+
+impl Instance {
+    /// Gives the uplink's device its routes and settings, and says what cannot be done.
+    pub(crate) fn route_into(&self, device: &str) -> Vec<String> {
+        let mut lacks = Vec::new();
+        for (family, words) in into(self, device) {
+            if let Err(error) = ip(&words) {
+                lacks.push(format!("IPv{} passes directly: {error}", &family[1..]));
+            }
+        }
+        let path = |of: &str| format!("/proc/sys/net/ipv4/conf/{of}/rp_filter");
+        let is = |of: &str| std::fs::read_to_string(path(of)).ok().and_then(|text| text.trim().parse::<u8>().ok());
+        // Where /proc/sys may not be written, the device may have what it needs from net.ipv4.conf.default.
+        let is_strict = is("all").max(is(device)) == Some(1);
+        if let (true, Err(error)) = (is_strict, std::fs::write(path(device), LOOSE.to_string())) {
+            lacks.push(format!("connections older than the gateway may break off: {} is 1: {error}", path(device)));
+        }
+        lacks
+    }
+}
+
+fn nft(options: &[&str], script: &str) -> io::Result<()> {
+    let mut child = start(Command::new("nft").args(options).args(["-f", "-"]).stdin(Stdio::piped()), "nft")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(script.as_bytes())?;
+    }
+    finish("nft", child).map(drop)
+}
+
+fn ip(words: &[String]) -> io::Result<()> {
+    run("ip", &words.iter().map(String::as_str).collect::<Vec<_>>()).map(drop)
+}
+
+fn run(program: &str, words: &[&str]) -> io::Result<String> {
+    let child = start(Command::new(program).args(words).stdin(Stdio::null()), program)?;
+    finish(&format!("{program} {}", words.join(" ")), child)
+}
+
+fn start(command: &mut Command, program: &str) -> io::Result<std::process::Child> {
+    let package = if program == "ip" { "iproute2" } else { "nftables" };
+    let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    spawned.map_err(|error| io::Error::new(error.kind(), format!("{program} ({package}) cannot be run: {error}")))
+}
+
+fn finish(what: &str, child: std::process::Child) -> io::Result<String> {
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(io::Error::other(format!("{what}: {}", String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_collide_are_found() {
+        let near = Instance::new("near");
+        let other = (0..).map(|n| format!("box{n}")).find(|name| near.collides_with(&Instance::new(name)));
+        let other = other.expect("there are more names than slots");
+        assert!(no_collision(&near, Instance::of_table("bentpipe_near")).is_ok(), "what it left itself");
+        assert!(no_collision(&near, Instance::of_table("bentpipe_far")).is_ok());
+        assert!(no_collision(&near, Instance::of_table("filter")).is_ok());
+        let error = no_collision(&near, Instance::of_table(&format!("bentpipe_{other}"))).expect_err("the same slot");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        assert!(error.to_string().contains(&format!("`near` and `{other}`")), "{error}");
+    }
+
+    #[test]
+    fn rules_of_others_are_found() {
+        let near = Instance::new("near");
+        let Routed { mark, table, preference } = near.local();
+        for line in [
+            "0:\tfrom all lookup local".to_owned(),
+            format!("{preference}:\tfrom all fwmark {mark:#x} lookup {table}"),
+            "100:\tfrom 10.0.0.0/8 fwmark 0xca6c/0xffff lookup 51820".to_owned(),
+        ] {
+            assert!(is_no_one_elses(&near, &line).is_ok(), "{line}");
+        }
+        for line in [
+            format!("100:\tfrom all fwmark {mark:#x} lookup 51820"),
+            format!("100:\tfrom all fwmark {mark:#x}/0xffffffff lookup main"),
+            format!("100:\tfrom 10.0.0.0/8 lookup {}", near.device().table),
+        ] {
+            let error = is_no_one_elses(&near, &line).expect_err(&line);
+            assert!(error.to_string().contains("another program's routing rule"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a gateway's own things in the kernel are called, so that several live on one machine.
+
+use super::words;
+
+/// The names of one gateway: all of them follow from the name in its settings, so that whoever comes later finds them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    name: String,
+    slot: u32,
+}
+
+/// A mark on packets, the routing table for those that carry it, and the place of the routing rule that joins the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Routed {
+    pub(super) mark: u32,
+    pub(super) table: u32,
+    /// Before the main table's rule, 32766.
+    pub(super) preference: u32,
+}
+
+/// So many gateways can have names of their own.
+const SLOTS: u32 = 1024;
+/// Marks are this and above: four for each slot.
+const MARKS: u32 = 0x00b3_0000;
+/// Routing tables and places of rules are these and above: two for each slot.
+const TABLES: u32 = 179_000;
+const PREFERENCES: u32 = 17_900;
+/// Of each name of a table in nftables.
+const PREFIX: &str = "bentpipe_";
+
+impl Instance {
+    /// The names that follow from that of a gateway.
+    pub fn new(name: &str) -> Self {
+        // FNV-1a, 32 bits: the same on all machines and in all versions.
+        let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        Instance { name: name.to_owned(), slot: hash % SLOTS }
+    }
+
+    /// The gateway whose table this is, if it is one's.
+    pub(super) fn of_table(table: &str) -> Option<Self> {
+        table.strip_prefix(PREFIX).map(Instance::new)
+    }
+
+    /// The gateway's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its table in nftables, of the family `inet`.
+    pub fn table(&self) -> String {
+        format!("{PREFIX}{}", self.name)
+    }
+
+    /// Whether two gateways would take each other's packets for their own.
+    pub(super) fn collides_with(&self, other: &Instance) -> bool {
+        self.name != other.name && self.slot == other.slot
+    }
+
+    fn routed(&self, n: u32) -> Routed {
+        Routed {
+            mark: MARKS + 4 * self.slot + n,
+            table: TABLES + 2 * self.slot + n,
+            preference: PREFERENCES + 2 * self.slot + n,
+        }
+    }
+
+    /// Packets that are to be delivered here, whoever they are for.
+    pub(super) fn local(&self) -> Routed {
+        self.routed(0)
+    }
+
+    /// Clients' packets that go into the uplink's device. The table's only route is the device's, and goes with it.
+    pub(super) fn device(&self) -> Routed {
+        self.routed(1)
+    }
+
+    /// The mark of packets that are to be delivered here.
+    pub fn mark(&self) -> u32 {
+        self.local().mark
+    }
+
+    /// The mark of clients' packets that go into the uplink's device.
+    pub fn into_mark(&self) -> u32 {
+        self.device().mark
+    }
+
+    /// The mark of packets that the gateway sends in others' names.
+    pub fn sent(&self) -> u32 {
+        MARKS + 4 * self.slot + 2
+    }
+
+    /// The command of `ip` that adds or deletes a routing rule.
+    pub(super) fn rule(&self, family: &str, verb: &str, routed: Routed) -> Vec<String> {
+        let Routed { mark, table, preference } = routed;
+        words(&format!("{family} rule {verb} preference {preference} fwmark {mark:#x} lookup {table}"))
+    }
+}

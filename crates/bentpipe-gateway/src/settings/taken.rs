@@ -1,0 +1,77 @@
+//! What all shapes say of the connections that end at them: `TakenTable`.
+
+use bentpipe_engine::units::Bytes;
+use bentpipe_language::error::Problems;
+use bentpipe_language::reader::{Item, View};
+
+use super::TakenTable;
+use super::grammar::{ADDRESS, INTERFACES, PORT, PORTS, STREAMS};
+use super::read::{MAX_NAME, plain_name};
+
+/// What entries of `allow`, `deny` and `peer_prefixes` look like.
+const PREFIXES: &str =
+    "such as \"10.0.0.0/8\" or, for destinations, \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\"";
+const STREAMS_DEFAULT: u32 = 16_384;
+const MEMORY_DEFAULT: Bytes = Bytes::new(256 << 20);
+/// What a stream's window needs at least, with room for some.
+const MIN_MEMORY: u64 = 4 << 20;
+
+pub(super) fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
+    let Some(item) = view.get(key) else { return Some(Vec::new()) };
+    let names = item.list(&INTERFACES, problems)?;
+    names.iter().map(|item| plain_name(item, MAX_NAME, problems).map(str::to_owned)).collect()
+}
+
+/// What is said of the connections that end here, which come in by `interfaces`.
+pub(super) fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Problems) -> Option<TakenTable> {
+    let ports = ports(view, problems);
+    let list = |key, problems: &mut Problems| match view.get(key) {
+        Some(item) => written(&item, problems),
+        None => Some(Vec::new()),
+    };
+    let allow = list("allow", problems);
+    let deny = list("deny", problems);
+    let keep_client_address = match view.get("client_address") {
+        Some(item) => item.choice(ADDRESS, problems).map(|word| word == ADDRESS[0]),
+        None => Some(true),
+    };
+    let max_streams = match view.get("max_streams") {
+        Some(item) => item.count(STREAMS, problems).map(|count| count as u32),
+        None => Some(STREAMS_DEFAULT),
+    };
+    let memory = memory(view, problems);
+    Some(TakenTable {
+        interfaces: interfaces?,
+        ports: ports?,
+        allow: allow?,
+        deny: deny?,
+        keep_client_address: keep_client_address?,
+        max_streams: max_streams?,
+        memory: memory?,
+    })
+}
+
+/// A list of texts that say themselves what is wrong with them.
+pub(super) fn written<T: std::str::FromStr<Err = String>>(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<T>> {
+    let texts = item.list(&INTERFACES, problems)?;
+    let read = texts.iter().map(|item| {
+        let read = item.text(problems)?.parse();
+        read.map_err(|error| item.refuse(problems, error, Some(PREFIXES.to_owned()))).ok()
+    });
+    read.collect::<Vec<_>>().into_iter().collect()
+}
+
+fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
+    let Some(item) = view.get("ports") else { return Some(Vec::new()) };
+    let ports = item.list(&PORTS, problems)?;
+    ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect()
+}
+
+fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
+    let Some(item) = view.get("memory") else { return Some(MEMORY_DEFAULT) };
+    let memory = item.size(problems)?;
+    if memory.get() < MIN_MEMORY {
+        item.refuse(problems, "this is less than one connection needs", Some("4 MiB or more".to_owned()));
+    }
+    Some(memory)
+}

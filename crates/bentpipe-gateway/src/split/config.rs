@@ -1,0 +1,70 @@
+//! What the shape is made of, and what it counts.
+
+use std::net::SocketAddr;
+
+use bentpipe_engine::mux::MuxStats;
+
+use crate::policy::Policy;
+use crate::sockets::ClientAddress;
+
+/// Bytes of connections, at this moment.
+pub(crate) struct Waiting {
+    /// Of hosts, for the link.
+    pub(crate) unsent: u64,
+    /// From the peer, for hosts; and what may.
+    pub(crate) held: u64,
+    pub(crate) memory: u64,
+}
+
+/// What becomes of new connections while there is no link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// They pass by: nothing listens, and TPROXY lets through what nobody listens for.
+    Direct,
+    /// They are reset.
+    Refuse,
+}
+
+/// What the shape is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitConfig {
+    /// Where TPROXY hands connections to: one of each version, or as many as are wanted. None: only the far side.
+    pub listen: Vec<SocketAddr>,
+    /// In whose name the far side connects.
+    pub client_address: ClientAddress,
+    /// What becomes of new connections while there is no link.
+    pub fallback: Fallback,
+    /// The multiplexer; its side is that of the tunnel.
+    pub window: u64,
+    /// Most payload of a packet, with the message's header.
+    pub max_packet: u16,
+    /// Streams of the peer that may be open at a time.
+    pub max_streams: u32,
+    /// Bytes that may wait for users in all.
+    pub budget: u64,
+    /// Which destinations may be reached, by hosts here and from here by the peer, and who its clients are.
+    pub policy: Policy,
+}
+
+/// What the shape counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitStats {
+    /// Connections accepted here.
+    pub accepted: u64,
+    /// Connections made for the other box.
+    pub connected: u64,
+    /// Connections that could not be made.
+    pub failed: u64,
+    /// Connections refused for want of descriptors, of streams, or of a link.
+    pub refused: u64,
+    /// Connections reset because the link was lost.
+    pub lost_with_link: u64,
+    /// Connections that could not have the client's port, and have another.
+    pub other_port: u64,
+    /// Messages of the peer that could not be read.
+    pub malformed: u64,
+    /// Connections open at this moment.
+    pub open: usize,
+    /// Of the multiplexers of all links so far.
+    pub mux: MuxStats,
+}

@@ -1,0 +1,94 @@
+//! Where peers were last, in a file: so that a gateway that restarts can call those who name no address of theirs.
+//!
+//! A line for each: the peer's public key and its address. The file may be missing, old or wrong: then peers call by
+//! themselves, or are called where nobody answers.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use bentpipe_engine::units::{Duration, Time};
+
+use super::log;
+use crate::tunnel::PublicKey;
+
+/// Between two times that the file is written.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Where the peer was when the file was written.
+pub fn last_endpoint(path: &Path, peer: &PublicKey) -> Option<SocketAddr> {
+    let text = std::fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| {
+        let (key, at) = line.split_once(' ')?;
+        (key.parse() == Ok(*peer)).then(|| at.parse().ok())?
+    })
+}
+
+/// The file, and what stands in it.
+#[derive(Debug)]
+pub(crate) struct State {
+    path: PathBuf,
+    written: Vec<(PublicKey, SocketAddr)>,
+    next_at: Time,
+    has_failed: bool,
+}
+
+impl State {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        State { path, written: Vec::new(), next_at: Time::ZERO, has_failed: false }
+    }
+
+    /// Writes where the peers are, if that has changed and the last time is long enough ago.
+    pub(crate) fn note(&mut self, now: Time, peers: impl Iterator<Item = (PublicKey, SocketAddr)>) {
+        if now < self.next_at {
+            return;
+        }
+        self.next_at = now + PAUSE;
+        let peers: Vec<_> = peers.collect();
+        if peers == self.written {
+            return;
+        }
+        let failed = self.write(&peers).err();
+        if let Some(error) = failed.as_ref().filter(|_| !self.has_failed) {
+            log::line(format_args!("{}: {error}; a restart may take longer to be noticed", self.path.display()));
+        }
+        self.has_failed = failed.is_some();
+        self.written = peers;
+    }
+
+    /// The file is the old one or the new one, and never half of it.
+    fn write(&self, peers: &[(PublicKey, SocketAddr)]) -> io::Result<()> {
+        if let Some(parent) = self.path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let text: String = peers.iter().map(|(peer, at)| format!("{peer} {at}\n")).collect();
+        let beside = self.path.with_extension("state.new");
+        std::fs::write(&beside, text)?;
+        std::fs::rename(&beside, &self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::PrivateKey;
+
+    #[test]
+    fn what_was_noted_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deeper/near.state");
+        let keys = [(); 3].map(|()| PrivateKey::generate().public());
+        let at = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 4500)));
+        let mut state = State::new(path.clone());
+        assert_eq!(last_endpoint(&path, &keys[0]), None);
+        let now = Time::ZERO + Duration::from_secs(1);
+        state.note(now, [(keys[0], at[0]), (keys[1], at[1])].into_iter());
+        assert_eq!(keys.map(|key| last_endpoint(&path, &key)), [Some(at[0]), Some(at[1]), None]);
+        state.note(now, [(keys[0], at[1])].into_iter());
+        assert_eq!(last_endpoint(&path, &keys[0]), Some(at[0]), "not so soon again");
+        state.note(now + PAUSE, [(keys[0], at[1])].into_iter());
+        assert_eq!(last_endpoint(&path, &keys[0]), Some(at[1]));
+        std::fs::write(&path, b"\xff no such thing\n").expect("a file");
+        assert_eq!(last_endpoint(&path, &keys[0]), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Datagrams that the kernel refuses: how many and why, and a line when it begins and when it is over.
+
+use std::fmt;
+use std::io;
+
+use bentpipe_engine::units::{Duration, Time};
+use nix::errno::Errno;
+
+/// Without a refusal for so long it is over.
+const CALM: Duration = Duration::from_secs(5);
+
+/// Datagrams refused, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refusals {
+    /// Longer than the interface takes: EMSGSIZE.
+    pub(crate) too_long: u64,
+    /// No room in a queue: EAGAIN, ENOBUFS, ENOMEM.
+    pub(crate) no_room: u64,
+    /// All else: no route, an interface that is down, a firewall.
+    pub(crate) unreachable: u64,
+}
+
+impl Refusals {
+    pub(crate) fn sum(&self) -> u64 {
+        self.too_long + self.no_room + self.unreachable
+    }
+}
+
+/// What is to be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Begins(Errno),
+    Over { count: u64 },
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Said::Begins(errno) => write!(f, "the kernel refuses the tunnel's datagrams: {}", errno.desc()),
+            Said::Over { count } => write!(f, "the kernel takes the tunnel's datagrams again; it refused {count}"),
+        }
+    }
+}
+
+/// Counts refusals.
+#[derive(Debug, Default)]
+pub(crate) struct Trouble {
+    refusals: Refusals,
+    /// Since when there are refusals, by their count then, and the last one.
+    since: Option<(u64, Time)>,
+}
+
+impl Trouble {
+    pub(crate) fn refusals(&self) -> Refusals {
+        self.refusals
+    }
+
+    /// Datagrams were refused. A length that is refused is no trouble: the path is searched again.
+    pub(crate) fn on_refused(&mut self, now: Time, error: &io::Error, count: u64) -> Option<Said> {
+        let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+        match errno {
+            Errno::EMSGSIZE => {
+                self.refusals.too_long += count;
+                return None;
+            }
+            Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM => self.refusals.no_room += count,
+            _ => self.refusals.unreachable += count,
+        }
+        let begins = self.since.is_none();
+        let before = self.since.map_or(self.refusals.sum() - count, |(before, _)| before);
+        self.since = Some((before, now));
+        begins.then_some(Said::Begins(errno))
+    }
+
+    /// Datagrams were taken.
+    pub(crate) fn on_sent(&mut self, now: Time) -> Option<Said> {
+        let (before, _) = self.since.take_if(|(_, last)| now.saturating_since(*last) >= CALM)?;
+        Some(Said::Over { count: self.refusals.sum() - before })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One line when it begins and one when it is over, however many datagrams are refused in between.
+    #[test]
+    fn each_trouble_is_said_twice() {
+        let mut trouble = Trouble::default();
+        let at = |tenths: u64| Time::ZERO + Duration::from_millis(100 * tenths);
+        let error = |errno: Errno| io::Error::from_raw_os_error(errno as i32);
+        assert_eq!(trouble.on_refused(at(0), &error(Errno::EMSGSIZE), 1), None);
+        for round in 0..2_u64 {
+            let mut said = Vec::new();
+            for n in 0..1000 {
+                let now = at(round * 1000 + n);
+                said.extend(if n % 10 < 9 && n < 500 {
+                    trouble.on_refused(now, &error(Errno::ENETUNREACH), 2)
+                } else {
+                    trouble.on_sent(now)
+                });
+            }
+            assert_eq!(said, [Said::Begins(Errno::ENETUNREACH), Said::Over { count: 900 }]);
+        }
+        trouble.on_refused(at(3000), &error(Errno::ENOBUFS), 3);
+        assert_eq!(trouble.refusals(), Refusals { too_long: 1, no_room: 3, unreachable: 1800 });
+    }
+}

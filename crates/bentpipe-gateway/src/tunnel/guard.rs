@@ -1,0 +1,280 @@
+//! What stands before the handshake, so that no stranger's datagram costs an exponentiation or gets an answer.
+//!
+//! - **mac1** is keyed by what the two static keys agree on. Both ends know that before they have met; nobody else does, even
+//!   if he knows the public keys. WireGuard keys it by the receiver's public key alone.
+//! - **mac2** and the **cookie** are WireGuard's (§5.4.7): a mac of the sender's address and port under a secret that changes
+//!   every two minutes, encrypted for the first message that it answers.
+//! - [`Seen`] remembers first messages that were authentic, so that none of them is read twice.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
+
+use bentpipe_engine::units::{Duration, Time};
+use blake2::digest::consts::U16;
+use blake2::digest::{FixedOutput, KeyInit, Update};
+use blake2::{Blake2s256, Blake2sMac, Digest};
+use chacha20poly1305::XChaCha20Poly1305;
+use chacha20poly1305::aead::AeadInPlace;
+use zeroize::Zeroizing;
+
+use super::keys::{PrivateKey, PublicKey, wipe_stack};
+use super::packet::{COOKIE, COOKIE_HEADER, COOKIE_REPLY, COOKIE_TEXT, Kind, MAC, MARK, NONCE, start};
+
+/// The age at which a secret of cookies is replaced; the one before it is still accepted (WireGuard §5.4.7).
+const SECRET_LIFE: Duration = Duration::from_secs(120);
+/// First messages that are remembered: those of 11 days at one every two minutes, in 128 KiB.
+const MAX_SEEN: usize = 8192;
+
+fn mac(key: &[u8], text: &[u8]) -> [u8; MAC] {
+    let mut mac = Blake2sMac::<U16>::new_from_slice(key).expect("BLAKE2s takes keys of up to 32 bytes");
+    mac.update(text);
+    mac.finalize_fixed().into()
+}
+
+fn equal(a: &[u8; MAC], b: &[u8; MAC]) -> bool {
+    // In time that does not depend on where they differ.
+    std::hint::black_box(a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b))) == 0
+}
+
+fn derive(label: &[u8], agreed: &[u8; 32], receiver: &PublicKey) -> Zeroizing<[u8; 32]> {
+    let mut hash = Blake2s256::new();
+    for part in [label, agreed, &receiver.0] {
+        Digest::update(&mut hash, part);
+    }
+    Zeroizing::new(hash.finalize().into())
+}
+
+/// The keys of macs and cookies between two ends.
+pub(super) struct Guard {
+    hears: Zeroizing<[u8; 32]>,
+    speaks: Zeroizing<[u8; 32]>,
+    /// For cookies that we give, and that we get.
+    gives: Zeroizing<[u8; 32]>,
+    gets: Zeroizing<[u8; 32]>,
+    old_mac: [u8; 32],
+}
+
+impl Guard {
+    /// `None` if the peer's key is a point of low order.
+    pub(super) fn new(own: &PrivateKey, peer: &PublicKey) -> Option<Self> {
+        let agreed = own.agree(&peer.0)?;
+        let to_us = &own.public();
+        let mut old = Blake2s256::new();
+        Digest::update(&mut old, b"bentpipe tunnel mac");
+        Digest::update(&mut old, to_us.0);
+        let guard = Guard {
+            hears: derive(b"bentpipe tunnel 4 mac", &agreed, to_us),
+            speaks: derive(b"bentpipe tunnel 4 mac", &agreed, peer),
+            gives: derive(b"bentpipe tunnel 4 cookie", &agreed, peer),
+            gets: derive(b"bentpipe tunnel 4 cookie", &agreed, to_us),
+            old_mac: old.finalize().into(),
+        };
+        wipe_stack();
+        Some(guard)
+    }
+
+    fn mark(key: &[u8; 32]) -> [u8; MARK] {
+        *mac(key, b"mark").first_chunk().expect("a mac is longer")
+    }
+
+    /// The mark of first messages to the peer.
+    pub(super) fn mark_to_peer(&self) -> [u8; MARK] {
+        Self::mark(&self.speaks)
+    }
+
+    /// The mark of first messages of the peer.
+    pub(super) fn mark_of_peer(&self) -> [u8; MARK] {
+        Self::mark(&self.hears)
+    }
+
+    /// Whether a message whose first mac ends at `end` is one of the peer's.
+    pub(super) fn fits(&self, datagram: &[u8], end: usize) -> bool {
+        datagram[..end].split_last_chunk::<MAC>().is_some_and(|(text, mac1)| equal(&mac(&*self.hears, text), mac1))
+    }
+
+    /// Whether a first message of version 3 is meant for us.
+    pub(super) fn fits_old(&self, datagram: &[u8]) -> bool {
+        datagram.split_last_chunk::<MAC>().is_some_and(|(text, mac1)| equal(&mac(&self.old_mac, text), mac1))
+    }
+
+    /// Writes mac1 over the first `at` bytes behind them; where it ends.
+    pub(super) fn sign(&self, at: usize, out: &mut [u8]) -> usize {
+        let mac1 = mac(&*self.speaks, &out[..at]);
+        out[at..at + MAC].copy_from_slice(&mac1);
+        at + MAC
+    }
+
+    /// The reply that gives `cookie`, and the last timestamp that we have of the peer, to whom sent a first message with
+    /// that mac.
+    pub(super) fn write_cookie(&self, receiver: u32, mac1: &[u8], cookie: &[u8; COOKIE], last: u64) -> Vec<u8> {
+        let mut reply = vec![0; COOKIE_REPLY];
+        let at = start(Kind::Cookie { receiver }, &mut reply);
+        getrandom::fill(&mut reply[at..at + NONCE]).expect("the system has entropy");
+        let nonce: [u8; NONCE] = *reply[at..].first_chunk().expect("just filled");
+        let (text, tag) = reply[COOKIE_HEADER..].split_at_mut(COOKIE_TEXT);
+        text[..COOKIE].copy_from_slice(cookie);
+        text[COOKIE..].copy_from_slice(&last.to_le_bytes());
+        let cipher = XChaCha20Poly1305::new((&*self.gives).into());
+        let sealed = cipher.encrypt_in_place_detached(&nonce.into(), mac1, text).expect("it is short enough");
+        tag.copy_from_slice(&sealed);
+        reply
+    }
+
+    /// Cookie and timestamp of a reply to the first message with that mac.
+    pub(super) fn read_cookie(&self, datagram: &[u8], mac1: &[u8]) -> Option<([u8; COOKIE], u64)> {
+        let nonce: [u8; NONCE] = *datagram.get(5..)?.first_chunk()?;
+        let (sealed, tag) = datagram.get(COOKIE_HEADER..)?.split_last_chunk::<16>()?;
+        let mut text: [u8; COOKIE_TEXT] = sealed.try_into().ok()?;
+        let cipher = XChaCha20Poly1305::new((&*self.gets).into());
+        cipher.decrypt_in_place_detached(&nonce.into(), mac1, &mut text, tag.into()).ok()?;
+        Some((*text.first_chunk()?, u64::from_le_bytes(*text.last_chunk()?)))
+    }
+}
+
+/// mac2 over the first `at` bytes of a first message, under a cookie.
+pub(super) fn mac2(cookie: &[u8; COOKIE], message: &[u8]) -> [u8; MAC] {
+    mac(cookie, message)
+}
+
+/// Cookies that this end gives.
+pub(super) struct Cookies {
+    secrets: [[u8; 32]; 2],
+    since: Time,
+}
+
+impl Cookies {
+    pub(super) fn new(now: Time) -> Self {
+        let mut cookies = Cookies { secrets: [[0; 32]; 2], since: now };
+        cookies.secrets.iter_mut().for_each(|secret| getrandom::fill(secret).expect("the system has entropy"));
+        cookies
+    }
+
+    fn of(secret: &[u8; 32], from: SocketAddr) -> [u8; COOKIE] {
+        let ip = match from.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        let mut text = [0; 18];
+        text[..16].copy_from_slice(&ip.octets());
+        text[16..].copy_from_slice(&from.port().to_be_bytes());
+        mac(secret, &text)
+    }
+
+    /// The cookie of an address.
+    pub(super) fn give(&mut self, now: Time, from: SocketAddr) -> [u8; COOKIE] {
+        if now.saturating_since(self.since) >= SECRET_LIFE {
+            self.secrets.swap(0, 1);
+            getrandom::fill(&mut self.secrets[0]).expect("the system has entropy");
+            self.since = now;
+        }
+        Self::of(&self.secrets[0], from)
+    }
+
+    /// Cookies that an address may have.
+    fn valid(&self, now: Time, from: SocketAddr) -> impl Iterator<Item = [u8; COOKIE]> {
+        let age = now.saturating_since(self.since);
+        let alive = [age < SECRET_LIFE.saturating_mul(2), age < SECRET_LIFE];
+        self.secrets.iter().zip(alive).filter(|(_, alive)| *alive).map(move |(secret, _)| Self::of(secret, from))
+    }
+
+    /// Whether an address was given that cookie.
+    pub(super) fn fits(&self, now: Time, from: SocketAddr, cookie: &[u8; COOKIE]) -> bool {
+        self.valid(now, from).any(|valid| equal(&valid, cookie))
+    }
+
+    /// Whether the mac at the end of a first message is one under a cookie of its address.
+    pub(super) fn proves(&self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
+        let Some((message, mac)) = datagram.split_last_chunk::<MAC>() else { return false };
+        *mac != [0; MAC] && self.valid(now, from).any(|cookie| equal(&mac2(&cookie, message), mac))
+    }
+}
+
+/// First messages that were authentic, by a keyed hash of their ephemeral key. Once in 2^50 a new one is taken for an old one,
+/// and its sender tries again.
+#[derive(Default)]
+pub(super) struct Seen {
+    state: RandomState,
+    order: VecDeque<u64>,
+    all: HashSet<u64>,
+}
+
+impl Seen {
+    pub(super) fn has(&self, ephemeral: &[u8; 32]) -> bool {
+        self.all.contains(&self.state.hash_one(ephemeral))
+    }
+
+    pub(super) fn note(&mut self, ephemeral: &[u8; 32]) {
+        let hash = self.state.hash_one(ephemeral);
+        if self.all.insert(hash) {
+            self.order.push_back(hash);
+        }
+        if self.order.len() > MAX_SEEN
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.all.remove(&oldest);
+        }
+    }
+}
+
+/// So many at once, and one more in each `refill`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    tokens: u32,
+    max: u32,
+    refill: Duration,
+    since: Time,
+}
+
+impl Bucket {
+    pub(super) fn new(max: u32, refill: Duration, now: Time) -> Self {
+        Bucket { tokens: max, max, refill, since: now }
+    }
+
+    pub(super) fn take(&mut self, now: Time) -> bool {
+        let fresh = now.saturating_since(self.since).as_nanos() / self.refill.as_nanos();
+        if fresh > 0 {
+            self.tokens = self.tokens.saturating_add(fresh.min(self.max.into()) as u32).min(self.max);
+            self.since = now;
+        }
+        let may = self.tokens > 0;
+        self.tokens -= u32::from(may);
+        may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seen_is_bounded() {
+        let mut seen = Seen::default();
+        let key = |n: usize| -> [u8; 32] {
+            let mut key = [0; 32];
+            key[..8].copy_from_slice(&n.to_le_bytes());
+            key
+        };
+        for n in 0..3 * MAX_SEEN {
+            assert!(!seen.has(&key(n)));
+            seen.note(&key(n));
+            seen.note(&key(n));
+        }
+        assert_eq!((seen.order.len(), seen.all.len()), (MAX_SEEN, MAX_SEEN));
+        assert!(seen.has(&key(3 * MAX_SEEN - 1)) && seen.has(&key(2 * MAX_SEEN)) && !seen.has(&key(2 * MAX_SEEN - 1)));
+    }
+
+    /// A cookie is an address's, port and all, for two to four minutes.
+    #[test]
+    fn cookies_are_bound_and_end() {
+        let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
+        let from = |port| SocketAddr::from(([192, 0, 2, 1], port));
+        let mut cookies = Cookies::new(at(0));
+        let cookie = cookies.give(at(0), from(1));
+        assert!(cookies.fits(at(100), from(1), &cookie) && !cookies.fits(at(0), from(2), &cookie));
+        cookies.give(at(120), from(1));
+        assert!(cookies.fits(at(239), from(1), &cookie) && !cookies.fits(at(240), from(1), &cookie));
+        cookies.give(at(240), from(1));
+        assert!(!cookies.fits(at(240), from(1), &cookie));
+    }
+}

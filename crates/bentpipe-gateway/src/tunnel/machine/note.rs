@@ -1,0 +1,71 @@
+//! What an operator should hear of: one line, and the same one no more than once a minute.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::SocketAddr;
+
+use bentpipe_engine::units::{Duration, Time};
+
+/// Between two notes of one kind.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Something that is not as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The peer's timestamp was not above its last one, so it had to repeat its first message with a cookie.
+    PeersClock,
+    /// The same, heard at the other end.
+    OwnClock,
+    /// A first message of an older version.
+    OldVersion {
+        /// Where it came from.
+        from: SocketAddr,
+    },
+    /// The response could not be decrypted although its mac was right.
+    Preshared,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::PeersClock => f.write_str(
+                "the peer's clock is behind its last handshake: it has to prove with a cookie that it is there now",
+            ),
+            Note::OwnClock => f.write_str(
+                "this box's clock is behind its last handshake, so the peer asked for a proof; is the time right?",
+            ),
+            Note::OldVersion { from } => {
+                write!(f, "refused a handshake of tunnel version 3 from {from}: update that box")
+            }
+            Note::Preshared => f.write_str(
+                "the peer's response cannot be decrypted: both boxes need the same `preshared_key`, or none",
+            ),
+        }
+    }
+}
+
+/// Notes that wait to be told.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    waiting: VecDeque<Note>,
+    told: BTreeMap<u8, Time>,
+}
+
+impl Notes {
+    pub(super) fn add(&mut self, now: Time, note: Note) {
+        let kind = match note {
+            Note::PeersClock => 0,
+            Note::OwnClock => 1,
+            Note::OldVersion { .. } => 2,
+            Note::Preshared => 3,
+        };
+        if self.told.get(&kind).is_none_or(|&told| now.saturating_since(told) >= PAUSE) {
+            self.told.insert(kind, now);
+            self.waiting.push_back(note);
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Note> {
+        self.waiting.pop_front()
+    }
+}

@@ -1,0 +1,77 @@
+//! What an end wants by itself: keepalives, new keys, and to give up a peer that is silent.
+
+use bentpipe_engine::Step;
+use bentpipe_engine::units::{Duration, Time};
+
+use super::{Event, Sealed, Todo, Tunnel, What};
+
+/// How long an end without a configured endpoint calls a peer that it has lost (WireGuard's REKEY-ATTEMPT-TIME): after that,
+/// another may have its address.
+pub(super) const CALL_FOR: Duration = Duration::from_secs(90);
+/// A payload to which nothing comes back for so long makes doubt whether the peer still has the keys. What lies above
+/// answers within a round trip; a handshake that was not needed does no harm.
+const DOUBT_AFTER: Duration = Duration::from_millis(1500);
+/// An idle peer is doubted if its keepalive is late by so much.
+const LATE_KEEPALIVE: Duration = Duration::from_secs(3);
+
+impl Tunnel {
+    /// What this end wants. `wall` is the time of day in nanoseconds, right or not: if it is above that of the last
+    /// start a handshake takes one round trip, otherwise two. `out` must have 1500 bytes.
+    pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Todo> {
+        if let Some((to, reply)) = self.replies.pop_front() {
+            out[..reply.len()].copy_from_slice(&reply);
+            return Step::Do(Todo::Send(Sealed { to, len: reply.len() }));
+        }
+        if let Some(note) = self.notes.next() {
+            return Step::Do(Todo::Log(note));
+        }
+        self.forget_keys(now);
+        let dead_at = self.heard_at + self.config.dead_after;
+        if self.is_up && dead_at <= now {
+            self.give_up(now);
+            return Step::Do(Todo::Tell(Event::Down));
+        }
+        let keepalive_at = self.sent_at + self.config.keepalive;
+        if self.is_up
+            && (keepalive_at <= now || self.owes_word)
+            && let Some(sealed) = self.seal(now, What::Frame, 0, out)
+        {
+            return Step::Do(Todo::Send(sealed));
+        }
+        let begin_at = self.wants_keys_at(now).map(|at| at.max(self.begin_at));
+        match begin_at {
+            Some(at) if at <= now => {
+                if let Some(sealed) = self.write_init(now, wall, out) {
+                    return Step::Do(Todo::Send(sealed));
+                }
+            }
+            _ if self.wants_keys_at(now).is_none_or(|at| at > now) => self.attempt_at = None,
+            _ => {}
+        }
+        let alive = self.is_up.then_some(dead_at);
+        let keepalive = Some(keepalive_at).filter(|_| self.is_up && self.current.is_some());
+        let sessions = [&self.current, &self.previous].into_iter().flatten();
+        let void_at = sessions.map(super::Session::void_at).min();
+        Step::Wait([begin_at, alive, keepalive, void_at].into_iter().fold(None, Time::earliest))
+    }
+
+    /// When this end wants new keys; what lies in the past means now.
+    fn wants_keys_at(&self, now: Time) -> Option<Time> {
+        self.endpoint?;
+        if !self.is_up {
+            return (self.config.endpoint.is_some() || now < self.calls_until).then_some(Time::ZERO);
+        }
+        let Some(session) = &self.current else { return Some(Time::ZERO) };
+        let unanswered = self.asked_at.map(|at| at + DOUBT_AFTER);
+        let idle = self.heard_at + self.config.keepalive + LATE_KEEPALIVE;
+        Time::earliest(Time::earliest(Some(session.old_at()), unanswered), Some(idle))
+    }
+
+    /// Keys that nothing is received by any more are wiped.
+    fn forget_keys(&mut self, now: Time) {
+        for session in [&mut self.current, &mut self.previous] {
+            session.take_if(|session| session.void_at() <= now);
+        }
+        self.answered.take_if(|answered| answered.session.void_at() <= now);
+    }
+}

@@ -1,0 +1,179 @@
+//! Whoever is not the peer costs little, gets no answer, and keeps nobody out.
+
+use bentpipe_engine::units::Duration;
+
+use super::world::{UP, World, address, first, seconds};
+use crate::tunnel::packet::{INIT, INIT_3};
+use crate::tunnel::{DATA_OVERHEAD, Note, PrivateKey, Tunnel, TunnelConfig};
+
+/// First messages as they should be, of keys that the end does not know; data of sessions that it does not know; all else.
+#[test]
+fn strangers_get_no_answer() {
+    let mut world = World::new();
+    world.settle();
+    let (before, mut x) = (world.ends[1].stats(), 0x2545_f491_4f6c_dd1d_u64);
+    for n in 0..10_000_u64 {
+        let datagram = if n % 100 == 0 {
+            let stranger = TunnelConfig::new(PrivateKey::generate(), world.keys[1].public(), Some(address(2)));
+            first(stranger, world.now, world.wall(0))
+        } else {
+            let length = [INIT, 83, DATA_OVERHEAD, 69, 1200, INIT_3, 25][n as usize % 7];
+            let mut datagram: Vec<u8> = (0..length)
+                .map(|_| {
+                    x ^= x << 13;
+                    x ^= x >> 7;
+                    x ^= x << 17;
+                    (x >> 32) as u8
+                })
+                .collect();
+            datagram[0] = 1 + (n % 4) as u8;
+            datagram
+        };
+        world.bring(1, address(3), &datagram);
+        if n % 10 == 0 {
+            assert_eq!(world.answers(1), Vec::<Vec<u8>>::new());
+        }
+    }
+    let stats = world.ends[1].stats();
+    assert_eq!(stats.sent + stats.cookies + stats.throttled, before.sent);
+    assert!(world.say(0, b"still") && world.say(1, b"here"));
+    assert_eq!((world.payloads[0].len(), world.payloads[1].len()), (1, 1));
+}
+
+/// A first message that was recorded comes again, with the peer's address as its source: the peer restarts all the same.
+#[test]
+fn a_recorded_first_message_keeps_nobody_out() {
+    for restarts in [0, 1] {
+        let mut world = World::new();
+        world.delay = Duration::from_millis(300);
+        world.run(seconds(10));
+        let recorded = world.sent[0].1.clone();
+        world.restart(restarts);
+        world.events = Default::default();
+        let begun = world.now;
+        while world.events[0].is_empty() || world.events[1].is_empty() {
+            for _ in 0..10 {
+                world.bring(1, address(1), &recorded);
+            }
+            world.say(0, b"data");
+            world.run(Duration::from_millis(1));
+            assert!(world.now < begun + seconds(5), "end {restarts} restarted");
+        }
+        assert_eq!(world.events, [[UP], [UP]]);
+    }
+}
+
+/// The same for ten minutes, in which keys are renewed five times.
+#[test]
+fn a_recorded_first_message_ends_no_tunnel() {
+    let mut world = World::new();
+    world.delay = Duration::from_millis(300);
+    world.run(seconds(10));
+    let recorded = world.sent[0].1.clone();
+    for second in 0..600 {
+        for _ in 0..100 {
+            world.bring(1, address(1), &recorded);
+        }
+        world.run(seconds(1));
+        assert!(world.say(0, &[second as u8]) && world.say(1, &[second as u8]), "{second}");
+    }
+    assert_eq!(world.events, [[UP], [UP]]);
+    assert_eq!((world.ends[1].stats().handshakes, world.ends[1].stats().replayed), (6, 60_000));
+}
+
+/// Many recorded first messages, each of which is new to an end that has restarted: more than it reads. A peer that
+/// answers at its address gets through by its cookie.
+#[test]
+fn whoever_is_at_its_address_comes_before_recordings() {
+    let mut world = World::new();
+    world.delay = Duration::from_millis(300);
+    let recorded: Vec<_> = (1..=3000).map(|wall| world.first(0, wall)).collect();
+    world.run(seconds(10));
+    world.restart(1);
+    world.restart(0);
+    world.events = Default::default();
+    let begun = world.now;
+    let mut all = recorded.iter();
+    while world.events[0].is_empty() || world.events[1].is_empty() {
+        all.by_ref().take(1).for_each(|first| world.bring(1, address(1), first));
+        world.run(Duration::from_millis(1));
+        assert!(world.now < begun + seconds(5));
+    }
+    assert!(world.ends[1].stats().throttled > 100, "{:?}", world.ends[1].stats());
+}
+
+/// So many first messages are read, so many cookies given; a cookie is of use only at its address, and a copy of the message
+/// that bears it of none.
+#[test]
+fn a_flood_of_first_messages_is_bounded() {
+    let mut world = World::naming([None, None]);
+    for wall in 1..=1000 {
+        let datagram = world.first(0, wall);
+        world.bring(1, address(1), &datagram);
+    }
+    let stats = world.ends[1].stats();
+    assert_eq!((stats.throttled, stats.cookies), (980, 100));
+    assert!(world.answers(1).iter().all(|answer| answer.len() < INIT));
+    // The peer, with the cookie that it gets.
+    let name = Some(world.at[1]);
+    world.ends[0] = Tunnel::new(TunnelConfig { endpoint: name, ..world.config(0) }, world.now);
+    world.now += Duration::from_millis(50);
+    let init = world.answers(0).remove(0);
+    world.bring(1, address(1), &init);
+    let cookie = world.answers(1).remove(0);
+    world.bring(0, address(2), &cookie);
+    world.now += Duration::from_millis(1);
+    let init = world.answers(0).remove(0);
+    world.bring(1, address(9), &init);
+    assert_eq!(world.ends[1].stats().throttled, 982, "from another address it is no proof");
+    world.bring(1, address(1), &init);
+    let answer = world.answers(1).remove(1);
+    assert_eq!(answer[0], 2);
+    world.bring(1, address(1), &init);
+    assert_eq!(world.ends[1].stats().replayed, 1);
+    world.bring(0, address(2), &answer);
+    world.settle();
+    assert_eq!(world.events, [[UP], [UP]]);
+}
+
+#[test]
+fn an_old_version_is_named() {
+    use blake2::digest::consts::U16;
+    use blake2::digest::{FixedOutput, KeyInit, Update};
+    use blake2::{Blake2s256, Blake2sMac, Digest};
+    let mut world = World::new();
+    let mut hash = Blake2s256::new();
+    Digest::update(&mut hash, b"bentpipe tunnel mac");
+    Digest::update(&mut hash, world.keys[1].public().0);
+    let mut mac = Blake2sMac::<U16>::new_from_slice(&hash.finalize()).expect("a key");
+    let mut init = vec![7; INIT_3];
+    init[0] = 1;
+    mac.update(&init[..INIT_3 - 16]);
+    init[INIT_3 - 16..].copy_from_slice(&mac.finalize_fixed());
+    for _ in 0..100 {
+        world.bring(1, address(3), &init);
+    }
+    world.run(seconds(1));
+    assert_eq!(world.notes[1], [Note::OldVersion { from: address(3) }], "once");
+}
+
+#[test]
+fn preshared_keys_have_to_be_the_same() {
+    let text = |key: &PrivateKey| key.reveal().parse().expect("32 bytes are a preshared key");
+    let [one, other] = [PrivateKey::generate(), PrivateKey::generate()].map(|key| text(&key));
+    for (keys, is_up) in [
+        ([Some(&one), Some(&one)], true),
+        ([Some(&one), Some(&other)], false),
+        ([Some(&one), None], false),
+        ([None, Some(&one)], false),
+    ] {
+        let mut world = World::new();
+        for end in [0, 1] {
+            let config = TunnelConfig { preshared: keys[end].cloned(), ..world.config(end) };
+            world.ends[end] = Tunnel::new(config, world.now);
+        }
+        world.run(seconds(30));
+        assert_eq!(world.ends[0].is_up() && world.ends[1].is_up(), is_up);
+        assert_eq!(world.notes[0], if is_up { vec![] } else { vec![Note::Preshared] });
+    }
+}

@@ -1,0 +1,346 @@
+//! Faults that others of its kind have had: what becomes of connections, memory and descriptors when things go wrong.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use bentpipe_engine::Step;
+use bentpipe_engine::units;
+use bentpipe_gateway::tunnel::{PrivateKey, Todo, Tunnel, TunnelConfig};
+
+use super::pair::{
+    Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, many_descriptors, send, until,
+};
+use crate::namespace::Namespace;
+
+/// Without descriptors new connections are refused, old ones live on, and who asks is answered; when some are closed,
+/// new ones are taken again. `most`: connections for which 80 descriptors suffice, of which 32 are for others.
+pub(crate) fn without_descriptors(hosts: &Hosts, name: &str, table: &str, max: usize) {
+    let at = hosts.serve(80, echo);
+    let (mut kept, mut refused) = (Vec::new(), 0);
+    for _ in 0..100 {
+        match hosts.connect(at).and_then(|mut stream| asks(&mut stream).map(|()| stream)) {
+            Ok(stream) => kept.push(stream),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((kept.len(), refused), (max, 100 - max));
+    let status = hosts.fresh_status(name);
+    assert_eq!((&status[table]["open"], &status[table]["refused"]), (&max.into(), &refused.into()));
+    assert!(status["process"]["open_fds"].as_u64().is_some_and(|count| count < 80), "{status}");
+    for stream in &mut kept {
+        asks(stream).expect("it is open");
+    }
+    kept.drain(..10);
+    until("ten are closed", || hosts.status(name).is_some_and(|s| s[table]["open"] == max - 10));
+    for _ in 0..10 {
+        let mut stream = hosts.connect(at).expect("it connects");
+        asks(&mut stream).expect("there is room again");
+        kept.push(stream);
+    }
+}
+
+#[test]
+fn without_descriptors_old_connections_live_on() {
+    many_descriptors();
+    let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 80 });
+    without_descriptors(&pair, "near", "split", 48);
+    pair.end();
+}
+
+/// SIGHUP in the middle of a transfer: nothing of it is lost, what was said to change does, a broken file is named and
+/// changes nothing.
+#[test]
+fn settings_are_read_again_while_bytes_move() {
+    let pair = Pair::new(&Wanted { rate: "8 Mbit/s", descriptors: 1024 });
+    let (told, seen) = std::sync::mpsc::channel();
+    let at = pair.serve(80, move |mut stream| {
+        told.send(stream.peer_addr().expect("it is connected").ip()).expect("the test waits");
+        let mut got = Vec::new();
+        let _ = stream.read_to_end(&mut got);
+        let _ = stream.write_all(&got);
+    });
+    let from = || seen.recv_timeout(Duration::from_secs(20)).expect("the server was asked");
+    let transfer = pair.connect(at).expect("it connects");
+    let sent = bytes(2_000_000);
+    let sender = send(&transfer, sent.clone());
+    assert_eq!(from(), transfer.local_addr().expect("it is connected").ip(), "the client's own");
+
+    let path = pair.folder.path().join("far.toml");
+    let old = std::fs::read_to_string(&path).expect("it is there");
+    let far = &pair.gateways[1];
+    let reload = |text: &str, said: &str| {
+        std::fs::write(&path, text).expect("a file");
+        far.signal("HUP");
+        until(said, || pair.said("far").contains(said));
+    };
+    reload(&old.replace("[split]", "[split]\nclient_address = \"replace\""), "reload: client_address, without_peer");
+    assert!(!pair.said("far").contains("the rest changes"), "{}", pair.said("far"));
+    let own = SocketAddr::from(([10, 2, 0, 1], 0)).ip();
+    drop(pair.connect(at).expect("it connects"));
+    assert_eq!(from(), own, "the gateway's");
+    reload(&old.replace("round_trip", "roundtrip"), "reload: the old settings remain");
+    let said = pair.said("far");
+    assert!(said.contains("far.toml:12:1") && said.contains("did you mean `round_trip`?"), "{said}");
+    drop(pair.connect(at).expect("it connects"));
+    assert_eq!(from(), own, "as before");
+    reload(&old.replace("8 Mbit/s", "9 Mbit/s"), "the rest changes at the next start");
+    drop(pair.connect(at).expect("it connects"));
+    assert_ne!(from(), own, "the file says nothing of it any more");
+
+    let mut got = Vec::new();
+    { &transfer }.read_to_end(&mut got).expect("no reset");
+    sender.join().expect("all is sent");
+    assert!(got == sent, "{} of {} bytes", got.len(), sent.len());
+    pair.end();
+}
+
+/// What becomes of new connections without a peer is a setting that holds at once, also while there is none.
+#[test]
+fn a_reload_while_the_peer_is_gone() {
+    let mut pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
+    let at = pair.serve(80, echo);
+    let asked = |pair: &Pair| pair.connect(at).and_then(|mut stream| asks(&mut stream));
+    asked(&pair).expect("through the gateways");
+    pair.gateways[1].0.kill().expect("it runs");
+    until("the peer is given up", || pair.status("near").is_some_and(|s| s["up"] == false));
+    asked(&pair).expect("directly");
+    let path = pair.folder.path().join("near.toml");
+    let old = std::fs::read_to_string(&path).expect("it is there");
+    let reload = |text: &str, count: usize| {
+        std::fs::write(&path, text).expect("a file");
+        pair.gateways[0].signal("HUP");
+        until("it says so", || pair.said("near").matches("reload: ").count() == count);
+    };
+    reload(&old.replace("[split]", "[split]\nwithout_peer = \"refuse\""), 1);
+    until("it refuses", || asked(&pair).is_err());
+    // By the listener, or by the rule while nobody listens.
+    let kind = asked(&pair).expect_err("it is refused").kind();
+    assert!([ErrorKind::ConnectionReset, ErrorKind::ConnectionRefused].contains(&kind), "{kind:?}");
+    reload(&old, 2);
+    until("they pass by", || asked(&pair).is_ok());
+    pair.gateways[0].signal("TERM");
+    pair.gateways[0].ends();
+}
+
+/// SIGTERM to both in the middle of a transfer: it ends as it should, new connections are not taken, both exit with 0.
+#[test]
+fn what_has_begun_is_finished() {
+    let mut pair = Pair::new(&Wanted { rate: "8 Mbit/s", descriptors: 1024 });
+    let at = pair.serve(80, |mut stream| {
+        let mut got = Vec::new();
+        let _ = stream.read_to_end(&mut got);
+        let _ = stream.write_all(&got);
+    });
+    let aside = pair.serve(81, echo);
+    let transfer = pair.connect(at).expect("it connects");
+    let sent = bytes(2_000_000);
+    let sender = send(&transfer, sent.clone());
+    std::thread::sleep(Duration::from_millis(500));
+    pair.gateways[1].signal("TERM");
+    until("it drains", || pair.status("far").is_some_and(|s| s["draining"] == true));
+    // The near one listens yet; the far one takes no more streams.
+    let error = pair.connect(aside).and_then(|mut stream| asks(&mut stream)).expect_err("it is refused");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    pair.gateways[0].signal("TERM");
+    until("it drains", || pair.status("near").is_some_and(|s| s["draining"] == true));
+    // Nobody listens any more: new connections pass by.
+    let accepted = pair.status("near").expect("it answers")["split"]["accepted"].clone();
+    let mut direct = pair.connect(aside).expect("it connects");
+    asks(&mut direct).expect("directly");
+    assert_eq!(pair.fresh_status("near")["split"]["accepted"], accepted);
+    assert!(!sender.is_finished() || pair.fresh_status("near")["split"]["open"] == 1, "the transfer is not over");
+    let mut got = Vec::new();
+    { &transfer }.read_to_end(&mut got).expect("no reset");
+    sender.join().expect("all is sent");
+    assert!(got == sent, "{} of {} bytes", got.len(), sent.len());
+    pair.gateways.iter_mut().for_each(Running::ends);
+    asks(&mut direct).expect("it lives on");
+}
+
+/// Beginnings of handshakes as they should be, of keys that the gateway does not know.
+fn half_open(peer: &str, count: usize) -> Vec<Vec<u8>> {
+    let begin = |_| {
+        let at = units::Time::ZERO;
+        let config = TunnelConfig {
+            keepalive: units::Duration::from_secs(5),
+            dead_after: units::Duration::from_secs(15),
+            ..TunnelConfig::new(
+                PrivateKey::generate(),
+                peer.parse().expect("a key"),
+                Some(([10, 8, 0, 1], 4500).into()),
+            )
+        };
+        let mut out = vec![0; 1 << 16];
+        match Tunnel::new(config, at).poll(at, 1, &mut out) {
+            Step::Do(Todo::Send(sealed)) => out[..sealed.len].to_vec(),
+            other => panic!("an initiator begins: {other:?}"),
+        }
+    };
+    (0..count).map(begin).collect()
+}
+
+/// Garbage, cut and changed datagrams of the tunnel's form, and handshakes that nobody will finish, from a third host
+/// at the port of the tunnel; garbage at the control socket and where metrics are. The gateway serves on, and grows by
+/// no more than the bound.
+#[test]
+fn garbage_from_all_sides() {
+    // Nothing is kept of what is not the peer's. What may grow is the allocator's: buffers and stacks of threads for
+    // those who ask.
+    const BOUND: u64 = 4 << 20;
+    let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
+    let at = pair.serve(80, echo);
+    let stranger = Namespace::new().expect("this test needs root and namespaces");
+    inside(&pair.far, &format!("ip link add street type veth peer name eth netns {}", stranger.name()));
+    for line in ["ip addr add 10.8.0.1/24 dev street", "ip link set street up"] {
+        inside(&pair.far, line);
+    }
+    for line in ["ip addr add 10.8.0.2/24 dev eth", "ip link set eth up"] {
+        inside(&stranger, line);
+    }
+    let mut stream = pair.connect(at).expect("it connects");
+    asks(&mut stream).expect("it is open");
+    let near = std::fs::read_to_string(pair.folder.path().join("near.toml")).expect("it is there");
+    let far_key = near.lines().find_map(|line| line.strip_prefix("peer_key = ")).expect("a key").trim_matches('"');
+    let handshakes = half_open(far_key, 1000);
+    let whole = handshakes[0].clone();
+    let noise = bytes(1 << 20);
+    // What scrapers' threads cost once is there before it is measured.
+    let ask = |request: &'static [u8]| {
+        let mut stream = pair.far.inside(|| TcpStream::connect(super::pair::METRICS).expect("it listens"));
+        let _ = stream.write_all(request);
+        let _ = stream.shutdown(Shutdown::Write);
+        let _ = stream.read_to_end(&mut Vec::new());
+    };
+    (0..20).for_each(|_| ask(b"GET /metrics HTTP/1.1\r\n\r\n"));
+    let before = pair.fresh_status("far");
+
+    let socket = stranger.inside(|| {
+        let socket = UdpSocket::bind("10.8.0.2:0").expect("a free port");
+        socket.connect("10.8.0.1:4500").expect("an address");
+        socket
+    });
+    let throw = |datagram: &[u8]| {
+        // Refused by a full queue: as good as thrown.
+        let _ = socket.send(datagram);
+    };
+    let (mut asked, mut worst) = (0, Duration::ZERO);
+    for (round, handshake) in handshakes.iter().enumerate() {
+        throw(handshake);
+        for n in 0..50 {
+            let from = (round * 7919 + n * 104_729) % (noise.len() - 1500);
+            let mut datagram = noise[from..from + 1 + (round + n * 29) % 1400].to_vec();
+            // Kinds of messages are the first byte: as many with the tunnel's form as without.
+            if n % 2 == 0 {
+                datagram[0] = 1 + (n / 2 % 4) as u8;
+            }
+            throw(&datagram);
+        }
+        let mut changed = whole.clone();
+        changed[round % whole.len()] ^= 1 << (round % 8);
+        throw(&changed);
+        throw(&whole[..round % whole.len()]);
+        if round % 50 == 0 {
+            let start = std::time::Instant::now();
+            asks(&mut stream).expect("it is open all the while");
+            (asked, worst) = (asked + 1, worst.max(start.elapsed()));
+            let mut control = UnixStream::connect(pair.folder.path().join("far.sock")).expect("it listens");
+            let _ = control.write_all(&noise[round..round + 5000]);
+            drop(control);
+            ask(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n");
+            ask(b"GET /metrics HTT");
+        }
+    }
+    assert_eq!(asked, 20);
+    // The wires take no time; a flood costs what its datagrams cost, and no one waits for a time-out of it.
+    assert!(worst < Duration::from_secs(1), "{worst:?}");
+    let after = pair.fresh_status("far");
+    let count = |key: &str| after["tunnel"][key].as_u64().expect("a number");
+    let told = format!("{}", after["tunnel"]);
+    assert!(count("garbage") > 10_000 && count("unknown") > 500, "{told}");
+    assert_eq!((count("throttled"), count("cookies")), (0, 0), "{told}");
+    socket.set_nonblocking(true).expect("a socket");
+    let answer = socket.recv(&mut [0; 2000]).map_err(|error| error.kind());
+    assert_eq!(answer, Err(ErrorKind::WouldBlock), "strangers get no answer");
+    assert_eq!(after["up"], true);
+    assert_eq!(after["tunnel"]["handshakes"], before["tunnel"]["handshakes"], "{told}");
+    assert_eq!(after["process"]["open_fds"], before["process"]["open_fds"]);
+    let resident = |status: &serde_json::Value| status["process"]["resident_bytes"].as_u64().expect("a number");
+    let grown = resident(&after).saturating_sub(resident(&before));
+    println!(
+        "memory before {} kB, grown by {} kB; worst answer {worst:?}; {told}",
+        resident(&before) / 1000,
+        grown / 1000
+    );
+    assert!(grown < BOUND, "{grown} B");
+    drop(stream);
+    pair.end();
+}
+
+/// Connections that are idle cost next to nothing, and leave nothing. `sockets`: of each of them, at each gateway.
+pub(crate) fn a_thousand_idle(hosts: &Hosts, names: &[&str], table: &str, sockets: u64) {
+    const COUNT: usize = 1000;
+    // Of our own memory; what the kernel holds for sockets is not counted.
+    const BOUND: u64 = 1_000_000;
+    let at = SocketAddr::from((SERVER, 80));
+    let listener = hosts.server.inside(move || {
+        let socket =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("the kernel has TCP");
+        socket.bind(&at.into()).expect("a free port");
+        socket.listen(4096).expect("it is bound");
+        std::net::TcpListener::from(socket)
+    });
+    // One thread for all: each answers once, and is then silent.
+    let server = std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in listener.incoming().take(COUNT + 20).flatten() {
+            let mut stream = stream;
+            let mut request = [0; 100];
+            stream.read_exact(&mut request).expect("a request");
+            stream.write_all(&request).expect("the client listens");
+            held.push(stream);
+        }
+        held
+    });
+    let open = |count: usize| -> Vec<TcpStream> {
+        let asked = |_| {
+            let mut stream = hosts.connect(at).expect("it connects");
+            asks(&mut stream).expect("it is open");
+            stream
+        };
+        (0..count).map(asked).collect()
+    };
+    // The first ones pay for what is there once.
+    let warm = open(20);
+    let before: Vec<_> = names.iter().map(|name| hosts.fresh_status(name)).collect();
+    let idle = open(COUNT);
+    let there: Vec<_> = names.iter().map(|name| hosts.fresh_status(name)).collect();
+    let number = |status: &serde_json::Value, key: &str| status["process"][key].as_u64().expect("a number");
+    for ((name, before), there) in names.iter().zip(&before).zip(&there) {
+        assert_eq!(there[table]["open"], COUNT + 20);
+        assert_eq!(number(there, "open_fds"), number(before, "open_fds") + sockets * COUNT as u64);
+        let grown = number(there, "resident_bytes").saturating_sub(number(before, "resident_bytes"));
+        println!("{name}: {} kB for {COUNT} idle connections", grown / 1000);
+        assert!(grown <= BOUND, "{name}: {grown} B");
+    }
+    drop(idle);
+    drop(warm);
+    drop(server.join().expect("the server ends"));
+    for (name, before) in names.iter().zip(&before) {
+        until("all are closed", || hosts.status(name).is_some_and(|s| s[table]["open"] == 0));
+        let after = hosts.fresh_status(name);
+        assert_eq!(number(&after, "open_fds") + 20 * sockets, number(before, "open_fds"), "{name}: descriptors stay");
+    }
+}
+
+#[test]
+fn a_thousand_idle_connections() {
+    many_descriptors();
+    let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 4096 });
+    a_thousand_idle(&pair, &NAMES, "split", 1);
+    pair.end();
+}

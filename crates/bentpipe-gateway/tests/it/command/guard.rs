@@ -1,0 +1,101 @@
+//! What becomes of new connections when a gateway dies.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::pair::{Line, asks, echo, inside};
+
+/// SYNs that the near box has forwarded in clear so far.
+fn leaked(line: &Line) -> u64 {
+    let text = inside(&line.near, "nft list chain inet watch forward");
+    let count = text.split_whitespace().skip_while(|&word| word != "packets").nth(1);
+    count.and_then(|count| count.parse().ok()).expect("a counter")
+}
+
+/// With `without_peer = "refuse"` no SYN leaves in clear: not while the gateway is dead, nor when it is cleaned up after or
+/// started again.
+#[test]
+fn a_dead_gateway_leaks_nothing() {
+    let line = Line::new("100 Mbit/s");
+    line.edit("near", "capture = [\"lan\"]", "capture = [\"lan\"]\nwithout_peer = \"refuse\"");
+    for command in [
+        "nft add table inet watch",
+        "nft add chain inet watch forward { type filter hook forward priority 0 ; }",
+        "nft add rule inet watch forward iifname lan tcp flags syn counter",
+    ] {
+        inside(&line.near, command);
+    }
+    let server = line.serve(80, echo);
+    let asked = || line.connect(server).and_then(|mut stream| asks(&mut stream));
+    asked().expect("directly: no gateway has run yet");
+    let before = leaked(&line);
+    assert!(before > 0, "the watch sees what passes");
+
+    let mut near = line.start("near", 1024);
+    line.wait_until_up(&["near"], false);
+    asked().expect_err("there is no peer");
+    let _far = line.start("far", 1024);
+    line.wait_until_up(&["near", "far"], true);
+    asked().expect("through the gateways");
+
+    // Somebody who tries all the while.
+    let (is_over, tries) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let trying = {
+        let (client, is_over, tries) = (line.client.clone(), is_over.clone(), tries.clone());
+        client.spawn(move || {
+            while !is_over.load(Ordering::SeqCst) {
+                let _ = std::net::TcpStream::connect_timeout(&server, Duration::from_millis(200));
+                tries.fetch_add(1, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        })
+    };
+    near.0.kill().expect("it runs");
+    near.0.wait().expect("it ends");
+    asked().expect_err("it is refused");
+    // What the unit file does after a failure.
+    let folder = line.folder.path().display().to_string();
+    let command = env!("CARGO_BIN_EXE_bentpipe-gateway");
+    inside(&line.near, &format!("{command} down --keep-guard {folder}/near.toml"));
+    let rules = inside(&line.near, "nft list table inet bentpipe_near");
+    assert!(rules.contains("reject with tcp reset") && !rules.contains("tproxy"), "{rules}");
+    assert!(!inside(&line.near, "ip rule").contains("fwmark"), "all else is cleaned up");
+    asked().expect_err("it is refused");
+    let mut near = line.start("near", 1024);
+    line.wait_until_up(&["near"], true);
+    asked().expect("through the gateways");
+    is_over.store(true, Ordering::SeqCst);
+    trying.join().expect("no panic");
+    let tries = tries.load(Ordering::SeqCst);
+    println!("{tries} tries, {} of them in clear", leaked(&line) - before);
+    assert!(tries > 20, "{tries}");
+    assert_eq!(leaked(&line), before, "none of {tries} leaked");
+
+    // Stopped, it is stopped.
+    near.signal("TERM");
+    near.ends();
+    asked().expect("directly");
+    assert_eq!(inside(&line.near, "nft list tables").trim(), "table inet watch");
+    inside(&line.near, &format!("{command} down --keep-guard {folder}/near.toml"));
+    asked().expect("what is stopped in order leaves nothing that refuses");
+}
+
+/// Without that setting they pass, whoever dies.
+#[test]
+fn a_dead_gateway_lets_pass() {
+    let line = Line::new("100 Mbit/s");
+    let server = line.serve(80, echo);
+    let (mut near, _far) = (line.start("near", 1024), line.start("far", 1024));
+    line.wait_until_up(&["near", "far"], true);
+    near.0.kill().expect("it runs");
+    near.0.wait().expect("it ends");
+    let mut stream = line.connect(server).expect("it connects");
+    asks(&mut stream).expect("directly");
+    let near = line.start("near", 1024);
+    line.wait_until_up(&["near"], true);
+    asks(&mut stream).expect("it is older");
+    let status = line.fresh_status("near");
+    assert_eq!(status["split"]["open"], 0);
+    drop(near);
+}

@@ -1,0 +1,173 @@
+//! What a gateway finds on its machine: others of its kind, ports that are taken, interfaces that are not there.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use bentpipe_gateway::Instance;
+
+use super::hub::Hub;
+use super::pair::{Line, Running, asks, attach, bentpipe, echo, inside, until};
+use crate::namespace::Namespace;
+
+/// Two gateways of different shapes on one machine, each with its own clients: neither notices what becomes of the other.
+#[test]
+fn two_gateways_share_a_machine() {
+    let hub = Hub::new("sender = \"kernel\"\ncongestion = \"cubic\"\n");
+    let second = Arc::new(Namespace::new().expect("this test needs root and namespaces"));
+    attach(&second, &hub.hub, "sat2", 3);
+    let folder = hub.hosts.folder.path();
+    let first = std::fs::read_to_string(folder.join("hub.toml")).expect("it is there");
+    let other = |settings: &str| {
+        let text = first.replace("\"hub", "\"other").replace("\"sat\"", "\"sat2\"");
+        let text = text.split("sender").next().expect("before it").to_owned() + settings;
+        std::fs::write(folder.join("other.toml"), text).expect("a file");
+    };
+    let at = hub.hosts.serve(80, echo);
+    let connects = |client: &Namespace| {
+        client.inside(move || {
+            let mut stream = std::net::TcpStream::connect(at).expect("it connects");
+            asks(&mut stream).expect("it is answered");
+        });
+    };
+    let open = |name: &str| {
+        hub.hosts.fresh_status(name)["uplink"]["total"]
+            .as_u64()
+            .or_else(|| hub.hosts.fresh_status(name)["uplink"]["accepted"].as_u64())
+    };
+    for settings in ["device = \"bentpipe1\"\n", "sender = \"kernel\"\nport = 4001\ncongestion = \"cubic\"\n"] {
+        other(settings);
+        let mut one = hub.run(1024);
+        let mut two = Running::start(&hub.hub, folder, "other", 1024);
+        until("it is up", || hub.hosts.status("other").is_some());
+        connects(&hub.hosts.client);
+        connects(&second);
+        assert_eq!((open("hub"), open("other")), (Some(1), Some(1)), "each has its own");
+        one.signal("TERM");
+        one.ends();
+        connects(&hub.hosts.client);
+        connects(&second);
+        assert_eq!(open("other"), Some(2), "it goes on");
+        assert_eq!(inside(&hub.hub, "nft list tables").trim(), "table inet bentpipe_other");
+        let mut one = hub.run(1024);
+        two.0.kill().expect("it runs");
+        two.0.wait().expect("it ends");
+        connects(&hub.hosts.client);
+        connects(&second);
+        assert_eq!(open("hub"), Some(1), "it goes on");
+        one.signal("TERM");
+        one.ends();
+        inside(&hub.hub, &format!("{} down {}/other.toml", env!("CARGO_BIN_EXE_bentpipe-gateway"), folder.display()));
+        assert_eq!(inside(&hub.hub, "nft list tables"), "");
+        assert!(!inside(&hub.hub, "ip rule").contains("fwmark"));
+    }
+}
+
+/// A name whose marks another gateway has is refused, and changes nothing.
+#[test]
+fn names_that_collide_are_refused() {
+    let hub = Hub::new("sender = \"kernel\"\ncongestion = \"cubic\"\n");
+    let mark = Instance::new("hub").mark();
+    let other = (0..).map(|n| format!("box{n}")).find(|name| Instance::new(name).mark() == mark).expect("one of many");
+    inside(&hub.hub, &format!("nft add table inet bentpipe_{other}"));
+    let mut gateway = Running::start(&hub.hub, hub.hosts.folder.path(), "hub", 1024);
+    assert_eq!(gateway.fails(), Some(1));
+    let said = hub.hosts.said("hub");
+    assert!(said.contains(&format!("the names `hub` and `{other}` lead to the same marks")), "{said}");
+    assert_eq!(inside(&hub.hub, "nft list tables").trim(), format!("table inet bentpipe_{other}"));
+}
+
+/// A port that somebody has is known from the start, with who it is: also in `split`, which listens only when the peer is
+/// there.
+#[test]
+fn a_taken_port_is_said_with_its_owner() {
+    let line = Line::new("100 Mbit/s");
+    let taken = line.near.inside(|| TcpListener::bind("0.0.0.0:4000").expect("a free port"));
+    let mut near = line.start("near", 1024);
+    assert_eq!(near.fails(), Some(1));
+    let said = line.said("near");
+    let owner = format!("(process {})", std::process::id());
+    assert!(said.contains("TCP port 4000 is taken by `") && said.contains(&owner), "{said}");
+    assert_eq!(inside(&line.near, "nft list tables"), "", "nothing was changed");
+    drop(taken);
+    let near = line.start("near", 1024);
+    line.wait_until_up(&["near"], false);
+    let error = line.near.inside(|| TcpListener::bind("0.0.0.0:4000").expect_err("it is the gateway's"));
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    drop(near);
+
+    let udp = line.near.inside(|| std::net::UdpSocket::bind("0.0.0.0:4500").expect("a free port"));
+    let mut near = line.start("near", 1024);
+    assert_eq!(near.fails(), Some(1));
+    let said = line.said("near");
+    assert!(said.contains("UDP port 4500 is taken by `") && said.contains(&owner), "{said}");
+    drop(udp);
+}
+
+/// The same settings a second time: refused, and the first goes on with its rules.
+#[test]
+fn a_second_start_harms_nobody() {
+    let hub = Hub::new("sender = \"kernel\"\ncongestion = \"cubic\"\n");
+    let at = hub.hosts.serve(80, echo);
+    let _gateway = hub.run(1024);
+    let again = Running::start(&hub.hub, hub.hosts.folder.path(), "hub", 1024).fails();
+    assert_eq!(again, Some(1));
+    let mut stream = hub.hosts.connect(at).expect("it connects");
+    asks(&mut stream).expect("it is answered");
+    assert_eq!(hub.hosts.fresh_status("hub")["uplink"]["open"], 1, "by the gateway");
+}
+
+/// `up` is said only of a gateway that serves.
+#[test]
+fn an_absent_interface_is_not_up() {
+    let line = Line::new("100 Mbit/s");
+    let (_near, _far) = (line.start("near", 1024), line.start("far", 1024));
+    line.wait_until_up(&["near", "far"], true);
+    inside(&line.near, "ip link set lan down");
+    until("it is seen", || line.status("near").is_some_and(|s| s["up"] == false && s["absent"] == "lan"));
+    assert_eq!(line.status("near").expect("it answers")["link_up"], true);
+    assert!(line.said("near").contains("interface lan is absent or down"), "{}", line.said("near"));
+    inside(&line.near, "ip link set lan up");
+    line.wait_until_up(&["near"], true);
+    inside(&line.near, "ip link del lan");
+    until("it is seen", || line.status("near").is_some_and(|s| s["up"] == false && s["absent"] == "lan"));
+}
+
+/// A device that somebody deletes ends the gateway with a word: its addresses and routes went with it.
+#[test]
+fn a_deleted_device_is_said() {
+    let line = Line::new("100 Mbit/s");
+    line.edit("near", "[split]\ncapture = [\"lan\"]", "[link]\naddresses = [\"10.8.0.1/24\"]");
+    let mut near = line.start("near", 1024);
+    until("it runs", || line.status("near").is_some());
+    inside(&line.near, "ip link del bentpipe0");
+    assert_eq!(near.fails(), Some(1));
+    assert!(line.said("near").contains("the TUN device was deleted"), "{}", line.said("near"));
+    assert!(bentpipe(line.folder.path(), &["status", "near.toml"]).status.code() == Some(1));
+
+    let hub = Hub::new("");
+    let mut gateway = hub.run(1024);
+    inside(&hub.hub, "ip link del bentpipe0");
+    assert_eq!(gateway.fails(), Some(1));
+    assert!(hub.hosts.said("hub").contains("the TUN device was deleted"), "{}", hub.hosts.said("hub"));
+    assert_eq!(inside(&hub.hub, "nft list tables"), "");
+}
+
+/// What systemd thinks of the unit file: an exposure of 3.0 at most, where 10 is a service without any bounds.
+#[test]
+fn the_unit_file_is_tight() {
+    let unit = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/bentpipe-gateway@.service");
+    let mut analyze = std::process::Command::new("systemd-analyze");
+    analyze.args(["security", "--offline=true", "--no-pager", "--threshold=30"]).arg(&unit);
+    let Ok(output) = analyze.output() else {
+        eprintln!("SKIPPED, not tested: systemd-analyze is not installed");
+        return;
+    };
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    let verdict = shown.lines().last().unwrap_or_default();
+    assert!(output.status.success() && verdict.contains("Overall exposure level"), "{verdict}: {output:?}");
+    println!("{verdict}");
+    let text = std::fs::read_to_string(&unit).expect("it is there");
+    for line in ["User=bentpipe", "LimitCORE=0", "StartLimitIntervalSec=0", "NoNewPrivileges=yes"] {
+        assert!(text.lines().any(|it| it == line), "{line}");
+    }
+}

@@ -1,0 +1,125 @@
+//! Metrics: scraped while a pair runs, and the files that are written for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::pair::{METRICS, Pair, Wanted, bytes, send, until};
+use crate::namespace::Namespace;
+
+/// What a gateway answers to a request, whole.
+fn ask(host: &Namespace, request: &'static [u8]) -> String {
+    host.inside(move || {
+        let mut stream = TcpStream::connect(METRICS).expect("it listens");
+        let _ = stream.write_all(request);
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("it is closed in order");
+        String::from_utf8(answer).expect("text")
+    })
+}
+
+/// Values by their names, those of all channels together.
+fn scrape(host: &Arc<Namespace>) -> BTreeMap<String, f64> {
+    let answer = ask(host, b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nAccept: text/plain;version=0.0.4\r\n\r\n");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(head.contains("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{head}");
+    assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())), "{head}");
+    let mut values = BTreeMap::new();
+    for line in body.lines().filter(|line| !line.starts_with('#')) {
+        let (name, rest) = line.split_once('{').expect("labels");
+        let (_, value) = rest.rsplit_once("} ").expect("a value");
+        *values.entry(name.to_owned()).or_insert(0.0) += value.parse::<f64>().expect("a number");
+    }
+    values
+}
+
+fn packaging() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
+}
+
+/// Every expression in a dashboard.
+fn expressions(value: &Value, all: &mut Vec<String>) {
+    match value {
+        Value::Object(table) => {
+            for (key, value) in table {
+                match value {
+                    Value::String(text) if key == "expr" || key == "query" || key == "definition" => {
+                        all.push(text.clone());
+                    }
+                    _ => expressions(value, all),
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| expressions(value, all)),
+        _ => {}
+    }
+}
+
+/// The names of metrics in a text: words that begin as ours do.
+fn names(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| word.starts_with("bentpipe_") || word.starts_with("process_"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What status says metrics say, and the dashboard and the rules ask for nothing else.
+#[test]
+fn metrics_of_a_running_pair() {
+    let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
+    let at = pair.serve(80, |mut stream| {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        let _ = stream.write_all(&bytes[..bytes.len() / 2]);
+    });
+    let mut stream = pair.connect(at).expect("it connects");
+    let sender = send(&stream, bytes(1_000_000));
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).expect("no reset");
+    sender.join().expect("all is sent");
+    until("it is counted", || pair.status("near").is_some_and(|s| s["split"]["closed"] == 1));
+
+    let metrics = scrape(&pair.near);
+    assert_eq!(metrics["bentpipe_gateway_link_up"], 1.0);
+    assert_eq!(metrics["bentpipe_gateway_rate_told_bytes_per_second"], 12.5e6);
+    assert_eq!(metrics["bentpipe_gateway_streams_sent_bytes_total"], 1e6);
+    assert_eq!(metrics["bentpipe_gateway_streams_received_bytes_total"], 5e5);
+    assert_eq!(metrics["bentpipe_gateway_streams_accepted_total"], 1.0);
+    assert!(metrics["bentpipe_gateway_frame_sent_bytes_total"] > 1e6);
+    assert!(metrics["bentpipe_gateway_packet_received_bytes_total"] > 5e5);
+    // Once measured the round trip is there: more than nothing, and less than a second on a pair of wires.
+    let round_trip = metrics["bentpipe_gateway_round_trip_seconds"];
+    assert!(round_trip > 0.0 && round_trip < 1.0, "{round_trip}");
+    let status = pair.status("near").expect("it answers");
+    assert_eq!(status["split"]["bytes_sent"], 1_000_000);
+    assert!(status["process"]["resident_bytes"].as_u64().is_some_and(|bytes| bytes > 1_000_000));
+    assert_eq!(status["process"]["max_fds"], 1024);
+    assert!(status["satellite"]["round_trip_ms"].is_u64());
+
+    // Who asks for something else is told so, and who asks nothing is not waited for.
+    let silent = pair.near.inside(|| TcpStream::connect(METRICS).expect("it listens"));
+    assert!(ask(&pair.near, b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask(&pair.near, b"\0\0\0\0\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    drop(silent);
+
+    let dashboard = std::fs::read_to_string(packaging().join("grafana/bentpipe-gateway.json")).expect("it is there");
+    let dashboard: Value = serde_json::from_str(&dashboard).expect("it is JSON");
+    let mut asked = Vec::new();
+    expressions(&dashboard, &mut asked);
+    assert!(asked.len() > 10, "{asked:?}");
+    let rules =
+        std::fs::read_to_string(packaging().join("prometheus/bentpipe-gateway.rules.yml")).expect("it is there");
+    for (file, text) in [("dashboard", asked.join(" ")), ("rules", rules)] {
+        let names = names(&text);
+        assert!(names.len() > 3, "{file}: {names:?}");
+        for name in names {
+            assert!(metrics.contains_key(&name), "{file}: nothing says {name}");
+        }
+    }
+    pair.end();
+}

@@ -1,0 +1,80 @@
+//! The command and its files, between hosts in namespaces: what is printed, what goes through, what is left.
+
+mod faults;
+mod guard;
+mod hub;
+mod machine;
+mod metrics;
+mod older;
+mod pair;
+mod policy;
+mod unprivileged;
+mod uplink;
+
+use std::io::{Read, Write};
+
+use bentpipe_gateway::Instance;
+
+use self::pair::{Pair, Wanted, bentpipe, bytes, inside, keys, send, settings, until};
+
+/// What the kernel would be told, without telling it; a misspelt key with its line.
+#[test]
+fn settings_are_checked_and_rules_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [_, far] = keys(folder.path());
+    let again = bentpipe(folder.path(), &["keygen", "near.key"]);
+    assert_eq!(again.status.code(), Some(1), "a key is not overwritten");
+    let text = settings("near", &far, ["", "", "capture = [\"lan0\"]"], "100 Mbit/s");
+    std::fs::write(folder.path().join("near.toml"), &text).expect("a file");
+    for arguments in [["up", "--dry-run", "near.toml"], ["run", "--dry-run", "near.toml"]] {
+        let output = bentpipe(folder.path(), &arguments);
+        let shown = String::from_utf8(output.stdout).expect("text");
+        assert!(shown.contains("iifname { \"lan0\" }") && shown.contains("tproxy ip6 to :4000"), "{shown}");
+        let mark = format!("{:#x}", Instance::new("near").mark());
+        assert!(shown.contains("ip -4 rule add preference ") && shown.contains(&format!(" fwmark {mark} ")), "{shown}");
+        assert!(shown.contains("do not pass the FORWARD chain"), "{shown}");
+    }
+    std::fs::write(folder.path().join("near.toml"), text.replace("round_trip", "roundtrip")).expect("a file");
+    let output = bentpipe(folder.path(), &["run", "near.toml"]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("near.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
+}
+
+#[test]
+fn a_pair_of_gateways_by_the_command() {
+    let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
+    let (told, seen) = std::sync::mpsc::channel();
+    let at = pair.serve(80, move |mut stream| {
+        told.send(stream.peer_addr().expect("it is connected")).expect("the test waits");
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).expect("no reset");
+        stream.write_all(&bytes).expect("the client listens");
+    });
+    let sent = bytes(3_000_000);
+    let mut stream = pair.connect(at).expect("it connects");
+    let sender = send(&stream, sent.clone());
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).expect("no reset");
+    sender.join().expect("all is sent");
+    assert!(got == sent, "{} of {} bytes", got.len(), sent.len());
+    let local = stream.local_addr().expect("it is connected");
+    assert_eq!(seen.recv().expect("the server was asked"), local, "the client's own address");
+
+    until("it is counted", || {
+        pair.status("near").is_some_and(|s| s["split"]["closed"] == 1 && s["split"]["open"] == 0)
+    });
+    // What is left of root's privileges: CAP_NET_ADMIN, bit 12, in each thread.
+    let threads = std::fs::read_dir(format!("/proc/{}/task", pair.gateways[1].0.id())).expect("it runs");
+    for thread in threads {
+        let text = std::fs::read_to_string(thread.expect("it runs").path().join("status")).expect("it runs");
+        let effective = text.lines().find_map(|line| line.strip_prefix("CapEff:")).expect("the kernel says it");
+        assert_eq!(u64::from_str_radix(effective.trim(), 16), Ok(1 << 12));
+    }
+    assert!(inside(&pair.near, "nft list tables").contains("inet bentpipe_near"));
+    let (near, socket) = (pair.near.clone(), pair.folder.path().join("near.sock"));
+    pair.end();
+    assert_eq!(inside(&near, "nft list tables"), "", "rules are removed");
+    assert!(!inside(&near, "ip rule").contains("fwmark 0xb3"));
+    assert!(!socket.exists());
+}

@@ -1,0 +1,325 @@
+//! Hosts in a row, `client ── near ══ far ── server`, with gateways of the command on the two in the middle.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use serde_json::Value;
+
+use crate::namespace::Namespace;
+
+pub(crate) const SERVER: [u8; 4] = [10, 2, 0, 2];
+
+pub(crate) fn bentpipe(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe-gateway"));
+    command.current_dir(folder).args(arguments).output().expect("the binary starts")
+}
+
+pub(crate) fn inside(host: &Namespace, line: &str) -> String {
+    let output = Command::new("ip").args(["netns", "exec", host.name()]).args(line.split(' ')).output();
+    let output = output.expect("iproute2 is there");
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// A host in network 10.`net`, by `device` of the box that is its way out.
+pub(crate) fn attach(host: &Namespace, gate: &Namespace, device: &str, net: u8) {
+    inside(gate, &format!("ip link add {device} type veth peer name eth netns {}", host.name()));
+    for line in [
+        format!("ip addr add 10.{net}.0.1/24 dev {device}"),
+        format!("ip link set {device} up"),
+        "ip link set lo up".to_owned(),
+        "sysctl -qw net.ipv4.ip_forward=1".to_owned(),
+    ] {
+        inside(gate, &line);
+    }
+    let route = format!("ip route add default via 10.{net}.0.1");
+    let address = format!("ip addr add 10.{net}.0.2/24 dev eth");
+    for line in [&address, "ip link set eth up", "ip link set lo up", &route] {
+        inside(host, line);
+    }
+}
+
+pub(crate) fn keys(folder: &Path) -> [String; 2] {
+    ["near.key", "far.key"].map(|file| {
+        let output = bentpipe(folder, &["keygen", file]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text").trim().to_owned()
+    })
+}
+
+/// A file of settings; `top` stands before the tables, `tunnel` and `split` in theirs.
+pub(crate) fn settings(name: &str, peer_key: &str, [top, tunnel, split]: [&str; 3], rate: &str) -> String {
+    format!(
+        "name = \"{name}\"\ncontrol = \"{name}.sock\"\n{top}\n[tunnel]\nprivate_key = \"{name}.key\"\npeer_key = \
+         \"{peer_key}\"\nstate = \"{name}.state\"\n{tunnel}\n[satellite]\nrate = \"{rate}\"\nround_trip = \"20 ms\"\n[split]\n{split}\n"
+    )
+}
+
+/// A gateway of the command, in a namespace.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    /// Starts it with so many descriptors at most; what it says goes into a file beside the settings.
+    pub(crate) fn start(host: &Namespace, folder: &Path, name: &str, descriptors: u32) -> Running {
+        let said = std::fs::File::create(folder.join(format!("{name}.said"))).expect("a file");
+        let line = format!("ulimit -n {descriptors} && exec \"$0\" run {name}.toml");
+        let child = Command::new("ip")
+            .args(["netns", "exec", host.name(), "sh", "-c", &line, env!("CARGO_BIN_EXE_bentpipe-gateway")])
+            .current_dir(folder)
+            .stderr(Stdio::from(said))
+            .spawn();
+        Running(child.expect("iproute2 is there"))
+    }
+
+    /// As [`Running::start`], as a user who is not root and has what the unit file gives the gateway.
+    pub(crate) fn start_as_nobody(host: &Namespace, folder: &Path, name: &str) -> Running {
+        let said = std::fs::File::create(folder.join(format!("{name}.said"))).expect("a file");
+        // Distributions let everybody open /dev/net/tun; `ip netns exec` gives it mounts of its own.
+        let line = "mknod -m 666 $1.tun c 10 200 && mount --bind $1.tun /dev/net/tun && exec setpriv --reuid 65534 --regid 65534 \
+                    --clear-groups --inh-caps -all,+net_admin,+net_raw --ambient-caps +net_admin,+net_raw --bounding-set \
+                    -all,+net_admin,+net_raw --no-new-privs $0 run $1.toml";
+        let child = Command::new("ip")
+            .args(["netns", "exec", host.name(), "sh", "-c", line, env!("CARGO_BIN_EXE_bentpipe-gateway"), name])
+            .current_dir(folder)
+            .stderr(Stdio::from(said))
+            .spawn();
+        Running(child.expect("iproute2 is there"))
+    }
+
+    /// It ends before long, and not in order; what it was that it exits with.
+    pub(crate) fn fails(&mut self) -> Option<i32> {
+        for _ in 0..500 {
+            if let Some(status) = self.0.try_wait().expect("it is ours") {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it goes on");
+    }
+
+    /// `ip netns exec` and the shell become the command, so its number is the gateway's.
+    pub(crate) fn signal(&self, name: &str) {
+        let done = Command::new("kill").args([&format!("-{name}"), &self.0.id().to_string()]).status();
+        assert!(done.expect("kill is there").success());
+    }
+
+    /// It ends before long, and in order.
+    pub(crate) fn ends(&mut self) {
+        for _ in 0..1500 {
+            if let Some(status) = self.0.try_wait().expect("it is ours") {
+                assert_eq!(status.code(), Some(0));
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("a gateway without work does not end");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What a pair is made of.
+pub(crate) struct Wanted {
+    pub(crate) rate: &'static str,
+    /// Of each gateway.
+    pub(crate) descriptors: u32,
+}
+
+/// Two hosts, and the folder of the settings of whatever is between them.
+pub(crate) struct Hosts {
+    pub(crate) client: Arc<Namespace>,
+    pub(crate) server: Arc<Namespace>,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+/// All of it, and the link is up.
+pub(crate) struct Pair {
+    hosts: Hosts,
+    pub(crate) near: Arc<Namespace>,
+    pub(crate) far: Arc<Namespace>,
+    pub(crate) gateways: [Running; 2],
+}
+
+impl std::ops::Deref for Pair {
+    type Target = Hosts;
+
+    fn deref(&self) -> &Hosts {
+        &self.hosts
+    }
+}
+
+pub(crate) const NAMES: [&str; 2] = ["near", "far"];
+/// Where both gateways' metrics are, each in its own namespace.
+pub(crate) const METRICS: &str = "127.0.0.1:9179";
+
+/// The hosts and boxes of a pair, with the settings of its gateways, which do not run yet.
+pub(crate) struct Line {
+    hosts: Hosts,
+    pub(crate) near: Arc<Namespace>,
+    pub(crate) far: Arc<Namespace>,
+}
+
+impl std::ops::Deref for Line {
+    type Target = Hosts;
+
+    fn deref(&self) -> &Hosts {
+        &self.hosts
+    }
+}
+
+impl Line {
+    pub(crate) fn new(rate: &str) -> Line {
+        let [client, near, far, server] =
+            [(); 4].map(|()| Arc::new(Namespace::new().expect("this test needs root and namespaces")));
+        for (gate, host, net) in [(&near, &client, 1), (&far, &server, 2)] {
+            attach(host, gate, "lan", net);
+        }
+        inside(&near, &format!("ip link add sat type veth peer name sat netns {}", far.name()));
+        for (gate, n) in [(&near, 1), (&far, 2)] {
+            inside(gate, &format!("ip addr add 10.9.0.{n}/24 dev sat"));
+            inside(gate, "ip link set sat up");
+            inside(gate, &format!("ip route add 10.{}.0.0/24 via 10.9.0.{}", 3 - n, 3 - n));
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let [near_key, far_key] = keys(folder.path());
+        let metrics = format!("metrics = \"{METRICS}\"");
+        let write =
+            |name: &str, text| std::fs::write(folder.path().join(format!("{name}.toml")), text).expect("a file");
+        let patience = "keepalive = \"1 s\"\ndead_after = \"5 s\"";
+        let peer = format!("peer = \"10.9.0.2:4500\"\n{patience}");
+        write("near", settings("near", &far_key, [&metrics, &peer, "capture = [\"lan\"]"], rate));
+        write("far", settings("far", &near_key, [&metrics, patience, ""], rate));
+        Line { hosts: Hosts { client, server, folder }, near, far }
+    }
+
+    /// Changes the settings of one gateway.
+    pub(crate) fn edit(&self, name: &str, from: &str, to: &str) {
+        let path = self.folder.path().join(format!("{name}.toml"));
+        let text = std::fs::read_to_string(&path).expect("it is there");
+        assert!(text.contains(from), "{from}: {text}");
+        std::fs::write(path, text.replace(from, to)).expect("a file");
+    }
+
+    /// Starts one of the two.
+    pub(crate) fn start(&self, name: &str, descriptors: u32) -> Running {
+        let host = if name == "near" { &self.near } else { &self.far };
+        Running::start(host, self.folder.path(), name, descriptors)
+    }
+
+    /// Waits until both say that the link is up, or not.
+    pub(crate) fn wait_until_up(&self, names: &[&str], is_up: bool) {
+        let said = |name: &&str| self.status(name).is_some_and(|s| s["up"] == is_up);
+        until("both are up", || names.iter().all(said));
+    }
+}
+
+impl Pair {
+    pub(crate) fn new(wanted: &Wanted) -> Pair {
+        let line = Line::new(wanted.rate);
+        let gateways = NAMES.map(|name| line.start(name, wanted.descriptors));
+        line.wait_until_up(&NAMES, true);
+        let Line { hosts, near, far } = line;
+        Pair { hosts, near, far, gateways }
+    }
+
+    /// SIGTERM to both, and both end in order.
+    pub(crate) fn end(mut self) {
+        for gateway in &mut self.gateways {
+            gateway.signal("TERM");
+        }
+        self.gateways.iter_mut().for_each(Running::ends);
+    }
+}
+
+impl Hosts {
+    /// What a gateway says of itself; `None` while it does not answer.
+    pub(crate) fn status(&self, name: &str) -> Option<Value> {
+        let output = bentpipe(self.folder.path(), &["status", &format!("{name}.toml")]);
+        serde_json::from_slice(&output.stdout).ok()
+    }
+
+    /// The same, once it has looked again at what it counted.
+    pub(crate) fn fresh_status(&self, name: &str) -> Value {
+        std::thread::sleep(Duration::from_millis(1200));
+        self.status(name).expect("it answers")
+    }
+
+    /// What a gateway wrote to its standard error so far.
+    pub(crate) fn said(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(format!("{name}.said"))).expect("the file is there")
+    }
+
+    /// A server that treats each connection in a thread of its own, for as long as the test lives.
+    pub(crate) fn serve(&self, port: u16, work: impl Fn(TcpStream) + Send + Clone + 'static) -> SocketAddr {
+        let at = SocketAddr::from((SERVER, port));
+        let listener = self.server.inside(move || TcpListener::bind(at).expect("a free port"));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let work = work.clone();
+                std::thread::spawn(move || work(stream));
+            }
+        });
+        at
+    }
+
+    /// A client's connection.
+    pub(crate) fn connect(&self, to: SocketAddr) -> std::io::Result<TcpStream> {
+        self.client.inside(move || {
+            let stream = TcpStream::connect_timeout(&to, Duration::from_secs(10))?;
+            stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+            Ok(stream)
+        })
+    }
+}
+
+/// Waits for something, and not forever.
+pub(crate) fn until(what: &str, check: impl Fn() -> bool) {
+    let waited = (0..750).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        check()
+    });
+    assert!(waited, "{what}");
+}
+
+/// Answers each 100 bytes with the same, until there are no more.
+pub(crate) fn echo(mut stream: TcpStream) {
+    let mut request = [0; 100];
+    while stream.read_exact(&mut request).is_ok() && stream.write_all(&request).is_ok() {}
+}
+
+/// Whether a request is answered.
+pub(crate) fn asks(stream: &mut TcpStream) -> std::io::Result<()> {
+    stream.write_all(&[7; 100])?;
+    stream.read_exact(&mut [0; 100])
+}
+
+/// Bytes without a period.
+pub(crate) fn bytes(count: u32) -> Vec<u8> {
+    (0..count).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect()
+}
+
+/// Sends all in a thread of its own and ends that direction.
+pub(crate) fn send(stream: &TcpStream, bytes: Vec<u8>) -> JoinHandle<()> {
+    let mut writer = stream.try_clone().expect("a descriptor");
+    std::thread::spawn(move || {
+        writer.write_all(&bytes).expect("the gateway takes it");
+        writer.shutdown(std::net::Shutdown::Write).expect("it is open");
+    })
+}
+
+/// This process may open as many files as the system lets it.
+pub(crate) fn many_descriptors() {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
+    setrlimit(Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1).expect("no more than is allowed");
+}

@@ -1,0 +1,178 @@
+//! The `uplink` shape by the command, with either sender, and with curl for a client.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+
+use bentpipe_gateway::Instance;
+use serde_json::Value;
+
+use super::faults::{a_thousand_idle, without_descriptors};
+use super::hub::Hub;
+use super::pair::{Running, asks, bytes, echo, inside, many_descriptors, until};
+use crate::namespace::Namespace;
+
+/// The names of a gateway called `hub`.
+fn hub_marks() -> Instance {
+    Instance::new("hub")
+}
+
+/// A server of one page, as often as it is asked.
+fn serve_page(host: &Namespace, page: &'static [u8]) {
+    let listener = host.inside(|| TcpListener::bind("10.2.0.2:80").expect("a free port"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a client comes");
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request);
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", page.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(page));
+        }
+    });
+}
+
+/// What curl gets, and what went wrong if nothing.
+fn curl(host: &Namespace, url: &str) -> Result<Vec<u8>, Option<i32>> {
+    let arguments = ["netns", "exec", host.name(), "curl", "-s", "--noproxy", "*", "--max-time", "20", url];
+    let output = Command::new("ip").args(arguments).output().expect("iproute2 is there");
+    if output.status.success() { Ok(output.stdout) } else { Err(output.status.code()) }
+}
+
+impl Hub {
+    fn page(&self, page: &[u8]) {
+        let got = curl(&self.hosts.client, "http://10.2.0.2/").expect("a page");
+        assert!(got == page, "{} of {} bytes", got.len(), page.len());
+    }
+
+    /// What it leaves when it is asked to end and when it is killed: in both cases connections pass directly. `mark`: of one
+    /// of its routing rules.
+    fn ends_and_dies(&self, mut gateway: Running, page: &[u8], mark: &str) {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", gateway.0.id())).expect("it runs");
+        let effective = text.lines().find_map(|line| line.strip_prefix("CapEff:")).expect("the kernel says it");
+        assert_eq!(u64::from_str_radix(effective.trim(), 16), Ok(1 << 12), "CAP_NET_ADMIN is all that is left");
+        gateway.signal("TERM");
+        assert_eq!(gateway.0.wait().expect("it ends").code(), Some(0));
+        assert_eq!(inside(&self.hub, "nft list tables"), "", "rules are removed");
+        assert!(!inside(&self.hub, "ip rule").contains(mark));
+        self.page(page);
+
+        // Killed, it leaves its rules, and connections pass directly; the next start replaces them.
+        let mut gateway = self.run(1024);
+        gateway.0.kill().expect("it runs");
+        gateway.0.wait().expect("it ends");
+        assert!(inside(&self.hub, "ip rule").contains(mark));
+        self.page(page);
+        let down = self.bentpipe(&["down", "hub.toml"]);
+        assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+        assert!(!inside(&self.hub, "ip rule").contains(mark));
+    }
+}
+
+/// Whether there is curl; CI has it.
+fn has_curl() -> bool {
+    let has = Command::new("curl").arg("-V").output().is_ok();
+    if !has {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI has curl");
+        eprintln!("SKIPPED, not tested: curl is not installed");
+    }
+    has
+}
+
+fn a_page() -> &'static [u8] {
+    bytes(1_000_000).leak()
+}
+
+/// Curl through it, what status says, what it leaves.
+#[test]
+fn an_uplink_by_the_command() {
+    if !has_curl() {
+        return;
+    }
+    let hub = Hub::new("ports = [80, 81]\n");
+    let page = a_page();
+    serve_page(&hub.hosts.server, page);
+    let shown = hub.rules();
+    for part in [
+        "iifname { \"sat\" } meta nfproto ipv6 meta l4proto tcp tcp dport { 80, 81 }",
+        &format!("fwmark {:#x} lookup", hub_marks().into_mark()),
+        "ip -6 route replace default dev bentpipe0 table ",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let gateway = hub.run(1024);
+    hub.page(page);
+    // CURLE_COULDNT_CONNECT.
+    assert_eq!(curl(&hub.hosts.client, "http://10.2.0.2:81/"), Err(Some(7)), "a refused port is refused");
+    let counted = |s: &Value| [&s["uplink"]["connected"], &s["uplink"]["failed"], &s["uplink"]["open"]] == [1, 1, 0];
+    until("it is counted", || hub.hosts.status("hub").is_some_and(|s| counted(&s)));
+    let status = hub.hosts.status("hub").expect("it runs");
+    assert_eq!(status["satellite"]["told_bytes_per_second"], 50_000_000 / 8);
+    // 691 segments of 1448 bytes.
+    assert!(status["satellite"]["segments"].as_u64() > Some(691), "{status}");
+    hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().into_mark()));
+}
+
+/// The same with the kernel's sender, and a congestion control that it does not have.
+#[test]
+fn the_kernels_sender_by_the_command() {
+    if !has_curl() {
+        return;
+    }
+    let wrong = Hub::new("sender = \"kernel\"\ncongestion = \"bbq\"\n");
+    for arguments in [&["run", "hub.toml"][..], &["run", "--dry-run", "hub.toml"]] {
+        let output = wrong.bentpipe(arguments);
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for part in ["hub.toml:9:14", "uplink.congestion", "no congestion control `bbq`", "reno"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+    assert_eq!(inside(&wrong.hub, "nft list tables"), "", "nothing was changed");
+
+    let hub = Hub::new("ports = [80, 81]\nsender = \"kernel\"\ncongestion = \"cubic\"\nport = 4001\n");
+    let page = a_page();
+    serve_page(&hub.hosts.server, page);
+    let shown = hub.rules();
+    for part in [
+        "== syn tcp dport { 80, 81 } fib daddr type != local tproxy ip6 to :4001",
+        &format!("fwmark {:#x} lookup", hub_marks().mark()),
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let gateway = hub.run(1024);
+    hub.page(page);
+    // CURLE_RECV_ERROR or CURLE_SEND_ERROR; CURLE_COULDNT_CONNECT where the reset was there before curl looked.
+    let said = curl(&hub.hosts.client, "http://10.2.0.2:81/");
+    assert!([Err(Some(56)), Err(Some(55)), Err(Some(7))].contains(&said), "a refused port is reset: {said:?}");
+    let counted = |s: &Value| [&s["uplink"]["connected"], &s["uplink"]["failed"], &s["uplink"]["open"]] == [1, 1, 0];
+    until("it is counted", || hub.hosts.status("hub").is_some_and(|s| counted(&s)));
+    let status = hub.hosts.status("hub").expect("it runs");
+    assert_eq!(status["satellite"]["told_bytes_per_second"], 50_000_000 / 8);
+    assert!(status["uplink"]["bytes_sent"].as_u64() > Some(1_000_000), "{status}");
+    // What is accepted has the congestion control that was asked for, and is told the rate.
+    let held = hub.hosts.serve(81, echo);
+    let mut stream = hub.hosts.connect(held).expect("it connects");
+    asks(&mut stream).expect("it is answered");
+    let sockets = inside(&hub.hub, "ss -tinH state established sport = :81");
+    assert!(sockets.contains(" cubic ") && sockets.contains("10.1.0.2:"), "{sockets}");
+    drop(stream);
+    hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().mark()));
+}
+
+#[test]
+fn the_kernels_sender_without_descriptors() {
+    many_descriptors();
+    let hub = Hub::new("sender = \"kernel\"\n");
+    let gateway = hub.run(80);
+    without_descriptors(&hub.hosts, "hub", "uplink", 24);
+    drop(gateway);
+}
+
+#[test]
+fn a_thousand_idle_connections_of_the_kernels_sender() {
+    many_descriptors();
+    let hub = Hub::new("sender = \"kernel\"\n");
+    let gateway = hub.run(4096);
+    a_thousand_idle(&hub.hosts, &["hub"], "uplink", 2);
+    drop(gateway);
+}

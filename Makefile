@@ -119,7 +119,7 @@ api:
 	rustup target add wasm32-unknown-unknown
 	$(CARGO) check --quiet -p bentpipe-engine --target wasm32-unknown-unknown
 	@mkdir -p $(OUT)
-	$(CARGO) +nightly public-api -p bentpipe-engine --simplified > $(OUT)/api.txt
+	$(CARGO) +nightly public-api -p bentpipe-engine -sss > $(OUT)/api.txt
 	@echo "$$(wc -l < $(OUT)/api.txt) public items, in $(OUT)/api.txt"
 	$(CARGO) semver-checks -p bentpipe-engine --baseline-rev $(BASE)
 

@@ -61,11 +61,16 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
         interval: Duration::from_millis(1 + u64::from(more & 0x3f)),
         max_overhead: if on(7) { 2.0 } else { 0.5 },
         repairs: if on(7) { Repairs::Prompt } else { Repairs::Spare },
+        worth: if on(4) { Fec::WORTH } else { 1e-5 },
     };
     ChannelConfig {
         arq: on(0).then(|| Arq { transmissions: on(1).then(|| 1 + u32::from(more >> 6)) }),
         copies: on(0)
-            .then_some(Copies { interval: Duration::from_millis(1 + u64::from(block >> 2)), max: block & 3 })
+            .then_some(Copies {
+                interval: Duration::from_millis(1 + u64::from(block >> 2)),
+                max: block & 3,
+                only_resent: more & 8 != 0,
+            })
             .filter(|copies| copies.max > 0),
         resends_oldest_first: block & 0x20 != 0,
         fec: on(2).then_some(fec),

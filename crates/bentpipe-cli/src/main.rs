@@ -1,6 +1,7 @@
-//! The `bentpipe` command: arguments, files and exit codes. The crates below do the computing. Reading order: [`args`]
-//! the arguments; [`commands`] one file each; [`source`] and [`shipped`] load scenarios; [`output`] prints results with
-//! how to reproduce them; [`failure`] exit codes; [`interrupt`] Ctrl-C.
+//! The `bentpipe` command: arguments, files and exit codes. The crates below do the computing.
+//!
+//! Reading order: [`args`] the arguments; [`commands`] one file each; [`source`] and [`shipped`] load scenarios;
+//! [`output`] prints results with how to reproduce them; [`failure`] exit codes; [`interrupt`] Ctrl-C.
 #![forbid(unsafe_code)]
 
 mod args;

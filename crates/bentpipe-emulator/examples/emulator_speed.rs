@@ -1,7 +1,9 @@
 //! Measures packets per second of the emulator's CPU time: a bulk transfer of the kernel's TCP through two namespaces
 //! and a link of 10 Gbit/s, with offloads. For comparison, the same with nothing between the devices, each train
-//! forwarded as read. The emulator's thread also pays for kernel work: a packet written to a device is processed by
-//! the receiving host's stack in the same call.
+//! forwarded as read.
+//!
+//! The emulator's thread also pays for kernel work: a packet written to a device is processed by the receiving host's
+//! stack in the same call.
 //!
 //! usage, as root: cargo run --release -p bentpipe-emulator --example emulator_speed [SECONDS]
 

@@ -1,7 +1,8 @@
-//! A network namespace behind a link, with the machine itself at the other end. The scenario's links are between two
-//! devices. One is in the caller's namespace, with the machine's routes; the other is the only exit of the new
-//! namespace. Namespaces can be nested: the caller's is then behind another link, and the delays add up. The namespace
-//! has no name and disappears with its last process.
+//! A network namespace behind a link, with the machine itself at the other end.
+//!
+//! The scenario's links are between two devices. One is in the caller's namespace, with the machine's routes; the
+//! other is the only exit of the new namespace. Namespaces can be nested: the caller's is then behind another link,
+//! and the delays add up. The namespace has no name and disappears with its last process.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};

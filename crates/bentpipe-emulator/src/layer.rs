@@ -1,5 +1,7 @@
-//! Link layers on emulated links: S-LACP with bytes, an end at each side of a pair of links. A layer carries bytes, so
-//! a packet's path must be found again after it: by the packet's addresses, if several paths use the layer.
+//! Link layers on emulated links: S-LACP with bytes, an end at each side of a pair of links.
+//!
+//! A layer carries bytes, so a packet's path must be found again after it: by the packet's addresses, if several
+//! paths use the layer.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,10 @@
-//! Emulates a scenario's links between real network stacks, in real time. Reading order: [`Network`] has the links and
-//! the layers over them, without a clock; [`Plan`] selects hosts and their addresses; [`Emulator`] moves packets
-//! between devices and the network by the clock; [`Lab`] gives each host a namespace, [`Behind`] puts one namespace
-//! behind the links and the machine before them, with `nat`; [`rootless`] is for users without root. [`transfers`] and
-//! [`sockets`] run a scenario's flows over them, with the engine's TCP and with the kernel's. Linux only.
+//! Emulates a scenario's links between real network stacks, in real time.
+//!
+//! Reading order: [`Network`] has the links and the layers over them, without a clock; [`Plan`] selects hosts and
+//! their addresses; [`Emulator`] moves packets between devices and the network by the clock; [`Lab`] gives each host a
+//! namespace, [`Behind`] puts one namespace behind the links and the machine before them, with `nat`; [`rootless`] is
+//! for users without root. [`transfers`] and [`sockets`] run a scenario's flows over them, with the engine's TCP and
+//! with the kernel's. Linux only.
 #![forbid(unsafe_code)]
 
 mod behind;

@@ -1,7 +1,8 @@
-//! The links between hosts, without clock or device: packets enter at one host and leave at another. Routers are
-//! internal: a path is a row of links, and a packet enters the next link at the instant it left the previous one,
-//! however late the caller is. A path ends at its first host, which forwards packets for hosts beyond. If a layer is
-//! over a link, the path leads through the layer, and frames have their own paths.
+//! The links between hosts, without clock or device: packets enter at one host and leave at another.
+//!
+//! Routers are internal: a path is a row of links, and a packet enters the next link at the instant it left the
+//! previous one, however late the caller is. A path ends at its first host, which forwards packets for hosts beyond.
+//! If a layer is over a link, the path leads through the layer, and frames have their own paths.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
-//! Emulation without root: a user namespace in which an ordinary user may create devices and networks. It does not
-//! include the machine's own network. If `pasta` (of passt) is installed, it joins the two without root; otherwise
-//! there is no outside.
+//! Emulation without root: a user namespace in which an ordinary user may create devices and networks.
+//!
+//! It does not include the machine's own network. If `pasta` (of passt) is installed, it joins the two without root;
+//! otherwise there is no outside.
 
 use std::fs;
 use std::io::Write;

@@ -1,6 +1,7 @@
-//! The loop: devices of hosts → links → devices of hosts, by the clock. Each wake-up runs all due events, reads what
-//! the hosts send, and delivers what has passed the links. A late wake-up delays what was due and nothing after it:
-//! links compute with the times at which packets should have left.
+//! The loop: devices of hosts → links → devices of hosts, by the clock.
+//!
+//! Each wake-up runs all due events, reads what the hosts send, and delivers what has passed the links. A late
+//! wake-up delays what was due and nothing after it: links compute with the times at which packets should have left.
 
 use std::io;
 use std::net::IpAddr;

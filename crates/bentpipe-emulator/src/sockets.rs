@@ -1,6 +1,7 @@
-//! The same transfers between sockets of the Linux kernel, over the same links. The congestion control is reno, which
-//! every kernel has. Buffers match the scenario's windows, and timestamps its setting. Everything else is the kernel's:
-//! RACK-TLP, PRR, its delayed ACKs.
+//! The same transfers between sockets of the Linux kernel, over the same links.
+//!
+//! The congestion control is reno, which every kernel has. Buffers match the scenario's windows, and timestamps its
+//! setting. Everything else is the kernel's: RACK-TLP, PRR, its delayed ACKs.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

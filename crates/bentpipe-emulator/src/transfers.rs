@@ -1,7 +1,8 @@
 //! Transfers in real time, for comparison with the simulator: a scenario's flows between endpoints of the engine, with
-//! their packets as bytes over the scenario's links, by the clock. The endpoints are in this process, so only the
-//! clock, the wire format and the wake-ups differ from virtual time. An endpoint acts when it is woken, not when it
-//! should have been.
+//! their packets as bytes over the scenario's links, by the clock.
+//!
+//! The endpoints are in this process, so only the clock, the wire format and the wake-ups differ from virtual time. An
+//! endpoint acts when it is woken, not when it should have been.
 
 use std::io;
 use std::net::SocketAddr;

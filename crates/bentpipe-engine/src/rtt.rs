@@ -1,6 +1,7 @@
-//! Round-trip estimator and retransmission timeout (RFC 6298), with an exact and a coarse clock. The coarse clock
-//! keeps estimates like 4.3BSD and ns-2: whole ticks, srtt with three fraction bits and rttvar with two (Jacobson
-//! 1988, appendix A).
+//! Round-trip estimator and retransmission timeout (RFC 6298), with an exact and a coarse clock.
+//!
+//! The coarse clock keeps estimates like 4.3BSD and ns-2: whole ticks, srtt with three fraction bits and rttvar with
+//! two (Jacobson 1988, appendix A).
 
 use crate::units::{Duration, Time};
 

@@ -1,13 +1,17 @@
 //! A split connection: two connections back to back, each of TCP or of STP, with a bounded buffer between them (`minei`
-//! §4, figure 8; a split connection of RFC 3135 §2.4). The near leg faces the opening host, the far leg the other one.
-//! The SYN on the near leg opens the far leg; then each leg recovers, grows and times out separately, by its own
-//! settings. In-order data of one leg is written to the other. It stays in the first leg's receive buffer until the
-//! other leg's peer has acknowledged it, so the near leg's window is the free buffer, and a slow far leg slows the near
-//! one. FINs pass in each direction separately, after the data. A reset, a refusal or a silent peer breaks both legs.
-//! Data that a leg has acknowledged but not passed on is then lost: acknowledgements come from the splice, not from the
-//! far host (RFC 3135 §4.1). It handles spans, not bytes. Byte k received on one leg is byte k sent on the other: a
-//! driver with real bytes keeps one ring per direction, stores arriving payload there and frees it at
-//! [`SpliceOutput::Passed`].
+//! §4, figure 8; a split connection of RFC 3135 §2.4).
+//!
+//! The near leg faces the opening host, the far leg the other one. The SYN on the near leg opens the far leg; then each
+//! leg recovers, grows and times out separately, by its own settings. In-order data of one leg is written to the other.
+//! It stays in the first leg's receive buffer until the other leg's peer has acknowledged it, so the near leg's window
+//! is the free buffer, and a slow far leg slows the near one.
+//!
+//! FINs pass in each direction separately, after the data. A reset, a refusal or a silent peer breaks both legs. Data
+//! that a leg has acknowledged but not passed on is then lost: acknowledgements come from the splice, not from the far
+//! host (RFC 3135 §4.1).
+//!
+//! It handles spans, not bytes. Byte k received on one leg is byte k sent on the other: a driver with real bytes keeps
+//! one ring per direction, stores arriving payload there and frees it at [`SpliceOutput::Passed`].
 
 mod end;
 

@@ -1,11 +1,13 @@
 //! A gateway that acknowledges TCP for the destination (the `hybrid` paper §IV; RFC 3135 §2.4, §3.1.2): a connection
-//! ends here, and its data continues over another transport, such as a link with ARQ. Data stays in the gateway's
-//! buffer until the far end of that transport has acknowledged it; the free space is the advertised window. Connections
-//! may share a buffer: each is advertised all its free space, and segments that find no room are dropped. The driver
-//! owns the buffer and reports its free space at each turn. A window is sent with the ACKs that answer data, and once
-//! when it reopens after being (nearly) closed. This is a receiver's normal behaviour (RFC 9293 §3.8.6.2.2), and the
-//! model's (H-Q05). Departures in between are not reported. With [`Spoofer::with_acks_only`] windows are sent only in
-//! ACKs, so a stopped source waits for its persist timer.
+//! ends here, and its data continues over another transport, such as a link with ARQ.
+//!
+//! Data stays in the gateway's buffer until the far end of that transport has acknowledged it; the free space is the
+//! advertised window. Connections may share a buffer: each is advertised all its free space, and segments that find no
+//! room are dropped. The driver owns the buffer and reports its free space at each turn.
+//!
+//! A window is sent with the ACKs that answer data, and once when it reopens after being (nearly) closed. This is a
+//! receiver's normal behaviour (RFC 9293 §3.8.6.2.2), and the model's (H-Q05). Departures in between are not reported.
+//! With [`Spoofer::with_acks_only`] windows are sent only in ACKs, so a stopped source waits for its persist timer.
 
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;

@@ -1,5 +1,6 @@
-//! Named streams of random numbers: the driver's seed and a component's name determine every draw. Adding,
-//! removing or using a component does not change the draws of another.
+//! Named streams of random numbers: the driver's seed and a component's name determine every draw.
+//!
+//! Adding, removing or using a component does not change the draws of another.
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64;

@@ -137,6 +137,11 @@ impl Carrier {
         }
     }
 
+    /// The same with `slot` as the lower half of the tunnel's numbers: [`Tunnel::in_slot`].
+    pub fn in_slot(self, slot: u16) -> Self {
+        Carrier { tunnel: self.tunnel.in_slot(slot), ..self }
+    }
+
     /// The tunnel, to look at.
     pub fn tunnel(&self) -> &Tunnel {
         &self.tunnel

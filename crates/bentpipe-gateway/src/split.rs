@@ -400,8 +400,7 @@ impl Shape for SplitShape {
             self.give_up(turn, expired);
         }
         // What streams may hold is what connections do not take otherwise.
-        let held = self.mux.as_ref().map_or(0, Mux::held);
-        let elsewhere = self.memory.saturating_sub(held);
+        let elsewhere = self.memory.saturating_sub(self.mux.as_ref().map_or(0, Mux::held));
         self.give(turn, Input::Budget(self.config.budget.saturating_sub(elsewhere)));
         self.serve_brought(turn);
         self.follow_all(turn, &[]);

@@ -8,6 +8,7 @@
 //! cargo run -p bentpipe-io --example tun_hello &
 //! curl http://10.77.0.2:8080/
 //! ```
+//!
 //! The host's kernel is an ordinary remote peer: it routes 10.77.0.0/24 to the device, and the loop below receives all
 //! packets.
 

@@ -1,7 +1,8 @@
-//! The loop: TUN → link down → endpoint → link up → TUN, with a user that reads and writes. The clock is sampled
-//! once per wake-up, so everything in one wake-up has the same time. Packets leave the links at the times that the
-//! links computed on entry: a late wake-up delays one packet, not those after it. The lateness of wake-ups is
-//! recorded.
+//! The loop: TUN → link down → endpoint → link up → TUN, with a user that reads and writes.
+//!
+//! The clock is sampled once per wake-up, so everything in one wake-up has the same time. Packets leave the links
+//! at the times that the links computed on entry: a late wake-up delays one packet, not those after it. The
+//! lateness of wake-ups is recorded.
 
 use std::io;
 

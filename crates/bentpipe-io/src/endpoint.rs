@@ -1,6 +1,7 @@
-//! A connection of the engine with its bytes: IP packets in and out, a byte stream for the user. The driver provides
-//! the clock and the device. The engine counts bytes; the two rings here hold them. A payload is stored after the
-//! engine has accepted its segment, and only its bytes that were not received before.
+//! A connection of the engine with its bytes: IP packets in and out, a byte stream for the user.
+//!
+//! The driver provides the clock and the device. The engine counts bytes; the two rings here hold them. A payload is
+//! stored after the engine has accepted its segment, and only its bytes that were not received before.
 
 use std::net::SocketAddr;
 

@@ -1,9 +1,10 @@
-//! The engine in real time: the same machines that the simulator drives, between devices and a monotonic clock. Reading
-//! order: [`Clock`] gives the time, [`Waiter`] sleeps, [`Lateness`] measures how late it wakes. [`Tun`] is the TUN
-//! device, [`TrainTun`] the same for several packets at a time. [`Endpoint`] is a connection of the engine with its
-//! bytes, and [`Driver`] its loop. The endpoint's address is on the far side of the TUN device, so the host is an
-//! ordinary remote peer and its kernel does not touch our connections. [`LinkPort`] is one end of an S-LACP link with
-//! its bytes. [`Session`] records what was created on the machine until it is removed. Linux only.
+//! The engine in real time: the same machines that the simulator drives, between devices and a monotonic clock.
+//!
+//! Reading order: [`Clock`] gives the time, [`Waiter`] sleeps, [`Lateness`] measures how late it wakes. [`Tun`] is
+//! the TUN device, [`TrainTun`] the same for several packets at a time. [`Endpoint`] is a connection of the engine
+//! with its bytes, and [`Driver`] its loop. The endpoint's address is on the far side of the TUN device, so the host
+//! is an ordinary remote peer and its kernel does not touch our connections. [`LinkPort`] is one end of an S-LACP
+//! link with its bytes. [`Session`] records what was created on the machine until it is removed. Linux only.
 #![forbid(unsafe_code)]
 
 pub mod child;

@@ -1,6 +1,7 @@
-//! Packets that the kernel dropped because a device's queue was full. A TUN device queues what hosts send
-//! (`txqueuelen`) until it is read. If the queue is full, the kernel drops and counts (`tx_dropped`); the reader of the
-//! device does not see this.
+//! Packets that the kernel dropped because a device's queue was full.
+//!
+//! A TUN device queues what hosts send (`txqueuelen`) until it is read. If the queue is full, the kernel drops and
+//! counts (`tx_dropped`); the reader of the device does not see this.
 
 use std::fs::File;
 use std::io;

@@ -1,6 +1,8 @@
 //! The record of what a run creates on the machine, written before it is created, so that the next run can remove what
-//! a killed run left. Each run holds a lock on its own file in `/run/bentpipe`. The system releases the lock however
-//! the run ends, even if a later process has the same number. An unlocked file belongs to a dead run.
+//! a killed run left.
+//!
+//! Each run holds a lock on its own file in `/run/bentpipe`. The system releases the lock however the run ends, even
+//! if a later process has the same number. An unlocked file belongs to a dead run.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};

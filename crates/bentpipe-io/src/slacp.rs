@@ -1,7 +1,8 @@
-//! One end of an S-LACP link with its bytes: IP packets above, frames below. The driver provides the clock and the
-//! socket. The engine's machine handles numbers; this module adds the packets, the wire format and the arithmetic of
-//! the erasure code. Packets that the machine no longer needs are dropped: an end holds its queues, a window of
-//! packets in flight, and the packets of unfinished blocks.
+//! One end of an S-LACP link with its bytes: IP packets above, frames below.
+//!
+//! The driver provides the clock and the socket. The engine's machine handles numbers; this module adds the packets,
+//! the wire format and the arithmetic of the erasure code. Packets that the machine no longer needs are dropped: an
+//! end holds its queues, a window of packets in flight, and the packets of unfinished blocks.
 
 mod erasure;
 mod headers;

@@ -1,10 +1,13 @@
-//! Trains: runs of packets that the kernel passes as one. Data that TCP or UDP sends at once comes from a device with
-//! offloads as one long packet, after a virtio-net header with the segment size (TSO, USO). A train stays in the buffer
-//! into which it was read. A [`Packet`] is an index into a train and passes the links by itself: queues and losses
-//! apply to packets. Packets that leave together and are consecutive form one train again; no payload is checksummed,
-//! and no long one copied. Reading order: `headers` has the headers and how they differ between packets; this file has
-//! a train and its packets; `join` makes trains of packets, `gather` of packets that arrive one by one; `device` reads
-//! and writes them.
+//! Trains: runs of packets that the kernel passes as one.
+//!
+//! Data that TCP or UDP sends at once comes from a device with offloads as one long packet, after a virtio-net header
+//! with the segment size (TSO, USO). A train stays in the buffer into which it was read. A [`Packet`] is an index into
+//! a train and passes the links by itself: queues and losses apply to packets. Packets that leave together and are
+//! consecutive form one train again; no payload is checksummed, and no long one copied.
+//!
+//! Reading order: `headers` has the headers and how they differ between packets; this file has a train and its
+//! packets; `join` makes trains of packets, `gather` of packets that arrive one by one; `device` reads and writes
+//! them.
 
 mod device;
 mod gather;

@@ -1,5 +1,7 @@
-//! Sleeps until a descriptor is readable or a time has come, with epoll and a timerfd. The timer is absolute on the
-//! monotonic clock and is set only when the time changes. Its expiry is edge-triggered, so it need not be read.
+//! Sleeps until a descriptor is readable or a time has come, with epoll and a timerfd.
+//!
+//! The timer is absolute on the monotonic clock and is set only when the time changes. Its expiry is
+//! edge-triggered, so it need not be read.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -1,10 +1,13 @@
 //! TOML in which every quantity has a unit, read into checked values: the common part of scenarios and gateway
-//! settings. A mistake is reported with file, line, key, what was expected and a suggestion. Reading continues after
-//! it, so that one pass finds all mistakes. No keys are defined here: each file format has its own tables of
-//! [`shape::Field`]. Reading order: [`quantity`] is a number and its unit; [`document`] stores the position of each key
-//! and value, [`error`] reports mistakes at positions; [`shape`] is the grammar and [`reader`] reads values by it;
-//! [`schema()`] writes the same tables for editors and [`mod@reference`] for people. [`overrides`] is `--set`,
-//! [`place`] finds the position of a key. [`tcp`] reads the settings of connections.
+//! settings.
+//!
+//! A mistake is reported with file, line, key, what was expected and a suggestion. Reading continues after it, so that
+//! one pass finds all mistakes. No keys are defined here: each file format has its own tables of [`shape::Field`].
+//!
+//! Reading order: [`quantity`] is a number and its unit; [`document`] stores the position of each key and value,
+//! [`error`] reports mistakes at positions; [`shape`] is the grammar and [`reader`] reads values by it; [`schema()`]
+//! writes the same tables for editors and [`mod@reference`] for people. [`overrides`] is `--set`, [`place`] finds the
+//! position of a key. [`tcp`] reads the settings of connections.
 #![forbid(unsafe_code)]
 
 pub mod document;

@@ -1,6 +1,7 @@
-//! `--set key=value`: changes values before they are read. A path names tables by key and list entries by number or
-//! by their `name`: `links.sat.delay`, `flows.0.bytes`. The value is a TOML value, or else text: `300 ms` needs no
-//! quotes.
+//! `--set key=value`: changes values before they are read.
+//!
+//! A path names tables by key and list entries by number or by their `name`: `links.sat.delay`, `flows.0.bytes`.
+//! The value is a TOML value, or else text: `300 ms` needs no quotes.
 
 use super::document::{self, Entry, Node, Table, Value};
 use super::error::{Mistake, Problems, Span};

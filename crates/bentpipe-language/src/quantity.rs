@@ -1,6 +1,8 @@
-//! Quantities: a number and its unit. Decimal prefixes are powers of ten (1 kB = 1000 B), binary ones have their own
-//! names (1 KiB = 1024 B). Numbers are read as exact decimals: "0.1 ms" is 100 000 ns. A value that is not whole in
-//! the engine's unit is refused, not rounded.
+//! Quantities: a number and its unit.
+//!
+//! Decimal prefixes are powers of ten (1 kB = 1000 B), binary ones have their own names (1 KiB = 1024 B). Numbers
+//! are read as exact decimals: "0.1 ms" is 100 000 ns. A value that is not whole in the engine's unit is refused,
+//! not rounded.
 
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 

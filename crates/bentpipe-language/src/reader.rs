@@ -1,5 +1,7 @@
-//! Reads typed values from the tree, and reports mistakes with their positions. Every reader returns `None` after it
-//! has reported a mistake, so reading continues and several mistakes are found in one go.
+//! Reads typed values from the tree, and reports mistakes with their positions.
+//!
+//! Every reader returns `None` after it has reported a mistake, so reading continues and several
+//! mistakes are found in one go.
 
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 

@@ -1,6 +1,7 @@
-//! The grammar of the language as tables: the keys of a table, their values, and their meaning. One table serves
-//! three purposes: it refuses unknown keys, gives error messages their "expected", and generates the JSON schema. So
-//! these always agree.
+//! The grammar of the language as tables: the keys of a table, their values, and their meaning.
+//!
+//! One table serves three purposes: it refuses unknown keys, gives error messages their "expected", and generates
+//! the JSON schema. So these always agree.
 
 use super::quantity::{DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE};
 

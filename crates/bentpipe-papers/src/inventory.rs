@@ -1,8 +1,12 @@
 //! A paper's items besides numbers and claims (topologies, mechanisms, experiments, decisions), and references for
-//! each. Each study has a table, id -> [`Seen`]; [`rows`] turns it into rows, and [`check`] tests it against the paper
-//! and the repository. The kind of the entry determines the verdict. An item shown by other rows, or compared with an
-//! expectation, has their verdict. An item without a number is `built` and names the tests and scenarios that use it.
-//! An item without any reference is `missing`.
+//! each.
+//!
+//! Each study has a table, id -> [`Seen`]; [`rows`] turns it into rows, and [`check`] tests it against the paper and
+//! the repository.
+//!
+//! The kind of the entry determines the verdict. An item shown by other rows, or compared with an expectation, has
+//! their verdict. An item without a number is `built` and names the tests and scenarios that use it. An item without
+//! any reference is `missing`.
 
 use crate::finding::Finding;
 use crate::lab::Lab;

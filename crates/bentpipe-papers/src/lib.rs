@@ -1,7 +1,8 @@
-//! Published results compared with bentpipe's: the only place where a paper's numbers meet ours. [`published`] has the
-//! printed values. Each paper has a module: [`transat`], `minei`, `acts`, `hybrid`, `stp`. They share `lab`, which
-//! makes runs, `drawing`, which draws topologies, and `inventory`, references for each item. [`reproduce`] is the entry
-//! point: it runs a `request` and returns rows.
+//! Published results compared with bentpipe's: the only place where a paper's numbers meet ours.
+//!
+//! [`published`] has the printed values. Each paper has a module: [`transat`], `minei`, `acts`, `hybrid`, `stp`. They
+//! share `lab`, which makes runs, `drawing`, which draws topologies, and `inventory`, references for each item.
+//! [`reproduce`] is the entry point: it runs a `request` and returns rows.
 #![forbid(unsafe_code)]
 
 mod acts;

@@ -1,7 +1,8 @@
-//! Runs packetdrill scripts against the engine's TCP, in virtual time and with real bytes. Reading order:
-//! [`lang`] the language; `wire` packets as scripts see them; [`host`] a kernel's part around connections;
-//! `play` a script's events in order; [`features`] unsupported features of a script; [`expect`] expected
-//! results of a tree of scripts.
+//! Runs packetdrill scripts against the engine's TCP, in virtual time and with real bytes.
+//!
+//! Reading order: [`lang`] the language; `wire` packets as scripts see them; [`host`] a kernel's part
+//! around connections; `play` a script's events in order; [`features`] unsupported features of a script;
+//! [`expect`] expected results of a tree of scripts.
 #![forbid(unsafe_code)]
 
 pub mod expect;

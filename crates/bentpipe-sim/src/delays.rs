@@ -1,9 +1,9 @@
-//! How long datagrams were on their way.
+//! One-way delays of datagrams.
 
 use bentpipe_engine::units::Duration;
 use hdrhistogram::Histogram;
 
-/// One-way delays of the datagrams of a flow that arrived, to three digits.
+/// One-way delays of a flow's delivered datagrams, to three digits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delays {
     nanoseconds: Histogram<u64>,
@@ -11,8 +11,8 @@ pub struct Delays {
 
 impl Default for Delays {
     fn default() -> Self {
-        // Grows with the longest delay: a flow that has none takes a few hundred bytes.
-        Delays { nanoseconds: Histogram::new(3).expect("three digits are among those that can be had") }
+        // Grows with the longest delay: a flow without delays takes a few hundred bytes.
+        Delays { nanoseconds: Histogram::new(3).expect("three digits are supported") }
     }
 }
 
@@ -26,8 +26,7 @@ impl Delays {
         self.nanoseconds.len()
     }
 
-    /// The delay that a share `q` of the datagrams did not exceed, 0 the least and 1 the longest; `None` if none
-    /// arrived.
+    /// The quantile `q` of the delays, 0 the minimum and 1 the maximum; `None` if none arrived.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         (self.count() > 0).then(|| Duration::from_nanos(self.nanoseconds.value_at_quantile(q)))
     }

@@ -1,4 +1,4 @@
-//! The ends of flows: a connection with the application on top of it, or a source or sink of datagrams.
+//! The ends of flows: a connection with its application, or a source or sink of datagrams.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,17 +20,18 @@ use crate::packet::{self, Parcel, Store};
 use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
 
-/// One end of a flow. Behind a pointer, whatever it is: a run may have a hundred thousand, of which few act at a time.
+/// One end of a flow. All kinds are behind a pointer: a run may have a hundred thousand ends, of which few act at a
+/// time.
 #[derive(Clone, Debug)]
 pub(crate) enum Endpoint {
     Tcp(Box<TcpEnd>),
     UdpSource(Box<UdpSource>),
     UdpSink(Box<UdpSink>),
-    /// A gateway that acknowledges in the destination's name.
+    /// A gateway that acknowledges for the destination.
     Spoofer(Box<SpoofEnd>),
-    /// Where what it sends on arrives.
+    /// The destination of its forwarded data.
     Sink(Box<Sink>),
-    /// One end of a link layer: not of a flow, but packets meet it in the same way.
+    /// One end of a link layer: not of a flow, but packets reach it in the same way.
     Layer(Box<LayerEnd>),
     /// One side of a gateway that splits a flow.
     Port {
@@ -49,19 +50,20 @@ pub(crate) struct TcpEnd {
     /// When the application opens the connection.
     start: Time,
     opened: bool,
-    /// Whether a FIN follows the data; one-way openings have none.
+    /// True if a FIN follows the data; one-way openings have none.
     closes: bool,
     /// Bytes to write, and to expect, until the flow is done.
     to_send: u64,
     expected: u64,
     /// Bytes read.
     read: u64,
-    /// When the application does something next, which is first to open the connection; [`Time::NEVER`] if it plans nothing.
+    /// Time of the application's next action, the first being to open the connection; [`Time::NEVER`] if there is
+    /// none.
     next_action: Time,
     requests_left: u32,
-    /// When the next write is due, of an application that keeps to a rate; boxed, since few do.
+    /// When the next write is due, for an application that writes at a rate; boxed, because few do.
     pacer: Option<Box<Pacer>>,
-    /// What connections of this host to the same peer share (RFC 9040), where they do.
+    /// State shared by connections of this host to the same peer (RFC 9040), if any.
     shared: Option<Rc<RefCell<TcbCache>>>,
     bare_first: bool,
     ns2_lengths: bool,
@@ -73,7 +75,7 @@ pub(crate) struct TcpEnd {
     pub(crate) aborted: Option<Abort>,
 }
 
-/// As much as a greedy source has: a million seconds at a gigabit per second and more.
+/// The data of a greedy source: more than a million seconds at a gigabit per second.
 const ENDLESS: u64 = 1 << 50;
 
 impl TcpEnd {
@@ -145,12 +147,12 @@ impl TcpEnd {
         }
     }
 
-    /// The end belongs to this connection: the last leg of a flow that is split.
+    /// The connection of this end: the last leg of a split flow.
     pub(crate) fn joins(&mut self, connection: u32) {
         self.flow = connection;
     }
 
-    /// With the times of its writes, where the application keeps to a rate.
+    /// Sets the times of writes, for an application that writes at a rate.
     pub(crate) fn paced(mut self, seed: u64, name: &str) -> Self {
         if let Workload::Paced { rate, pattern, .. } = self.workload
             && self.client
@@ -160,25 +162,25 @@ impl TcpEnd {
         self
     }
 
-    /// When this end acts first by itself. A passive one listens from the beginning.
+    /// When this end first acts by itself. A passive one listens from the start.
     pub(crate) fn first_action(&self) -> Time {
         if self.client { self.start } else { Time::ZERO }
     }
 
-    /// The end is done: what it has learnt is left to the next one.
+    /// The end is done: its state is left to the next one.
     pub(crate) fn leave(&self) {
         if let Some(shared) = &self.shared {
             self.connection.bequeath(&mut shared.borrow_mut());
         }
     }
 
-    /// Whether nothing is to come from this end any more.
+    /// True if this end will send nothing more.
     pub(crate) fn is_done(&self) -> bool {
         self.aborted.is_some()
             || (self.acked_at.is_some() || self.to_send == 0) && (self.received_at.is_some() || self.expected == 0)
     }
 
-    /// Whether it ends by itself.
+    /// True if it ends by itself.
     pub(crate) fn is_finite(&self) -> bool {
         !matches!(self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
     }
@@ -214,7 +216,7 @@ impl TcpEnd {
         }
     }
 
-    /// Writes what is due by now, and plans the next write.
+    /// Writes the data due by now, and plans the next write.
     fn write_paced<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         let (Workload::Paced { write, .. }, Some(pacer)) = (self.workload, &mut self.pacer) else { return };
         self.next_action = Time::NEVER;
@@ -227,13 +229,13 @@ impl TcpEnd {
             self.connection.handle(cx, Input::Write(bytes));
             pacer.sent(bytes as u32);
         }
-        // A close before the handshake would be the end; then the handshake brings it.
+        // A close before the handshake would end the connection; in that case the handshake triggers it.
         if self.closes && self.connected_at.is_some() {
             self.connection.handle(cx, Input::Close);
         }
     }
 
-    /// Whether all that is to be sent has been written.
+    /// True if all data has been written.
     fn has_written(&self) -> bool {
         match self.workload {
             Workload::Bulk(_) => true,
@@ -242,7 +244,7 @@ impl TcpEnd {
         }
     }
 
-    /// The application's turn: what it had planned is due.
+    /// Runs the application's planned action.
     fn act<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if !self.opened {
             if cx.now >= self.first_action() {
@@ -254,7 +256,7 @@ impl TcpEnd {
             match self.workload {
                 Workload::RequestResponse { .. } => self.ask(cx),
                 Workload::Paced { .. } => self.write_paced(cx),
-                // The time of a greedy source is over: what is out is not waited for.
+                // The time of a greedy source is over: data in flight is not waited for.
                 _ => {
                     self.next_action = Time::NEVER;
                     self.to_send = self.connection.acknowledged();
@@ -265,7 +267,7 @@ impl TcpEnd {
         }
     }
 
-    /// Takes a segment. What it has told of is taken care of by the next poll, or here where that is all there is to do.
+    /// Handles a segment. Its notifications are handled by the next poll, or here if nothing else is to be done.
     #[inline(always)]
     pub(crate) fn take_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
         let Transport::Tcp(connection) = &mut self.connection else {
@@ -334,14 +336,15 @@ impl TcpEnd {
             Output::Transmit(_) => debug_assert!(false, "segments are packed"),
             Output::Readable(total) => self.on_readable(cx, total),
             Output::Acknowledged(total) => self.on_acknowledged(cx, total),
-            // A server of bulk data has nothing to say and closes behind the client.
+            // A server of bulk data sends nothing and closes after the client.
             Output::PeerClosed => {
                 self.connection.handle(cx, Input::Close);
             }
             Output::Closed(Err(abort)) if self.acked_at.is_none() || self.received_at.is_none() => {
                 self.aborted = Some(abort);
             }
-            // All is written by now; a close before the handshake would have been the end (RFC 9293 §3.10.4).
+            // Everything is written by now; a close before the handshake would have ended the connection (RFC 9293
+            // §3.10.4).
             Output::Connected if self.client && self.closes && self.has_written() => {
                 self.connection.handle(cx, Input::Close);
             }
@@ -352,13 +355,13 @@ impl TcpEnd {
         }
     }
 
-    /// Whether it is one of TCP; else it is one of STP.
+    /// True for TCP, false for STP.
     #[inline(always)]
     pub(crate) fn is_tcp(&self) -> bool {
         matches!(self.connection, Transport::Tcp(_))
     }
 
-    /// The next packet of an end of TCP to send at `cx.now`, or when to ask again.
+    /// The next packet of a TCP end to send at `cx.now`, or when to poll again.
     #[inline(always)]
     pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         if self.next_action > cx.now
@@ -379,7 +382,7 @@ impl TcpEnd {
         self.poll_as(cx, packets, Transport::tcp)
     }
 
-    /// As [`TcpEnd::poll`], of an end of STP: apart, so that TCP's segments stay in registers.
+    /// As [`TcpEnd::poll`], for an STP end; separate, so that TCP's segments stay in registers.
     pub(crate) fn poll_stp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         self.poll_as(cx, packets, Transport::stp)
     }
@@ -411,15 +414,15 @@ impl TcpEnd {
     }
 }
 
-/// Where datagrams arrive.
+/// A sink of datagrams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UdpSink {
-    /// Bytes, headers included.
+    /// Bytes, with headers.
     pub(crate) bytes: u64,
     pub(crate) delays: Delays,
 }
 
-/// Datagrams at a constant rate, or in turns.
+/// Datagrams at a constant rate, or on and off.
 #[derive(Clone, Debug)]
 pub(crate) struct UdpSource {
     flow: u32,

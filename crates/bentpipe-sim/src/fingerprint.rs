@@ -1,4 +1,4 @@
-//! A number for a whole run: two runs with the same one did the same at the same times.
+//! A hash of a whole run: runs with equal hashes did the same at the same times.
 
 use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
 use bentpipe_engine::tcp::Segment;
@@ -7,7 +7,7 @@ use bentpipe_engine::units::Time;
 use crate::observe::{Observer, Passage};
 use crate::packet::{Body, Packet};
 
-/// Hashes everything that passes a link: FNV-1a over whole numbers only, so that it is the same on every machine.
+/// Hashes every packet at every link: FNV-1a over whole numbers only, so that it is the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Fingerprint {
     hash: u64,
@@ -21,12 +21,12 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// The number.
+    /// The hash.
     pub fn value(&self) -> u64 {
         self.hash
     }
 
-    /// How many passages went into it.
+    /// Number of hashed passages.
     pub fn events(&self) -> u64 {
         self.events
     }

@@ -1,4 +1,4 @@
-//! A node that splits a flow: the engine's splice between two connections of the world.
+//! A node that splits a flow: the engine's splice between two connections.
 
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::splice::{EndConfig, Leg, Splice, SpliceInput, SpliceOutput};
@@ -7,7 +7,7 @@ use bentpipe_engine::{Context, Machine, Probe, Step};
 
 use crate::packet::{self, Parcel, Store};
 
-/// A splice, and which ends of the world its legs are.
+/// A splice, and the ends of its legs.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) splice: Splice,
@@ -27,7 +27,7 @@ impl Gateway {
         }
     }
 
-    /// The end under which the agenda knows it.
+    /// Its end in the agenda.
     pub(crate) fn slot(&self) -> usize {
         self.ends[0] as usize
     }
@@ -43,13 +43,13 @@ impl Gateway {
         }
     }
 
-    /// A segment has come on this leg.
+    /// A segment has arrived on this leg.
     pub(crate) fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, segment: Segment) {
         self.open(cx);
         self.splice.handle(cx, SpliceInput::Segment(leg, segment));
     }
 
-    /// The next packet to send at `cx.now`, or when to ask again.
+    /// The next packet to send at `cx.now`, or when to poll again.
     pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         self.open(cx);
         loop {
@@ -59,7 +59,8 @@ impl Gateway {
                     let length = packet::wire_len(&segment, self.ns2_lengths[leg as usize]);
                     return Step::Do(packets.put_segment(end / 2, leg == Leg::Far, length, &segment));
                 }
-                // Nobody keeps bytes in virtual time, and what broke shows at the flow's ends.
+                // Virtual time has no payload bytes, and a broken splice shows at the flow's
+                // ends.
                 Step::Do(SpliceOutput::Passed(..) | SpliceOutput::Closed(_)) => {}
                 Step::Wait(until) => return Step::Wait(until),
             }

@@ -1,4 +1,4 @@
-//! One end of a link layer in virtual time: the engine's machine, and the packets it knows by handle and number.
+//! One end of a link layer in virtual time: the engine's machine, and the packets behind its handles and numbers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,24 +7,24 @@ use bentpipe_engine::slacp::{End, Frame};
 
 use crate::packet::Parcel;
 
-/// An end, and what a driver keeps for it.
+/// An end, with the driver's state for it.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerEnd {
     pub(crate) end: End,
-    /// The link that it sends on, and the one that it hears.
+    /// The link that it sends on, and the one that it receives from.
     pub(crate) sends_on: usize,
     pub(crate) hears: usize,
-    /// Longest packet that it takes.
+    /// Max packet length.
     pub(crate) mtu: u32,
-    /// Packets that were longer.
+    /// Number of longer packets.
     pub(crate) too_long: u64,
     pub(crate) rules: Vec<(Rule, u8)>,
     pub(crate) default_channel: u8,
-    /// Packets by handle. Not by their slot in the store: the far end is done with a packet before its copy is released
-    /// here, and by then another one may have its slot.
+    /// Packets by handle, not by their slot in the store: the far end is done with a packet before its copy is released
+    /// here, and by then the slot may be reused.
     held: Vec<Held>,
     free_handles: Vec<u32>,
-    /// By channel, what it has sent.
+    /// By channel, the packets sent.
     sent: Vec<Sent>,
     /// By channel, the frames of a packet, and packets of several frames by id.
     segments: Vec<u8>,
@@ -36,39 +36,39 @@ pub(crate) struct LayerEnd {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     parcel: Parcel,
-    /// Handles are used again, and the far end may still wait for a frame of the packet that had one before.
+    /// Handles are reused, and the far end may still wait for a frame of the previous packet.
     id: u64,
 }
 
-/// A packet of which frames are on their way.
+/// A packet with frames in flight.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Frames that the far end has neither passed on nor skipped.
+    /// Frames neither delivered nor skipped by the far end.
     left: u8,
     /// A frame was skipped: the packet is lost.
     broken: bool,
 }
 
-/// What the far end's word on a frame says of its packet.
+/// The consequence of a frame's fate for its packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Taken {
-    /// Other frames of it are to come.
+    /// Other frames of it are pending.
     InPart,
     Whole(Parcel),
     Broken(Parcel),
 }
 
-/// Packets from their first transmission until the far end has passed them on or skipped them. They stay here rather
-/// than in frames: a packet that an erasure code recovers was in none that arrived.
+/// Packets from their first transmission until the far end has delivered or skipped them. They are stored here instead
+/// of in frames, because a packet recovered by an erasure code was in no frame that arrived.
 #[derive(Clone, Debug, Default)]
 struct Sent {
     first: u64,
-    /// Each with its distance from its predecessor.
+    /// Each with the distance back to the flow's previous packet.
     packets: VecDeque<Option<(Held, u32)>>,
 }
 
 impl LayerEnd {
-    /// An end with channels whose packets have so many frames each.
+    /// An end with channels whose packets have this many frames each.
     pub(crate) fn new(
         end: End,
         [sends_on, hears]: [usize; 2],
@@ -93,7 +93,7 @@ impl LayerEnd {
         }
     }
 
-    /// Keeps a packet; answers its handle.
+    /// Stores a packet; returns its handle.
     pub(crate) fn hold(&mut self, parcel: Parcel) -> u32 {
         let parcel = Held { parcel, id: self.packets };
         self.packets += 1;
@@ -109,7 +109,7 @@ impl LayerEnd {
         }
     }
 
-    /// The machine is done with a handle; answers its packet.
+    /// The machine is done with a handle; returns its packet.
     pub(crate) fn let_go(&mut self, handle: u32) -> Parcel {
         self.free_handles.push(handle);
         self.held(handle)
@@ -120,12 +120,12 @@ impl LayerEnd {
         self.held[handle as usize].parcel
     }
 
-    /// A data frame goes out with the packet of that handle.
+    /// Called when a data frame is sent with the packet of this handle.
     pub(crate) fn on_sent(&mut self, frame: &Frame, handle: u32) {
         if let Frame::Data { channel, seq, behind, .. } = *frame {
             let held = self.held[handle as usize];
             let sent = &mut self.sent[channel as usize];
-            // Else it goes out again.
+            // Otherwise it is a retransmission.
             if seq == sent.first + sent.packets.len() as u64 {
                 sent.packets.push_back(Some((held, behind)));
                 let left = self.segments[channel as usize];
@@ -136,13 +136,13 @@ impl LayerEnd {
         }
     }
 
-    /// A packet that the far end asks for, and its distance from its predecessor.
+    /// A packet that the far end requests, and the distance back to the flow's previous packet.
     pub(crate) fn look_up(&self, channel: u8, seq: u64) -> Option<(Parcel, u32)> {
         let sent = &self.sent[channel as usize];
         (*sent.packets.get(seq.checked_sub(sent.first)? as usize)?).map(|(held, behind)| (held.parcel, behind))
     }
 
-    /// The far end is done with a frame, which it skipped or passed on.
+    /// The far end is done with a frame, which it skipped or delivered.
     pub(crate) fn take(&mut self, channel: u8, seq: u64, skipped: bool) -> Option<Taken> {
         let sent = &mut self.sent[channel as usize];
         let (Held { parcel, id }, _) = sent.packets.get_mut(seq.checked_sub(sent.first)? as usize)?.take()?;
@@ -164,7 +164,7 @@ impl LayerEnd {
     }
 }
 
-/// The frames on their way.
+/// The frames in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     slots: Vec<Option<Frame>>,

@@ -1,9 +1,9 @@
 //! Virtual time: runs a scenario on the engine.
 //!
 //! A run is single-threaded and deterministic: the order of events is total, randomness comes from streams named by
-//! component, and nothing depends on the machine. Parallel are the replications. Reading order: [`run()`], `world`,
-//! `endpoint`, `gateway`; [`Observer`] watches, [`record`] writes down, [`Fingerprint`] proves that two runs
-//! were the same.
+//! component, and nothing depends on the machine. Replications run in parallel. Reading order: [`run()`], `world`,
+//! `endpoint`, `gateway`; [`Observer`] receives events, [`record`] writes them, [`Fingerprint`] shows that two runs
+//! are equal.
 #![forbid(unsafe_code)]
 
 mod delays;

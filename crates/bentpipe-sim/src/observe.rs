@@ -1,4 +1,4 @@
-//! Who watches a run: the events of machines, and the packets at the links.
+//! Observers of a run: events of machines, and packets at links.
 
 use bentpipe_engine::network::{LinkId, Watch};
 use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
@@ -8,11 +8,11 @@ use crate::packet::{Packet, Parcel, Store};
 
 pub use bentpipe_engine::network::{LINK_BASE, Passage};
 
-/// A watcher of a run. Links have the numbers of the scenario; `Who` of a machine is `2 * flow` for the end at
-/// `from`, `2 * flow + 1` for the one at `to`, and [`LINK_BASE`] plus its number for a link. The further legs of flows
-/// that are split are numbered as if they were flows behind all others (`bentpipe_study::topology::connections`).
+/// An observer of a run. Links have the numbers of the scenario; `Who` of a machine is `2 * flow` for the end at
+/// `from`, `2 * flow + 1` for the one at `to`, and [`LINK_BASE`] plus its number for a link. The further legs of split
+/// flows are numbered like flows after all others (`bentpipe_study::topology::connections`).
 pub trait Observer: Probe {
-    /// Takes note of a packet at the link with that number.
+    /// Receives an event of a packet at the link with this number.
     fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet);
 }
 
@@ -21,7 +21,7 @@ impl Observer for NoProbe {
     fn packet(&mut self, _: Time, _: usize, _: Passage, _: &Packet) {}
 }
 
-/// Two watchers at once.
+/// Two observers at once.
 #[derive(Debug)]
 pub struct Both<'a, A, B>(pub &'a mut A, pub &'a mut B);
 
@@ -40,11 +40,11 @@ impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
     }
 }
 
-/// An observer as the network knows it: packets are looked up, and frames of link layers are none.
+/// Adapts an observer to the network: looks packets up, and skips frames of link layers.
 pub(crate) struct Watching<'a, O> {
     observer: &'a mut O,
     packets: &'a Store,
-    /// What is bound for this end or one behind it is a frame.
+    /// Packets to this end or a later one are frames.
     first_layer_end: usize,
 }
 

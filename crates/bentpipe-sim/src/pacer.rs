@@ -1,24 +1,24 @@
-//! When a source sends that keeps to a rate, always or in turns.
+//! Sending times of a source with a rate, constant or on and off.
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::units::{Rate, Time, TransmitClock};
 use bentpipe_study::scenario::UdpPattern;
 
-/// The instants at which pieces of data are sent so that they come to a rate.
+/// The times at which pieces of data are sent to give a rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
     interval: TransmitClock,
     next: Time,
-    /// End of the present time of sending.
+    /// End of the current sending period.
     on_until: Time,
     pattern: UdpPattern,
     stream: Stream,
-    /// Of video the number of the frame, when it was due, and its bytes not sent.
+    /// For video: the number of the frame, when it was due, and its unsent bytes.
     frame: (u64, Time, u32),
 }
 
 impl Pacer {
-    /// A source that starts at `start`; times of sending and of silence are drawn for the flow `name` under `seed`.
+    /// A source that starts at `start`; sending periods and pauses are drawn for the flow `name` under `seed`.
     pub(crate) fn new(rate: Rate, pattern: UdpPattern, start: Time, seed: u64, name: &str) -> Self {
         let mut stream = Stream::named(seed, &format!("flow/{name}/on-off"));
         let on_until = match pattern {

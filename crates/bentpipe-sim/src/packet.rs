@@ -1,4 +1,6 @@
-//! What travels in virtual time.
+//! Packets in virtual time.
+
+use std::collections::VecDeque;
 
 use bentpipe_engine::link::Wire;
 use bentpipe_engine::network::{Bound, EndId};
@@ -13,9 +15,9 @@ pub(crate) const TCP_HEADER: u32 = 20;
 
 /// Ephemeral ports (RFC 6335 §6).
 const FIRST_PORT: u32 = 49152;
-/// How many of them there are; flows beyond go to the next destination port.
+/// Their number; further flows use the next destination port.
 const PORTS: u32 = 16384;
-/// A port of no well-known service, which analysers would take the zeros for.
+/// A port without a well-known service, so that analysers do not interpret the zeros.
 const SERVICE: u32 = 30000;
 
 /// Source and destination port of a flow.
@@ -23,10 +25,10 @@ pub(crate) fn ports(flow: u32) -> Ports {
     Ports { source: (FIRST_PORT + flow % PORTS) as u16, destination: (SERVICE + flow / PORTS) as u16 }
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Body {
-    /// A segment of TCP, or of STP where the flow is one: both have the same values, the wire tells them apart.
+    /// A segment of TCP or STP: both have the same values and differ only on the wire.
     Tcp(Segment),
     /// A UDP datagram, the n-th of its flow.
     Udp(u64),
@@ -35,19 +37,19 @@ pub enum Body {
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// Number of the connection it belongs to: that of its flow, or, on a further leg of a flow that is split, a number
-    /// behind those of all flows (`bentpipe_study::topology::connections`).
+    /// Number of its connection: that of its flow, or, on a further leg of a split flow, a number after those of all
+    /// flows (`bentpipe_study::topology::connections`).
     pub flow: u32,
-    /// Whether it goes from the flow's `from` to its `to`.
+    /// True if it goes from the flow's `from` to its `to`.
     pub forward: bool,
     /// Bytes on the line.
     pub wire_len: u32,
-    /// What it carries.
+    /// Its content.
     pub body: Body,
 }
 
-/// A packet as a link holds it: where it goes, what it weighs, and where its contents are kept. Between its first and
-/// its last hop nobody looks inside, so nothing larger is moved.
+/// A packet on a link: its destination, its length, and the slot of its content. Nothing reads the content between
+/// its first and its last hop, so only this is moved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
     pub(crate) slot: u32,
@@ -60,7 +62,7 @@ impl Parcel {
         Parcel { slot, to, wire_len }
     }
 
-    /// The end that it comes from: the other end of the connection.
+    /// The source: the other end of the connection.
     #[inline(always)]
     pub(crate) fn from(&self) -> usize {
         (self.to.0 ^ 1) as usize
@@ -81,19 +83,19 @@ impl Bound for Parcel {
     }
 }
 
-/// What every packet has, in half a cache line: a fat pipe holds many thousands of them.
+/// The fields of every packet, in half a cache line: a large pipe holds many thousands.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    /// Of a datagram its number.
+    /// The number of a datagram.
     seq: u64,
-    /// Of a datagram the time at which it set out.
+    /// The sending time of a datagram.
     ack: u64,
     window: u32,
     wire_len: u32,
     flow: u32,
     len: u16,
     flags: Flags,
-    /// Whether it goes forward, and what else there is.
+    /// The direction, and flags for further fields.
     marks: u8,
 }
 
@@ -101,7 +103,7 @@ const FORWARD: u8 = 1;
 const DATAGRAM: u8 = 2;
 const OPTIONS: u8 = 4;
 
-/// What some segments have besides.
+/// Additional fields of some segments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Options {
     syn: SynOptions,
@@ -109,18 +111,19 @@ struct Options {
     sack: SackBlocks,
 }
 
-/// The contents of the packets on their way: as many slots as there ever were packets at once.
+/// The contents of packets in flight, with as many slots as there ever were packets at once.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     heads: Vec<Head>,
-    /// By slot; written and read only where the head says so.
+    /// By slot; valid only if the head says so.
     options: Vec<Options>,
-    /// The last one given back is the next one taken: it is in the cache yet.
-    free: Vec<u32>,
+    /// The slot freed first is reused first. Packets then lie in the order in which they were sent, mostly that in which they
+    /// arrive, and the processor prefetches them.
+    free: VecDeque<u32>,
 }
 
 impl Store {
-    /// Keeps a datagram, the n-th of its flow, that sets out now.
+    /// Stores a datagram, the n-th of its flow, sent now.
     pub(crate) fn put_datagram(&mut self, flow: u32, wire_len: u32, number: u64, now: Time) -> Parcel {
         let marks = FORWARD | DATAGRAM;
         self.keep(Head {
@@ -135,7 +138,7 @@ impl Store {
         })
     }
 
-    /// Keeps a segment.
+    /// Stores a segment.
     #[inline(always)]
     pub(crate) fn put_segment(&mut self, flow: u32, forward: bool, wire_len: u32, segment: &Segment) -> Parcel {
         let &Segment { seq, ack, window, len, flags, syn, timestamps, sack } = segment;
@@ -150,7 +153,7 @@ impl Store {
 
     #[inline(always)]
     fn keep(&mut self, head: Head) -> Parcel {
-        let slot = match self.free.pop() {
+        let slot = match self.free.pop_front() {
             Some(slot) => {
                 self.heads[slot as usize] = head;
                 slot
@@ -178,7 +181,7 @@ impl Store {
         Packet { flow, forward: marks & FORWARD != 0, wire_len, body }
     }
 
-    /// The segment of a parcel that holds one, if it has no options.
+    /// The segment of a parcel, if it is one without options.
     #[inline(always)]
     pub(crate) fn plain_segment(&self, parcel: Parcel) -> Option<Segment> {
         let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot as usize];
@@ -188,7 +191,7 @@ impl Store {
         Some(Segment { seq, ack, window, len, ..Segment::new(flags) })
     }
 
-    /// The segment of a parcel that holds one.
+    /// The segment of a parcel.
     #[inline(always)]
     pub(crate) fn segment(&self, parcel: Parcel) -> Segment {
         let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot as usize];
@@ -199,18 +202,18 @@ impl Store {
         Segment { seq, ack, window, len, flags, syn, timestamps, sack }
     }
 
-    /// When the datagram of a parcel set out.
+    /// When the datagram of a parcel was sent.
     pub(crate) fn departure(&self, parcel: Parcel) -> Time {
         Time::from_ticks(self.heads[parcel.slot as usize].ack)
     }
 
-    /// Whether a parcel holds an acknowledgement and nothing else.
+    /// True if a parcel is a bare ACK.
     pub(crate) fn is_bare_ack(&self, parcel: Parcel) -> bool {
         let Head { len, flags, marks, .. } = self.heads[parcel.slot as usize];
         marks & DATAGRAM == 0 && len == 0 && flags == Flags::ACK
     }
 
-    /// What a bare acknowledgement acknowledges, modulo 2^32, if it has no blocks of SACK.
+    /// The acknowledgement number of a bare ACK without SACK blocks, modulo 2^32.
     pub(crate) fn acknowledges(&self, parcel: Parcel) -> Option<u32> {
         let Head { ack, marks, .. } = self.heads[parcel.slot as usize];
         let has_blocks = marks & OPTIONS != 0 && !self.options[parcel.slot as usize].sack.is_empty();
@@ -220,11 +223,11 @@ impl Store {
     /// The packet has arrived or is lost.
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {
-        self.free.push(parcel.slot);
+        self.free.push_back(parcel.slot);
     }
 }
 
-/// Bytes on the line of a segment with its headers; the numbers of STP's polls weigh what timestamps do.
+/// Bytes of a segment on the line, with its headers; the numbers of STP's polls count like timestamps.
 #[inline(always)]
 pub(crate) fn wire_len(segment: &Segment, ns2_lengths: bool) -> u32 {
     let options = match ns2_lengths {

@@ -1,4 +1,4 @@
-//! A run: a scenario, a seed, someone who watches; and many runs at once.
+//! A run of a scenario with a seed and an observer; and many runs in parallel.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,21 +23,21 @@ pub enum RunError {
     /// The threads for parallel runs could not be started.
     #[error("cannot start {threads} threads: {cause}")]
     Threads {
-        /// How many were asked for.
+        /// The requested number.
         threads: usize,
-        /// What the system says.
+        /// The system's error.
         cause: String,
     },
 }
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
     /// Its seed.
     pub seed: u64,
-    /// When it ended: all finite flows done, or the time limit.
+    /// When it ended: when all finite flows were done, or at the time limit.
     pub end: Time,
-    /// Whether the time limit ended it while a finite flow was not done.
+    /// True if the time limit ended it while a finite flow was not done.
     pub timed_out: bool,
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowResult>,
@@ -45,24 +45,25 @@ pub struct RunResult {
     pub links: Vec<LinkCounters>,
     /// The link layers, in the scenario's order: the end that sends on the first link, and the other one.
     pub layers: Vec<[Stats; 2]>,
-    /// Packets still on the way.
+    /// Packets in flight.
     pub in_flight: u64,
-    /// Events of the agenda.
+    /// Number of events.
     pub events: u64,
 }
 
 /// Runs a scenario once in virtual time.
 ///
 /// # Errors
-/// A flow whose ends are not connected.
+/// Fails if the ends of a flow are not connected.
 pub fn run<O: Observer>(scenario: &Scenario, seed: u64, observer: &mut O) -> Result<RunResult, RunError> {
     run_with(scenario, seed, observer, Timers::Lazy, |_| true)
 }
 
-/// As [`run`], with the choice of timers, and asked now and then, with the present, whether to go on.
+/// As [`run`], with the choice of timers, and a function that is called regularly with the current time and
+/// returns whether to continue.
 ///
 /// # Errors
-/// A flow whose ends are not connected.
+/// Fails if the ends of a flow are not connected.
 pub fn run_with<O: Observer>(
     scenario: &Scenario,
     seed: u64,
@@ -70,7 +71,7 @@ pub fn run_with<O: Observer>(
     timers: Timers,
     mut go_on: impl FnMut(Time) -> bool,
 ) -> Result<RunResult, RunError> {
-    /// Events between two questions: some milliseconds of work.
+    /// Events between two of these calls: some milliseconds of work.
     const EVENTS_PER_QUESTION: u32 = 1 << 17;
     let mut world = World::new(scenario, seed, timers, !O::WATCHES)?;
     let limit = Time::ZERO + scenario.time_limit;
@@ -91,7 +92,7 @@ pub fn run_with<O: Observer>(
     }
     let mut books = world.close(exhausted.then_some(limit));
     world.add_too_long(&mut books.links);
-    // Something is left for later: the limit cut it off. Nothing is left: it ended by itself.
+    // Events remain: the limit ended the run. None remain: it ended by itself.
     let end = if exhausted && (world.has_timers() || books.in_flight > 0) { limit } else { world.now };
     Ok(RunResult {
         seed,
@@ -105,18 +106,18 @@ pub fn run_with<O: Observer>(
     })
 }
 
-/// Whether a flow ends by itself.
+/// True if a flow ends by itself.
 fn is_finite(flow: &FlowSpec) -> bool {
     flow.kind
         .workload()
         .is_some_and(|workload| !matches!(workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. }))
 }
 
-/// Runs a scenario once per seed, on `threads` threads (0: as many as there are cores). The results stand in the
-/// order of the seeds and do not depend on the threads; `progress` hears how many are done.
+/// Runs a scenario once per seed, on `threads` threads (0: one per core). The results are in the order of the
+/// seeds and do not depend on the threads; `progress` receives the number of completed runs.
 ///
 /// # Errors
-/// A flow whose ends are not connected.
+/// Fails if the ends of a flow are not connected.
 pub fn replicate(
     scenario: &Scenario,
     seeds: Range<u64>,
@@ -131,10 +132,10 @@ pub fn replicate(
     })
 }
 
-/// Does independent jobs on `threads` threads (0: as many as there are cores), results in the order of the jobs.
+/// Runs independent jobs on `threads` threads (0: one per core), with results in the order of the jobs.
 ///
 /// # Errors
-/// The first error of a job in their order.
+/// Returns the error of the first failing job.
 pub fn in_parallel<J: Send, R: Send>(
     jobs: Vec<J>,
     threads: usize,

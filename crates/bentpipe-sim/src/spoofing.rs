@@ -1,4 +1,4 @@
-//! A flow's end at a gateway that acknowledges in the destination's name, and the buffers that such ends share.
+//! A flow's end at a gateway that acknowledges for the destination, and the shared buffers of such ends.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::packet::{self, IPV4_HEADER, Parcel, Store, TCP_HEADER};
 pub(crate) struct Buffer {
     capacity: u64,
     used: u64,
-    /// Each end has an equal part of it.
+    /// True if each end has an equal part of it.
     in_parts: bool,
     /// The ends that share it.
     pub(crate) ends: Vec<usize>,
@@ -27,7 +27,7 @@ impl Buffer {
         Buffer { capacity, used: 0, in_parts, ends: Vec::new() }
     }
 
-    /// What is free for an end that holds so much: of all of it, or of an equal part.
+    /// Free space for an end that holds this much: of the whole buffer, or of an equal part.
     fn free(&self, held: u64) -> u64 {
         let all = self.capacity.saturating_sub(self.used);
         if self.in_parts { all.min((self.capacity / self.ends.len() as u64).saturating_sub(held)) } else { all }
@@ -40,7 +40,7 @@ pub(crate) struct SpoofEnd {
     spoofer: Spoofer,
     pub(crate) buffer: Rc<RefCell<Buffer>>,
     flow: u32,
-    /// Where what goes on is received.
+    /// The destination of the forwarded data.
     sink: u32,
     ns2_lengths: bool,
     opened: bool,
@@ -55,7 +55,7 @@ impl SpoofEnd {
         SpoofEnd { spoofer, buffer, flow, sink, ns2_lengths, opened: false, sent_on: 0 }
     }
 
-    /// The end belongs to this connection: the last leg of a flow that is split.
+    /// The connection of this end: the last leg of a split flow.
     pub(crate) fn joins(&mut self, connection: u32) {
         let (before, now) = (2 * self.flow as usize + 1, 2 * connection as usize + 1);
         self.flow = connection;
@@ -68,7 +68,7 @@ impl SpoofEnd {
         self.spoofer.stats()
     }
 
-    /// Hands the machine an input, and the buffer what has come of it.
+    /// Passes an input to the machine, and updates the buffer.
     pub(crate) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
         let before = self.spoofer.held();
         let free = self.buffer.borrow().free(before);
@@ -78,7 +78,7 @@ impl SpoofEnd {
         buffer.used = buffer.used + self.spoofer.held() - before;
     }
 
-    /// Room may have come about elsewhere: a closed window is opened again.
+    /// Space may have been freed elsewhere: a closed window reopens.
     pub(crate) fn note_room<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         let free = self.buffer.borrow().free(self.spoofer.held());
         self.spoofer.handle(cx, Input::Free(free));
@@ -107,21 +107,21 @@ impl SpoofEnd {
         }
     }
 
-    /// When it acts first by itself.
+    /// When it first acts by itself.
     pub(crate) fn first_action(&self) -> Time {
         Time::ZERO
     }
 
-    /// Segments that found no room.
+    /// Segments dropped because the buffer was full.
     pub(crate) fn drops(&self) -> u64 {
         self.spoofer.drops()
     }
 }
 
-/// What goes on has headers as long as those it came with, so that a packet weighs the same on both parts.
+/// Forwarded data has headers as long as before, so a packet has the same length on both parts.
 pub(crate) const HEADERS: u32 = IPV4_HEADER + TCP_HEADER;
 
-/// Where the data of a spoofed flow arrives.
+/// The destination of a spoofed flow's data.
 #[derive(Clone, Debug)]
 pub(crate) struct Sink {
     /// Bytes of payload.
@@ -131,7 +131,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// One that expects so many bytes.
+    /// A sink that expects this many bytes.
     pub(crate) fn new(expected: u64) -> Self {
         Sink { received: 0, expected, received_at: None }
     }
@@ -143,7 +143,7 @@ impl Sink {
         }
     }
 
-    /// Whether all is there that was expected.
+    /// True if all expected bytes have arrived.
     pub(crate) fn is_done(&self) -> bool {
         self.received_at.is_some()
     }

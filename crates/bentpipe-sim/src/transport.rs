@@ -1,10 +1,10 @@
-//! The connection under an end, of one protocol or the other.
+//! The connection of an end, TCP or STP.
 
 use bentpipe_engine::stp;
 use bentpipe_engine::tcp::{Connection, Input, TcbCache, TcpStats};
 use bentpipe_engine::{Context, Machine, Probe};
 
-/// A connection. TCP's is the one that runs by the million: STP is called out of its way.
+/// A connection. TCP is the hot path; STP is called out of line.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "the large one is the common one, and its end is boxed as a whole")]
 pub(crate) enum Transport {
@@ -13,7 +13,7 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// That of TCP, if it is one.
+    /// The TCP connection, if it is one.
     #[inline(always)]
     pub(crate) fn tcp(&mut self) -> Option<&mut Connection> {
         match self {
@@ -22,7 +22,7 @@ impl Transport {
         }
     }
 
-    /// That of STP, if it is one.
+    /// The STP connection, if it is one.
     pub(crate) fn stp(&mut self) -> Option<&mut stp::Connection> {
         match self {
             Transport::Tcp(_) => None,
@@ -68,7 +68,7 @@ impl Transport {
         }
     }
 
-    /// STP learns nothing that another connection could use.
+    /// STP has no state that another connection could use.
     pub(crate) fn inherit(&mut self, cache: &TcbCache) {
         if let Transport::Tcp(connection) = self {
             connection.inherit(cache);

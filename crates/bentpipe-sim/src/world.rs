@@ -1,4 +1,4 @@
-//! The world of a run: links and ends of flows, who is wired to whom, and what happens next.
+//! The state of a run: links and ends of flows, their paths, and the next event.
 
 use bentpipe_engine::link::Wire;
 use bentpipe_engine::network::{Age, Books, Due, Hop, Network, Tournament};
@@ -21,96 +21,100 @@ mod wiring;
 
 pub use results::FlowResult;
 
-/// How timers are kept in the agenda. Both give the same run; the literal one is the lazy one's twin in tests.
+/// Handling of timers in the agenda. Both give the same run; the literal one is the lazy one's twin in tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timers {
-    /// A timer that moves later stays where it is; when its slot comes, the machine is polled and says so.
+    /// A timer that moves later keeps its slot; when the slot is due, the machine is polled and returns the new time.
     #[default]
     Lazy,
-    /// Each change is carried over at once.
+    /// Each change updates the agenda at once.
     Literal,
 }
 
-/// What an end waits for.
+/// The world's state of an end, in one place: with many ends none of it is in the cache.
 #[derive(Clone, Copy, Debug)]
-struct Waits {
-    /// The instant; [`Time::NEVER`] if for nothing.
+struct EndState {
+    /// The due time of its timer; [`Time::NEVER`] if none.
     until: Time,
-    /// Since when.
+    /// When that was set.
     begun: Time,
-    /// For when it stands on the agenda, which may be earlier.
+    /// Its time in the agenda, which may be earlier.
     on_agenda: Time,
+    /// The first hop of its packets.
+    first_hop: Hop,
+    /// Nothing more is expected of it.
+    is_done: bool,
 }
 
-impl Waits {
-    const FOR_NOTHING: Waits = Waits { until: Time::NEVER, begun: Time::ZERO, on_agenda: Time::NEVER };
+impl EndState {
+    /// An end that waits for nothing yet.
+    fn new(first_hop: Hop) -> Self {
+        EndState { until: Time::NEVER, begun: Time::ZERO, on_agenda: Time::NEVER, first_hop, is_done: false }
+    }
 }
 
 /// Links, ends and agenda of one run. Components are numbered, links first; the two ends of connection n are 2n and
-/// 2n + 1. A flow's connection has the flow's number; the further legs of split ones stand behind all flows.
+/// 2n + 1. A flow's connection has the flow's number; the further legs of split flows come after all flows.
 #[derive(Debug)]
 pub(crate) struct World {
     network: Network<Parcel>,
     packets: Store,
-    /// The first hop of each end's packets.
-    first_hop: Vec<Hop>,
-    /// Two for each connection, one for each flow whose TCP ends on the way, then two for each link layer.
+    /// Two for each connection, one for each spoofed flow, then two for each link layer.
     ends: Vec<Endpoint>,
-    /// By flow whose TCP ends on the way: its end there.
+    /// By spoofed flow: its end at the gateway.
     spoofers: Vec<usize>,
-    /// The ends from here to those of layers are where such flows arrive.
+    /// The ends from here to those of layers are the destinations of spoofed flows.
     first_sink: usize,
-    /// How many of them belong to flows.
+    /// Number of ends that belong to flows.
     flow_ends: usize,
     frames: Frames,
-    /// By end: what the headers of packets to it say to a link layer; empty where there is none.
+    /// By end: the header fields of packets to it for link layers; empty without layers.
     headers: Vec<Headers>,
     gateways: Vec<Gateway>,
     /// When each flow starts.
     starts: Vec<Time>,
     /// The end at which each flow arrives.
     goals: Vec<u32>,
-    /// What each end waits for.
-    waits: Vec<Waits>,
-    /// When ends act by themselves; in the order of events they follow the network's components.
+    /// The state of each end.
+    states: Vec<EndState>,
+    /// The agenda of ends; in the order of events they follow the network's components.
     agenda: Tournament,
     timers: Timers,
-    /// Finite ends that are not done; the run is over when none is left of those there were.
+    /// Finite ends that are not done; the run is over when the last one is.
     busy: usize,
     has_finite: bool,
-    done: Vec<bool>,
     pub(crate) now: Time,
-    /// How long ago the event that happens now was begun.
+    /// The age of the current event.
     age: Age,
-    /// The event itself, as it stood in the agenda.
+    /// The current event, as in the agenda.
     last: Due,
     pub(crate) events: u64,
 }
 
 impl World {
-    /// Whether all finite flows are done; never true where there are none.
+    /// True if all finite flows are done; never true without finite flows.
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
         self.busy == 0 && self.has_finite
     }
 
-    /// What the network has counted by now, or by `limit`, if nothing more happens until then. The present comes to what
-    /// happened last.
+    /// The network's counters by now, or by `limit` if nothing more happens until then. Sets the current time to the
+    /// last event.
     pub(crate) fn close(&mut self, limit: Option<Time>) -> Books {
         let books = self.network.books(limit.map_or(self.last, Due::after));
         let (passages, last) = books.passages;
         self.now = self.now.max(last);
-        // On a link in a chain a packet's arrival is an event like any other, though the agenda did not hold it.
+        // On a link in a chain a packet's arrival is an event, although it was not in the agenda.
         self.events += passages;
         books
     }
 
-    /// Whether some end has something to do yet. Not by the agenda, in which a timer that was called off may still stand.
+    /// True if an end has a timer. The agenda does not tell, because it may have stopped timers.
     pub(crate) fn has_timers(&self) -> bool {
-        self.waits.iter().any(|waits| waits.until != Time::NEVER)
+        self.states.iter().any(|state| state.until != Time::NEVER)
     }
 
-    /// Does what is next, if that is not after `limit`. False when nothing is left.
+    /// Runs the next event, if it is not after `limit`. Returns false if there is none.
     #[inline]
     pub(crate) fn step<O: Observer>(&mut self, limit: Time, observer: &mut O) -> bool {
         let (network, end) = (self.network.first(), self.agenda.first());
@@ -130,7 +134,7 @@ impl World {
         let n = due.component() - self.network.components();
         let due = self.due_of_end(n);
         if due.at() > time {
-            // A timer that was put off since: nothing happens now, so the present stays where it is.
+            // A postponed timer: nothing happens now, so the current time does not change.
             self.put_on_agenda(n, due);
         } else {
             (self.now, self.age) = (time, due.age());
@@ -139,7 +143,7 @@ impl World {
         true
     }
 
-    /// Something has come to its end in the network.
+    /// A packet has passed a component of the network.
     #[inline]
     fn arrive<O: Observer>(&mut self, component: usize, observer: &mut O) {
         loop {
@@ -156,7 +160,7 @@ impl World {
         }
     }
 
-    /// Brings a packet to where it goes next.
+    /// Moves a packet to its next hop.
     #[inline]
     fn go<O: Observer>(&mut self, hop: Hop, parcel: Parcel, observer: &mut O) {
         let mut watch = Watching::new(observer, &self.packets, self.flow_ends);
@@ -178,7 +182,7 @@ impl World {
         if let Endpoint::Tcp(tcp) = &mut self.ends[to]
             && let Some(segment) = self.packets.plain_segment(parcel)
         {
-            // Its slot is the first to be taken again: it is in the cache.
+            // Its slot is reused first, because it is in the cache.
             self.packets.release(parcel);
             let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
             tcp.take_segment(&mut cx, segment);
@@ -188,7 +192,7 @@ impl World {
         }
     }
 
-    /// To an end that is no connection, or of a segment with options.
+    /// Delivers to an end that is not a connection, or a segment with options.
     #[inline(never)]
     fn deliver_elsewhere<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
         match &mut self.ends[to] {
@@ -213,7 +217,7 @@ impl World {
             Endpoint::Spoofer(_) => self.reach_spoofer(to, parcel, observer),
             Endpoint::Sink(sink) => {
                 sink.take(self.now, parcel.wire_len());
-                if !self.done[to] {
+                if !self.states[to].is_done {
                     self.note_done(to);
                 }
             }
@@ -222,13 +226,13 @@ impl World {
         self.packets.release(parcel);
     }
 
-    /// Polls an end until it waits. Those of TCP have a loop of their own: what they send never leaves the registers.
+    /// Polls an end until it waits. TCP ends have a separate loop, so that their segments stay in registers.
     fn run_end<O: Observer>(&mut self, n: usize, observer: &mut O) {
         while let Endpoint::Tcp(tcp) = &mut self.ends[n]
             && tcp.is_tcp()
         {
             let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-            let (now, age, hop) = (self.now, self.age, self.first_hop[n]);
+            let (now, age, hop) = (self.now, self.age, self.states[n].first_hop);
             let elsewhere = loop {
                 match (tcp.poll(&mut cx, &mut self.packets), hop) {
                     (Step::Do(parcel), Hop::Link(link)) => {
@@ -240,11 +244,10 @@ impl World {
                     (Step::Do(parcel), _) => break parcel,
                     (Step::Wait(until), _) => {
                         let is_done = tcp.is_done();
-                        self.wait(n, until);
-                        if is_done && !self.done[n] {
+                        if is_done && !self.states[n].is_done {
                             self.note_done(n);
                         }
-                        return;
+                        return self.wait(n, until);
                     }
                 }
             };
@@ -271,41 +274,41 @@ impl World {
                 Step::Wait(until) => break self.wait(n, until),
             }
         }
-        if !self.done[n] {
+        if !self.states[n].is_done {
             self.note_done(n);
         }
     }
 
-    /// An end sends a packet: to its first hop.
+    /// Sends an end's packet to its first hop.
     #[inline(always)]
     fn send<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
-        self.go(self.first_hop[self.leaves_by(parcel)], parcel, observer);
+        self.go(self.states[self.leaves_by(parcel)].first_hop, parcel, observer);
     }
 
-    /// The place of an end's timer in the order of events.
+    /// The position of an end's timer in the order of events.
     #[inline(always)]
     fn due_of_end(&self, n: usize) -> Due {
-        let Waits { until, begun, .. } = self.waits[n];
+        let EndState { until, begun, .. } = self.states[n];
         if until == Time::NEVER { Due::NEVER } else { Due::new(until, begun, self.network.components() + n) }
     }
 
     #[inline(always)]
     fn put_on_agenda(&mut self, n: usize, due: Due) {
         self.agenda.set(n, due);
-        self.waits[n].on_agenda = due.at();
+        self.states[n].on_agenda = due.at();
     }
 
-    /// Keeps what an end waits for. Since when is remembered with it, so that a lazy agenda orders events of one
-    /// instant as a literal one does.
+    /// Stores the timer of an end with its scheduling time, so that a lazy agenda orders simultaneous events like a
+    /// literal one.
     #[inline(always)]
     fn wait(&mut self, n: usize, until: Option<Time>) {
         let until = until.unwrap_or(Time::NEVER);
-        let waits = &mut self.waits[n];
-        if until != waits.until {
-            (waits.until, waits.begun) = (until, self.now);
+        let state = &mut self.states[n];
+        if until != state.until {
+            (state.until, state.begun) = (until, self.now);
         }
         // Lazy: a slot that lies in the future but too early only costs a poll.
-        let keep = self.timers == Timers::Lazy && waits.on_agenda > self.now && waits.on_agenda < until;
+        let keep = self.timers == Timers::Lazy && state.on_agenda > self.now && state.on_agenda < until;
         if !keep {
             self.plan(n);
         }
@@ -331,7 +334,7 @@ impl World {
             _ => false,
         };
         if done {
-            self.done[n] = true;
+            self.states[n].is_done = true;
             self.busy -= 1;
         }
     }

@@ -1,7 +1,8 @@
-//! The data of an experiment: text to values, events to columns, columns to statistics. Nothing runs here. Reading
-//! order: [`scenario`] is the language of experiments, [`topology`] finds paths; [`limit`] computes physical bounds and
-//! [`model`] the literature's predictions; [`trace`] writes events, [`stats`] computes statistics of samples,
-//! [`report`] writes the results.
+//! The data of an experiment: text to values, events to columns, columns to statistics. Nothing runs here.
+//!
+//! Reading order: [`scenario`] is the language of experiments, [`topology`] finds paths; [`limit`] computes physical
+//! bounds and [`model`] the literature's predictions; [`trace`] writes events, [`stats`] computes statistics of
+//! samples, [`report`] writes the results.
 #![forbid(unsafe_code)]
 
 pub mod limit;

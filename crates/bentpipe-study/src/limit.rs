@@ -1,7 +1,9 @@
-//! Physical bounds of a transfer, for any transport. **Time.** The min time from the start of a flow to the arrival of
-//! its last byte: the handshake, then every segment sent as if the sender filled the pipe from the start. Links store
-//! and forward, so for n packets of which all but the last are of length L, and the last of l ≤ L, over links of rates
-//! r and delays d, the last bit arrives after the sum of all d and
+//! Physical bounds of a transfer, for any transport.
+//!
+//! **Time.** The min time from the start of a flow to the arrival of its last byte: the handshake, then every segment
+//! sent as if the sender filled the pipe from the start. Links store and forward, so for n packets of which all but the
+//! last are of length L, and the last of l ≤ L, over links of rates r and delays d, the last bit arrives after the sum
+//! of all d and
 //!
 //! ```text
 //! max over k of [ sum over i ≤ k of L/r_i + (n-2) L / min over i ≤ k of r_i + sum over i ≥ k of l/r_i ]     n ≥ 2
@@ -11,8 +13,9 @@
 //! equal packets this is the time of one packet over all links and n-1 times the bottleneck's packet time.
 //!
 //! **Goodput.** The bottleneck's rate, less the headers and the packets that the channel loses: min over links of r_i
-//! times the product over j ≥ i of (1-p_j), times payload over wire length. Neither counts other flows, ACKs on a
-//! shared line, link headers or retransmissions.
+//! times the product over j ≥ i of (1-p_j), times payload over wire length.
+//!
+//! Neither counts other flows, ACKs on a shared line, link headers or retransmissions.
 
 use bentpipe_engine::atm::aal5;
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};

@@ -1,5 +1,6 @@
-//! The network of a scenario: its links, cell ports and processors, and the paths over them. A driver defines the ends:
-//! [`Wiring::lead`] lays the path to each, [`Wiring::network`] builds the network.
+//! The network of a scenario: its links, cell ports and processors, and the paths over them.
+//!
+//! A driver defines the ends: [`Wiring::lead`] lays the path to each, [`Wiring::network`] builds the network.
 
 use bentpipe_engine::link::{CellPort, Link, QueueConfig, QueueLimit, Server};
 use bentpipe_engine::network::{Bound, EndId, Hop, LinkId, Network, Routes, Station, StationId};

@@ -1,7 +1,8 @@
-//! `bentpipe demo`: the times of eight TCPs over a satellite link, and the reasons. The scenario is row "50-on" of
-//! table 1 of the transat paper: 1 MB over a GEO link of 2 Mbit/s with a queue of 50 packets. The paper's six variants
-//! use its TCP (ns-2 of 2003), two use today's (profile `rfc`) with segments of the same length; these have no
-//! published value.
+//! `bentpipe demo`: the times of eight TCPs over a satellite link, and the reasons.
+//!
+//! The scenario is row "50-on" of table 1 of the transat paper: 1 MB over a GEO link of 2 Mbit/s with a queue of 50
+//! packets. The paper's six variants use its TCP (ns-2 of 2003), two use today's (profile `rfc`) with segments of the
+//! same length; these have no published value.
 
 use std::io::IsTerminal;
 

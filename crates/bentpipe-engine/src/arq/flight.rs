@@ -93,7 +93,7 @@ impl<T: Copy> Flight<T> {
 
     /// Records a transmission that begins now. Returns its number.
     pub(crate) fn send(&mut self, now: Time, what: T) -> u64 {
-        // The order of numbers finds most losses; time is for the last ones, and may be generous.
+        // The order of numbers detects most losses. The timer is for the last ones and may be generous.
         let expires = now + self.rtt.rto() + self.slack();
         self.ring.push_back(Transmission { what: Some(what), sent: now, expires });
         self.unjudged += 1;
@@ -139,7 +139,7 @@ impl<T: Copy> Flight<T> {
             return;
         }
         self.heard = Some(now);
-        // The longest wait, forgotten by an eighth with each report.
+        // The longest wait, which decays by an eighth with each report.
         let faded = self.report_wait.saturating_mul(7).div_floor(8);
         self.report_wait = report.delay.min(MAX_PAUSE).max(faded);
         if self.silent {

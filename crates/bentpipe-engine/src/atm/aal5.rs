@@ -1,8 +1,9 @@
 //! AAL5: packets into cells and back (ITU-T I.363.5).
 //!
 //! A packet is the payload of a CPCS-PDU: padded, with a trailer of 8 bytes, cut into cells of 48. The last cell is
-//! marked in its header. A CRC-32 and a length cover it, so a packet arrives whole or not at all. Not implemented:
-//! the service-specific sublayer (null for IP, RFC 2684 §4), and corrupted data delivery.
+//! marked in its header. A CRC-32 and a length cover it, so a packet arrives whole or not at all.
+//!
+//! Not implemented: the service-specific sublayer (null for IP, RFC 2684 §4), and corrupted data delivery.
 
 use core::fmt;
 

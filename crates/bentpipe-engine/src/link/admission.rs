@@ -81,7 +81,7 @@ impl Admission {
         if red_admits { Ok(()) } else { Err(DropReason::Early) }
     }
 
-    /// As [`Admission::admit`], of a drop-tail queue that nobody watches.
+    /// As [`Admission::admit`], for a drop-tail queue without an observer.
     #[inline(always)]
     pub(super) fn admit_by_limit(
         &mut self,
@@ -94,7 +94,7 @@ impl Admission {
         if self.has_room(length) || self.is_idle(now, busy_until, begun) { Ok(()) } else { Err(DropReason::QueueFull) }
     }
 
-    /// Takes out what has departed by `now`. Answers how many packets wait, and how many bytes.
+    /// Removes the packets that have departed by `now`. Returns the number of waiting packets, and their bytes.
     #[inline(always)]
     fn depart(&mut self, now: Time, begun: impl Fn() -> Time) -> (u32, u64) {
         while let Some(&(next, bytes)) = self.waiting.front()
@@ -117,12 +117,12 @@ impl Admission {
         }
     }
 
-    /// True if its limit alone refuses packets.
+    /// True if only its limit refuses packets.
     pub(super) fn is_drop_tail(&self) -> bool {
         self.red.is_none()
     }
 
-    /// Whether a packet that comes now finds nothing in transmission.
+    /// True if a packet that arrives now finds the line idle.
     fn is_idle(&self, now: Time, busy_until: Time, begun: impl Fn() -> Time) -> bool {
         busy_until < now || busy_until == now && self.departs_before(begun)
     }

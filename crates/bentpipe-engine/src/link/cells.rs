@@ -1,12 +1,15 @@
-//! A port that virtual channels share cell by cell: AAL5 packets enter, whole packets leave. Each channel's cells
-//! arrive over their own line, equally spaced: a train per packet. They wait in buffers, one per channel or one for
-//! all, and leave in order of arrival (UBR, FIFO). A packet is delivered when its last cell has arrived, and lost if
-//! any cell was. Discard by packet: early (EPD) and partial (PPD), Romanow and Floyd 1995. Trains are computed
-//! arithmetically. All lines have the same rate, so a set of trains repeats every cell time of the lines, a *round*:
-//! one round determines all rounds up to the next start or end of a train, whether the port is saturated or idle
-//! between cells. Only decisive cells are processed one by one: the first and the last of a train, and all while a
-//! buffer may overflow. `cells_tests.rs` has the literal twin, one event per cell. After the port a packet is whole: at
-//! a second port in a row it starts when it has left the first.
+//! A port that virtual channels share cell by cell: AAL5 packets enter, whole packets leave.
+//!
+//! Each channel's cells arrive over their own line, equally spaced: a train per packet. They wait in buffers, one per
+//! channel or one for all, and leave in order of arrival (UBR, FIFO). A packet is delivered when its last cell has
+//! arrived, and lost if any cell was. Discard by packet: early (EPD) and partial (PPD), Romanow and Floyd 1995.
+//!
+//! Trains are computed arithmetically. All lines have the same rate, so a set of trains repeats every cell time of the
+//! lines, a *round*: one round determines all rounds up to the next start or end of a train, whether the port is
+//! saturated or idle between cells. Only decisive cells are processed one by one: the first and the last of a train,
+//! and all while a buffer may overflow. `cells_tests.rs` has the literal twin, one event per cell.
+//!
+//! After the port a packet is whole: at a second port in a row it starts when it has left the first.
 
 use std::collections::VecDeque;
 

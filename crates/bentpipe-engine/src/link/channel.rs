@@ -1,6 +1,7 @@
-//! The state of the channel: a process in time. It advances by its own random stream, independent of packets, so
-//! every transport of a comparison has the same fades. Gilbert-Elliott is the on/off process with exponential gaps
-//! and bursts.
+//! The state of the channel: a process in time.
+//!
+//! It advances by its own random stream, independent of packets, so every transport of a comparison has the same
+//! fades. Gilbert-Elliott is the on/off process with exponential gaps and bursts.
 
 use super::config::{ChannelConfig, Distribution};
 use crate::stream::Stream;

@@ -1,6 +1,7 @@
-//! A link: queue → serializer → propagation → channel. The queue is FIFO, so a packet's departure is computed on
-//! arrival, and a hop costs one event. Packets in flight are in a ring in order of delivery; only the head's time is
-//! visible.
+//! A link: queue → serializer → propagation → channel.
+//!
+//! The queue is FIFO, so a packet's departure is computed on arrival, and a hop costs one event. Packets in flight are
+//! in a ring in order of delivery; only the head's time is visible.
 
 use super::admission::Admission;
 use super::config::LinkConfig;
@@ -266,8 +267,8 @@ impl<P: Wire> Link<P> {
         self.full_transit(cx, packet, begun)
     }
 
-    /// Takes a packet of `length` bytes that comes at `now` if a rate and a delay are all that the link has, and nobody watches.
-    /// Answers when its transmission begins and when it arrives.
+    /// Takes a packet of `length` bytes that arrives at `now` if the link has only a rate and a delay, without an observer.
+    /// Returns when its transmission starts and when it arrives.
     #[inline(always)]
     pub(crate) fn pass_plainly<Pr: Probe>(&mut self, now: Time, length: u32) -> Option<(Time, Time)> {
         if Pr::WATCHES {
@@ -279,7 +280,7 @@ impl<P: Wire> Link<P> {
         Some((begun, self.busy_until + self.delay))
     }
 
-    /// As [`Link::transit`], of any link.
+    /// As [`Link::transit`], for any link.
     #[inline(never)]
     fn full_transit<Pr: Probe>(
         &mut self,
@@ -324,13 +325,13 @@ impl<P: Wire> Link<P> {
         self.counters.note_offered(admitted)
     }
 
-    /// Counts a packet that a plain link took.
+    /// Counts a packet admitted by a plain link.
     #[inline(always)]
     pub(crate) fn note_admitted(&mut self) {
         self.counters.offered += 1;
     }
 
-    /// Counts a packet of `length` bytes at the far end. Answers its length with the link's own header.
+    /// Counts a packet of `length` bytes at the far end. Returns its length with the link's own header.
     #[inline(always)]
     pub(crate) fn note_arrival(&mut self, length: u32, lost: bool) -> u32 {
         let on_line = length + self.header;

@@ -1,8 +1,10 @@
-//! A link: queue, serializer, propagation delay, channel. Reading order: [`config`](LinkConfig) has the settings,
-//! [`queue`](Red) admits, [`channel`](Channel) is the channel state over time, `sequence` loses packets by their
-//! number, [`RateTrace`] is a recorded rate, [`BurstSchedule`] a TDMA schedule, [`Link`] combines them. Two
-//! relatives: [`CellPort`] sends packets cell by cell, [`Server`] processes packets one at a time. All are generic
-//! over the packet: a link needs only its length on the line.
+//! A link: queue, serializer, propagation delay, channel.
+//!
+//! Reading order: [`config`](LinkConfig) has the settings, [`queue`](Red) admits, [`channel`](Channel) is the
+//! channel state over time, `sequence` loses packets by their number, [`RateTrace`] is a recorded rate,
+//! [`BurstSchedule`] a TDMA schedule, [`Link`] combines them. Two relatives: [`CellPort`] sends packets cell by
+//! cell, [`Server`] processes packets one at a time. All are generic over the packet: a link needs only its length
+//! on the line.
 
 mod admission;
 mod cells;

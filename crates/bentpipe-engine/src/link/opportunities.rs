@@ -4,9 +4,10 @@
 //! HTTP", USENIX ATC, and the manual page mm-link(1)): "each line gives a timestamp in milliseconds and represents an
 //! opportunity for one 1500-byte packet to be drained from the bottleneck queue"; "bytes", not packets, are counted, so
 //! small packets share an opportunity and a packet may take several; "opportunities are wasted if bytes are unavailable
-//! at the instant of the delivery opportunity"; the trace repeats when it is over, its last instant being its length. A
-//! packet that arrives at the instant of an opportunity can use it. As the queue is FIFO, a packet's opportunities are
-//! known when it arrives: those after the last packet's, or, after a pause, the first one from now on.
+//! at the instant of the delivery opportunity"; the trace repeats when it is over, its last instant being its length.
+//!
+//! A packet that arrives at the instant of an opportunity can use it. As the queue is FIFO, a packet's opportunities
+//! are known when it arrives: those after the last packet's, or, after a pause, the first one from now on.
 
 use std::sync::Arc;
 

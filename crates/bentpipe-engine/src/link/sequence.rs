@@ -1,7 +1,8 @@
-//! Losses by packet number instead of time: the models of the `minei` paper, §5.3. This departs from the rule that
-//! the state of a channel is a process in time: as in the paper, a packet's loss depends on the previous packet,
-//! however long ago. The draw is indexed by the number of the packet on this link, so all variants of a comparison
-//! have the same pattern of packet positions.
+//! Losses by packet number instead of time: the models of the `minei` paper, §5.3.
+//!
+//! This departs from the rule that the state of a channel is a process in time: as in the paper, a packet's loss
+//! depends on the previous packet, however long ago. The draw is indexed by the number of the packet on this link,
+//! so all variants of a comparison have the same pattern of packet positions.
 
 use super::config::PacketBursts;
 use crate::stream::TimeNoise;

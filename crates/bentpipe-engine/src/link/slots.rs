@@ -1,9 +1,12 @@
 //! A line that sends in bursts of a fixed frame: time division multiple access (TDMA), or one uplink or downlink of a
-//! satellite-switched one (SS-TDMA). The station sends at the burst rate during its bursts and waits in between. Its
-//! terminal handles a stream of bits, like ACTS' digital terminals with SONET frames (`acts` paper, section 2), so a
-//! packet may start in one burst and end in a later one. Frames start at the driver's epoch. Guard times, preambles and
-//! code bits are not modelled: the burst rate is the user's, and a burst has the length of the user's bits. Instants
-//! are computed in air time, which advances only during bursts.
+//! satellite-switched one (SS-TDMA).
+//!
+//! The station sends at the burst rate during its bursts and waits in between. Its terminal handles a stream of bits,
+//! like ACTS' digital terminals with SONET frames (`acts` paper, section 2), so a packet may start in one burst and end
+//! in a later one. Frames start at the driver's epoch. Guard times, preambles and code bits are not modelled: the burst
+//! rate is the user's, and a burst has the length of the user's bits.
+//!
+//! Instants are computed in air time, which advances only during bursts.
 
 use std::sync::Arc;
 

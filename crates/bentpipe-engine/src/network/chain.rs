@@ -1,12 +1,11 @@
-//! Links in a row. What becomes of a packet on a link is known when it is offered: its departure, since the queue is
-//! FIFO, and its loss, since the channel is a process in time. So where a link is fed by one other link and by nothing
-//! else, packets come to it in the order in which they came to that one, and all of their way through both is known when
-//! they enter the first. Such links form a chain: a packet costs one event, at the end of its chain.
+//! Links in a row. The fate of a packet on a link is known when it is offered: its departure, because the queue is
+//! FIFO, and its loss, because the channel is a process in time. If a link is fed only by one other link, packets reach
+//! it in the order in which they reached that one, so their whole passage through both is known when they enter the
+//! first. Such links form a chain: a packet costs one event, at the end of its chain.
 //!
-//! The links compute and count ahead of the clock. So the latest passages from one link of a chain to the next are kept,
-//! and those that are yet to come are taken off when somebody asks for the counters of an instant. The literal network,
-//! one event per link, is the twin in tests; it is what runs where somebody watches, who must be told things in order of
-//! time.
+//! The links compute and count ahead of the clock. So the latest passages between links of a chain are stored, and
+//! future ones are subtracted from counters that are read. The literal network, one event per link, is the twin in
+//! tests; it is what runs where somebody watches, who must be told things in order of time.
 
 use std::collections::VecDeque;
 
@@ -16,12 +15,12 @@ use crate::link::LinkCounters;
 use crate::probe::DropReason;
 use crate::units::Time;
 
-/// What became of a packet at the far end of a link, where the next link of its chain begins.
+/// The fate of a packet between two links of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The channel lost it.
     Lost,
-    /// The next link took it.
+    /// The next link admitted it.
     Admitted,
     /// The next link refused it.
     Refused(DropReason),
@@ -32,7 +31,7 @@ pub(super) enum Fate {
 pub(super) struct Passing {
     pub(super) arrives: Time,
     pub(super) begun: Time,
-    /// Bytes on the line, the link's own header included.
+    /// Bytes on the line, with the link's own header.
     pub(super) length: u32,
     pub(super) next: LinkId,
     pub(super) fate: Fate,
@@ -41,10 +40,10 @@ pub(super) struct Passing {
 const NONE: Passing =
     Passing { arrives: Time::ZERO, begun: Time::ZERO, length: 0, next: LinkId(0), fate: Fate::Admitted };
 
-/// The latest passages behind a link, in order of time: all that are yet to come, and some before.
+/// The latest passages after a link, in order of time: all future ones, and some earlier ones.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
-    /// A power of two of places, of which the next one written is `count` modulo their number.
+    /// A ring whose length is a power of two; the next index is `count` modulo the length.
     places: Box<[Passing]>,
     count: u64,
     /// How the most packets that waited at this link came to be, where it is fed by a chain: each new record, when and how
@@ -57,13 +56,21 @@ impl Log {
         Log { places: Box::new([NONE; 16]), count: 0, records: VecDeque::new() }
     }
 
-    /// Writes down a passage, at a time that has come to `now`.
+    /// Records a passage; the current time is `now`.
     #[inline(always)]
     pub(super) fn note(&mut self, passing: Passing, now: Time) {
-        let place = self.place(self.count);
-        match self.places.get_mut(place) {
-            Some(place) if place.arrives < now => *place = passing,
-            _ => self.note_in_more_room(passing),
+        let mut place = self.place(self.count);
+        if self.places.get(place).is_none_or(|oldest| oldest.arrives >= now) {
+            place = self.make_room();
+        }
+        // Field by field: as a whole it would go through the stack, in pieces, and be read back before they have arrived there.
+        let Passing { arrives, begun, length, next, fate } = passing;
+        if let Some(place) = self.places.get_mut(place) {
+            place.arrives = arrives;
+            place.begun = begun;
+            place.length = length;
+            place.next = next;
+            place.fate = fate;
         }
         self.count += 1;
     }
@@ -73,38 +80,33 @@ impl Log {
         count as usize & self.places.len().wrapping_sub(1)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn note_in_more_room(&mut self, passing: Passing) {
-        let place = self.make_room();
-        self.places[place] = passing;
-    }
-
-    /// What became of the passage that was written down last.
+    /// The fate of the last recorded passage.
     pub(super) fn amend(&mut self, fate: Fate) {
         let place = self.place(self.count - 1);
         self.places[place].fate = fate;
     }
 
-    /// Doubles the room if the oldest passage may be yet to come. Answers the place of the next one.
+    /// Doubles the ring if the oldest passage may be in the future. Returns the index of the next one.
+    #[cold]
+    #[inline(never)]
     fn make_room(&mut self) -> usize {
         let places = self.places.len();
         if self.count < places as u64 {
             return self.count as usize;
         }
-        // In order from the oldest one on; the count goes on from there.
+        // In order from the oldest one; the count continues from there.
         let mut all: Vec<Passing> = self.in_order().copied().collect();
         let turns = self.count / (2 * places as u64) * 2 * places as u64;
         let aligned = self.count - turns;
         all.resize(2 * places, NONE);
-        // The newest one is to stand before the place of the next.
+        // The newest one must precede the index of the next.
         let next = aligned as usize;
         all.rotate_right((next + places) % (2 * places));
         self.places = all.into_boxed_slice();
         next
     }
 
-    /// More packets than ever wait at this link from `due` on.
+    /// Records a new maximum of waiting packets from `due` on.
     #[cold]
     pub(super) fn note_record(&mut self, due: Due, waiting: u32, now: Time) {
         while self.records.get(1).is_some_and(|next| next.0.at() < now) {
@@ -113,25 +115,25 @@ impl Log {
         self.records.push_back((due, waiting));
     }
 
-    /// From the oldest one that is kept.
+    /// Iterates from the oldest stored one.
     fn in_order(&self) -> impl DoubleEndedIterator<Item = &Passing> {
         let places = self.places.len() as u64;
         (self.count.saturating_sub(places)..self.count).map(move |n| &self.places[(n % places) as usize])
     }
 }
 
-/// What a network has counted at an instant.
+/// A network's counters at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Books {
     /// By link.
     pub links: Vec<LinkCounters>,
     /// Packets inside.
     pub in_flight: u64,
-    /// How often a packet had come to the end of a link without an event, and when that was last.
+    /// Number of packets that reached the end of a link without an event, and the time of the last.
     pub passages: (u64, Time),
 }
 
-/// Takes off what has not happened before `end`. Answers how much has, and when the last of it.
+/// Subtracts passages at or after `end`. Returns the number of earlier ones, and the time of the last.
 pub(super) fn take_off_what_comes<'a>(
     logs: impl Iterator<Item = &'a Log> + Clone,
     links: &mut [LinkCounters],

@@ -1,16 +1,16 @@
 //! The order of events: which component is next, and when.
 //!
-//! An agenda holds components, never packets: one slot each. The order is total: by time, then by the instant at which the
-//! event was begun (a transmission, a timer), then by the component's number. That is the order in which ns-2 and
-//! most simulators serve events of one instant; but nothing is counted here, so how a driver keeps its timers does not
-//! show. A tournament of groups: a change costs one look at its group per round, and ends where no winner changes.
+//! An agenda has one slot per component, not per packet. The order is total: by time, then by scheduling time (start of
+//! a transmission, setting of a timer), then by component number. ns-2 and most simulators order simultaneous events in
+//! this way; but no counter is used, so the driver's handling of timers has no effect. The agenda is a tournament of
+//! groups: a change costs one comparison of a group per round, and ends when no winner changes.
 
 use crate::units::Time;
 
-/// When a component is due, since when that has been so, and which one it is, in the order in which they are served.
+/// A due component, ordered by due time, scheduling time and number.
 ///
-/// One number: the instant, how long ago the event was begun (the longer the earlier; beyond 2^40 ticks, 17 s, all are
-/// alike), the component.
+/// One number: the due time, the age of the event (older first; all ages beyond 2^40 ticks, 17 s, are equal), the
+/// component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due(u128);
 
@@ -22,7 +22,7 @@ impl Due {
     /// An empty slot.
     pub const NEVER: Due = Due(u128::MAX);
 
-    /// A component that is due at `at` by an event begun at `begun`.
+    /// A component due at `at` by an event scheduled at `begun`.
     #[inline(always)]
     pub fn new(at: Time, begun: Time, component: usize) -> Self {
         let age = at.saturating_since(begun).as_ticks().min(OLDEST);
@@ -30,49 +30,49 @@ impl Due {
         Due((at.as_ticks() as u128) << 64 | rest as u128)
     }
 
-    /// After all that is due by `at`.
+    /// Later than everything due by `at`.
     pub fn after(at: Time) -> Due {
         Due((at.as_ticks() as u128) << 64 | u64::MAX as u128)
     }
 
-    /// The instant.
+    /// The due time.
     #[inline(always)]
     pub fn at(self) -> Time {
         Time::from_ticks((self.0 >> 64) as u64)
     }
 
-    /// How long before it is due the event was begun.
+    /// The age of the event when it is due.
     #[inline(always)]
     pub fn age(self) -> Age {
         Age(self.0 as u64)
     }
 
-    /// Which component it is.
+    /// The component.
     #[inline(always)]
     pub fn component(self) -> usize {
         self.0 as usize & ((1 << COMPONENT_BITS) - 1)
     }
 }
 
-/// The lower half of a [`Due`], which holds how long ago an event was begun.
+/// The lower half of a [`Due`], with the age of the event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Age(u64);
 
 impl Age {
-    /// When an event of this age that is due at `at` was begun; as far back as is kept.
+    /// When an event of this age that is due at `at` was scheduled, limited to the max age.
     pub fn begun(self, at: Time) -> Time {
         Time::from_ticks(at.as_ticks() - (OLDEST - (self.0 >> COMPONENT_BITS)))
     }
 }
 
-/// One slot per component of a kind, each empty or due at an instant. `FAN` slots are compared at once, a power of two, and
-/// no branch among them: 8 are two cache lines.
+/// One slot per component of a kind, empty or with a due time. `FAN` slots, a power of two, are compared at once
+/// without branches: 8 are two cache lines.
 #[derive(Clone, Debug)]
 pub struct Tournament<const FAN: usize = 8> {
     slots: Vec<[Due; FAN]>,
-    /// How many slots there are.
+    /// Number of slots.
     components: usize,
-    /// The winners of each group of slots, then theirs, up to one group; none for a single group.
+    /// The winners of each group of slots, then of the winners, up to one group; none for a single group.
     rounds: Vec<Vec<[Due; FAN]>>,
     winner: Due,
 }
@@ -96,13 +96,13 @@ impl<const FAN: usize> Tournament<FAN> {
         self.slots[component / FAN][component % FAN]
     }
 
-    /// Makes a component due then, instead of what was before.
+    /// Sets a component's due time, replacing the previous one.
     #[inline(always)]
     pub fn set(&mut self, component: usize, due: Due) {
         let group = &mut self.slots[component / FAN];
         if self.rounds.is_empty() {
             group[component % FAN] = due;
-            // Few compete, and the empty slots behind them need not be looked at.
+            // Few compete, and the empty slots after them need not be compared.
             self.winner = group.iter().take(self.components).fold(Due::NEVER, |least, due| least.min(*due));
             return;
         }
@@ -137,14 +137,14 @@ impl<const FAN: usize> Tournament<FAN> {
         self.winner = changed;
     }
 
-    /// What is due first, or [`Due::NEVER`].
+    /// The first due component, or [`Due::NEVER`].
     #[inline(always)]
     pub fn first(&self) -> Due {
         self.winner
     }
 }
 
-/// The least of a group, as a tree.
+/// The minimum of a group, as a tree.
 #[inline(always)]
 fn least<const FAN: usize>(group: &[Due; FAN]) -> Due {
     let (mut winners, mut left) = (*group, FAN);

@@ -1,11 +1,10 @@
-//! Links, cell ports and processors, and the ways of packets over them: one network for every driver.
+//! Links, cell ports and processors, and the paths over them: one network for every driver.
 //!
-//! A driver lays the ways ([`Routes::lead`]), puts packets in ([`Network::offer`] onto a link, [`Network::enter`] into a
-//! station), and at the instant of [`Network::first`] takes out what has come to its end ([`Network::take`]). The network
-//! says where that goes next ([`Hop`]); what lies outside of it, ends and link layers, is the driver's. Events are ordered
-//! by [`Due`].
+//! A driver lays paths ([`Routes::lead`]), sends packets ([`Network::offer`] to a link, [`Network::enter`] to a
+//! station), and at the time of [`Network::first`] takes the packets that have passed ([`Network::take`]). The network
+//! returns their next hop ([`Hop`]); ends and link layers belong to the driver. Events are ordered by [`Due`].
 //!
-//! Where nobody watches, links in a row can cost one event per packet instead of one each: a chain.
+//! Without an observer, links in a row can cost one event per packet instead of one each: a chain.
 
 mod chain;
 mod due;
@@ -22,7 +21,7 @@ use crate::link::Wire;
 use crate::probe::{DropReason, NoProbe, Probe};
 use crate::units::Time;
 
-/// Numbers of things of one kind, which cannot be taken for those of another.
+/// Typed indices, which cannot be confused.
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
@@ -52,35 +51,35 @@ ids! {
     LinkId,
     /// A cell port or a processor.
     StationId,
-    /// Where packets are bound for: the end of a connection, a host, or the end of a link layer.
+    /// A destination of packets: the end of a connection, a host, or the end of a link layer.
     EndId,
 }
 
-/// A packet that knows where it is bound for.
+/// A packet with a destination.
 pub trait Bound: Wire {
     /// The end.
     fn to(&self) -> EndId;
 }
 
-/// Where a packet goes next.
+/// The next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hop {
-    /// Onto this link.
+    /// This link.
     Link(LinkId),
-    /// Into this station.
+    /// This station.
     Station(StationId),
-    /// Into a link layer that lies over a link: out of the network, to come back behind the layer.
+    /// A link layer over a link: out of the network, to return after the layer.
     Layer {
-        /// The layer's end that takes it.
+        /// The layer's receiving end.
         end: EndId,
         /// The link that this end sends on.
         link: LinkId,
     },
-    /// Nowhere: it has arrived.
+    /// It has arrived.
     Arrived,
 }
 
-/// What a packet does at a link.
+/// An event of a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
     /// It arrives at the queue.
@@ -94,9 +93,9 @@ pub enum Passage {
 /// Added to the number of a link to make its [`Who`](crate::probe::Who).
 pub const LINK_BASE: u32 = 1 << 31;
 
-/// A probe that watches packets at links too.
+/// A probe that also observes packets at links.
 pub trait Watch<P>: Probe {
-    /// Takes note of a packet at a link.
+    /// Receives an event of a packet at a link.
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &P);
 }
 

@@ -1,4 +1,4 @@
-//! The network: what packets pass, and what comes out of it next.
+//! The network: links and stations, and the next packet to leave them.
 
 use super::chain::{Books, Fate, Log, Passing, take_off_what_comes};
 use super::due::{Due, Tournament};
@@ -9,7 +9,7 @@ use crate::machine::Context;
 use crate::probe::{DropReason, Probe, Who};
 use crate::units::{Duration, Time};
 
-/// What packets pass that is no plain link.
+/// A station: anything but a plain link.
 #[derive(Debug)]
 pub enum Station<P> {
     /// The link with this number, in cells.
@@ -35,7 +35,7 @@ impl<P: Bound> Station<P> {
         Who(LINK_BASE + self.link().map_or(0, |link| link.0))
     }
 
-    /// What a port refuses it tells when the packet's turn comes.
+    /// A port reports a refused packet when its turn comes.
     fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, channel: u32, packet: P) {
         match self {
             Station::Cells { port, .. } => port.offer(cx, channel, packet),
@@ -65,25 +65,25 @@ impl<P: Bound> Station<P> {
     }
 }
 
-/// A link, and what the network keeps beside it.
+/// A link with the network's state for it.
 #[derive(Debug)]
 struct Node<P> {
     link: Link<P>,
-    /// What passes to the next link of a chain.
+    /// Passages to the next link of the chain.
     log: Log,
     /// The next link of the chain for all packets, [`ENDS`], or [`DIFFERS`].
     onward: u32,
-    /// Where all packets go that leave their chain here, if that is the same for all.
+    /// The next hop of packets that leave their chain here, if it is the same for all.
     behind: Option<Hop>,
     /// Its slot in the agenda.
     slot: u32,
 }
 
-/// What has come to its end: a packet, and where it goes next or why it is lost.
+/// A packet that has passed a component, and its next hop or the reason of its loss.
 pub type Taken<P> = (P, Result<Hop, DropReason>);
 
-/// Links and stations, and the ways over them. In the order of events they are numbered: links, then stations; a driver's
-/// own components follow from [`Network::components`] on.
+/// Links and stations, and the paths over them. Their numbers in the order of events are: links, then stations; a
+/// driver's own components follow from [`Network::components`] on.
 #[derive(Debug)]
 pub struct Network<P> {
     links: Vec<Node<P>>,
@@ -97,8 +97,8 @@ pub struct Network<P> {
 }
 
 impl<P: Bound> Network<P> {
-    /// A network over which all ways are laid. Packets to an end have its virtual channel where they travel in cells.
-    /// With `chains` nobody must watch.
+    /// A network with all paths laid. Packets to an end use its virtual channel in cells. With `chains` there must be
+    /// no observer.
     pub fn new(
         links: Vec<Link<P>>,
         stations: Vec<Station<P>>,
@@ -112,7 +112,7 @@ impl<P: Bound> Network<P> {
                 routes.cut(LinkId::from(n));
             }
         }
-        // Links inside of chains need no slot in the agenda.
+        // Links inside chains need no slot in the agenda.
         let mut used = 0;
         let mut slot = |component: usize| {
             let slot = used;
@@ -131,33 +131,33 @@ impl<P: Bound> Network<P> {
         Network { slots, agenda: Tournament::new(used as usize), links, stations, routes, channels }
     }
 
-    /// How many components it has.
+    /// Number of components.
     pub fn components(&self) -> usize {
         self.links.len() + self.stations.len()
     }
 
-    /// Whether a component is a link; else it is a station.
+    /// True if a component is a link, false if it is a station.
     #[inline(always)]
     pub fn is_link(&self, component: usize) -> bool {
         component < self.links.len()
     }
 
-    /// What happens next, or [`Due::NEVER`].
+    /// The next event, or [`Due::NEVER`].
     #[inline(always)]
     pub fn first(&self) -> Due {
         self.agenda.first()
     }
 
-    /// Where packets bound for `to` go behind a link.
+    /// The next hop of packets to `to` after a link.
     #[inline(always)]
     pub fn behind(&self, link: LinkId, to: EndId) -> Hop {
         self.routes.behind(self.routes.row_of(to), link.index())
     }
 
-    /// Offers a packet to a link, at `now` by an event begun at `begun`, which is asked only where that decides.
+    /// Offers a packet to a link at `now`, by an event scheduled at `begun`, which is called only for ties.
     ///
     /// # Errors
-    /// The packet, if it is lost and will not be taken out: here, or on the way to the end of its chain.
+    /// Returns the packet if it is lost, here or on its way to the end of its chain.
     // Not inlined: where it was, the sender of TCP lost its registers.
     #[inline(never)]
     pub fn offer<W: Watch<P>>(
@@ -168,7 +168,7 @@ impl<P: Bound> Network<P> {
         link: LinkId,
         packet: P,
     ) -> Result<(), P> {
-        debug_assert!(!W::WATCHES || !self.routes.has_chains(), "chains tell of the future");
+        debug_assert!(!W::WATCHES || !self.routes.has_chains(), "with chains, events are out of order");
         watch.packet(now, link, Passage::Offered, &packet);
         let (mut at, length) = (link.index(), packet.wire_len());
         let entry = &mut self.links[at].link;
@@ -203,7 +203,7 @@ impl<P: Bound> Network<P> {
                 }
                 return Ok(());
             }
-            // The next link mostly takes it; if not, the note is amended.
+            // The next link usually admits it; if not, the record is changed.
             let (from, fate) = (at, if lost { Fate::Lost } else { Fate::Admitted });
             let length_on_line = node.link.note_arrival(length, lost);
             let next = LinkId(next);
@@ -253,7 +253,7 @@ impl<P: Bound> Network<P> {
         }
     }
 
-    /// A packet comes to a station.
+    /// Passes a packet to a station.
     pub fn enter<W: Watch<P>>(&mut self, now: Time, watch: &mut W, station: StationId, packet: P) {
         let channel = self.channels[packet.to().index()];
         let at = &mut self.stations[station.index()];
@@ -264,8 +264,7 @@ impl<P: Bound> Network<P> {
         self.plan(station);
     }
 
-    /// Takes out of a component what has come to its end there. A link that is due gives one packet; a station is to be
-    /// asked until it gives none.
+    /// Takes a packet that has passed a component. A due link returns one packet; call a station until it returns none.
     #[inline(always)]
     pub fn take<W: Watch<P>>(&mut self, now: Time, watch: &mut W, component: usize) -> Option<Taken<P>> {
         if component >= self.links.len() {
@@ -311,7 +310,7 @@ impl<P: Bound> Network<P> {
         self.agenda.set(self.slots[station.index()] as usize, due);
     }
 
-    /// What the links have counted, up to the event `end` and without it. It must not be before the latest event.
+    /// Counters of the links before the event `end`, which must not be before the latest event.
     pub fn books(&self, end: Due) -> Books {
         let mut links: Vec<LinkCounters> = self.links.iter().map(|node| node.link.counters()).collect();
         let passages = take_off_what_comes(self.links.iter().map(|node| &node.log), &mut links, end);
@@ -325,7 +324,7 @@ impl<P: Bound> Network<P> {
         Books { links, in_flight: on_links + in_stations as u64, passages }
     }
 
-    /// How long the line of a link is busy with what it holds; for one in cells this is not known.
+    /// How long a link's line is busy with its queue; unknown for a link in cells.
     pub fn backlog(&self, link: LinkId, now: Time) -> Option<Duration> {
         let in_cells = self.stations.iter().any(|station| station.link() == Some(link));
         (!in_cells).then(|| self.links[link.index()].link.backlog(now))

@@ -1,5 +1,5 @@
-//! Where packets go next, by what they are bound for. Ways that are alike share a row, so that a hundred thousand ends
-//! behind the same links cost one.
+//! The next hop of packets by destination. Equal paths share a row, so a hundred thousand ends behind the same links
+//! cost one row.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use super::{EndId, Hop, LinkId};
 
 /// In the table of chains: the packet leaves its chain here.
 pub(super) const ENDS: u32 = u32::MAX;
-/// No link: where packets go on depends on what they are bound for.
+/// No link: the next hop depends on the destination.
 pub(super) const DIFFERS: u32 = u32::MAX - 1;
 
-/// The ways of packets over links and stations.
+/// The paths over links and stations.
 #[derive(Clone, Debug)]
 pub struct Routes {
     links: usize,
     components: usize,
-    /// By end, the place of its row in the tables.
+    /// By end, the index of its row in the tables.
     rows: Vec<u32>,
-    /// By row and component: where packets go behind it.
+    /// By row and component: the next hop after it.
     hops: Vec<Hop>,
-    /// By row and component: the link behind it in the same chain, or [`ENDS`].
+    /// By row and component: the next link in the same chain, or [`ENDS`].
     onward: Vec<u32>,
-    /// By row and component: packets pass it.
+    /// By row and component: true if packets pass it.
     passes: Vec<bool>,
     known: BTreeMap<Vec<Hop>, u32>,
-    /// By link: packets come onto it otherwise than from another link.
+    /// By link: true if packets enter it from anything but a link.
     is_entered: Vec<bool>,
 }
 
 impl Routes {
-    /// No ways yet: from everywhere to all `ends`, packets have arrived.
+    /// No paths yet: packets to all `ends` have arrived everywhere.
     pub fn new(links: usize, stations: usize, ends: usize) -> Self {
         let components = links + stations;
         let mut routes = Routes {
@@ -47,7 +47,7 @@ impl Routes {
         routes
     }
 
-    /// The place in the tables of a row.
+    /// The index of a row in the tables.
     fn row(&mut self, row: Vec<Hop>) -> u32 {
         if let Some(&place) = self.known.get(&row) {
             return place;
@@ -60,14 +60,14 @@ impl Routes {
         place
     }
 
-    /// Lays the way of all packets bound for `to`, instead of the one before; answers where they enter it.
+    /// Lays the path of all packets to `to`, replacing the previous one; returns its first hop.
     pub fn lead(&mut self, to: EndId, way: &[Hop]) -> Hop {
         let mut row = vec![Hop::Arrived; self.components];
         let mut from_link = false;
         for (n, hop) in way.iter().enumerate() {
             let behind = way.get(n + 1).copied().unwrap_or(Hop::Arrived);
             match *hop {
-                // Behind a layer packets go on from the link that it sends on.
+                // After a layer, packets continue from the link that it sends on.
                 Hop::Layer { link, .. } => row[link.index()] = behind,
                 Hop::Link(link) => {
                     self.is_entered[link.index()] |= !from_link;
@@ -90,10 +90,10 @@ impl Routes {
         way.first().copied().unwrap_or(Hop::Arrived)
     }
 
-    /// Finds the chains: a link that only one other feeds is decided together with it, if `may_pass` allows that of the
-    /// feeding one.
+    /// Finds the chains: a link fed by only one other is decided together with it, if `may_pass` allows this for the
+    /// feeding link.
     pub(super) fn chain(&mut self, may_pass: impl Fn(LinkId) -> bool) {
-        // By link: the one that feeds it; `Err` where there are several.
+        // By link: the one that feeds it; `Err` if there are several.
         let mut feeders: Vec<Result<Option<usize>, ()>> = vec![Ok(None); self.links];
         for (place, hop) in self.hops.iter().enumerate() {
             let (Hop::Link(to), from) = (*hop, place % self.components) else { continue };
@@ -111,8 +111,8 @@ impl Routes {
         }
     }
 
-    /// Makes a link the end of its chain for all packets, if it is that for some. Two packets may leave such a link by events
-    /// that nothing but their order on it tells apart, so both must be events.
+    /// Makes a link the end of its chain for all packets if it is so for some. Two packets may leave such a link by
+    /// events that only their order on it distinguishes, so both must be events.
     pub(super) fn cut(&mut self, link: LinkId) {
         if self.is_exit(link.index()) {
             for place in (link.index()..self.onward.len()).step_by(self.components) {
@@ -127,26 +127,26 @@ impl Routes {
         self.rows[to.index()] as usize
     }
 
-    /// Where packets go behind a component: a link, or a station, which stand behind the links.
+    /// The next hop after a component: a link, or a station, numbered after the links.
     #[inline(always)]
     pub(super) fn behind(&self, row: usize, component: usize) -> Hop {
         self.hops[row + component]
     }
 
-    /// The link behind a link in the same chain, or [`ENDS`].
+    /// The next link in the same chain, or [`ENDS`].
     #[inline(always)]
     pub(super) fn onward(&self, row: usize, link: usize) -> u32 {
         self.onward[row + link]
     }
 
-    /// The same for all packets that pass the link; [`DIFFERS`] if it is not.
+    /// The same for all packets that pass the link; [`DIFFERS`] if it depends on the packet.
     pub(super) fn onward_of_all(&self, link: usize) -> u32 {
         let mut all = self.rows_that_pass(link).map(|place| self.onward[place]);
         let first = all.next().unwrap_or(ENDS);
         if all.all(|next| next == first) { first } else { DIFFERS }
     }
 
-    /// Where all packets go that leave their chain behind a link, if that is the same for all.
+    /// The next hop of packets that leave their chain after a link, if it is the same for all.
     pub(super) fn behind_of_all(&self, link: usize) -> Option<Hop> {
         let mut all =
             self.rows_that_pass(link).filter(|&place| self.onward[place] == ENDS).map(|place| self.hops[place]);
@@ -154,17 +154,17 @@ impl Routes {
         all.all(|hop| hop == first).then_some(first)
     }
 
-    /// The places of a component in the rows that lead over it.
+    /// The table indices of a component in the rows over it.
     fn rows_that_pass(&self, component: usize) -> impl Iterator<Item = usize> + '_ {
         (component..self.hops.len()).step_by(self.components).filter(|&place| self.passes[place])
     }
 
-    /// Whether any links form a chain.
+    /// True if any links form a chain.
     pub(super) fn has_chains(&self) -> bool {
         self.onward.iter().any(|next| *next != ENDS)
     }
 
-    /// Whether some packets leave their chain behind a component.
+    /// True if some packets leave their chain after a component.
     pub(super) fn is_exit(&self, component: usize) -> bool {
         self.rows_that_pass(component).any(|place| self.onward[place] == ENDS)
     }

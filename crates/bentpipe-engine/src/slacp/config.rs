@@ -22,6 +22,8 @@ pub struct Copies {
     pub interval: Duration,
     /// Maximum copies of a packet.
     pub max: u8,
+    /// True if only packets that were lost and sent again are copied: where repair frames protect first transmissions.
+    pub only_resent: bool,
 }
 
 /// Repair frames.
@@ -29,6 +31,9 @@ pub struct Copies {
 pub struct Fec {
     /// Maximum data frames of a block, 1 to [`Fec::MAX_FRAMES`].
     pub block: u8,
+    /// A repair frame is sent if in this fraction of blocks it is the one that completes them. Where it costs throughput 0.005
+    /// ([`Fec::WORTH`]) is about right.
+    pub worth: f64,
     /// Maximum age of a block: it ends this long after its first frame.
     pub interval: Duration,
     /// Maximum repair frames per data frame.
@@ -63,6 +68,9 @@ impl Repairs {
 }
 
 impl Fec {
+    /// A repair frame that completes so many of the blocks saves a flow a round trip, in which a full line sends some hundreds of frames.
+    /// With less, fades cause more repairs than they are worth.
+    pub const WORTH: f64 = 0.005;
     /// Maximum data frames of a block.
     pub const MAX_FRAMES: u8 = MAX_BLOCK;
     /// Maximum repair frames of a block.
@@ -236,6 +244,9 @@ pub struct SlacpConfig {
     /// Share of the line, 1 to 99 percent, that channels above the lowest priority may take for longer while packets of the lowest one
     /// wait. Up to it, and for short bursts, they go first. `None`: they go first always.
     pub urgent_share: Option<u8>,
+    /// Packets of a channel with an erasure code that the receiver keeps for repair frames. On a line that delays repairs until it is
+    /// idle, those of a round trip. At least [`SlacpConfig::MIN_KEPT`].
+    pub kept: u32,
     /// Maximum unacknowledged frames of a channel, at most [`SlacpConfig::MAX_WINDOW`].
     pub window: u32,
     /// What each frame takes on the line besides its own bytes.
@@ -253,6 +264,8 @@ pub struct SlacpConfig {
 impl SlacpConfig {
     /// Distances between frames have 16 bits on the wire.
     pub const MAX_WINDOW: u32 = 65_535;
+    /// Eight full blocks: rarely more frames are sent while their sender delays repairs.
+    pub const MIN_KEPT: u32 = 8 * Fec::MAX_FRAMES as u32;
 
     /// An end of a line of this rate and round trip that keeps the order of frames. Arrivals are reported after 20 ms, the
     /// rate is fixed, and packets that waited are passed on at once.
@@ -266,6 +279,7 @@ impl SlacpConfig {
             reordering: 0,
             release: Release::AtOnce,
             urgent_share: None,
+            kept: SlacpConfig::MIN_KEPT,
             window: SlacpConfig::MAX_WINDOW,
             overhead: Overhead::Bytes(0),
             catch_up: Duration::ZERO,

@@ -95,7 +95,11 @@ impl End {
             overhead: config.overhead,
             catch_up: config.catch_up,
             outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
-            incoming: config.channels.iter().map(|channel| Incoming::new(channel, window, may_wait)).collect(),
+            incoming: config
+                .channels
+                .iter()
+                .map(|channel| Incoming::new(channel, window, config.kept, may_wait))
+                .collect(),
             classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
             urgent_share: config.urgent_share.map(UrgentShare::new),
             flight: Flight::new(config.initial_rtt, config.report_interval, config.reordering)

@@ -15,9 +15,9 @@ pub(super) struct Incoming {
 pub(super) type Recovery = (u64, u8, Vec<u64>);
 
 impl Incoming {
-    pub(super) fn new(config: &ChannelConfig, window: u32, paced: bool) -> Self {
+    pub(super) fn new(config: &ChannelConfig, window: u32, kept: u32, paced: bool) -> Self {
         let order = if paced { Resequencer::paced(window) } else { Resequencer::new(window) };
-        Incoming { order, decoder: config.fec.map(|_| Decoder::default()) }
+        Incoming { order, decoder: config.fec.map(|_| Decoder::new(kept)) }
     }
 
     pub(super) fn on_data(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> (Taken, Option<Recovery>) {

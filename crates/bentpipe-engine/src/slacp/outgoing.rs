@@ -154,7 +154,7 @@ impl Outgoing {
     }
 
     /// The next packet that goes out again.
-    pub(super) fn next_resend(&mut self) -> Option<NextPacket> {
+    pub(super) fn next_resend(&mut self, now: Time) -> Option<NextPacket> {
         while let Some(seq) = self.resend.pop_front() {
             let at = seq.checked_sub(self.first);
             let Some(slot) = at.and_then(|at| self.slots.get_mut(at as usize)) else { continue };
@@ -168,6 +168,9 @@ impl Outgoing {
             let &mut Slot { handle, len, behind, .. } = slot;
             let floor = self.first;
             let sent = Sent::Data { seq, block: None, floor };
+            if self.config.copies.is_some_and(|copies| copies.only_resent) {
+                self.may_copy(now, seq);
+            }
             return Some(NextPacket { seq, behind, len, handle, floor, sent });
         }
         None
@@ -247,7 +250,7 @@ impl Outgoing {
             flying: 1,
             copies: 0,
         });
-        if self.config.arq.is_some() {
+        if self.config.arq.is_some() && self.config.copies.is_some_and(|copies| !copies.only_resent) {
             self.may_copy(now, seq);
         }
         self.hold(handle, flow, len);

@@ -1,6 +1,7 @@
-//! Segments without a cumulative acknowledgement, their SACK state, and their timers. Segments are in a queue by
-//! sequence number and are found by bisection. All have the same timeout and leave in the order of hand-over, so the
-//! timers are a queue in order of arming.
+//! Segments without a cumulative acknowledgement, their SACK state, and their timers.
+//!
+//! Segments are in a queue by sequence number and are found by bisection. All have the same timeout and leave in the
+//! order of hand-over, so the timers are a queue in order of arming.
 
 use std::collections::VecDeque;
 

@@ -2,9 +2,10 @@
 
 use crate::units::{Duration, Rate, Time, TransmitClock};
 
-/// A serializer of the provisioned rate that sends packets in order. It is right if the connection has the rate to
-/// itself, as STP intends. A real-time driver uses it too, so that timers do not run while segments wait in the
-/// socket's buffer.
+/// A serializer of the provisioned rate that sends packets in order.
+///
+/// It is right if the connection has the rate to itself, as STP intends. A real-time driver uses it too, so
+/// that timers do not run while segments wait in the socket's buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     clock: TransmitClock,

@@ -2,10 +2,12 @@
 //!
 //! As described by Durante and Listanti (2001) and by Canhoto and Anzaloni, "Study of a New Transport Protocol for
 //! Satellite Links" (the `stp` paper), §II: a constant window of the provisioned bandwidth times the round trip, no
-//! slow start, no congestion avoidance, SACK, and one timer of fixed length per segment. For comparison,
-//! [`StpConfig::polls`] selects the protocol of the same name by Henderson and Katz (1997; 1999), after SSCOP (ITU-T
-//! Q.2110), as far as the `stp` paper describes it in its section I: the sender has no timers for data and polls the
-//! receiver's state at an interval; the receiver answers polls, and data beyond a gap at once. It is `polls`.
+//! slow start, no congestion avoidance, SACK, and one timer of fixed length per segment.
+//!
+//! For comparison, [`StpConfig::polls`] selects the protocol of the same name by Henderson and Katz (1997; 1999),
+//! after SSCOP (ITU-T Q.2110), as far as the `stp` paper describes it in its section I: the sender has no timers for
+//! data and polls the receiver's state at an interval; the receiver answers polls, and data beyond a gap at once. It
+//! is `polls`.
 //!
 //! It opens, closes and resets "as TCP" (ibid.), and its receiver resequences and acknowledges as TCP's does, so both
 //! are TCP's: [`Connection`] is [`Duplex`] with its own [`Sender`]. Its segments are TCP's [`Segment`]s with fewer

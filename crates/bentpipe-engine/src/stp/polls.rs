@@ -1,4 +1,5 @@
 //! Polls, by which a sender without timers learns what has arrived (`stp` paper, section I, after Henderson and Katz).
+//!
 //! A poll is a segment without data that has PSH; an answer carries its number. The path keeps the order, so data sent
 //! before a poll and missing in the answer is lost, at the first transmission or a later one. Number and echo use TCP's
 //! timestamp fields: SSCOP's N(PS).

@@ -1,5 +1,7 @@
-//! STP's sender: a constant window, a timer per segment, repair of holes. The cost does not grow with the window: the
-//! queues of `flight.rs` are bisected, and a cursor that only advances searches for holes.
+//! STP's sender: a constant window, a timer per segment, repair of holes.
+//!
+//! The cost does not grow with the window: the queues of `flight.rs` are bisected, and a cursor that only advances
+//! searches for holes.
 
 use super::config::{Arming, StpConfig};
 use super::flight::{Flight, Outstanding};

@@ -12,7 +12,8 @@ pub enum Abort {
     Reset,
     /// A segment was retransmitted as often as allowed (RFC 9293 §3.8.3).
     RetriesExhausted,
-    /// The user aborted the connection, or closed it before the peer could take what was written.
+    /// The user aborted the connection, or closed it before the peer could receive the written
+    /// data.
     Local,
 }
 

@@ -7,9 +7,9 @@ use crate::units::Duration;
 /// The unit in which windows are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowUnit {
-    /// Bytes, as RFC 5681 has it.
+    /// Bytes, as in RFC 5681.
     Bytes,
-    /// Whole segments: a window of 2.9 segments lets 2 out (ns-2, and most simulation papers).
+    /// Whole segments: a window of 2.9 segments allows 2 (ns-2, and most simulation papers).
     Segments,
 }
 
@@ -18,7 +18,7 @@ pub enum WindowUnit {
 pub enum Handshake {
     /// The three segments of RFC 9293 §3.5.
     ThreeWay,
-    /// A SYN and its ACK, the other direction takes no part: ns-2's one-way agents.
+    /// A SYN and its ACK, without the other direction: ns-2's one-way agents.
     OneWay,
     /// No handshake: both ends are established when they are opened.
     None,
@@ -29,51 +29,51 @@ pub enum Handshake {
 pub enum SsthreshBase {
     /// The bytes outstanding (RFC 5681, equation 4).
     FlightSize,
-    /// The sender's window, inflation included, as in ns-2.
+    /// The sender's window with inflation, as in ns-2.
     Window,
     /// The sender's window, rounded down to a whole segment: ns-2 before 2006.
     #[cfg(feature = "ns2")]
     WholeWindow,
-    /// 4.3BSD: the window in force, which is the lesser of the sender's (inflation included) and the peer's. The half is
-    /// rounded down to whole segments, and a repeated timeout of one segment halves again (Stevens, TCP/IP Illustrated,
-    /// volume 2, §25.11 and §29.4).
+    /// 4.3BSD: the minimum of the sender's window (with inflation) and the peer's. The half is rounded down to whole
+    /// segments, and a repeated timeout of one segment halves again (Stevens, TCP/IP Illustrated, volume 2, §25.11 and
+    /// §29.4).
     InForce,
 }
 
-/// Departures from the RFCs that the papers' simulators make. All are off by default.
+/// Departures of the papers' simulators from the RFCs. All are off by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortcuts {
     /// Unit of the windows.
     pub window_unit: WindowUnit,
     /// Opening of the connection.
     pub handshake: Handshake,
-    /// Base of the halving.
+    /// The quantity that is halved at a loss.
     pub ssthresh_base: SsthreshBase,
-    /// 4.3BSD Reno: congestion avoidance adds an eighth of a segment per ACK besides SMSS*SMSS/cwnd, so that large windows
-    /// grow many segments per round trip. A known fault (RFC 2525 §2.6) that its descendants had for years.
+    /// 4.3BSD Reno: congestion avoidance adds an eighth of a segment per ACK in addition to SMSS*SMSS/cwnd, so large
+    /// windows grow many segments per round trip. A known fault (RFC 2525 §2.6) that its descendants had for years.
     pub bsd_additive_constant: bool,
     /// ns-2's behaviour at the edges of recovery, where it departs from RFC 5681, 6582 and 6675 (`docs/specs/ns2.md`). The ACK
     /// that ends a recovery opens the window; NewReno sends at most two segments per ACK during recovery; the first segment has
     /// no fast retransmit; an ACK of new data outside recovery clears the scoreboard.
     #[cfg(feature = "ns2")]
     pub ns2_recovery: bool,
-    /// ns-2 before July 2003 (`exitFastRetrans_ 0`): the third duplicate ACK inflates the window also where no fast
+    /// ns-2 before July 2003 (`exitFastRetrans_ 0`): the third duplicate ACK inflates the window even if no fast
     /// retransmit is allowed.
     #[cfg(feature = "ns2")]
     pub ns2_inflate_always: bool,
-    /// Segment lengths as ns-2 counts them: a SACK block costs 8 bytes with no padding, the options of a SYN nothing.
+    /// Segment lengths as in ns-2: a SACK block costs 8 bytes without padding, the options of a SYN nothing.
     #[cfg(feature = "ns2")]
     pub ns2_lengths: bool,
-    /// ns-2 before 2010 (`SYN_immediate_ack_ 0`): a one-way SYN is acknowledged as late as a segment of data.
+    /// ns-2 before 2010 (`SYN_immediate_ack_ 0`): the ACK of a one-way SYN is delayed like that of data.
     #[cfg(feature = "ns2")]
     pub ns2_delayed_syn_ack: bool,
-    /// ns-2 counts the very first segment of a transfer without SYN at its payload length alone.
+    /// ns-2: without a SYN, only the payload of the first segment occupies the line.
     #[cfg(feature = "ns2")]
     pub ns2_bare_first_segment: bool,
 }
 
 impl Shortcuts {
-    /// No departure: wire-true TCP.
+    /// No departures.
     pub const NONE: Shortcuts = Shortcuts {
         window_unit: WindowUnit::Bytes,
         handshake: Handshake::ThreeWay,
@@ -106,7 +106,7 @@ impl Shortcuts {
     };
 }
 
-/// The state that a connection takes over from earlier ones to the same host (RFC 9040).
+/// The state that a connection inherits from earlier ones to the same host (RFC 9040).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcbSharing {
     /// Nothing.
@@ -120,7 +120,7 @@ pub enum TcbSharing {
 /// The settings of one end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpConfig {
-    /// Maximum bytes of payload in a segment, for both those that we send and those that we ask for.
+    /// Max payload of a segment in bytes, in both directions.
     pub mss: u16,
     /// The MSS of a peer whose SYN has no MSS option: 536 over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
     pub assumed_mss: u16,
@@ -130,7 +130,7 @@ pub struct TcpConfig {
     pub ack: AckPolicy,
     /// Retransmission timer.
     pub rto: RtoConfig,
-    /// Receive buffer in bytes. Without `window_scaling` at most 65535 are offered.
+    /// Receive buffer in bytes. Without `window_scaling` at most 65535 are advertised.
     pub receive_buffer: u32,
     /// Offer window scaling (RFC 7323 §2).
     pub window_scaling: bool,

@@ -1,11 +1,11 @@
-//! TCP, complete and wire-true (RFC 9293).
+//! TCP (RFC 9293).
 //!
 //! [`Connection`] joins one [`Sender`] and one receiver under the states of RFC 9293. [`Duplex`] is the same for any
-//! [`SendingHalf`], since STP has another sender.
+//! [`SendingHalf`], because STP has another sender.
 //!
-//! Reading order: [`Segment`] what travels; [`variant`] the table of what a sender is made of; [`TcpConfig`]. Then the
-//! sender's parts, each a module that knows only those before it: `sequence`, `loss`, `congestion`, `recovery`, and `sender`,
-//! which joins them. `receiver` reassembles. `departures` lists where simulators differ from the RFCs.
+//! Reading order: [`Segment`]; [`variant`] the table of variants; [`TcpConfig`]. Then the sender's parts, each a module
+//! that knows only those before it: `sequence`, `loss`, `congestion`, `recovery`, and `sender`, which joins them.
+//! `receiver` reassembles. `departures` lists where simulators differ from the RFCs.
 
 mod abort;
 mod config;

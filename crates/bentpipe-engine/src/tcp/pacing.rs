@@ -2,30 +2,30 @@
 
 use crate::units::{Rate, Time};
 
-/// Holds segments back to the rate that the congestion control names. Without a rate it is not asked.
+/// Delays segments to the congestion control's rate. Not used without a rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Pacer {
-    /// The next segment leaves at this instant at the earliest.
+    /// The earliest departure of the next segment.
     next: Time,
-    /// Something was held back.
+    /// True if a segment was delayed.
     is_holding: bool,
 }
 
 impl Pacer {
-    /// True if a segment may leave now. If not, [`Self::deadline`] names the instant.
+    /// True if a segment may leave now. If not, [`Self::deadline`] gives the time.
     #[inline(always)]
     pub(in crate::tcp) fn may_send(&mut self, now: Time) -> bool {
         self.is_holding = now < self.next;
         !self.is_holding
     }
 
-    /// When the segment that was held back may leave; [`Time::NEVER`] if none was.
+    /// When the delayed segment may leave; [`Time::NEVER`] if none was delayed.
     #[inline(always)]
     pub(in crate::tcp) fn deadline(&self) -> Time {
         if self.is_holding { self.next } else { Time::NEVER }
     }
 
-    /// Bytes of payload leave now. Time that was not used is lost: a pause is not followed by a burst.
+    /// Records payload bytes that leave now. Unused time is lost: no burst follows a pause.
     #[inline(always)]
     pub(in crate::tcp) fn sent(&mut self, now: Time, bytes: u16, rate: Rate) {
         self.next = self.next.max(now) + rate.time_for_ceil(bytes as u64);

@@ -7,7 +7,7 @@ use super::segment::Segment;
 pub(crate) struct PeerWindow {
     /// SND.WND in bytes, counted from SND.UNA.
     pub(crate) now: u64,
-    /// MAX.SND.WND: the greatest window ever offered.
+    /// MAX.SND.WND: the largest window ever offered.
     pub(crate) max: u64,
     /// SND.WL1 and SND.WL2: `seq` and `ack` of the segment that updated it last.
     wl1: u64,
@@ -31,7 +31,7 @@ impl PeerWindow {
         }
         (self.wl1, self.wl2) = (segment.seq, segment.ack);
         let window = segment.window as u64;
-        // The first window offered is no change: without a handshake a duplicate ACK can be the first segment to arrive.
+        // The first window is not a change: without a handshake a duplicate ACK can be the first segment to arrive.
         let changed = window != self.now && self.max > 0;
         self.now = window;
         self.max = self.max.max(window);

@@ -37,7 +37,7 @@ impl Ranges {
         self.ranges.capacity() * size_of::<(u64, u64)>()
     }
 
-    /// Gives back the memory of a set that was once large, if it is empty now.
+    /// Frees the memory of a set that was once large and is now empty.
     #[inline]
     pub(crate) fn shrink_if_empty(&mut self) {
         if self.ranges.is_empty() && self.ranges.capacity() > KEPT_CAPACITY {
@@ -79,10 +79,10 @@ impl Ranges {
         self.ranges.partition_point(|r| r.1 <= seq)
     }
 
-    /// Adds `start..end`; `fresh` is called with each part that was not in the set before. Returns whether there was one.
+    /// Adds `start..end`; calls `fresh` with each new part. Returns whether there was one.
     pub(crate) fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> bool {
         debug_assert!(start < end);
-        // Most arrivals extend the highest range or lie beyond it.
+        // Most arrivals extend the highest range or are beyond it.
         match self.ranges.back_mut() {
             None => {
                 self.ranges.push_back((start, end));
@@ -134,7 +134,7 @@ impl Ranges {
         any
     }
 
-    /// Takes out everything below `seq`; `removed` is called with each part.
+    /// Removes everything below `seq`; calls `removed` with each part.
     #[inline]
     pub(crate) fn remove_below(&mut self, seq: u64, mut removed: impl FnMut(u64, u64)) {
         while let Some(first) = self.ranges.front_mut() {
@@ -151,7 +151,7 @@ impl Ranges {
         }
     }
 
-    /// The range that holds `seq`.
+    /// The range that contains `seq`.
     pub(crate) fn holding(&self, seq: u64) -> Option<(u64, u64)> {
         self.ranges.get(self.index_after(seq)).copied().filter(|r| r.0 <= seq)
     }

@@ -1,8 +1,8 @@
-//! What a connection asks of its sending half, whichever protocol it belongs to.
+//! The interface of a connection to its sending half, for both protocols.
 //!
-//! TCP's congestion-controlled sender is one; STP's sender with its constant window is another. Opening, closing, resets
-//! and the receiver are the same for both (ESA's STP "adopts the same procedures implemented in TCP"), so they are written
-//! once, in [`Duplex`](super::Duplex).
+//! TCP's congestion-controlled sender is one; STP's sender with its constant window is another. Opening, closing,
+//! resets and the receiver are the same for both (ESA's STP "adopts the same procedures implemented in TCP"), so they
+//! are implemented once, in [`Duplex`](super::Duplex).
 
 use super::abort::Abort;
 use super::connection::{Duplex, Verdict};
@@ -15,14 +15,14 @@ use crate::units::{Duration, Time};
 /// The protocol of a connection's segments, whose headers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// TCP (RFC 9293): 16-bit windows with an agreed shift, options agreed in the SYNs.
+    /// TCP (RFC 9293): 16-bit windows with a negotiated shift, options negotiated in the SYNs.
     Tcp,
     /// STP ([`wire::stp`](crate::wire::stp)): windows in full, SACK always.
     Stp,
 }
 
 impl Protocol {
-    /// The greatest window that a header can carry without a shift.
+    /// The max window in a header without a shift.
     pub(super) const fn window_limit(self) -> u64 {
         match self {
             Protocol::Tcp => u16::MAX as u64,
@@ -47,7 +47,7 @@ pub struct SenderCounters {
     pub max_burst: u32,
 }
 
-/// What only this crate can name, so that only its senders are senders.
+/// Private to this crate, which seals the trait.
 pub(crate) mod sealed {
     use crate::tcp::sequence::SequenceSpace;
 
@@ -90,14 +90,14 @@ pub trait SendingHalf: sealed::Sequenced {
         self.sequence().fin
     }
 
-    /// This end sends no SYN: the opening is one-way.
+    /// Sends no SYN: the opening is one-way.
     fn skip_syn(&mut self) {
         self.sequence_mut().restart_at(FIRST_BYTE);
     }
 
     /// Bytes of payload in a full segment.
     fn mss(&self) -> u16;
-    /// The window that the sender sets itself, bytes.
+    /// The sender's own window, bytes.
     fn cwnd(&self) -> u64;
     /// Its slow start threshold, bytes; `u64::MAX` if it has none.
     fn ssthresh(&self) -> u64;
@@ -108,13 +108,13 @@ pub trait SendingHalf: sealed::Sequenced {
 
     /// The user has this many more bytes to send.
     fn write(&mut self, bytes: u64);
-    /// The user sends no more.
+    /// The user ends the stream.
     fn close(&mut self);
-    /// The handshake is done: data may go out.
+    /// The handshake is done: data may be sent.
     fn established(&mut self, mss: u16, initial_window: u32, sack: bool);
-    /// The peer's SYN has told its MSS; data cannot go out yet.
+    /// Sets the MSS of the peer's SYN; data cannot be sent yet.
     fn set_peer_mss(&mut self, mss: u16);
-    /// Sends the SYN once more: it crossed the peer's, or the peer repeats its own.
+    /// Sends the SYN again: it crossed the peer's, or the peer repeats its own.
     fn resend_syn(&mut self);
     /// Forgets the peer: a passive connection returns to LISTEN. Bytes written stay.
     fn relisten(&mut self);
@@ -128,7 +128,7 @@ pub trait SendingHalf: sealed::Sequenced {
         window_changed: bool,
         sample: Option<Duration>,
     );
-    /// Takes a segment by a short way, if it is one that the protocol predicts; `None`: with any other nothing has been done.
+    /// Handles a predicted segment by the fast path; returns `None` for any other, without any effect.
     #[inline(always)]
     fn take_predicted<P: Probe>(_: &mut Duplex<Self>, _: &mut Context<'_, P>, _: &Segment) -> Option<Verdict>
     where
@@ -142,21 +142,21 @@ pub trait SendingHalf: sealed::Sequenced {
     /// Runs the timers that are due.
     ///
     /// # Errors
-    /// [`Abort::RetriesExhausted`] if a segment was retransmitted as often as allowed.
+    /// Returns [`Abort::RetriesExhausted`] if a segment was retransmitted as often as allowed.
     fn on_time<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort>;
     /// The next segment to send now, if any. `reserved` bytes of a full segment stay free for options that change from
     /// segment to segment (RFC 6691 §2).
     fn next(&mut self, now: Time, reserved: u16) -> Option<Span>;
     /// The probe of a closed window, if one is due (RFC 9293 §3.8.6.1).
     fn window_probe(&mut self) -> Option<Span>;
-    /// A segment goes to the driver now: one of [`SendingHalf::next`]'s, an ACK or a reset.
+    /// A segment is passed to the driver now: one of [`SendingHalf::next`]'s, an ACK or a reset.
     #[inline(always)]
     fn on_transmit(&mut self, _now: Time, _segment: &Segment) {}
     /// The number of the last poll sent, for a sender that polls instead of keeping timers (STP).
     fn poll_number(&self) -> Option<u32> {
         None
     }
-    /// Bytes of heap memory that the peer's SACK blocks take.
+    /// Heap memory of the peer's SACK blocks in bytes.
     fn memory(&self) -> usize;
     /// Invariants that hold between events.
     fn check(&self);

@@ -1,10 +1,10 @@
-//! The sender's sequence space (RFC 9293 §3.3.1): what is acknowledged, sent and written. TCP's sender and STP's share it.
+//! The sender's sequence space (RFC 9293 §3.3.1): acknowledged, sent and written. TCP's sender and STP's share it.
 
 use super::peer_window::PeerWindow;
 use super::segment::FIRST_BYTE;
 use super::span::Span;
 
-/// Sequence numbers of one direction. SYN and FIN included, they are one space from 0 on.
+/// Sequence numbers of one direction, including SYN and FIN, from 0 on.
 #[derive(Clone, Debug)]
 pub struct SequenceSpace {
     /// SND.UNA: the first number not acknowledged.
@@ -40,7 +40,7 @@ impl SequenceSpace {
         self.snd_max - self.snd_una
     }
 
-    /// One past everything there is to send, the FIN included.
+    /// One past everything to send, including the FIN.
     #[inline(always)]
     pub(crate) fn end(&self) -> u64 {
         self.data_end + self.fin as u64

@@ -1,4 +1,4 @@
-//! What connections to one host tell the next one (RFC 9040).
+//! State shared between successive connections to one host (RFC 9040).
 
 use super::config::TcbSharing;
 use super::congestion::Window;
@@ -12,7 +12,7 @@ pub struct TcbCache {
 }
 
 impl TcbCache {
-    /// Hands the next connection what it may use.
+    /// Gives the next connection the state that it may use.
     pub(in crate::tcp) fn inherit(&self, sharing: TcbSharing, window: &mut Window, rtt: &mut RttEstimator) {
         if sharing == TcbSharing::Off {
             return;
@@ -25,7 +25,7 @@ impl TcbCache {
         }
     }
 
-    /// Keeps what a connection has learnt (RFC 9040 §4). A threshold is known after a loss only.
+    /// Stores a connection's state (RFC 9040 §4). ssthresh is known only after a loss.
     pub(in crate::tcp) fn keep(&mut self, window: &Window, rtt: &RttEstimator) {
         if window.ssthresh() != u64::MAX {
             self.ssthresh = Some(window.ssthresh());

@@ -1,6 +1,6 @@
 //! The sequence numbers of one segment.
 
-/// The sequence numbers that go out in one segment.
+/// The sequence numbers of one outgoing segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first sequence number.

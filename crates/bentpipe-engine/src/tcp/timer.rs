@@ -3,7 +3,7 @@
 use crate::rtt::{RtoConfig, RttEstimator};
 use crate::units::{Duration, Time};
 
-/// When the oldest segment is sent again, and what that depends on.
+/// The timer for retransmitting the oldest segment, and its state.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct RetransmissionTimer {
     pub(in crate::tcp) rtt: RttEstimator,
@@ -43,7 +43,7 @@ impl RetransmissionTimer {
         self.at != Time::NEVER
     }
 
-    /// Starts the timer, or starts it anew.
+    /// Starts or restarts the timer.
     #[inline(always)]
     pub(in crate::tcp) fn start(&mut self, now: Time) {
         self.at = self.rtt.deadline(now);
@@ -76,13 +76,13 @@ impl RetransmissionTimer {
         self.retries = self.retries.saturating_add(1);
     }
 
-    /// Starts anew with twice the timeout.
+    /// Restarts with twice the timeout.
     pub(in crate::tcp) fn back_off(&mut self, now: Time) {
         self.rtt.back_off();
         self.start(now);
     }
 
-    /// Times the segment that ends at `end` and goes out now, unless another is being timed.
+    /// Times the segment that ends at `end` and is sent now, unless another is being timed.
     #[inline(always)]
     pub(in crate::tcp) fn time(&mut self, end: u64, now: Time) {
         if self.timed.is_none() {
@@ -91,7 +91,7 @@ impl RetransmissionTimer {
     }
 
     //= RFC 6298 §3: "RTT samples MUST NOT be made using segments that were retransmitted"
-    /// What starts at `seq` is sent again.
+    /// Data from `seq` on is retransmitted.
     #[inline(always)]
     pub(in crate::tcp) fn retransmitted(&mut self, seq: u64) {
         if self.timed.is_some_and(|(end, _)| seq < end) {
@@ -99,7 +99,7 @@ impl RetransmissionTimer {
         }
     }
 
-    /// Times nothing any more.
+    /// Stops timing.
     pub(in crate::tcp) fn forget_timed(&mut self) {
         self.timed = None;
     }

@@ -1,6 +1,6 @@
-//! The table of variants: a name, a description, and a row of cells.
+//! The table of variants: a name, a description, and settings.
 //!
-//! Each part of the sender is built from its cells. A scenario may override any cell.
+//! Each part of the sender is built from its settings. A scenario may override any of them.
 
 use crate::units::Duration;
 
@@ -30,7 +30,7 @@ pub(in crate::tcp) use congestion_controls;
 
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident($control:ty) = $word:literal,)+) => {
-        /// What moves the window once it is found ([`Startup::SlowStart`]).
+        /// The congestion control after startup ([`Startup::SlowStart`]).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum CongestionControl {
             $($(#[$doc])* $name),+
@@ -45,7 +45,7 @@ macro_rules! names {
                 match self { $(CongestionControl::$name => $word),+ }
             }
 
-            /// The control of that word.
+            /// The control with this word.
             pub fn named(word: &str) -> Option<CongestionControl> {
                 match word {
                     $($word => Some(CongestionControl::$name),)+
@@ -61,8 +61,8 @@ congestion_controls!(names);
 /// How far the window opens per ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// One segment per ACK in slow start, SMSS * SMSS / cwnd in congestion avoidance, whatever it acknowledges
-    /// (RFC 5681 §3.1, equation 3): with delayed ACKs half as fast as byte counting.
+    /// One segment per ACK in slow start, SMSS * SMSS / cwnd in congestion avoidance, for any number of bytes
+    /// acknowledged (RFC 5681 §3.1, equation 3): with delayed ACKs half as fast as byte counting.
     PerAck,
     /// Appropriate Byte Counting: the bytes acknowledged, in slow start at most this many segments per ACK
     /// (RFC 3465 §2.1, RFC 5681 §3.1).
@@ -92,7 +92,7 @@ pub struct DupThresh {
 pub enum Exit {
     /// At the first ACK of new data (Reno, RFC 5681 §3.2).
     FirstNewAck,
-    /// At the ACK of everything sent before the loss was found (NewReno, RFC 6582 §3.2).
+    /// At the ACK of everything sent before the loss was detected (NewReno, RFC 6582 §3.2).
     Recover,
 }
 
@@ -101,7 +101,7 @@ pub enum Exit {
 pub enum PartialAckTimer {
     /// Only the first one: many losses in a window end in a timeout.
     Impatient,
-    /// Each one: a repair per round trip, however many.
+    /// Each one: one repair per round trip, for any number of losses.
     SlowButSteady,
 }
 
@@ -112,19 +112,19 @@ pub enum PipeForm {
     Rfc6675,
     /// RACK: a segment is lost if one that was sent later has arrived for long enough (RFC 8985).
     Rack,
-    /// RFC 3517, the conservative form of the `transat` paper: enters on duplicate ACKs alone, DupThresh * SMSS.
+    /// RFC 3517, the conservative form of the `transat` paper: enters only on duplicate ACKs, DupThresh * SMSS.
     Rfc3517,
     #[cfg(feature = "ns2")]
     /// ns-2's `sack1` (Fall and Floyd 1996): a counter, one down per ACK, one up per transmission.
     Ns2,
 }
 
-/// How the burst estimate avoids taking the echoes of its own needless retransmissions for a new loss.
+/// How the burst estimate avoids mistaking the echoes of its own needless retransmissions for a new loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReentryGuard {
-    /// Not at all, as the paper's text has it: echoes may start a phase without a loss.
+    /// Not at all, as in the paper's text: echoes may start a phase without a loss.
     Off,
-    /// Duplicate ACKs of the number that ended the last phase are no loss (RFC 6582 §3.2 step 2).
+    /// Duplicate ACKs of the number that ended the last phase do not count (RFC 6582 §3.2 step 2).
     Recover,
     /// As `Recover`, but only for as many duplicate ACKs as retransmissions were in flight at the end of the phase.
     Credit,
@@ -134,42 +134,42 @@ pub enum ReentryGuard {
 /// the missing segments are one run, and retransmits that many at once, from each hole that shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BurstEstimate {
-    /// After how many repetitions of the ACK that began the first burst another hole is assumed, 1 or 2. The first repetition
-    /// may be the echo of a reordered segment.
+    /// The number of duplicates, 1 or 2, of the ACK that started the first burst after which another hole is assumed.
+    /// The first duplicate may be the echo of a reordered segment.
     pub first_repeats: u32,
-    /// A hole inside the last burst gets no burst of its own, since it is being repaired already.
+    /// A hole inside the last burst gets no separate burst, because it is already being repaired.
     pub in_burst_skip: bool,
     /// The guard against a false second phase.
     pub guard: ReentryGuard,
 }
 
-/// What is sent again when the retransmission timer expires. With SACK the scoreboard decides.
+/// What is retransmitted at a timeout. With SACK the scoreboard decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutRepair {
-    /// Everything from the loss on, as far as the window reaches: all of a fixed window at once, one segment of one
-    /// that starts again (RFC 5681 §3.1).
+    /// Everything from the loss on, within the window: a whole fixed window at once, one segment of a restarted window
+    /// (RFC 5681 §3.1).
     GoBack,
-    /// The oldest segment alone; duplicate ACKs show what else is missing.
+    /// Only the oldest segment; duplicate ACKs reveal other losses.
     Oldest,
 }
 
 /// How losses are repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Tahoe: a window of one segment; everything from the loss on is sent again.
+    /// Tahoe: a window of one segment; everything from the loss on is retransmitted.
     Restart,
     /// Reno and NewReno: the window is inflated by the duplicate ACKs.
     Inflate {
         /// When it ends.
         exit: Exit,
-        /// Take back the inflation by what a partial ACK acknowledges (RFC 6582 §3.2 step 3B).
+        /// Deflate the window by what a partial ACK acknowledges (RFC 6582 §3.2 step 3B).
         deflate: bool,
         /// Which partial ACKs restart the timer.
         timer: PartialAckTimer,
     },
     /// SACK: sends what the pipe has room for, lost segments first.
     Pipe(PipeForm),
-    /// Without SACK: sends as many segments at once as seem to be missing.
+    /// Without SACK: sends as many segments at once as are assumed missing.
     BurstEstimate(BurstEstimate),
 }
 
@@ -180,7 +180,7 @@ pub struct Variant {
     pub startup: Startup,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
-    /// What moves the window.
+    /// The congestion control.
     pub congestion: CongestionControl,
     /// Window growth per ACK.
     pub growth: Growth,
@@ -200,14 +200,14 @@ pub struct Variant {
     pub frto: bool,
     /// RACK: send a probe where no ACK comes for two round trips (RFC 8985 §7).
     pub tail_probe: bool,
-    /// What is sent again after a timeout.
+    /// What is retransmitted after a timeout.
     pub timeout_repair: TimeoutRepair,
-    /// Tahoe and Reno: no second fast retransmit for what was sent before the first (RFC 6582 §3.2 step 2, ns-2's
+    /// Tahoe and Reno: no second fast retransmit for data sent before the first (RFC 6582 §3.2 step 2, ns-2's
     /// `bugfix_`). Off: each loss of a window may cause one, as in 4.3BSD Reno and in ns-2's Reno before July 2003.
     pub once_per_window: bool,
-    /// Where `once_per_window` is off: still no fast retransmit for what was sent before a timeout until it is
-    /// acknowledged, as in ns-2's Reno. Off: the duplicate ACKs that needless repetitions call up may cause one, as in
-    /// 4.3BSD Reno, which had no guard at all.
+    /// If `once_per_window` is off: still no fast retransmit for data sent before a timeout until it is acknowledged,
+    /// as in ns-2's Reno. Off: duplicate ACKs of needless retransmissions may cause one, as in 4.3BSD Reno, which had
+    /// no guard.
     pub guard_after_timeout: bool,
     /// Maximum number of segments sent in answer to one ACK.
     pub max_burst: Option<u32>,
@@ -238,11 +238,11 @@ const RENO: Recovery = Recovery::Inflate { exit: Exit::FirstNewAck, deflate: fal
 const ESTIMATE: Recovery =
     Recovery::BurstEstimate(BurstEstimate { first_repeats: 2, in_burst_skip: false, guard: ReentryGuard::Credit });
 
-/// Segments of 512 B that fill 400 kbit/s over 290 ms (`minei` §4). The scenario language puts what a flow's own path holds in
-/// its place, unless a window is set.
+/// Segments of 512 B that fill 400 kbit/s over 290 ms (`minei` §4). The scenario language replaces this by the capacity
+/// of a flow's path, unless a window is set.
 const SATELLITE_WINDOW: Startup = Startup::FixedWindow(32);
 
-/// Name, meaning and cells of each variant.
+/// Name, description and settings of each variant.
 pub const VARIANTS: &[(&str, &str, Variant)] = &[
     ("tahoe", "slow start after every loss (Jacobson 1988)", BASE),
     ("reno", "fast recovery, left at the first new ACK (RFC 5681)", Variant { recovery: RENO, ..BASE }),
@@ -292,7 +292,7 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
     ),
     (
         "reno-super-fast",
-        "Reno that takes the first duplicate ACK for a loss: for a leg that keeps the order (minei §4.2)",
+        "Reno that treats the first duplicate ACK as a loss, for a leg that keeps the order (minei §4.2)",
         Variant { recovery: RENO, dup_thresh: DupThresh { count: 1, window_fraction: None }, ..BASE },
     ),
     (
@@ -313,12 +313,12 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
     ),
     (
         "constant-window",
-        "Reno with a window that never moves: for a leg without congestion (minei §4.2)",
+        "Reno with a constant window, for a leg without congestion (minei §4.2)",
         Variant { startup: SATELLITE_WINDOW, recovery: RENO, ..BASE },
     ),
     (
         "burst",
-        "estimates a run of losses and sends it again at once, constant window (minei §5.3)",
+        "estimates a run of losses and retransmits it at once, constant window (minei §5.3)",
         Variant { startup: SATELLITE_WINDOW, recovery: ESTIMATE, ..BASE },
     ),
     (
@@ -329,7 +329,7 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
 ];
 
 impl Variant {
-    /// The row of that name.
+    /// The row with this name.
     pub fn named(name: &str) -> Option<Variant> {
         VARIANTS.iter().find(|(n, ..)| *n == name).map(|&(.., row)| row)
     }
@@ -342,7 +342,7 @@ pub enum Daass {
     Off,
     /// For the first segments of data.
     FirstSegments(u32),
-    /// Until the first gap in the sequence, by which a receiver sees the end of slow start.
+    /// Until the first gap in the sequence, the receiver's sign of the end of slow start.
     SlowStart,
 }
 
@@ -355,7 +355,7 @@ pub struct AckPolicy {
     pub every: u32,
     /// ACKs of every segment at the start.
     pub daass: Daass,
-    /// A clock of this period, running since the driver's epoch, sends what is delayed, and `delay` is not used: 4.3BSD's
+    /// Delayed ACKs are sent by a clock of this period, running since the driver's epoch; `delay` is not used. 4.3BSD's
     /// fast timer (`tcp_fasttimo`, 200 ms).
     pub tick: Option<Duration>,
 }

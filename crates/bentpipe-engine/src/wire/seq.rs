@@ -1,4 +1,5 @@
 //! Sequence numbers (RFC 9293 §3.4): 32 bits on the wire, 64-bit offsets from the initial sequence number inside.
+//!
 //! Offsets are ordered and do not wrap; numbers on the wire wrap, so [`SeqNumber`] has no `Ord`.
 
 /// A sequence number on the wire.
@@ -28,9 +29,10 @@ impl Numbering {
         SeqNumber(self.0.0.wrapping_add(offset as u32))
     }
 
-    /// The offset with this 32-bit number that is nearest to `near` (at most 2^31 away). Offsets before the initial
-    /// sequence number do not exist: such a number gives one just below 2^32 instead, which is outside every window
-    /// and therefore refused.
+    /// The offset with this 32-bit number that is nearest to `near` (at most 2^31 away).
+    ///
+    /// Offsets before the initial sequence number do not exist: such a number gives one just below 2^32 instead, which
+    /// is outside every window and therefore refused.
     pub const fn unwrap(self, number: SeqNumber, near: u64) -> u64 {
         let distance = number.distance_from(self.wrap(near)) as i64;
         match near.checked_add_signed(distance) {

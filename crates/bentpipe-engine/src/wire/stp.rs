@@ -1,6 +1,7 @@
-//! Segments of ESA's Satellite Transport Protocol on the wire. The papers give the length of STP's header, 20 bytes,
-//! and its content: sequence numbers, cumulative and selective acknowledgements and an advertised window. They give no
-//! layout; this one is ours, described in `docs/specs/stp.md`:
+//! Segments of ESA's Satellite Transport Protocol on the wire.
+//!
+//! The papers give the length of STP's header, 20 bytes, and its content: sequence numbers, cumulative and selective
+//! acknowledgements and an advertised window. They give no layout; this one is ours, described in `docs/specs/stp.md`:
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -17,6 +18,7 @@
 //! | vers 1| words |0 0 0|A|P|R|S|F|           checksum            |
 //! +-------+-------+-----+-+-+-+-+-+-------------------------------+
 //! ```
+//!
 //! At most one option follows: the segment size in a SYN, or SACK blocks. Every accepted segment has exactly one
 //! encoding: [`Translation::emit`] writes it again bit by bit. Everything else is refused with a specific error.
 
@@ -194,9 +196,10 @@ impl Translation {
         Ok(length)
     }
 
-    /// Reads a segment from the peer; the range is the position of its payload in `bytes`. Does not change the state:
-    /// see [`synchronize`](Self::synchronize). Before the peer's initial sequence number is known, a segment's sequence
-    /// number is read as 0.
+    /// Reads a segment from the peer; the range is the position of its payload in `bytes`.
+    ///
+    /// Does not change the state: see [`synchronize`](Self::synchronize). Before the peer's initial sequence number is
+    /// known, a segment's sequence number is read as 0.
     ///
     /// # Errors
     /// Fails on everything that [`Translation::emit`] could not have written: see [`StpError`].

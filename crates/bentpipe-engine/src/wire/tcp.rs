@@ -43,9 +43,11 @@ pub struct Near {
     pub snd_una: u64,
 }
 
-/// One end's state for translating its connection to and from the wire. [`emit`](Self::emit) stores the window scale of
-/// our SYN. Only [`synchronize`](Self::synchronize) stores the peer's initial sequence number and scale, once the
-/// connection has accepted its SYN. For a connection whose handshake was not observed, set the fields.
+/// One end's state for translating its connection to and from the wire.
+///
+/// [`emit`](Self::emit) stores the window scale of our SYN. Only [`synchronize`](Self::synchronize) stores the peer's
+/// initial sequence number and scale, once the connection has accepted its SYN. For a connection whose handshake was
+/// not observed, set the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
     /// From us to the peer.
@@ -84,8 +86,9 @@ impl Translation {
         self.our_scale.and(self.peer_scale).unwrap_or(0).min(MAX_WINDOW_SHIFT)
     }
 
-    /// Writes the segment with its payload, given in pieces; returns the length. The window is rounded down to the
-    /// scale's unit. A SYN's window scale is stored.
+    /// Writes the segment with its payload, given in pieces; returns the length.
+    ///
+    /// The window is rounded down to the scale's unit. A SYN's window scale is stored.
     ///
     /// # Errors
     /// Returns [`EmitError::OptionsTooLong`], [`EmitError::NoRoom`], or [`EmitError::PayloadLength`] if the pieces do

@@ -18,8 +18,10 @@ impl Endpoint {
 
     /// True if a segment without SYN and RST, with these numbers, can come from the current peer: its number is the
     /// next expected one, in the receive window, or that of a keep-alive, and it acknowledges outstanding data or
-    /// nothing new. This is stricter than RFC 9293 §3.10.7.4. A blind attacker has one chance in 2^32 divided by the
-    /// receive window, and for the acknowledgement another in 2^32 divided by the outstanding data.
+    /// nothing new.
+    ///
+    /// This is stricter than RFC 9293 §3.10.7.4. A blind attacker has one chance in 2^32 divided by the receive window,
+    /// and for the acknowledgement another in 2^32 divided by the outstanding data.
     pub fn expects(&self, seq: SeqNumber, ack: SeqNumber) -> bool {
         let Some((rcv_nxt, snd_una)) = self.next_numbers() else { return false };
         let (ahead, acked) = (seq.distance_from(rcv_nxt), ack.distance_from(snd_una));

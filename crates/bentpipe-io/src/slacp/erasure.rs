@@ -1,5 +1,6 @@
-//! The erasure code of a block: packets to symbols, and back. `docs/specs/slacp.md` has the format. The low-rate form
-//! of the code is always used: there symbol i does not depend on the number of symbols.
+//! The erasure code of a block: packets to symbols, and back. `docs/specs/slacp.md` has the format.
+//!
+//! The low-rate form of the code is always used: there symbol i does not depend on the number of symbols.
 
 use reed_solomon_simd::engine::DefaultEngine;
 use reed_solomon_simd::rate::{LowRateDecoder, LowRateEncoder, RateDecoder, RateEncoder};

@@ -14,8 +14,13 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 
 const CHANNEL: ChannelConfig = ChannelConfig { arq: None, ..ChannelConfig::reliable() };
 const ARQ: Option<Arq> = Some(Arq { transmissions: None });
-const FEC: Option<Fec> =
-    Some(Fec { block: 10, interval: Duration::from_millis(40), max_overhead: 1.0, repairs: Repairs::Spare });
+const FEC: Option<Fec> = Some(Fec {
+    block: 10,
+    interval: Duration::from_millis(40),
+    max_overhead: 1.0,
+    repairs: Repairs::Spare,
+    worth: Fec::WORTH,
+});
 
 fn config(channel: ChannelConfig) -> LinkPortConfig {
     let rate = Rate::from_bits_per_second(8_000_000);

@@ -1,7 +1,8 @@
-//! Makes trains of packets that arrive one by one with full checksums. A train from the far gateway's host leaves the
-//! tunnel packet by packet. A packet joins the last train of its flow under the rules of `join`, and only if its
-//! checksums are right: the kernel recomputes the checksums of a train, so the receiver would no longer detect earlier
-//! damage. Payloads are copied once, to be contiguous.
+//! Makes trains of packets that arrive one by one with full checksums.
+//!
+//! A train from the far gateway's host leaves the tunnel packet by packet. A packet joins the last train of its flow
+//! under the rules of `join`, and only if its checksums are right: the kernel recomputes the checksums of a train, so
+//! the receiver would no longer detect earlier damage. Payloads are copied once, to be contiguous.
 
 use super::headers::{Headers, LAST, Part, Place, SPECIAL};
 use super::join::{DATAGRAMS, OPEN};

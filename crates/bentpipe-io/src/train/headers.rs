@@ -1,5 +1,6 @@
-//! The headers before payloads: virtio-net's, which says how a train is split, and those of IP, TCP and UDP. The
-//! packets of a train share its headers, except for lengths, checksums, the IPv4 identification and TCP's sequence
+//! The headers before payloads: virtio-net's, which says how a train is split, and those of IP, TCP and UDP.
+//!
+//! The packets of a train share its headers, except for lengths, checksums, the IPv4 identification and TCP's sequence
 //! number, which count up, and flags: only the first packet has CWR, only the last has PSH and FIN. The transport
 //! checksum is partial if the kernel left it to the card (NEEDS_CSUM): the field holds the sum of the pseudo header, in
 //! which only the length differs between packets.

@@ -1,7 +1,8 @@
-//! Joins packets that leave together into trains. A packet joins the last train of its flow if the kernel, splitting
-//! that train again, would produce the same packets: there is no hole, its headers count up from the first packet's,
-//! and the packet before it was full and without PSH or FIN. Trains leave in the order of their first packets, so each
-//! flow stays in order.
+//! Joins packets that leave together into trains.
+//!
+//! A packet joins the last train of its flow if the kernel, splitting that train again, would produce the same
+//! packets: there is no hole, its headers count up from the first packet's, and the packet before it was full and
+//! without PSH or FIN. Trains leave in the order of their first packets, so each flow stays in order.
 
 use std::io::IoSlice;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
-//! Settings of TCP connections: `[tcp]`, and the rows of `[variants.NAME]`. Reading order: `settings` has a row for
-//! each setting, `profile` the defaults, `resolve` applies the layers in order, `variants` reads the tables.
+//! Settings of TCP connections: `[tcp]`, and the rows of `[variants.NAME]`.
+//!
+//! Reading order: `settings` has a row for each setting, `profile` the defaults, `resolve` applies the
+//! layers in order, `variants` reads the tables.
 
 mod keys;
 pub mod profile;

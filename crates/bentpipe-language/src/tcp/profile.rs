@@ -1,5 +1,7 @@
-//! Profiles: the default settings of a TCP. A profile is a complete [`TcpConfig`], with changes to the rows of the
-//! variant table: ns-2's NewReno is not the RFC's.
+//! Profiles: the default settings of a TCP.
+//!
+//! A profile is a complete [`TcpConfig`], with changes to the rows of the variant table: ns-2's NewReno is not the
+//! RFC's.
 
 use bentpipe_engine::tcp::variant::{DupThresh, Exit, Growth, PartialAckTimer, Recovery};
 use bentpipe_engine::tcp::{AckPolicy, RtoConfig, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant};

@@ -3,8 +3,10 @@
 //! 1. The profile.
 //! 2. The variant's row of the engine's table, as changed by the profile.
 //! 3. The scenario's own rows (`[variants.NAME]`).
-//! 4. Explicit settings: `[tcp]`, then the flow's `tcp`. Layers 3 and 4 may set both ends or one (`sender`,
-//!    `receiver`). Explicit settings survive a change of variant.
+//! 4. Explicit settings: `[tcp]`, then the flow's `tcp`.
+//!
+//! Layers 3 and 4 may set both ends or one (`sender`, `receiver`). Explicit settings survive a change of
+//! variant.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,7 +1,8 @@
-//! The study of Charalambos and others: TCP over ATM over the ACTS satellite. Reading order: `worlds`, the scenarios
-//! and changes to them; `tables`, the six tables; `sweeps`, the curves over offered load (figure 6), bit error rate and
-//! buffer; `causes`, variations for figure 6; `figures`, the drawings; `claims`; `seen`, references for the other
-//! items.
+//! The study of Charalambos and others: TCP over ATM over the ACTS satellite.
+//!
+//! Reading order: `worlds`, the scenarios and changes to them; `tables`, the six tables; `sweeps`, the curves over
+//! offered load (figure 6), bit error rate and buffer; `causes`, variations for figure 6; `figures`, the drawings;
+//! `claims`; `seen`, references for the other items.
 
 mod causes;
 mod claims;

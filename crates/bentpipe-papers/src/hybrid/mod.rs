@@ -1,9 +1,12 @@
-//! The study of Zhu, Roy and Kim: TCP splitting against end-to-end TCP over a repairing link layer. The paper's
-//! analysis is `bentpipe_study::model::hybrid`; this module compares it with simulations, and both with the paper's
-//! claims. Its curves have no printed numbers, so a figure is judged by the claims it supports. Reading order:
-//! `setting` the scenarios; `measure` throughput and its interval; `sweeps` the points of each figure; `traces` the
-//! windows of two connections; `arq` the link layer as the paper draws it; `claims`; `extensions` variations and
-//! features that the paper only names; `figures`; `seen` references for the other items.
+//! The study of Zhu, Roy and Kim: TCP splitting against end-to-end TCP over a repairing link layer.
+//!
+//! The paper's analysis is `bentpipe_study::model::hybrid`; this module compares it with simulations, and both with
+//! the paper's claims. Its curves have no printed numbers, so a figure is judged by the claims it supports.
+//!
+//! Reading order: `setting` the scenarios; `measure` throughput and its interval; `sweeps` the points of each
+//! figure; `traces` the windows of two connections; `arq` the link layer as the paper draws it; `claims`;
+//! `extensions` variations and features that the paper only names; `figures`; `seen` references for the other
+//! items.
 
 mod arq;
 mod claims;

@@ -135,8 +135,10 @@ impl Setting {
         }
     }
 
-    /// The shipped scenario with this setting's values. End to end the gateway's buffer is in the layer; with
-    /// splitting it is in the gateway. In both, unacknowledged data takes room (H-M05).
+    /// The shipped scenario with this setting's values.
+    ///
+    /// End to end the gateway's buffer is in the layer; with splitting it is in the gateway. In both, unacknowledged
+    /// data takes room (H-M05).
     pub(super) fn scenario(&self) -> Scenario {
         let (text, file, buffer) = match self.scheme {
             Scheme::EndToEnd => (END_TO_END, "hybrid-end-to-end.toml", "layers.arq.channels.data.queue"),

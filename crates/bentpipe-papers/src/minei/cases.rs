@@ -1,7 +1,8 @@
-//! Single windows with chosen losses: figures 2 and 13 to 16, and the claims about single packets. A window is bounded
-//! in one of two ways. Reno's arithmetic (§5.1) is about the congestion window alone, which duplicate ACKs inflate
-//! beyond the old window: nothing else bounds it ([`Case::unbounded`]). All other cases use a window bounded by the
-//! receiver ([`Case::new`]).
+//! Single windows with chosen losses: figures 2 and 13 to 16, and the claims about single packets.
+//!
+//! A window is bounded in one of two ways. Reno's arithmetic (§5.1) is about the congestion window alone, which
+//! duplicate ACKs inflate beyond the old window: nothing else bounds it ([`Case::unbounded`]). All other cases use a
+//! window bounded by the receiver ([`Case::new`]).
 
 use std::collections::BTreeMap;
 

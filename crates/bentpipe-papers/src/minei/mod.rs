@@ -1,6 +1,7 @@
-//! The study of Minei and Cohen: a unidirectional GEO channel with a modem for the way back. Reading order:
-//! `world` the two scenarios and their measurements; `cases` single windows with chosen losses; `claims`;
-//! `figures`; `seen` references for the other items.
+//! The study of Minei and Cohen: a unidirectional GEO channel with a modem for the way back.
+//!
+//! Reading order: `world` the two scenarios and their measurements; `cases` single windows with chosen
+//! losses; `claims`; `figures`; `seen` references for the other items.
 
 mod cases;
 mod claims;

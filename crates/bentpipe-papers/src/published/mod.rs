@@ -1,5 +1,7 @@
-//! The published values from `studies/<paper>/expected.toml`. They are part of the binary. Reading order: [`Paper`],
-//! common to all papers; `transat`, the fourteen tables of that paper and ns-2's results for them.
+//! The published values from `studies/<paper>/expected.toml`. They are part of the binary.
+//!
+//! Reading order: [`Paper`], common to all papers; `transat`, the fourteen tables of that paper and ns-2's results for
+//! them.
 
 mod claim;
 mod figure;

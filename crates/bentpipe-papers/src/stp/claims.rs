@@ -84,7 +84,7 @@ fn aborts(study: &Study<'_>) -> Checked {
 type Ratio = fn(&Study<'_>, f64) -> Result<Option<f64>, ReproduceError>;
 
 fn growth(study: &Study<'_>) -> Checked {
-    // The least quotient of neighbours, and the ratios.
+    // The smallest quotient of neighbours, and the ratios.
     let smallest = |ratio: Ratio| -> Result<(f64, String), ReproduceError> {
         let ratios = survivable().into_iter().map(|ber| ratio(study, ber)).collect::<Result<Option<Vec<_>>, _>>()?;
         let Some(ratios) = ratios else { return Ok((f64::NAN, "none".to_owned())) };

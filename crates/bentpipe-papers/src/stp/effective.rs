@@ -1,7 +1,8 @@
-//! Searches for the error rates that would give the printed goodputs. At the printed bit error rates 1e-10 and 1e-8
-//! nearly all of the paper's transfers would have no loss, so its losses must come from higher error rates. For each
-//! printed cell we search for the loss of Eb/N0 at which our goodput, relative to ours without errors, equals the
-//! printed one, relative to the printed one without errors.
+//! Searches for the error rates that would give the printed goodputs.
+//!
+//! At the printed bit error rates 1e-10 and 1e-8 nearly all of the paper's transfers would have no loss, so its losses
+//! must come from higher error rates. For each printed cell we search for the loss of Eb/N0 at which our goodput,
+//! relative to ours without errors, equals the printed one, relative to the printed one without errors.
 
 use super::measure::{self, measure};
 use super::setting::{Setting, Transport};

@@ -35,8 +35,13 @@ impl Layer {
 
     /// Blocks of 60 packets: 0.24 s of the line. A burst of 0.1 s takes 25 of them, more than half of one takes
     /// all.
-    const FEC: Fec =
-        Fec { block: 60, interval: Duration::from_millis(100), max_overhead: 0.5, repairs: Repairs::Prompt };
+    const FEC: Fec = Fec {
+        block: 60,
+        interval: Duration::from_millis(100),
+        max_overhead: 0.5,
+        repairs: Repairs::Prompt,
+        worth: Fec::WORTH,
+    };
 
     /// Puts it over the satellite link of a scenario.
     pub(super) fn cover(&self, scenario: &mut Scenario) {

@@ -1,9 +1,12 @@
-//! Tables 3 to 14: statistics of many replications under burst errors. The paper has 20 replications, we have more. A
-//! published statistic is confirmed if it lies in the range that holds 90 % of the same statistic over random samples
-//! of 20 of ours. One in ten should miss even if both simulators were the same. A table's verdict depends on the number
-//! of confirmed statistics: `counted`. The replications of a column are not 20 independent draws. They begin
-//! identically, as the run without errors (tables 1 and 2), until the first burst; if that run takes another time in
-//! the paper, so do they. The reason of a cell that misses says how much this explains.
+//! Tables 3 to 14: statistics of many replications under burst errors.
+//!
+//! The paper has 20 replications, we have more. A published statistic is confirmed if it lies in the range that holds
+//! 90 % of the same statistic over random samples of 20 of ours. One in ten should miss even if both simulators were
+//! the same.
+//!
+//! A table's verdict depends on the number of confirmed statistics: `counted`. The replications of a column are not 20
+//! independent draws. They begin identically, as the run without errors (tables 1 and 2), until the first burst; if
+//! that run takes another time in the paper, so do they. The reason of a cell that misses says how much this explains.
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_sim::RunResult;

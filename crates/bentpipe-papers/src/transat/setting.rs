@@ -1,6 +1,7 @@
-//! The settings of the paper's table cells, figures and claims. They are the scenario files `scenarios/transat*.toml`
-//! with changed settings, as by `--set`. The files name the source of each number: the paper, or a search with ns-2
-//! over all its tables.
+//! The settings of the paper's table cells, figures and claims.
+//!
+//! They are the scenario files `scenarios/transat*.toml` with changed settings, as by `--set`. The files name the
+//! source of each number: the paper, or a search with ns-2 over all its tables.
 
 use std::fmt;
 

@@ -1,7 +1,9 @@
-//! Tables 1 and 2: single runs without errors, cell by cell. Tolerances. Without loss only rates, delays and the ACK
-//! clock matter: 1 %, or ns-2's own distance if larger (the paper leaves the delay of the access links open). With
-//! loss a run is one draw of a chaotic system, in which one packet more in the queue changes the end by seconds: the
-//! tolerance is ns-2's mean distance over the lossy cells of the table.
+//! Tables 1 and 2: single runs without errors, cell by cell.
+//!
+//! Tolerances. Without loss only rates, delays and the ACK clock matter: 1 %, or ns-2's own distance if larger (the
+//! paper leaves the delay of the access links open). With loss a run is one draw of a chaotic system, in which one
+//! packet more in the queue changes the end by seconds: the tolerance is ns-2's mean distance over the lossy cells
+//! of the table.
 
 use bentpipe_sim::RunResult;
 

@@ -5,6 +5,7 @@ use crate::lang::ast::{Action, Body, Expr, Script, Tcp, TcpOption, When};
 use crate::wire::flag;
 
 /// Linux's loss recovery. `defaults.sh` enables RACK and TLP; PRR is always on.
+///
 /// - TLP: data is sent by a timer while data is outstanding.
 /// - RACK: data is retransmitted after an ACK, while RACK is on.
 /// - PRR: an ACK within recovery is answered with more data.

@@ -1,6 +1,7 @@
-//! A kernel's part around connections: sockets, ports, listeners, orphans, resets to unknown peers, ICMP. The
-//! caller provides the time; packets go in and out as bytes. Not implemented: keepalive, path MTU discovery,
-//! SYN cookies.
+//! A kernel's part around connections: sockets, ports, listeners, orphans, resets to unknown peers, ICMP.
+//!
+//! The caller provides the time; packets go in and out as bytes. Not implemented: keepalive, path MTU
+//! discovery, SYN cookies.
 
 mod arrival;
 pub mod calls;

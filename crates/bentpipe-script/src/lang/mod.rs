@@ -1,5 +1,7 @@
-//! packetdrill's language, from text to a tree. Reading order: [`ast`] the tree; [`lex`] text to tokens, with `#ifdef`
-//! and comments removed; [`parse`] tokens to the tree; [`code`] the Python of `%{ }%`.
+//! packetdrill's language, from text to a tree.
+//!
+//! Reading order: [`ast`] the tree; [`lex`] text to tokens, with `#ifdef` and comments
+//! removed; [`parse`] tokens to the tree; [`code`] the Python of `%{ }%`.
 
 pub mod ast;
 pub mod code;

@@ -1,5 +1,7 @@
-//! Tokens to the tree of a script. packetdrill's `syntax.md` describes the language. FreeBSD's scripts add a `!` after
-//! absolute sequence numbers, `...` for any sequence number, and the IP header in round brackets.
+//! Tokens to the tree of a script.
+//!
+//! packetdrill's `syntax.md` describes the language. FreeBSD's scripts add a `!` after absolute
+//! sequence numbers, `...` for any sequence number, and the IP header in round brackets.
 
 mod call;
 mod packet;

@@ -7,8 +7,9 @@ use super::flow::Flow;
 use crate::lang::ast::{Packet, Tcp, TcpOption};
 use crate::wire::{Seen, flag, show_flags};
 
-/// The name of the first field that differs. Options are compared as a set, without padding. PSH is compared only if
-/// `strict`.
+/// The name of the first field that differs.
+///
+/// Options are compared as a set, without padding. PSH is compared only if `strict`.
 pub(super) fn difference(
     packet: &Packet,
     tcp: &Tcp,

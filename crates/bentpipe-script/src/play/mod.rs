@@ -1,7 +1,8 @@
-//! Runs a script: its events in order, in virtual time, against a [`Host`]. Sequence numbers of the host are relative
-//! to its own initial one; the script's numbers of the peer are used unchanged. A host timestamp takes the value that
-//! the script first gives it; the pair is stored, as are the window scales. A run of full segments matches one long
-//! segment that a script expects from a host with TSO.
+//! Runs a script: its events in order, in virtual time, against a [`Host`].
+//!
+//! Sequence numbers of the host are relative to its own initial one; the script's numbers of the peer are used
+//! unchanged. A host timestamp takes the value that the script first gives it; the pair is stored, as are the window
+//! scales. A run of full segments matches one long segment that a script expects from a host with TSO.
 
 mod calls;
 mod flow;

@@ -1,4 +1,4 @@
-//! How long a transfer takes with each system, by formulas: what is hopeless need not be simulated.
+//! Estimates the time of a transfer with each system, so that hopeless ones need not be simulated.
 
 use bentpipe_engine::link::{ChannelConfig, LinkConfig};
 use bentpipe_engine::tcp::variant::Growth;
@@ -10,7 +10,7 @@ use bentpipe_study::topology;
 
 use super::system::{Ground, System};
 
-/// What the formulas need to know of a path.
+/// The parameters of a path for the formulas.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     segments: f64,
@@ -20,18 +20,19 @@ struct Facts {
     /// Segments per second that the path carries without loss.
     line: f64,
     initial_window: f64,
-    /// Round trips in which congestion avoidance adds a segment: 1 where it counts bytes, else segments per ACK.
+    /// Round trips per segment of growth in congestion avoidance: 1 with byte counting, otherwise segments per
+    /// ACK.
     every: f64,
-    /// Packets lost at random, and all that are lost.
+    /// The probability of random loss, and of any loss.
     random: f64,
     mean: f64,
     /// Seconds from one outage to the next.
     outages: Option<f64>,
-    /// The least that the links allow, seconds.
+    /// The min time that the links allow, seconds.
     limit: f64,
 }
 
-/// Seconds for the transfer with that system; `None` where the formulas say nothing.
+/// Seconds for the transfer with this system; `None` outside the formulas' range.
 pub(super) fn estimate(scenario: &Scenario, ground: &Ground, system: System) -> Option<f64> {
     let facts = facts(scenario, ground)?;
     let window = facts.line * facts.rtt;
@@ -45,9 +46,9 @@ pub(super) fn estimate(scenario: &Scenario, ground: &Ground, system: System) -> 
             });
             by_tcp((facts.line * (1.0 - facts.mean)).min(random)).max(outages)
         }
-        // The layer repairs, and costs what the losses cost; slow start is TCP's own.
+        // The layer repairs losses at the cost of their retransmission; slow start is TCP's.
         System::Link => by_tcp(facts.line * (1.0 - facts.mean)),
-        // The window is open from the start; the last losses take a round trip of the satellite more.
+        // The window is open from the start; the last losses take an additional round trip of the satellite.
         System::Split | System::Both => {
             let repair = if facts.mean > 0.0 { facts.satellite_rtt } else { 0.0 };
             facts.limit + facts.segments * facts.mean / facts.line + repair

@@ -1,7 +1,8 @@
-//! Where the choice turns: with more or less loss, a longer or shorter transfer, a satellite further away or nearer.
+//! Finds where the choice changes: with more or less loss, transfer size or satellite delay.
 //!
-//! From the scenario outwards in steps, until another system is chosen; then the step is halved, on a scale of ratios,
-//! until its ends are a fifth apart. Each point is decided as the choice itself is, with fewer replications.
+//! The search goes from the scenario outwards in steps until another system is chosen; then it bisects the step, on a
+//! logarithmic scale, until its ends are a fifth apart. Each point is decided like the choice itself, with fewer
+//! replications.
 
 use bentpipe_engine::link::LinkConfig;
 use bentpipe_engine::units::{Bytes, Duration, Probability};
@@ -11,11 +12,11 @@ use serde::Serialize;
 
 use super::{Ground, Options, Progress, RunError, System, candidates, verdict};
 
-/// What is varied.
+/// The varied dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dimension {
-    /// Packets lost at random on the satellite link, 0 to 1.
+    /// Probability of random loss on the satellite link, 0 to 1.
     Loss,
     /// Length of the transfer, bytes.
     Size,
@@ -26,26 +27,26 @@ pub enum Dimension {
 /// Between `here` and `there` another system becomes the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Flip {
-    /// What is varied.
+    /// The varied dimension.
     pub dimension: Dimension,
-    /// The last value at which the choice stands.
+    /// The last value at which the choice holds.
     pub here: f64,
-    /// The first at which it does not.
+    /// The first value at which it does not.
     pub there: f64,
-    /// What is chosen there.
+    /// The choice there.
     pub system: System,
 }
 
-/// A value this many times another is looked at next.
+/// Ratio of successive values.
 const STEP: f64 = 4.0;
-/// Ends of the answer are no further apart.
+/// Max ratio of the ends of the answer.
 const CLOSE: f64 = 1.25;
 
 impl Dimension {
     const ALL: [Dimension; 3] = [Dimension::Loss, Dimension::Size, Dimension::Delay];
 
-    /// The values that are looked at: less than one packet in a million lost is none, and more than three in ten are no
-    /// link; 10 kB to 1 GB; 1 ms to 1 s.
+    /// The ranges of the search: losses from one in a million, which counts as none, to three in ten; 10 kB to 1 GB; 1
+    /// ms to 1 s.
     const fn range(self) -> (f64, f64) {
         match self {
             Dimension::Loss => (1e-6, 0.3),
@@ -76,7 +77,7 @@ impl Dimension {
             }
         };
         match self {
-            // The way back as well, where it was like the way there.
+            // Also the return direction, if it was equal.
             Dimension::Loss => each(&|link| {
                 if link.good == before.good {
                     link.good.packet = Probability::new(value).expect("inside the range of losses");
@@ -93,14 +94,14 @@ impl Dimension {
                 }
             }
         }
-        // Time enough for what is some hundred times worse than the limit.
+        // Time for transfers some hundred times worse than the limit.
         let limit = flow_limit(&changed, &changed.flows[ground.flow]).ok().flatten().and_then(|limit| limit.time);
         changed.time_limit = changed.time_limit.max(limit.unwrap_or_default().saturating_mul(500));
         changed
     }
 }
 
-/// Looks in each dimension, upwards and downwards.
+/// Searches in each dimension, upwards and downwards.
 pub(super) fn search(
     scenario: &Scenario,
     ground: &Ground,
@@ -112,7 +113,7 @@ pub(super) fn search(
     let searches: Vec<_> = Dimension::ALL.into_iter().flat_map(|d| [(d, false), (d, true)]).collect();
     let of = searches.len();
     for (n, (dimension, up)) in searches.into_iter().enumerate() {
-        progress("where it turns", n, of);
+        progress("where it changes", n, of);
         let at = |value: f64| {
             let world = dimension.set(scenario, ground, value);
             let all = candidates(&world, ground, options.flip_reps, options, &|_, _| ())?;
@@ -132,7 +133,7 @@ fn outwards(
     at: impl Fn(f64) -> Result<Option<System>, RunError>,
 ) -> Result<Option<Flip>, RunError> {
     let (min, max) = dimension.range();
-    // From no loss at all there is only up, beginning with what is next to none.
+    // From zero loss the search goes only upwards, starting just above zero.
     let mut here = start;
     let next = |here: f64| match (here == 0.0, up) {
         (true, true) => min,

@@ -1,9 +1,9 @@
-//! What to put on a path: formulas first, then paired runs, then a verdict and where it would turn.
+//! Recommends a system for a path: formulas first, then paired runs, then a verdict and where it would change.
 //!
-//! The verdict is the system that changes least among those that are as good as the best: whose time is, with 95 %
-//! confidence, within a margin of the best one's. All systems of a replication meet the same fades.
+//! The verdict is the simplest system among those as good as the best, whose time is, with 95 % confidence, within a
+//! margin of the best one's. All systems of a replication have the same fades.
 //!
-//! Reading order: `system` what can be put there, `estimate` the formulas, `verdict` the choice, `flip` where it turns.
+//! Reading order: `system` the candidates, `estimate` the formulas, `verdict` the choice, `flip` where it changes.
 
 mod estimate;
 mod flip;
@@ -27,22 +27,22 @@ pub use verdict::{Gain, Verdict};
 
 use system::Ground;
 
-/// An estimate so many times the least one is hopeless: formulas for the steady state can be wrong by some times on either
-/// side, and what is only slow is worth knowing.
+/// An estimate this many times the smallest one is hopeless. The margin is wide, because steady-state formulas can be
+/// wrong by a factor of several in either direction, and slow systems are worth knowing.
 const HOPELESS: f64 = 30.0;
 
-/// How to go about it.
+/// The options.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Replications for the verdict, at least 2.
     pub reps: u32,
-    /// Replications at each point of the search for where it turns; 0 does not search.
+    /// Replications at each point of the search for changes of the choice; 0 does not search.
     pub flip_reps: u32,
-    /// What a system may be slower than the best and still be as good: 0.05 is 5 %.
+    /// Max slowdown of a system that counts as good as the best: 0.05 is 5 %.
     pub margin: f64,
-    /// Runs at the same time (0: as many as there are cores); the results do not depend on it.
+    /// Number of parallel runs (0: one per core); the results do not depend on it.
     pub threads: usize,
-    /// Asked now and then whether to stop.
+    /// Called regularly; true stops the work.
     pub stop: fn() -> bool,
 }
 
@@ -51,13 +51,13 @@ pub struct Options {
 pub struct Candidate {
     /// Which.
     pub system: System,
-    /// Why it cannot be put there; the rest is `None` then.
+    /// Why it does not fit the path; the other fields are then `None`.
     pub unfit: Option<String>,
     /// Time by the formulas, seconds.
     pub estimate_s: Option<f64>,
-    /// Left out of the simulation, its estimate being hopeless.
+    /// True if it was not simulated because its estimate is hopeless.
     pub hopeless: bool,
-    /// Times of the transfer by replication, seconds; `None` where it did not end.
+    /// Times of the transfer by replication, seconds; `None` if it did not finish.
     pub times_s: Vec<Option<f64>>,
 }
 
@@ -70,15 +70,15 @@ pub struct Recommendation {
     pub bytes: u64,
     /// Name of the satellite link.
     pub link: String,
-    /// The least time that the links allow, seconds.
+    /// The min time that the links allow, seconds.
     pub limit_s: Option<f64>,
     /// The systems, in order.
     pub candidates: Vec<Candidate>,
-    /// The choice; `None` if no transfer ended.
+    /// The choice; `None` if no transfer finished.
     pub verdict: Option<Verdict>,
-    /// Where the choice turns.
+    /// Where the choice changes.
     pub flips: Vec<Flip>,
-    /// Whether the search was stopped before its end.
+    /// True if the search was stopped before its end.
     pub interrupted: bool,
 }
 
@@ -88,18 +88,19 @@ pub enum RecommendError {
     /// Nothing to recommend for.
     #[error(transparent)]
     Unfit(#[from] Unfit),
-    /// The simulator cannot run at all.
+    /// The simulator cannot run.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
-/// Hears how many steps of how many are done.
+/// Receives the number of completed steps and their total.
 pub type Progress<'a> = &'a (dyn Fn(&str, usize, usize) + Sync);
 
 /// Recommends a system for the first TCP transfer of a scenario that describes the bare path.
 ///
 /// # Errors
-/// No such transfer, something on the path already, ends that are not joined, threads that cannot be had.
+/// Fails if there is no such transfer, if something is already on the path, if the ends are not connected, or if
+/// threads cannot be started.
 pub fn recommend(
     scenario: &Scenario,
     options: &Options,
@@ -128,10 +129,10 @@ pub fn recommend(
     })
 }
 
-/// The scenario with that system on the path of its first transfer.
+/// The scenario with this system on the path of its first transfer.
 ///
 /// # Errors
-/// As [`recommend`], and a system that does not fit.
+/// As [`recommend`]; also fails if the system does not fit.
 pub fn equipped(scenario: &Scenario, system: System) -> Result<Scenario, Unfit> {
     Ground::of(scenario)?.with(scenario, system)
 }

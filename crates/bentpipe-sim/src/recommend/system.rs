@@ -1,4 +1,4 @@
-//! What can be put on a path: nothing, a layer over the satellite link, a split connection, or both.
+//! The systems for a path: none, a layer over the satellite link, a split connection, or both.
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ use bentpipe_study::scenario::{
 use bentpipe_study::topology;
 use serde::Serialize;
 
-/// A system, from the one that changes least to the one that changes most.
+/// A system, from the least to the most change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum System {
-    /// TCP as it is.
+    /// Plain TCP.
     Plain,
-    /// S-LACP over the satellite link: packets of any kind profit, nothing is terminated.
+    /// S-LACP over the satellite link: helps packets of any kind and terminates nothing.
     Link,
-    /// Connections split before and behind the satellite link, with the burst-loss sender and a window of one
-    /// bandwidth-delay product over it (`minei` §5.3): TCP alone profits, and the hosts' own security must allow it.
+    /// Connections split before and after the satellite link, with the burst-loss sender and a window of one
+    /// bandwidth-delay product over it (`minei` §5.3): helps only TCP, and the hosts' security must allow it.
     Split,
-    /// Connections split, and S-LACP under the leg over the satellite link, whose sender has a constant window with SACK
-    /// and F-RTO: what is held for a repair looks like a timeout to it, not like a burst.
+    /// Connections split, and S-LACP under the leg over the satellite link, whose sender has a constant window with
+    /// SACK and F-RTO: data held for a repair looks like a timeout to it, not like a burst.
     Both,
 }
 
@@ -33,7 +33,7 @@ impl System {
     /// All of them, in order.
     pub const ALL: [System; 4] = [System::Plain, System::Link, System::Split, System::Both];
 
-    /// For people.
+    /// Its display name.
     pub const fn name(self) -> &'static str {
         match self {
             System::Plain => "plain TCP",
@@ -47,7 +47,7 @@ impl System {
         matches!(self, System::Link | System::Both)
     }
 
-    /// The variant of the leg over the satellite, where connections are split.
+    /// The variant of the satellite leg, if connections are split.
     const fn sender(self) -> &'static str {
         if self.layered() { "sack-frto" } else { "burst" }
     }
@@ -63,22 +63,22 @@ impl fmt::Display for System {
     }
 }
 
-/// Why a scenario is nothing to recommend for, or why a system does not fit it.
+/// Why a scenario or a system is unsuitable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// There is no TCP transfer with an end.
+    /// There is no finite TCP transfer.
     #[error("no TCP flow with `bytes`: there is no transfer to recommend for")]
     NoTransfer,
-    /// The ends of the transfer are not joined.
+    /// The ends of the transfer are not connected.
     #[error("the ends of the flow `{0}` are not joined")]
     Unreachable(String),
-    /// Something is on the path already.
+    /// Something is already on the path.
     #[error("{0}: describe the bare path, what to put on it is the answer")]
     NotBare(String),
     /// The satellite link has no line rate, so nothing can be paced.
     #[error("the link `{0}` has no rate")]
     NoRate(String),
-    /// No way back over the satellite.
+    /// No return link over the satellite.
     #[error("the acknowledgements do not come back over the satellite link, and S-LACP needs both directions")]
     OneWay,
     /// Cells.
@@ -96,25 +96,25 @@ pub(super) struct Ground {
     pub(super) flow: usize,
     /// The link with the longest delay, in the direction of the data.
     pub(super) there: usize,
-    /// The link that leads back, if there is one.
+    /// The return link, if any.
     pub(super) back: Option<usize>,
 }
 
 impl Ground {
-    /// Finds the satellite link: the one with the longest delay on the way of the first transfer's data.
+    /// Finds the satellite link: the one with the longest delay on the path of the first transfer's data.
     pub(super) fn of(scenario: &Scenario) -> Result<Ground, Unfit> {
         let bulk = |flow: &FlowSpec| matches!(flow.kind.workload(), Some(Workload::Bulk(_)));
         let tcp = |flow: &FlowSpec| matches!(flow.kind, FlowKind::Tcp(_));
         let flow = scenario.flows.iter().position(|flow| tcp(flow) && bulk(flow)).ok_or(Unfit::NoTransfer)?;
         let spec = &scenario.flows[flow];
         if let Some(layer) = scenario.layers.first() {
-            return Err(Unfit::NotBare(format!("the layer `{}` is on the path already", layer.name)));
+            return Err(Unfit::NotBare(format!("the layer `{}` is already on the path", layer.name)));
         }
         for flow in &scenario.flows {
             if let FlowKind::Tcp(tcp) = &flow.kind
                 && (!tcp.splits.is_empty() || tcp.spoof.is_some())
             {
-                return Err(Unfit::NotBare(format!("the flow `{}` is split already", flow.name)));
+                return Err(Unfit::NotBare(format!("the flow `{}` is already split", flow.name)));
             }
         }
         let path = topology::forward_path(scenario, spec).map_err(|_| Unfit::Unreachable(spec.name.clone()))?;
@@ -127,7 +127,7 @@ impl Ground {
         Ok(Ground { flow, there, back: way_back.into_iter().find(leads_back) })
     }
 
-    /// The same world with that system in it.
+    /// The same scenario with this system.
     pub(super) fn with(&self, scenario: &Scenario, system: System) -> Result<Scenario, Unfit> {
         let mut changed = scenario.clone();
         if system.splits() {
@@ -175,8 +175,8 @@ impl Ground {
         if any { Ok(()) } else { Err(Unfit::NoGateway) }
     }
 
-    /// The window of the leg over the satellite, bytes: what its round trip holds. Under S-LACP twice that, since an
-    /// acknowledgement may wait a round trip for a repair; no more than the queue holds besides.
+    /// The window of the satellite leg in bytes: its bandwidth-delay product. With S-LACP twice that, because an
+    /// acknowledgement may wait a round trip for a repair, but at most the product plus the queue.
     fn window(&self, scenario: &Scenario, flow: usize, system: System) -> Result<u64, Unfit> {
         let link = &scenario.links[self.there];
         let rate = link.config.rate.ok_or_else(|| Unfit::NoRate(link.name.clone()))?;
@@ -200,7 +200,7 @@ impl Ground {
     }
 }
 
-/// Splits a connection at these nodes; the leg that leaves `near` goes over the satellite, the others stay as they are.
+/// Splits a connection at these nodes; the leg that leaves `near` is the satellite leg, the others are unchanged.
 fn divide(tcp: &mut TcpFlow, at: &[usize], near: usize, sender: &str, window: u64) {
     let starts_at_link = !at.contains(&near);
     let plain = (tcp.sender, tcp.receiver);
@@ -224,19 +224,19 @@ fn divide(tcp: &mut TcpFlow, at: &[usize], near: usize, sender: &str, window: u6
         });
     }
     if !starts_at_link {
-        // The gateway takes in what the satellite's window asks for.
+        // The gateway buffers enough for the satellite's window.
         tcp.receiver.receive_buffer = tcp.receiver.receive_buffer.max(room_for(window));
     }
 }
 
 const PROFILE: &str = "rfc";
 
-/// What waits behind a hole must find room besides the window.
+/// Data waiting behind a hole needs room in addition to the window.
 fn room_for(window: u64) -> u32 {
     u32::try_from(4 * window).unwrap_or(u32::MAX)
 }
 
-/// A sender with a constant window of so many bytes, segments as long as those of `plain`.
+/// A sender with a constant window of this many bytes, with segments as long as those of `plain`.
 fn satellite_leg(plain: (TcpConfig, TcpConfig), variant: &str, window: u64) -> (TcpConfig, TcpConfig) {
     let resolved = resolve_tcp(PROFILE, variant, &Variants::new(), &TcpOverrides::default());
     let (mut sender, mut receiver) = resolved.expect("both are in the engine's tables");

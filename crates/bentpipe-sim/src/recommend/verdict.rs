@@ -8,12 +8,12 @@ use super::{Candidate, System};
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// What one system gains over another: how many times faster it is.
+/// The speed-up of one system over another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Gain {
     /// The other one.
     pub over: System,
-    /// Geometric mean of the ratio of the times, pair by pair; above 1 where the choice is faster.
+    /// Geometric mean of the ratio of the times, pair by pair; above 1 if the choice is faster.
     pub factor: f64,
     /// Its 95 % confidence interval (Student's t on logarithms).
     pub low: f64,
@@ -21,30 +21,30 @@ pub struct Gain {
     pub high: f64,
     /// Pairs in which the choice was faster.
     pub wins: usize,
-    /// Pairs in which both transfers ended.
+    /// Pairs in which both transfers finished.
     pub pairs: usize,
 }
 
 /// The choice.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// What to put on the path.
+    /// The recommended system.
     pub system: System,
     /// Median time with it, seconds.
     pub median_s: f64,
-    /// The system with the least median; the choice changes less, and is as good.
+    /// The system with the smallest median; the choice is simpler and as good.
     pub fastest: System,
-    /// What it gains over each of the others that was simulated.
+    /// Its gain over each of the other simulated systems.
     pub gains: Vec<Gain>,
 }
 
-/// The median, where a transfer that did not end took for ever.
+/// The median, with unfinished transfers as infinite.
 fn median(candidate: &Candidate) -> Option<f64> {
     let finished: Vec<f64> = candidate.times_s.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
     if finished.is_empty() || 2 * finished.iter().filter(|time| time.is_infinite()).count() >= finished.len() {
         return None;
     }
-    // Those that did not end lie above the middle: any number above the others says the same.
+    // Unfinished ones are above the median: any larger number gives the same result.
     let top = finished.iter().copied().filter(|time| time.is_finite()).fold(0.0, f64::max);
     Some(Sample::new(finished.into_iter().map(|time| time.min(top)).collect()).ok()?.median())
 }
@@ -59,7 +59,7 @@ fn gain(choice: &Candidate, other: &Candidate) -> Option<Gain> {
 }
 
 /// The simplest system that is as good as the fastest: not slower by more than `margin`, with confidence, and with as
-/// many transfers that ended.
+/// many finished transfers.
 pub(super) fn choose(candidates: &[Candidate], margin: f64) -> Option<Verdict> {
     let medians: Vec<_> = candidates.iter().map(median).collect();
     let known = || (0..candidates.len()).filter_map(|n| Some((n, medians[n]?)));

@@ -1,4 +1,4 @@
-//! What each logical channel of a link layer did, in one direction.
+//! Statistics of each logical channel of a link layer, in one direction.
 
 use bentpipe_engine::slacp::{ChannelStats, Stats};
 use bentpipe_engine::units::Duration;
@@ -16,33 +16,33 @@ pub struct ChannelSummary {
     pub channel: String,
     /// Packets from above.
     pub packets: u64,
-    /// Refused for want of room.
+    /// Refused because the queue was full.
     pub dropped_full: u64,
-    /// Taken out by CoDel.
+    /// Dropped by CoDel.
     pub dropped_early: u64,
-    /// Acknowledgements whose place a later one took.
+    /// ACKs replaced by a later one.
     pub superseded: u64,
     /// Frames that the line lost.
     pub lost_frames: u64,
-    /// Frames sent again.
+    /// Retransmitted frames.
     pub resent_frames: u64,
-    /// Frames sent again into an idle line, before they could be known to be lost.
+    /// Frames sent again into an idle line, before their fate was known.
     pub copied_frames: u64,
     /// Repair frames sent.
     pub repair_frames: u64,
-    /// Packets that were computed from repair frames at the far end.
+    /// Packets recovered from repair frames at the far end.
     pub recovered: u64,
-    /// Packets passed on at the far end.
+    /// Packets delivered at the far end.
     pub delivered: u64,
-    /// Packets given up.
+    /// Abandoned packets.
     pub skipped: u64,
     /// Mean wait for the first transmission, seconds.
     pub mean_wait_s: f64,
-    /// The longest, seconds.
+    /// The maximum, seconds.
     pub longest_wait_s: f64,
     /// Mean time between arrival and release at the far end, seconds.
     pub mean_hold_s: f64,
-    /// The longest, seconds.
+    /// The maximum, seconds.
     pub longest_hold_s: f64,
 }
 
@@ -50,7 +50,7 @@ fn mean(sum: Duration, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum.as_secs_f64() / count as f64 }
 }
 
-/// A summary per layer, direction and channel that had packets; `layers` is what their ends counted.
+/// A summary per layer, direction and channel with packets; `layers` has the counters of their ends.
 pub fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<ChannelSummary> {
     let mut all = Vec::new();
     for (spec, ends) in scenario.layers.iter().zip(layers) {

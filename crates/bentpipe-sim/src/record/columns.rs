@@ -1,7 +1,7 @@
 //! Every event of a run as a row of a table: CSV or Parquet.
 //!
-//! Ends of flows are called `FLOW/sender` (the end at `from`) and `FLOW/receiver`, those of the legs of a flow that is
-//! split `FLOW/leg-1/sender` and so on, links by their names. What the columns mean stands in [`bentpipe_study::trace::COLUMNS`].
+//! Ends of flows are called `FLOW/sender` (the end at `from`) and `FLOW/receiver`, those of the legs of a split flow
+//! `FLOW/leg-1/sender` and so on, links by their names. [`bentpipe_study::trace::COLUMNS`] describes the columns.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use super::named;
 use crate::observe::{LINK_BASE, Observer, Passage};
 use crate::packet::Packet;
 
-/// A table of events in the making. An error in the middle of a run is kept and comes out of [`Columns::finish`].
+/// An unfinished table of events. An error during a run is kept for [`Columns::finish`].
 #[derive(Debug)]
 pub struct Columns {
     table: trace::Columns,
     path: PathBuf,
-    /// How many ends of connections there are: links are numbered behind them.
+    /// Number of ends of connections; links are numbered after them.
     ends: u32,
 }
 
 impl Columns {
-    /// Begins the table `path` for runs of `scenario`; `comment` says how to make it again.
+    /// Starts the table `path` for runs of `scenario`; `comment` says how to reproduce it.
     ///
     /// # Errors
     /// Fails with the path if the file cannot be created.
@@ -42,10 +42,10 @@ impl Columns {
         Ok(Columns { table, path: path.to_owned(), ends: 2 * connections.len() as u32 })
     }
 
-    /// Writes what is left and gives the table its name.
+    /// Writes the remaining rows and renames the table to its final name.
     ///
     /// # Errors
-    /// The first error since the beginning, with the path.
+    /// Returns the first error since the start, with the path.
     pub fn finish(self) -> io::Result<()> {
         self.table.finish().map_err(|e| named(&self.path, e))
     }

@@ -1,8 +1,8 @@
-//! Variants under the same seeds: each replication puts all of them into the same fades.
+//! Variants under the same seeds: in each replication all have the same fades.
 //!
-//! What is compared is the time of a run's slowest transfer or, where no flow has an end, the goodput of all flows
-//! together. The ratio to the first variant is the geometric mean over the pairs; its interval is a paired bootstrap
-//! (pairs are drawn, not runs).
+//! The compared quantity is the time of a run's slowest transfer or, if all flows are endless, the total goodput.
+//! The ratio to the first variant is the geometric mean over the pairs; its interval is a paired bootstrap (pairs
+//! are drawn, not runs).
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
@@ -14,10 +14,10 @@ use crate::run::RunResult;
 
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
-/// Draws of the bootstrap.
+/// Number of bootstrap draws.
 const DRAWS: usize = 4000;
 
-/// What is compared.
+/// The compared quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -28,7 +28,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What a scenario's runs are compared by.
+    /// The quantity by which a scenario's runs are compared.
     pub fn of(scenario: &Scenario) -> Self {
         let ends = |kind: &FlowKind| {
             kind.workload().is_some_and(|workload| {
@@ -38,7 +38,7 @@ impl Measure {
         if scenario.flows.iter().any(|flow| ends(&flow.kind)) { Measure::SlowestTimeS } else { Measure::GoodputBitS }
     }
 
-    /// The run's value, and how many times worse than its limit that is; `None` where a transfer did not end.
+    /// The run's value, and its ratio to the limit; `None` if a transfer did not finish.
     fn take(self, scenario: &Scenario, result: &RunResult) -> Option<(f64, Option<f64>)> {
         let summary = Summary::new(scenario, result);
         let tcp = || summary.flows.iter().filter(|flow| flow.variant.is_some());
@@ -73,11 +73,11 @@ pub struct Ratio {
 pub struct VariantRow {
     /// Its name.
     pub variant: String,
-    /// Replications whose transfers all ended: the statistics are over these.
+    /// Replications whose transfers all finished, on which the statistics are based.
     pub finished: usize,
-    /// Replications in which one did not.
+    /// Replications with an unfinished transfer.
     pub unfinished: usize,
-    /// First quartile; `None`, like the others, where none finished.
+    /// First quartile; `None`, like the others, if none finished.
     pub p25: Option<f64>,
     /// Median.
     pub median: Option<f64>,
@@ -91,24 +91,24 @@ pub struct VariantRow {
     pub mean_high: Option<f64>,
     /// Over the first variant, pair by pair; `None` for the first itself.
     pub ratio_to_first: Option<Ratio>,
-    /// Median of how many times worse than the physical limit.
+    /// Median ratio to the physical limit.
     pub x_limit: Option<f64>,
 }
 
 /// All variants.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What is compared.
+    /// The compared quantity.
     pub measure: Measure,
     /// Replications.
     pub reps: usize,
-    /// The variants, in the order asked for.
+    /// The variants, in the requested order.
     pub variants: Vec<VariantRow>,
 }
 
 impl Comparison {
-    /// Compares `scenarios`, one for each variant; `runs[r][v]` is replication `r` of variant `v`. `seed` fixes the
-    /// bootstrap's draws.
+    /// Compares `scenarios`, one for each variant; `runs[r][v]` is replication `r` of variant `v`. `seed`
+    /// determines the bootstrap's draws.
     pub fn new(scenarios: &[(String, Scenario)], runs: &[Vec<RunResult>], seed: u64) -> Comparison {
         let measure = scenarios.first().map_or(Measure::SlowestTimeS, |(_, scenario)| Measure::of(scenario));
         let columns: Vec<Vec<_>> = scenarios
@@ -144,7 +144,7 @@ fn row(name: &str, column: &Column, first: Option<&Column>, seed: u64) -> Varian
     }
 }
 
-/// Over the pairs of which both finished.
+/// Over the pairs in which both finished.
 fn ratio(name: &str, first: &Column, column: &Column, seed: u64) -> Option<Ratio> {
     let pairs = first.iter().zip(column).filter_map(|(a, b)| Some((b.as_ref()?.0 / a.as_ref()?.0).ln()));
     let logs: Vec<f64> = pairs.collect();

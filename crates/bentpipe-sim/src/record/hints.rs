@@ -1,4 +1,4 @@
-//! What follows from a flow's numbers, in plain words.
+//! Hints that follow from a flow's numbers, as sentences.
 
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::TcpConfig;
@@ -33,24 +33,24 @@ pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize) -> Vec<
     hints
 }
 
-/// What STP provisions beside what the path is.
+/// Compares STP's provisioning with the path.
 fn constant_window(outlook: &FlowOutlook, config: &StpConfig, hints: &mut Vec<String>) {
     let window = config.window(config.mss).min(u64::from(config.receive_buffer));
     let segments = window / u64::from(config.mss);
-    hints.push(format!("STP keeps a window of {segments} segments, {window} B, whatever is lost"));
+    hints.push(format!("STP keeps a window of {segments} segments, {window} B, despite losses"));
     let rto = config.rto.as_millis_f64();
     if rto <= outlook.rtt_ms {
         let rtt = outlook.rtt_ms;
-        hints.push(format!("its timers run {rto} ms, less than the round trip of {rtt} ms: all is sent again"));
+        hints.push(format!(
+            "its timers run {rto} ms, less than the round trip of {rtt} ms: everything is retransmitted"
+        ));
     }
     if outlook.bottleneck_bit_s.is_some_and(|rate| config.rate.bits_per_second() > rate) {
-        hints.push(
-            "more is provisioned for it than the bottleneck carries: the rest of its window waits in a queue".into(),
-        );
+        hints.push("its provisioned rate exceeds the bottleneck: the rest of its window waits in a queue".into());
     }
 }
 
-/// The most that the ends let be outstanding, bytes.
+/// Max outstanding data that the ends allow, bytes.
 fn max_outstanding(tcp: &TcpFlow) -> u64 {
     let (data, other) = ends(tcp);
     let scaled = data.window_scaling && other.window_scaling;
@@ -82,7 +82,7 @@ fn window(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
             "at most {max} B may be outstanding, {bdps:.2} BDP: the line can never be busy all the time"
         ));
     } else if bdps <= 1.0 + room && room.is_finite() {
-        hints.push(format!("at most {max} B may be outstanding, which pipe and queue hold: the queue never overflows"));
+        hints.push(format!("at most {max} B may be outstanding, which fits pipe and queue: the queue never overflows"));
     }
 }
 
@@ -106,7 +106,8 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     let threshold = data.initial_ssthresh.map_or(u64::MAX, |segments| u64::from(segments) * payload);
     let rounds = doublings(initial, bdp, growth(data, other));
     let seconds = f64::from(rounds) * outlook.rtt_ms / 1000.0;
-    // The window that fills pipe and queue has seen as much acknowledged before, less the first.
+    // Before the window fills pipe and queue, as much has been acknowledged, minus the first
+    // window.
     if length <= holds {
         hints.push(format!(
             "the transfer is over before slow start fills pipe and queue: it is a matter of round trips ({rounds} of \
@@ -126,7 +127,7 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     }
 }
 
-/// By how much the window grows in a round trip of slow start.
+/// Growth factor of the window per round trip of slow start.
 fn growth(data: &TcpConfig, other: &TcpConfig) -> f64 {
     match data.variant.growth {
         Growth::PerAck => 1.0 + 1.0 / f64::from(other.ack.every.max(1)),
@@ -134,7 +135,7 @@ fn growth(data: &TcpConfig, other: &TcpConfig) -> f64 {
     }
 }
 
-/// Round trips from a window to another.
+/// Round trips from one window to another.
 fn doublings(from: u64, to: u64, factor: f64) -> u32 {
     let rounds = (to as f64 / from.max(1) as f64).ln() / factor.ln();
     rounds.max(0.0).ceil() as u32

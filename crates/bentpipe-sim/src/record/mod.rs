@@ -1,8 +1,8 @@
-//! What a run leaves behind: watchers that write it down, and summaries for people and programs.
+//! Results of a run: observers that write them, and summaries for people and programs.
 //!
 //! Reading order: [`Columns`] every event as a row; [`Pcap`] every packet as a capture, seen from [`Tap`]s;
-//! [`Sequence`] the points of time–sequence pictures; [`Summary`] one run in a few numbers; [`Comparison`] variants
-//! under the same seeds; [`Outlook`] what the links promise before anything runs.
+//! [`Sequence`] the points of time–sequence plots; [`Summary`] one run in a few numbers; [`Comparison`] variants
+//! under the same seeds; [`Outlook`] the limits of the links before a run.
 
 mod channels;
 mod columns;
@@ -26,7 +26,7 @@ pub use sequence::{FlowTrace, Point, QueuePoint, Sequence, WindowPoint};
 pub use summary::{DelaySummary, Drops, FlowSummary, LegSummary, LinkSummary, Summary};
 pub use tap::{Tap, UnknownTap};
 
-/// The same error with the file in its words, unless it is there already.
+/// The same error with the file in its message, unless it is already there.
 fn named(path: &Path, error: io::Error) -> io::Error {
     let (text, path) = (error.to_string(), path.display().to_string());
     if text.contains(&path) { error } else { io::Error::new(error.kind(), format!("{path}: {text}")) }

@@ -1,4 +1,4 @@
-//! What the links promise a flow before anything runs: path, round trip, bandwidth-delay product, queue, limit.
+//! A flow's prospects before a run: path, round trip, bandwidth-delay product, queue, limit.
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::units::Duration;
@@ -21,56 +21,56 @@ pub struct Outlook {
 /// The queue before the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct QueueOutlook {
-    /// Room in packets of full size.
+    /// Its limit in full packets.
     pub packets: f64,
-    /// Room in bytes.
+    /// Its limit in bytes.
     pub bytes: u64,
-    /// Room as the time that the line takes to send it, milliseconds.
+    /// Its limit as the time that the line takes to send it, milliseconds.
     pub ms: f64,
-    /// Room in bandwidth-delay products.
+    /// Its limit in bandwidth-delay products.
     pub bdps: f64,
 }
 
-/// What awaits a flow's data; with requests and responses, the responses.
+/// The outlook for a flow's data; with requests and responses, for the responses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowOutlook {
     /// Its name.
     pub name: String,
-    /// Nodes that the data passes, in order.
+    /// Nodes on the data's path, in order.
     pub nodes: Vec<String>,
-    /// Links that the data passes, in order.
+    /// Links on the data's path, in order.
     pub links: Vec<String>,
     /// Propagation delay of the data, milliseconds.
     pub one_way_ms: f64,
-    /// Propagation delay there and back, milliseconds.
+    /// Round-trip propagation delay, milliseconds.
     pub rtt_ms: f64,
-    /// The slowest link on the way; `None` where no line takes time.
+    /// The slowest link on the path; `None` if no line takes time.
     pub bottleneck: Option<String>,
     /// Its rate, bits per second.
     pub bottleneck_bit_s: Option<u64>,
     /// A full packet on the wire, bytes.
     pub packet_bytes: u32,
-    /// What is in flight when the bottleneck is busy and its queue empty, bytes.
+    /// Data in flight when the bottleneck is busy and its queue empty, bytes.
     pub bdp_bytes: Option<u64>,
     /// The same in full packets.
     pub bdp_packets: Option<f64>,
     /// The queue before the bottleneck; `None` if unlimited.
     pub queue: Option<QueueOutlook>,
-    /// Share of full packets that the channels lose, taken at a random moment, 0 to 1.
+    /// Loss probability of full packets on the channels at a random time, 0 to 1.
     pub mean_loss: f64,
-    /// The least time that the links allow, seconds; `None` for a flow without an end.
+    /// The min time that the links allow, seconds; `None` for an endless flow.
     pub limit_time_s: Option<f64>,
-    /// The most payload per second that they allow, bits.
+    /// The max payload rate that they allow, bits per second.
     pub limit_goodput_bit_s: Option<f64>,
-    /// What follows from the numbers, in plain words.
+    /// Hints that follow from the numbers.
     pub hints: Vec<String>,
 }
 
 impl Outlook {
-    /// Looks at all flows of a scenario.
+    /// The outlook for all flows of a scenario.
     ///
     /// # Errors
-    /// The ends of a flow are not joined.
+    /// Fails if the ends of a flow are not connected.
     pub fn new(scenario: &Scenario) -> Result<Outlook, Unreachable> {
         let flows = scenario.flows.iter().map(|flow| look(scenario, flow)).collect::<Result<_, _>>()?;
         Ok(Outlook { flows })
@@ -90,7 +90,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
         }
         FlowKind::Udp(udp) => (udp.packet, false),
     };
-    // Datagrams need no way back.
+    // Datagrams need no return path.
     let back = match &flow.kind {
         FlowKind::Tcp(_) | FlowKind::Stp(_) => topology::return_path(scenario, flow)?,
         FlowKind::Udp(_) => topology::return_path(scenario, flow).unwrap_or_default(),
@@ -137,7 +137,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
     Ok(outlook)
 }
 
-/// How many other flows put their data on that link.
+/// Number of other flows with data on this link.
 fn sharing(scenario: &Scenario, flow: &FlowSpec, link: Option<usize>) -> usize {
     let Some(link) = link else { return 0 };
     let passes = |other: &&FlowSpec| {

@@ -1,12 +1,12 @@
-//! Every packet of a run as a capture in pcapng: real IPv4, TCP and UDP headers with right checksums.
+//! Every packet of a run as a capture in pcapng: real IPv4, TCP and UDP headers with correct checksums.
 //!
 //! Node n (from 1) is 10.0.n.1, flow f (from 0) goes from port 49152 + f to port 30000; the payload is zeros. Initial
-//! sequence numbers are fixed by the connection's number; the legs of a flow that is split have its addresses and ports,
-//! and sequence numbers of their own. Window scales are learnt from the SYNs as they pass; without a
-//! handshake there are none, and windows show as at most 65535.
+//! sequence numbers are fixed by the connection's number; the legs of a split flow have its addresses and ports, and
+//! separate sequence numbers. Window scales are read from the SYNs; without a handshake there are none, and windows
+//! show as at most 65535.
 //!
-//! Lengths are those of the headers written. Where a flow counts lengths as ns-2 does (`ns2_lengths`), its links
-//! counted some bytes fewer; the capture's comment says so.
+//! Lengths are those of the written headers. With ns-2's lengths (`ns2_lengths`), the links counted some bytes fewer;
+//! the capture's comment says so.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -28,21 +28,21 @@ use super::{Tap, named};
 use crate::observe::{Observer, Passage};
 use crate::packet::{self, Body, IPV4_HEADER, Packet};
 
-/// The longest IP packet.
+/// Max length of an IP packet.
 const LONGEST: usize = 65_535;
 static ZEROS: [u8; LONGEST] = [0; LONGEST];
 
-/// How much of a packet is kept.
+/// The captured part of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Snap {
     /// All of it.
     #[default]
     Whole,
-    /// Its headers; the length on the line is noted.
+    /// Its headers, with the length on the line.
     Headers,
 }
 
-/// A capture in the making. An error in the middle of a run is kept and comes out of [`Pcap::finish`].
+/// An unfinished capture. An error during a run is kept for [`Pcap::finish`].
 #[derive(Debug)]
 pub struct Pcap {
     writer: PcapWriter,
@@ -57,9 +57,9 @@ pub struct Pcap {
     links: Vec<(usize, usize)>,
     /// Ends of each connection, as nodes.
     flows: Vec<(usize, usize)>,
-    /// What each end of each connection knows of it; UDP uses addresses and ports alone.
+    /// The translation state of each end of each connection; UDP uses only addresses and ports.
     ends: Vec<Translation>,
-    /// Connections of STP, whose segments go under another header.
+    /// STP connections, whose segments have another header.
     is_stp: Vec<bool>,
     buffer: Vec<u8>,
 }
@@ -70,14 +70,14 @@ fn address(node: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, high, low, 1)
 }
 
-/// Initial sequence number of an end: any will do that is the same in each run.
+/// Initial sequence number of an end: any number that is the same in each run.
 fn isn(end: usize) -> u32 {
     (end as u32 + 1).wrapping_mul(0x9e37_79b9)
 }
 
 impl Pcap {
-    /// Begins the capture `path` of runs of `scenario`, with one interface for each of `taps`; `comment` says how to
-    /// make it again.
+    /// Starts the capture `path` of runs of `scenario`, with one interface for each of `taps`; `comment` says how to
+    /// reproduce it.
     ///
     /// # Errors
     /// Fails with the path if the file cannot be created or written.
@@ -91,7 +91,7 @@ impl Pcap {
         let connections = topology::connections(scenario);
         let mut ends = Vec::with_capacity(2 * connections.len());
         for (connection, &(n, ..)) in connections.iter().enumerate() {
-            // A gateway that splits a flow keeps the addresses: each host sees the other.
+            // A gateway that splits a flow keeps the addresses: each host sees the other's.
             let flow = &scenario.flows[n];
             let (source, destination) = (address(flow.from), address(flow.to));
             let addresses = Addresses::V4 { source, destination };
@@ -122,15 +122,15 @@ impl Pcap {
         })
     }
 
-    /// Gives the capture its name.
+    /// Renames the capture to its final name.
     ///
     /// # Errors
-    /// The first error since the beginning, with the path.
+    /// Returns the first error since the start, with the path.
     pub fn finish(self) -> io::Result<()> {
         self.error.map_or(Ok(()), Err).and_then(|()| self.writer.finish()).map_err(|e| named(&self.path, e))
     }
 
-    /// The packet's two taps at this passage: that of the link, and that of a host where it begins or ends its way.
+    /// The packet's two taps at this passage: the link's, and the host's at the start or end of its path.
     fn taps(&self, link: usize, passage: Passage, packet: &Packet) -> [Option<u32>; 2] {
         let (from, to) = self.flows[packet.flow as usize];
         let (origin, goal) = if packet.forward { (from, to) } else { (to, from) };
@@ -151,14 +151,14 @@ impl Pcap {
         Ok(())
     }
 
-    /// Writes the packet into the buffer; answers the bytes of its headers and of all of it.
+    /// Writes the packet into the buffer; returns the length of its headers and its total length.
     fn emit(&mut self, packet: &Packet) -> Result<(usize, usize), EmitError> {
         let is_stp = self.is_stp[packet.flow as usize];
         let end = &mut self.ends[2 * packet.flow as usize + usize::from(!packet.forward)];
         let (ip_header, rest) = self.buffer.split_at_mut(IPV4_HEADER as usize);
         let (protocol, length, payload) = match packet.body {
             Body::Tcp(segment) if is_stp => {
-                // The wire format has no numbers of polls.
+                // The wire format has no poll numbers.
                 let segment = Segment { timestamps: None, ..segment };
                 let payload = usize::from(segment.len);
                 let Translation { addresses, ports, iss, irs, .. } = *end;
@@ -179,7 +179,7 @@ impl Pcap {
         Ok((ip + length - payload, ip + length))
     }
 
-    /// Both ends learn the window scale of a SYN, whether or not a tap sees it.
+    /// Stores the window scale of a SYN for both ends, whether or not a tap sees it.
     fn learn(&mut self, packet: &Packet, segment: &Segment) {
         let scale = segment.syn.window_scale;
         let sender = 2 * packet.flow as usize + usize::from(!packet.forward);
@@ -206,7 +206,7 @@ impl Observer for Pcap {
     }
 }
 
-/// What a reader of the capture has to know.
+/// The comment for readers of the capture.
 fn remark(scenario: &Scenario) -> String {
     let nodes: Vec<_> = scenario.nodes.iter().enumerate().map(|(n, name)| format!("{name} {}", address(n))).collect();
     let mut text = format!("Simulated: times count from the start of the run, payload is zeros. {}.", nodes.join(", "));

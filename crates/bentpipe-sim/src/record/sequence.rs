@@ -1,7 +1,7 @@
-//! The points of time–sequence pictures: data sent, received and lost, ACKs, windows, and the queue of one link.
+//! The points of time–sequence plots: data sent, received and lost, ACKs, windows, and the queue of one link.
 //!
 //! Sequence numbers count segments from 1, as papers draw them. A flow's data goes from its `from` to its `to`; with
-//! requests and responses the responses are meant, which go the other way.
+//! requests and responses, the responses are used, which go in the other direction.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub type Point = (f64, f64);
 /// One TCP flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTrace {
-    /// Data sent, and whether it had been sent before.
+    /// Data sent, and true for retransmissions.
     pub sent: Vec<(Point, bool)>,
     /// Data at the receiver.
     pub received: Vec<Point>,
@@ -33,9 +33,9 @@ pub struct FlowTrace {
     pub queue_drops: Vec<Point>,
     /// Data lost on channels.
     pub channel_drops: Vec<Point>,
-    /// Data that arrives at the watched link.
+    /// Data that arrives at the observed link.
     pub offered: Vec<Point>,
-    /// Data that has crossed the watched link.
+    /// Data that has crossed the observed link.
     pub crossed: Vec<Point>,
     /// The sender's windows.
     pub windows: Vec<WindowPoint>,
@@ -60,28 +60,28 @@ pub struct WindowPoint {
     pub flight: f64,
 }
 
-/// The watched link's queue as an arriving packet met it.
+/// The observed link's queue at the arrival of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuePoint {
     /// When, seconds.
     pub at: f64,
     /// Packets waiting.
     pub packets: u32,
-    /// RED's average, where there is one.
+    /// RED's average, if any.
     pub average: Option<f64>,
 }
 
 /// How a flow's segments are numbered.
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
-    /// Which end sends the data: 0 the one at `from`, 1 the one at `to`.
+    /// The end that sends the data: 0 the one at `from`, 1 the one at `to`.
     data_end: u32,
-    /// Bytes of data in a full segment; 1 for UDP, which has none of this.
+    /// Bytes of data in a full segment; 1 for UDP.
     payload: f64,
 }
 
 impl Numbers {
-    /// Those of one leg of a flow, the first being the flow's own.
+    /// The numbering of one leg of a flow; the first is the flow's own.
     fn of(kind: &FlowKind, leg: usize) -> Self {
         match kind {
             FlowKind::Tcp(tcp) => {
@@ -113,13 +113,13 @@ impl Numbers {
     }
 }
 
-/// The watcher.
+/// The observer.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// Flows in the order of the scenario, of those that are split the first legs; then the further legs
+    /// Flows in the order of the scenario, with the first legs of split flows; then the further legs
     /// (`bentpipe_study::topology::connections`). Empty for UDP.
     pub flows: Vec<FlowTrace>,
-    /// The watched link's queue.
+    /// The observed link's queue.
     pub queue: Vec<QueuePoint>,
     numbers: Vec<Numbers>,
     link: Option<usize>,
@@ -127,11 +127,11 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// A watcher of runs of `scenario` (under its seed) and, closely, of the link with that index.
+    /// An observer of runs of `scenario` (under its seed), with details of the link with this index.
     pub fn new(scenario: &Scenario, link: Option<usize>) -> Self {
         let channel = |n: usize| {
             let link = &scenario.links[n];
-            // The same process under the same name as the link's own.
+            // The same process and name as the link's own.
             Channel::new(&link.config.channel, scenario.seed, &format!("link/{}/channel", link.name))
         };
         let connections = topology::connections(scenario);
@@ -144,7 +144,7 @@ impl Sequence {
         }
     }
 
-    /// A watcher whose link is the bottleneck of the first flow's data.
+    /// An observer whose link is the bottleneck of the first flow's data.
     pub fn at_bottleneck(scenario: &Scenario) -> Self {
         let bottleneck = scenario.flows.first().and_then(|flow| {
             let back = Numbers::of(&flow.kind, 0).data_end == 1;
@@ -155,15 +155,15 @@ impl Sequence {
         Sequence::new(scenario, bottleneck)
     }
 
-    /// Bursts of the watched link that begin before `end` seconds: start and end, seconds.
+    /// Bursts of the observed link that begin before `end` seconds: start and end, seconds.
     pub fn bursts_until(&self, end: f64) -> Vec<(f64, f64)> {
         let Some(mut channel) = self.bursts.clone() else { return Vec::new() };
         let next = || channel.next_burst().map(|Burst { start, end }| (start.as_secs_f64(), end.as_secs_f64()));
         std::iter::from_fn(next).take_while(|&(start, _)| start < end).collect()
     }
 
-    /// The picture of one flow: segments sent and sent again, ACKs, losses, bursts; until `until` seconds, or to its
-    /// end. Points that fall on one another in print are drawn once.
+    /// The plot of one flow: segments sent and retransmitted, ACKs, losses, bursts; until `until` seconds, or to its
+    /// end. Overlapping points are drawn once.
     pub fn panel(&self, flow: usize, title: &str, until: Option<f64>) -> Panel {
         let data = &self.flows[flow];
         let last = data.acks.last().or(data.sent.last().map(|(point, _)| point)).map_or(1.0, |point| point.0);
@@ -196,7 +196,7 @@ impl Sequence {
     }
 }
 
-/// Places along an axis that a picture tells apart.
+/// Resolution of a plot along an axis.
 const FINEST: f64 = 1000.0;
 
 impl Probe for Sequence {

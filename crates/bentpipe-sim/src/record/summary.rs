@@ -1,6 +1,5 @@
-//! One run in a few numbers: what each flow achieved, beside what physics allows, and what each link did.
-//!
-//! Field names carry their units, since they are the keys of the JSON.
+//! One run in a few numbers: each flow's results with its physical limit, and each link's counters. Field names carry
+//! their units, because they are the keys of the JSON.
 
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::stp::StpConfig;
@@ -23,28 +22,28 @@ pub struct Summary {
     pub seed: u64,
     /// When it ended, seconds.
     pub end_s: f64,
-    /// Whether the time limit ended it while a finite flow was not done.
+    /// True if the time limit ended it while a finite flow was not done.
     pub timed_out: bool,
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowSummary>,
     /// The links, in the scenario's order.
     pub links: Vec<LinkSummary>,
-    /// The channels of link layers, in the scenario's order, those without packets left out.
+    /// The channels of link layers with packets, in the scenario's order.
     pub channels: Vec<ChannelSummary>,
-    /// Packets still on the way at the end.
+    /// Packets in flight at the end.
     pub in_flight_packets: u64,
     /// Events of the simulation.
     pub events: u64,
 }
 
-/// What a flow achieved.
+/// The results of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowSummary {
     /// Its name.
     pub name: String,
-    /// The node that sends, or asks.
+    /// The node that sends, or requests.
     pub from: String,
-    /// The node that receives, or answers.
+    /// The node that receives, or responds.
     pub to: String,
     /// Name of its TCP variant; `None` for UDP.
     pub variant: Option<String>,
@@ -52,19 +51,18 @@ pub struct FlowSummary {
     pub profile: Option<String>,
     /// When it started, seconds.
     pub start_s: f64,
-    /// Payload at the receiver, bytes; of the responses, where there are any, 0 until all are there. For UDP headers
-    /// are included.
+    /// Payload at the receiver, bytes; for responses 0 until all have arrived. For UDP headers are included.
     pub bytes: u64,
-    /// From its start to the arrival of the last byte, seconds; `None` if it has no end or did not come to it.
+    /// From its start to the arrival of the last byte, seconds; `None` if it is endless or did not finish.
     pub time_s: Option<f64>,
     /// Payload per second until then, or until the flow's or the run's end, in bits.
     pub goodput_bit_s: Option<f64>,
-    /// The least time that the links allow ([`flow_limit`]), seconds.
+    /// The min time that the links allow ([`flow_limit`]), seconds.
     pub limit_time_s: Option<f64>,
-    /// The most payload per second that they allow, in bits.
+    /// The max payload rate that they allow, in bits per second.
     pub limit_goodput_bit_s: Option<f64>,
-    /// How many times worse than the limit: the time over the least time, or, for a flow that has no end or did not
-    /// come to it, the greatest goodput over the goodput.
+    /// Ratio to the limit: the time over the min time, or, for a flow that is endless or did not finish, the max
+    /// goodput over the goodput.
     pub x_limit: Option<f64>,
     /// Segments with data, SYN or FIN sent by the end that sends the data; for UDP datagrams.
     pub segments: u64,
@@ -76,31 +74,31 @@ pub struct FlowSummary {
     pub fast_retransmits: u64,
     /// Timeouts found spurious.
     pub spurious_timeouts: u64,
-    /// Most bytes outstanding.
+    /// Max outstanding bytes.
     pub max_flight_bytes: u64,
-    /// The legs of a flow that is split, in order from `from`; empty for others. Segments, retransmissions and timeouts
-    /// of the flow are those of the leg that the data begins on.
+    /// The legs of a split flow, in order from `from`; empty for others. Segments, retransmissions and timeouts of the
+    /// flow are those of the first leg of the data.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub legs: Vec<LegSummary>,
-    /// How long its datagrams were on their way; `None` where it has none.
+    /// One-way delays of its datagrams; `None` if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelaySummary>,
-    /// Why it was given up, if it was.
+    /// Why it was aborted, if it was.
     pub aborted: Option<&'static str>,
 }
 
-/// One-way delays of datagrams that arrived, to three digits.
+/// One-way delays of delivered datagrams, to three digits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DelaySummary {
     /// Datagrams that arrived.
     pub packets: u64,
     /// The mean, seconds.
     pub mean_s: f64,
-    /// The delay that half of them did not exceed, seconds.
+    /// The median, seconds.
     pub median_s: f64,
-    /// The delay that 99 in 100 did not exceed, seconds.
+    /// The 99th percentile, seconds.
     pub p99_s: f64,
-    /// The longest, seconds.
+    /// The maximum, seconds.
     pub longest_s: f64,
 }
 
@@ -117,12 +115,12 @@ impl DelaySummary {
     }
 }
 
-/// One leg of a flow that is split.
+/// One leg of a split flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LegSummary {
     /// The node that opens it.
     pub from: String,
-    /// The node that is opened.
+    /// The node at the other end.
     pub to: String,
     /// Name of its TCP variant.
     pub variant: String,
@@ -134,7 +132,7 @@ pub struct LegSummary {
     pub timeouts: u64,
     /// Losses found by duplicate ACKs or SACK.
     pub fast_retransmits: u64,
-    /// Most bytes outstanding.
+    /// Max outstanding bytes.
     pub max_flight_bytes: u64,
 }
 
@@ -143,34 +141,34 @@ pub struct LegSummary {
 pub struct Drops {
     /// The queue was full.
     pub queue_full: u64,
-    /// RED's choice.
+    /// Dropped by RED.
     pub early: u64,
     /// Lost or damaged on the channel.
     pub channel: u64,
-    /// On the scenario's list.
+    /// On the scenario's drop list.
     pub listed: u64,
     /// Longer than the link's MTU.
     pub too_long: u64,
 }
 
-/// What a link did.
+/// The counters of a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkSummary {
     /// Its name.
     pub name: String,
-    /// Line rate, bits per second; `None` where the line takes no time.
+    /// Line rate, bits per second; `None` if the line takes no time.
     pub rate_bit_s: Option<u64>,
-    /// Share of the run's time that the line spent on what it delivered, 0 to 1.
+    /// Share of the run's time that the line spent on delivered packets, 0 to 1.
     pub utilisation: Option<f64>,
-    /// Packets that came to it.
+    /// Packets offered.
     pub offered_packets: u64,
-    /// Packets that it delivered.
+    /// Packets delivered.
     pub delivered_packets: u64,
-    /// Bytes that it delivered.
+    /// Bytes delivered.
     pub delivered_bytes: u64,
-    /// Packets that it lost.
+    /// Packets lost.
     pub dropped: Drops,
-    /// Most packets that waited at once.
+    /// Max number of waiting packets.
     pub max_queue_packets: u32,
 }
 
@@ -192,7 +190,7 @@ impl Summary {
     }
 }
 
-/// From the start of a flow that ends by itself to the arrival of its last byte, seconds.
+/// Time from the start of a finite flow to the arrival of its last byte, seconds.
 pub(super) fn elapsed(flow: &FlowResult) -> Option<f64> {
     flow.received_at.map(|end| end.saturating_since(flow.start).as_secs_f64())
 }
@@ -209,7 +207,7 @@ impl FlowSummary {
         let bytes = workload.map_or(flow.delivered, |workload| payload(workload, flow));
         let lasted = flow_end(workload, flow, end).saturating_since(flow.start);
         let goodput = (lasted > Duration::ZERO).then(|| bytes as f64 * 8.0 / lasted.as_secs_f64());
-        // A flow whose ends are not joined does not run, so there is no summary of it.
+        // A flow whose ends are not connected does not run, so it has no summary.
         let limit = flow_limit(scenario, spec).ok().flatten().unwrap_or(Limit { time: None, goodput: None });
         let limit_time = limit.time.map(Duration::as_secs_f64);
         let x_limit = match (time, limit_time) {
@@ -275,7 +273,7 @@ fn leg_summaries(scenario: &Scenario, spec: &FlowSpec, tcp: &TcpFlow, flow: &Flo
     legs.map(summary).collect()
 }
 
-/// Payload at the end that the data goes to.
+/// Payload at the data's destination.
 fn payload(workload: Workload, flow: &FlowResult) -> u64 {
     match workload {
         Workload::RequestResponse { response, count, .. } if flow.received_at.is_some() => {

@@ -1,16 +1,17 @@
-//! Where a capture is taken: at a host, or at one of the two ends of a link.
+//! Capture points: a host, or either end of a link.
 
 use bentpipe_study::scenario::Scenario;
 use bentpipe_study::topology;
 
-/// A place that sees packets.
+/// A capture point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tap {
-    /// A node at the end of a flow, or that splits one, by its index: what it sends, before the first queue, and what it receives.
+    /// A node at the end of a flow, or that splits one, by its index: packets that it sends, before the first queue,
+    /// and that it receives.
     Host(usize),
-    /// A link, by its index, before its queue: all that is offered, dropped or not.
+    /// A link, by its index, before its queue: all offered packets, dropped or not.
     Entrance(usize),
-    /// The far end of a link: all that is delivered.
+    /// The far end of a link: all delivered packets.
     Exit(usize),
 }
 
@@ -18,9 +19,9 @@ pub enum Tap {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no tap `{name}`; there are {}", .known.join(", "))]
 pub struct UnknownTap {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
-    /// What there is.
+    /// The available names.
     pub known: Vec<String>,
 }
 
@@ -33,7 +34,7 @@ impl Tap {
         hosts.chain((0..scenario.links.len()).flat_map(|link| [Tap::Entrance(link), Tap::Exit(link)])).collect()
     }
 
-    /// The host that the first flow leaves: where a sender's decisions are seen best. Empty without flows.
+    /// The source of the first flow, which shows a sender's decisions best. Empty without flows.
     pub fn first_sender(scenario: &Scenario) -> Vec<Tap> {
         scenario.flows.first().map(|flow| Tap::Host(flow.from)).into_iter().collect()
     }
@@ -50,7 +51,7 @@ impl Tap {
     /// The taps called `name`: one, both of a link (`sat/forward`), or `all`.
     ///
     /// # Errors
-    /// Nothing has this name.
+    /// Fails if nothing has this name.
     pub fn find(scenario: &Scenario, name: &str) -> Result<Vec<Tap>, UnknownTap> {
         let all = Tap::all(scenario);
         if name == "all" {

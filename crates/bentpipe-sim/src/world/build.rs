@@ -1,4 +1,4 @@
-//! A world from its scenario.
+//! Builds a world from its scenario.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
 use super::wiring::{Counts, Ways};
-use super::{Timers, Waits, World, spoofing};
+use super::{EndState, Timers, World, spoofing};
 use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
 use crate::gateway::Gateway;
 use crate::layer::Frames;
@@ -41,11 +41,11 @@ impl Settings {
     }
 }
 
-/// What the connections from one host to another share.
+/// State shared by the connections from one host to another.
 type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
 
 impl World {
-    /// The world of a scenario. With `chains` nobody must watch it.
+    /// The world of a scenario. With `chains` there must be no observer.
     pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers, chains: bool) -> Result<World, RunError> {
         let mut settings = Settings::default();
         let connections = topology::connections(scenario);
@@ -55,7 +55,6 @@ impl World {
         let mut world = World {
             network,
             packets: Store::default(),
-            first_hop,
             ends: Vec::with_capacity(ends),
             flow_ends: counts.of_flows(),
             spoofers,
@@ -65,12 +64,11 @@ impl World {
             gateways: Vec::new(),
             starts: Vec::with_capacity(scenario.flows.len()),
             goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
-            waits: vec![Waits::FOR_NOTHING; ends],
+            states: first_hop.into_iter().map(EndState::new).collect(),
             agenda: Tournament::new(ends),
             timers,
             busy: 0,
             has_finite: false,
-            done: vec![false; ends],
             now: Time::ZERO,
             age: Age::default(),
             last: Due::new(Time::ZERO, Time::ZERO, 0),
@@ -157,11 +155,11 @@ impl World {
                     let counts = tcp.is_finite() && !tcp.is_done();
                     self.busy += counts as usize;
                     self.has_finite |= counts;
-                    self.done[n] = !counts;
+                    self.states[n].is_done = !counts;
                     tcp.first_action()
                 }
                 Endpoint::UdpSource(source) => source.first_action(),
-                // Listens from the beginning; the far port is polled with the near one.
+                // Listens from the start; the far port is polled with the near one.
                 Endpoint::Port { leg: Leg::Near, .. } => Time::ZERO,
                 Endpoint::Port { leg: Leg::Far, .. } | Endpoint::UdpSink(_) | Endpoint::Layer(_) => Time::NEVER,
                 Endpoint::Spoofer(spoofer) => spoofer.first_action(),
@@ -169,15 +167,15 @@ impl World {
                     let counts = sink.is_finite();
                     self.busy += counts as usize;
                     self.has_finite |= counts;
-                    self.done[n] = !counts;
+                    self.states[n].is_done = !counts;
                     Time::NEVER
                 }
             };
             if !matches!(self.ends[n], Endpoint::Tcp(_) | Endpoint::Sink(_)) {
-                self.done[n] = true;
+                self.states[n].is_done = true;
             }
             if first != Time::NEVER {
-                self.waits[n].until = first;
+                self.states[n].until = first;
                 self.put_on_agenda(n, self.due_of_end(n));
             }
         }

@@ -1,4 +1,4 @@
-//! Link layers: packets enter where a flow's way leads onto their link, and leave at its far end.
+//! Link layers: packets enter where their path reaches the link, and leave at its far end.
 
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::network::{EndId, LinkId};
@@ -30,7 +30,7 @@ impl World {
         }
         if !scenario.layers.is_empty() {
             for (n, leg, _) in topology::connections(scenario) {
-                // The legs of a flow that is split have its ports.
+                // The legs of a split flow have its ports.
                 let flow = &scenario.flows[n];
                 let ports = packet::ports(n as u32);
                 let protocol = match &flow.kind {
@@ -49,14 +49,14 @@ impl World {
                 self.headers.push(towards(ports.destination, ports.source));
                 self.headers.push(towards(ports.source, ports.destination));
             }
-            // What a gateway sends on is of the flow it came with.
+            // Data forwarded by a gateway belongs to its original flow.
             for &spoofer in &self.spoofers {
                 self.headers.push(self.headers[spoofer]);
             }
         }
     }
 
-    /// Whether it is a frame of a layer, not a packet of a flow.
+    /// True if it is a frame of a layer, not a packet of a flow.
     #[inline(always)]
     pub(super) fn is_frame(&self, parcel: Parcel) -> bool {
         parcel.to.index() >= self.flow_ends
@@ -90,13 +90,13 @@ impl World {
     fn bring<O: Observer>(&mut self, end: usize, input: Input, observer: &mut O) {
         let mut cx = Context { now: self.now, who: Who(end as u32), probe: observer };
         match &mut self.ends[end] {
-            // Nobody keeps bytes here.
+            // There are no payload bytes here.
             Endpoint::Layer(layer) => _ = layer.end.handle(&mut cx, input),
             _ => unreachable!("the ends after those of flows are layers'"),
         }
     }
 
-    /// A packet comes from above.
+    /// A packet arrives from above.
     pub(super) fn enter_layer<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
         let (bare_ack, acknowledges) = (self.packets.is_bare_ack(parcel), self.packets.acknowledges(parcel));
         let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to.index()] };
@@ -121,15 +121,15 @@ impl World {
         self.run_layer(end, observer);
     }
 
-    /// A frame comes from below.
+    /// A frame arrives from below.
     pub(super) fn leave_line<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
         let frame = self.frames.take(parcel.slot);
         self.bring(end, Input::Frame(frame), observer);
         self.run_layer(end, observer);
     }
 
-    /// Polls an end of a layer until it waits. A packet that it delivers may come back to it as an ACK before this
-    /// returns: that one is then served first, and here the machine is asked again.
+    /// Polls an end of a layer until it waits. A delivered packet may return to it as an ACK before this returns:
+    /// the ACK is then served first, and the machine is polled again.
     pub(super) fn run_layer<O: Observer>(&mut self, end: usize, observer: &mut O) {
         let far = self.far_end(end);
         loop {
@@ -151,21 +151,21 @@ impl World {
                     }
                     let weight = layer.end.weight(&frame);
                     let parcel = Parcel::new(self.frames.keep(frame), EndId::from(far), weight);
-                    let hop = self.first_hop[end];
+                    let hop = self.states[end].first_hop;
                     self.go(hop, parcel, observer);
                 }
                 Output::Deliver { channel, seq } => {
-                    let taken = self.layer(far).take(channel, seq, false).expect("what is delivered has been sent");
+                    let taken = self.layer(far).take(channel, seq, false).expect("a delivered packet was sent");
                     self.done(hears, taken, observer);
                 }
                 Output::Recover { channel, seq, .. } => {
                     let (parcel, behind) =
-                        self.layer(far).look_up(channel, seq).expect("what is missing has not been delivered");
+                        self.layer(far).look_up(channel, seq).expect("a missing packet was not delivered");
                     let len = bentpipe_engine::link::Wire::wire_len(&parcel);
                     self.bring(end, Input::Recovered { channel, seq, behind, len }, observer);
                 }
                 Output::Skip { channel, seq } => {
-                    let taken = self.layer(far).take(channel, seq, true).expect("what is skipped has been sent");
+                    let taken = self.layer(far).take(channel, seq, true).expect("a skipped packet was sent");
                     self.done(hears, taken, observer);
                 }
                 Output::Release { handle, how } => {
@@ -174,7 +174,7 @@ impl World {
                     let reason = match how {
                         Released::DroppedFull => DropReason::QueueFull,
                         Released::DroppedEarly | Released::Superseded => DropReason::Early,
-                        // The far end still has to pass it on or to skip it.
+                        // The far end still has to deliver or skip it.
                         Released::Acknowledged | Released::Sent | Released::Abandoned => continue,
                     };
                     self.drop_packet(sends_on, reason, parcel, observer);
@@ -208,7 +208,7 @@ impl World {
         self.go(hop, parcel, observer);
     }
 
-    /// Adds the packets that a layer did not take, which never came to its link.
+    /// Adds the packets that a layer refused, which never reached its link.
     pub(crate) fn add_too_long(&self, counters: &mut [LinkCounters]) {
         for end in &self.ends[self.flow_ends..] {
             if let Endpoint::Layer(layer) = end {
@@ -218,7 +218,7 @@ impl World {
         }
     }
 
-    /// What the layers counted.
+    /// Counters of the layers.
     pub(crate) fn layer_stats(&self) -> Vec<[Stats; 2]> {
         let stats = |end: &Endpoint| match end {
             Endpoint::Layer(layer) => layer.end.stats(),

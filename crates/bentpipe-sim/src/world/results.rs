@@ -1,4 +1,4 @@
-//! What a run has come to: by flow, link and layer.
+//! The results of a run by flow, link and layer.
 
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::tcp::{Abort, TcpStats};
@@ -8,30 +8,31 @@ use super::World;
 use crate::delays::Delays;
 use crate::endpoint::Endpoint;
 
-/// What one flow achieved.
+/// The results of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowResult {
-    /// When it started.
+    /// Its start time.
     pub start: Time,
-    /// When the opening was done at the sender, from which moment on it sends data.
+    /// When the opening was done at the sender, which then sends data.
     pub connected_at: Option<Time>,
     /// When the ACK of the last byte arrived at the sender.
     pub acked_at: Option<Time>,
     /// When the last missing byte arrived at the receiver.
     pub received_at: Option<Time>,
-    /// Bytes that arrived in order at the flow's far end; for UDP all that arrived, headers included.
+    /// Bytes that arrived in order at the flow's far end; for UDP all bytes that arrived, with
+    /// headers.
     pub delivered: u64,
-    /// What the sender counted; for UDP only `data_segments`, the datagrams sent.
+    /// Counters of the sender; for UDP only `data_segments`, the datagrams sent.
     pub stats: TcpStats,
-    /// What the receiver counted.
+    /// Counters of the receiver.
     pub receiver_stats: TcpStats,
-    /// What both ends of each leg counted, of a flow that is split; empty for others.
+    /// Counters of both ends of each leg of a split flow; empty for others.
     pub legs: Vec<[TcpStats; 2]>,
-    /// Why it was given up, if it was.
+    /// Why it was aborted, if it was.
     pub aborted: Option<Abort>,
-    /// Segments that the node on the way in which the flow's TCP ends had no room for.
+    /// Segments for which the spoofing gateway had no room.
     pub refused: u64,
-    /// How long its datagrams were on their way; `None` where it has none.
+    /// One-way delays of its datagrams; `None` if it has none.
     pub delays: Option<Delays>,
 }
 

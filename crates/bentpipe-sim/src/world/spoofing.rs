@@ -1,5 +1,5 @@
-//! Flows whose TCP ends at a gateway: what reaches it, what it sends on, and the room that the far end's
-//! acknowledgements make.
+//! Flows whose TCP ends at a gateway: its arrivals, its forwarded data, and the space freed by the far end's
+//! acknowledgements.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::observe::Observer;
 use crate::packet::Parcel;
 use crate::spoofing::{Buffer, HEADERS, Sink, SpoofEnd};
 
-/// Flows that end at a gateway.
+/// Spoofed flows.
 pub(super) fn count(scenario: &Scenario) -> usize {
     scenario.flows.iter().filter(|flow| flow.kind.spoof().is_some()).count()
 }
@@ -46,7 +46,7 @@ impl Sinks {
             Rc::new(RefCell::new(Buffer::new(capacity, in_parts)))
         });
         shared.borrow_mut().ends.push(2 * n + 1);
-        // The whole buffer decides the scale of the windows.
+        // The whole buffer determines the window scale.
         let config = TcpConfig { receive_buffer: u32::try_from(capacity).unwrap_or(u32::MAX), ..receiver };
         Endpoint::Spoofer(Box::new(SpoofEnd::new(config, n as u32, sink as u32, shared.clone(), !spoof.reopens)))
     }
@@ -57,7 +57,7 @@ impl Sinks {
 }
 
 impl World {
-    /// Whose first hop a packet takes: that of the end it comes from, or that of what goes on to a sink.
+    /// The end whose first hop a packet uses: its source, or a gateway's for forwarded data.
     #[inline(always)]
     pub(super) fn leaves_by(&self, parcel: Parcel) -> usize {
         let to = parcel.to.index();
@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    /// A layer no longer holds a packet: if a gateway sent it on, its buffer has room again, for all that share it.
+    /// A layer has released a packet: if a gateway forwarded it, its buffer has space again, for all that share it.
     pub(super) fn note_released<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
         let Some(which) = (parcel.to.index()).checked_sub(self.first_sink) else { return };
         let Some(&end) = self.spoofers.get(which) else { return };
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// Where what a gateway sends on arrives.
+    /// The destination of a gateway's forwarded data.
     pub(super) fn sink_of(&self, gateway: usize) -> &Sink {
         let which = self.spoofers.iter().position(|&end| end == gateway).expect("it has one");
         match &self.ends[self.first_sink + which] {

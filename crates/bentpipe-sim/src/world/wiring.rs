@@ -1,4 +1,4 @@
-//! The ways between the ends of a scenario, and the network that they lead over.
+//! The paths between the ends of a scenario, and the network.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::spoofing;
 use crate::packet::Parcel;
 use crate::run::RunError;
 
-/// How many ends there are of each kind; they stand in this order.
+/// Number of ends of each kind, in this order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     /// Two for each connection.
     pub(super) connections: usize,
-    /// One for each flow whose TCP ends on the way: where it arrives.
+    /// One for each spoofed flow: its destination.
     pub(super) sinks: usize,
     /// Two for each link layer.
     pub(super) layers: usize,
@@ -46,7 +46,7 @@ pub(super) struct Ways {
     pub(super) network: Network<Parcel>,
     /// The first hop of each end's packets.
     pub(super) first_hop: Vec<Hop>,
-    /// By flow whose TCP ends on the way: its end there.
+    /// By spoofed flow: its end at the gateway.
     pub(super) spoofers: Vec<usize>,
 }
 
@@ -93,7 +93,7 @@ struct Laying<'s> {
 }
 
 impl Laying<'_> {
-    /// The way of packets from one end to another.
+    /// The path from one end to another.
     fn lay(&mut self, from: usize, to: usize, path: &[usize], nodes: [usize; 2]) {
         self.first_hop[from] = self.wiring.lead(EndId::from(to), path, nodes);
     }
@@ -108,7 +108,7 @@ impl Laying<'_> {
     ) -> Result<(), RunError> {
         let scenario = self.scenario;
         let to_host = scenario.flows[flow].to;
-        // A given route leads through the gateway: the language sees to it.
+        // An explicit route leads through the gateway: the language checks this.
         let cut = |path: &[usize]| path.iter().position(|&link| scenario.links[link].from == spoof.at);
         let (onto, from, to) = match (cut(&there), cut(&back)) {
             (Some(there_at), Some(back_at)) => {
@@ -121,7 +121,7 @@ impl Laying<'_> {
             ),
         };
         let (source, gateway) = (2 * n, 2 * n + 1);
-        // Connections come in another order than flows, and sinks stand in that of flows.
+        // Connections are in another order than flows; sinks are in the order of flows.
         let which = scenario.flows[..flow].iter().filter(|flow| flow.kind.spoof().is_some()).count();
         let sink = self.first_sink + which;
         self.spoofers[which] = gateway;
@@ -132,19 +132,19 @@ impl Laying<'_> {
     }
 }
 
-/// The virtual channel of the packets to each end: one from each host to each other, as Classical IP over ATM has it.
+/// The virtual channel of the packets to each end: one per pair of hosts, as in Classical IP over ATM.
 fn channels(scenario: &Scenario) -> Vec<u32> {
     let mut known = BTreeMap::new();
     let mut channels = Vec::new();
     let connections = topology::connections(scenario);
     let pairs = connections.iter().flat_map(|(.., leg)| [(leg.to, leg.from), (leg.from, leg.to)]);
-    // What goes on behind a gateway that spoofs has an end of its own, behind those of the connections.
+    // Data forwarded by a spoofing gateway has its own end, after those of the connections.
     let spoofed = scenario.flows.iter().filter_map(|flow| Some((flow.kind.spoof()?.at, flow.to)));
     for pair in pairs.chain(spoofed) {
         let next = known.len() as u32;
         channels.push(*known.entry(pair).or_insert(next));
     }
-    // Frames of a layer have a channel of their own each way.
+    // Frames of a layer have a separate channel in each direction.
     let first = known.len() as u32;
     channels.extend(first..first + 2 * scenario.layers.len() as u32);
     channels

@@ -1,5 +1,7 @@
-//! Rough transfer times, to narrow down a choice of systems before simulating. Rates are in segments per second, times
-//! in seconds. The formulas hold within a factor of about two: they ignore the queue and successive timeouts.
+//! Rough transfer times, to narrow down a choice of systems before simulating.
+//!
+//! Rates are in segments per second, times in seconds. The formulas hold within a factor of about two: they ignore
+//! the queue and successive timeouts.
 
 /// Round trips of slow start (Allman, Paxson and Blanton, RFC 5681 §3.1, with the growth L = 2 of RFC 3465) from an
 /// initial window to a window that fills the path, if every second segment is acknowledged.

@@ -1,6 +1,7 @@
-//! Windows: their rates, the time to open them, and the time to reopen them. The formulas of the ACTS paper (section
-//! 7), with older sources where they exist. All windows are in segments, all times in seconds or in the unit of the
-//! given round trip.
+//! Windows: their rates, the time to open them, and the time to reopen them.
+//!
+//! The formulas of the ACTS paper (section 7), with older sources where they exist. All windows are in segments,
+//! all times in seconds or in the unit of the given round trip.
 
 /// The window that fills a path: rate times round trip, in the unit of the rate times seconds (equation 2).
 pub fn window_for(rate: f64, rtt_s: f64) -> f64 {

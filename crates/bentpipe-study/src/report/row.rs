@@ -4,10 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The verdict on an item of a paper. `Match`, `Shape` and `Differs` are the results of a comparison: a number or an
-/// ordering of ours was compared with the paper's in this run. The other three compare nothing. The order is that of
-/// "worst": the worst of several verdicts is their maximum, and a verdict without comparison is not worse than any
-/// comparison.
+/// The verdict on an item of a paper.
+///
+/// `Match`, `Shape` and `Differs` are the results of a comparison: a number or an ordering of ours was compared with
+/// the paper's in this run. The other three compare nothing. The order is that of "worst": the worst of several
+/// verdicts is their maximum, and a verdict without comparison is not worse than any comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

@@ -164,7 +164,7 @@ fn copies(item: &Item<'_>, problems: &mut Problems) -> Option<Copies> {
     let view = item.table(COPIES, problems)?;
     let interval = view.require("interval", problems).and_then(|item| item.duration(problems));
     let max = view.require("max", problems).and_then(|item| item.count(Counted::new("copies", 1, 255), problems));
-    Some(Copies { interval: interval?, max: max? as u8 })
+    Some(Copies { interval: interval?, max: max? as u8, only_resent: false })
 }
 
 fn codel(item: &Item<'_>, problems: &mut Problems) -> Option<Codel> {

@@ -1,7 +1,9 @@
-//! The scenario language: text to values. A scenario is a TOML file in which every quantity has a unit. Reading order:
-//! [`Scenario`] is the result; `grammar` has the keys; `links`, `layers`, `flows` and their siblings read the tables,
-//! `resolve` combines them; `timers` and `windows` derive settings from the path; `write` turns a [`Scenario`] back
-//! into text. [`bentpipe_language`] is the part shared with gateway settings.
+//! The scenario language: text to values.
+//!
+//! A scenario is a TOML file in which every quantity has a unit. Reading order: [`Scenario`] is the result; `grammar`
+//! has the keys; `links`, `layers`, `flows` and their siblings read the tables, `resolve` combines them; `timers` and
+//! `windows` derive settings from the path; `write` turns a [`Scenario`] back into text. [`bentpipe_language`] is the
+//! part shared with gateway settings.
 
 pub(crate) mod bursts;
 mod cells;

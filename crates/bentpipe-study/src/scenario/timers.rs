@@ -1,6 +1,7 @@
-//! The default of STP's timer over link layers: it waits for a layer's repairs. STP's 550 ms are for a bare path of 530
-//! ms (`stp` paper, section IV). A layer with ARQ delivers a packet late instead of losing it, and a timer that ignores
-//! this treats each repair as a loss.
+//! The default of STP's timer over link layers: it waits for a layer's repairs.
+//!
+//! STP's 550 ms are for a bare path of 530 ms (`stp` paper, section IV). A layer with ARQ delivers a packet late
+//! instead of losing it, and a timer that ignores this treats each repair as a loss.
 
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::units::Duration;

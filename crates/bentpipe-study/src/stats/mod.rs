@@ -1,6 +1,7 @@
-//! Statistics of samples: quantiles, means, differences and ratios, each with its confidence interval. Only
-//! [`mean_interval`] and its users assume a shape of the distribution: the mean must be nearly normal. Functions that
-//! draw at random take a [`Stream`](bentpipe_engine::stream::Stream), so the same seed gives the same interval.
+//! Statistics of samples: quantiles, means, differences and ratios, each with its confidence interval.
+//!
+//! Only [`mean_interval`] and its users assume a shape of the distribution: the mean must be nearly normal. Functions
+//! that draw at random take a [`Stream`](bentpipe_engine::stream::Stream), so the same seed gives the same interval.
 //!
 //! Reading order: [`Sample`] the quantiles; [`order`] their distribution-free intervals; [`mod@mean`] Student's t;
 //! [`paired`] two systems under the same seeds; [`resample`] the bootstrap, and tests whether a small sample of ours

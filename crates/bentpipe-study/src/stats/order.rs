@@ -1,8 +1,9 @@
-//! Distribution-free confidence intervals of quantiles, from order statistics. Of n independent values, the number
-//! below the quantile p is binomial(n, p) for any continuous distribution. So the order statistics r and s (from 1)
-//! enclose the quantile with probability P(r <= B <= s-1) (David and Nagaraja 2003, section 7.1). The ranks are as
-//! symmetric in probability as possible: each tail has at most half of the remaining probability. If n is too small
-//! for that tail, the end is infinite and the interval one-sided.
+//! Distribution-free confidence intervals of quantiles, from order statistics.
+//!
+//! Of n independent values, the number below the quantile p is binomial(n, p) for any continuous distribution. So
+//! the order statistics r and s (from 1) enclose the quantile with probability P(r <= B <= s-1) (David and Nagaraja
+//! 2003, section 7.1). The ranks are as symmetric in probability as possible: each tail has at most half of the
+//! remaining probability. If n is too small for that tail, the end is infinite and the interval one-sided.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 

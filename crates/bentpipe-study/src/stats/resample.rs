@@ -1,7 +1,8 @@
-//! Statistics of samples drawn from our runs: the bootstrap, and the range for samples of a paper's size. A paper
-//! prints a statistic of, say, 20 runs; we have 200. The printed value is confirmed if a sample of 20 of ours could
-//! plausibly give it: the statistic is computed for many random subsets of 20 runs, and the middle 90 % or 95 % of
-//! the results is the range. Runs are drawn, not flows: four flows that shared a link belong together.
+//! Statistics of samples drawn from our runs: the bootstrap, and the range for samples of a paper's size.
+//!
+//! A paper prints a statistic of, say, 20 runs; we have 200. The printed value is confirmed if a sample of 20 of ours
+//! could plausibly give it: the statistic is computed for many random subsets of 20 runs, and the middle 90 % or 95 %
+//! of the results is the range. Runs are drawn, not flows: four flows that shared a link belong together.
 
 use bentpipe_engine::stream::Stream;
 
@@ -21,8 +22,10 @@ pub struct Subsets {
 
 impl Subsets {
     /// The range that holds the middle `level` (0..1) of each of `K` statistics. `statistics` receives the indices of
-    /// the drawn units. Units are drawn without replacement if the population is at least twice the sample, otherwise
-    /// with replacement (the bootstrap): subsets that share most of their units would be too similar.
+    /// the drawn units.
+    ///
+    /// Units are drawn without replacement if the population is at least twice the sample, otherwise with replacement
+    /// (the bootstrap): subsets that share most of their units would be too similar.
     ///
     /// # Errors
     /// Fails for an empty population, no draws, a level outside 0..1, or a statistic that is not finite.

@@ -1,8 +1,10 @@
-//! A sorted sample and its quantiles (Hyndman and Fan 1996, type 7). Type 7 puts the quantile p of n values at rank
-//! 1 + (n-1)p and interpolates between neighbours: the median is the usual one, 0 and 1 are the minimum and the
-//! maximum. It is the default of spreadsheets, R and NumPy. The `transat` paper does not name its rule; its labels
-//! ("25% Perc.", "Average") are those of a spreadsheet, so type 7 is the likely one. Another type moves a quartile
-//! of 20 values by at most half the distance between two neighbours.
+//! A sorted sample and its quantiles (Hyndman and Fan 1996, type 7).
+//!
+//! Type 7 puts the quantile p of n values at rank 1 + (n-1)p and interpolates between neighbours: the median is
+//! the usual one, 0 and 1 are the minimum and the maximum. It is the default of spreadsheets, R and NumPy. The
+//! `transat` paper does not name its rule; its labels ("25% Perc.", "Average") are those of a spreadsheet, so type
+//! 7 is the likely one. Another type moves a quartile of 20 values by at most half the distance between two
+//! neighbours.
 
 use super::{StatsError, check_values};
 

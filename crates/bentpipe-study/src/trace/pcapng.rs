@@ -1,6 +1,7 @@
-//! Packets as pcapng (draft-ietf-opsawg-pcapng): one interface per tap, nanoseconds, raw IP. Times count from the
-//! start of the run, so simulated packets are in the first hours of 1970. A packet lost on a link is missing at the
-//! tap after the link.
+//! Packets as pcapng (draft-ietf-opsawg-pcapng): one interface per tap, nanoseconds, raw IP.
+//!
+//! Times count from the start of the run, so simulated packets are in the first hours of 1970. A packet lost on a
+//! link is missing at the tap after the link.
 
 use std::borrow::Cow;
 use std::io;

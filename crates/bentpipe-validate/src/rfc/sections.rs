@@ -45,9 +45,10 @@ fn follows(current: &[u32], next: &[u32]) -> bool {
     above == parents && (*last == before + 1 || (parents.is_empty() && *before < APPENDICES && *last == APPENDICES))
 }
 
-/// The number in a line that may begin a section. `is_alone`: no text is directly above or below it. Chapter numbers
-/// are at the margin, or in the middle of the line before a title in capitals (RFC 793); otherwise they number a list.
-/// `(5.5)` of RFC 6298 is a section too.
+/// The number in a line that may begin a section. `is_alone`: no text is directly above or below it.
+///
+/// Chapter numbers are at the margin, or in the middle of the line before a title in capitals (RFC 793); otherwise
+/// they number a list. `(5.5)` of RFC 6298 is a section too.
 fn heading(line: &str, is_alone: bool) -> Option<Number> {
     let is_indented = line.starts_with(' ');
     let line = line.trim();

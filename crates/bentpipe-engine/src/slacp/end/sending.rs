@@ -142,7 +142,7 @@ impl End {
             }
             if may_ask
                 && outgoing.has_resend()
-                && let Some(packet) = outgoing.next_resend()
+                && let Some(packet) = outgoing.next_resend(now)
             {
                 return Some(self.data(now, channel, packet));
             }

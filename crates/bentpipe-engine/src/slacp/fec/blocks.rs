@@ -62,7 +62,7 @@ impl Blocks {
             first: 0,
             ring: VecDeque::new(),
             repairing: VecDeque::new(),
-            losses: Losses::new(config.block),
+            losses: Losses::new(config.block, config.worth),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::slacp::config::Fec;
+use crate::slacp::config::SlacpConfig;
 
 /// A block with repair frames.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,20 +13,27 @@ struct Pending {
 }
 
 /// The receiver's blocks of a channel.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(in crate::slacp) struct Decoder {
+    /// Packets of a channel that the driver keeps; a repair frame for older ones is too late.
+    kept: u64,
     blocks: BTreeMap<u64, Pending>,
     /// All packets that are here lie below.
     end: u64,
 }
 
-/// Maximum incomplete blocks: the sender seals a block long before so many follow.
-const MAX_PENDING: usize = 64;
-/// Packets of a channel that the driver keeps; a repair frame for older ones is too late. Eight full blocks: rarely
-/// more frames are sent while their sender delays repairs.
-const KEPT: u64 = 8 * Fec::MAX_FRAMES as u64;
+/// Of so many packets that are kept one may begin an incomplete block: the sender seals a block long before more follow.
+const FRAMES_PER_PENDING: u64 = 16;
 
 impl Decoder {
+    pub(in crate::slacp) fn new(kept: u32) -> Self {
+        Decoder { kept: kept.max(SlacpConfig::MIN_KEPT).into(), blocks: BTreeMap::new(), end: 0 }
+    }
+
+    fn max_pending(&self) -> usize {
+        (self.kept / FRAMES_PER_PENDING) as usize
+    }
+
     /// A packet is here.
     pub(in crate::slacp) fn on_data(&mut self, seq: u64) {
         self.end = self.end.max(seq + 1);
@@ -38,10 +45,10 @@ impl Decoder {
         if let Some(pending) = self.blocks.get(&first) {
             return pending.count == count;
         }
-        if self.blocks.len() >= MAX_PENDING {
+        if self.blocks.len() >= self.max_pending() {
             self.blocks.retain(|&first, block| first + block.count as u64 > next);
         }
-        first + KEPT >= self.end && self.blocks.len() < MAX_PENDING
+        first + self.kept >= self.end && self.blocks.len() < self.max_pending()
     }
 
     /// A repair frame has come that is of use.
@@ -59,7 +66,7 @@ impl Decoder {
     /// True if a packet may be needed to recover others.
     pub(in crate::slacp) fn needs(&self, seq: u64) -> bool {
         let block = self.blocks.range(..=seq).next_back();
-        seq + KEPT >= self.end || block.is_some_and(|(first, block)| seq - first < block.count as u64)
+        seq + self.kept >= self.end || block.is_some_and(|(first, block)| seq - first < block.count as u64)
     }
 
     /// The block around `seq`, if it can be completed now: its first packet, their count, and the missing ones.
@@ -84,7 +91,7 @@ mod tests {
 
     #[test]
     fn any_frames_of_a_block_are_enough() {
-        let mut decoder = Decoder::default();
+        let mut decoder = Decoder::new(0);
         let have = [0, 1, 4, 5];
         let has = |seq: u64| have.contains(&seq);
         decoder.on_repair(0, 6, 0);

@@ -13,20 +13,19 @@ pub(super) struct Losses {
     lost_squared: f64,
     product: f64,
     full: f64,
+    /// [`Fec::worth`].
+    worth: f64,
 }
 
 /// Full blocks over which a block's contribution decays to 1/e.
 const MEMORY: f64 = 128.0;
-/// A repair frame is sent if in this fraction of blocks it is the one that completes them: it saves a flow a round
-/// trip, in which a full line sends some hundreds of frames. With less, fades cause more repairs than they are worth.
-const WORTH: f64 = 0.005;
 /// Terms of a distribution: more losses than a block with its repair frames has are none.
 const TERMS: usize = 2 * Fec::MAX_FRAMES as usize;
 
 impl Losses {
     /// Begins with one assumed loss per block: a flow's first losses hurt most, since they end its slow start, and the
     /// line is not full yet. About 250 clean blocks outweigh it.
-    pub(super) fn new(block: u8) -> Self {
+    pub(super) fn new(block: u8, worth: f64) -> Self {
         let full = f64::from(block);
         let blocks = 2.0;
         Losses {
@@ -36,6 +35,7 @@ impl Losses {
             lost_squared: blocks,
             product: blocks * full,
             full,
+            worth,
         }
     }
 
@@ -81,7 +81,7 @@ impl Losses {
             term *= (mean + k as f64 * (dispersion - 1.0)) / (dispersion * (k + 1) as f64);
         }
         let max = ((max_overhead * f64::from(count)) as usize).min(TERMS - 1);
-        terms[1..=max].iter().rposition(|&term| term >= WORTH * sum).map_or(0, |before| before as u8 + 1)
+        terms[1..=max].iter().rposition(|&term| term >= self.worth * sum).map_or(0, |before| before as u8 + 1)
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
 
     /// What blocks of twenty lost, and how many of them.
     fn losses(seen: &[(u8, u32)]) -> Losses {
-        let mut losses = Losses::new(20);
+        let mut losses = Losses::new(20, Fec::WORTH);
         for &(lost, times) in seen {
             (0..times).for_each(|_| losses.on_block(lost, 20, 0.5));
         }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     /// Blocks of any size, half of them short, that lose each frame with the same chance: the share of those that come
-    /// through is what [`WORTH`] says, and no more is sent than that takes.
+    /// through is what [`Fec::WORTH`] says, and no more is sent than that takes.
     #[test]
     fn single_losses_are_made_good() {
         let mut x = 0x9e37_79b9_7f4a_7c15_u64;
@@ -126,7 +126,7 @@ mod tests {
         // By Poisson's distribution: of 100 frames at 1 and 5 % and their repairs, 4 and 11 losses are the most that are not
         // rarer than five in a thousand blocks.
         for (chance, expected) in [(0.01, 4), (0.05, 11)] {
-            let mut losses = Losses::new(100);
+            let mut losses = Losses::new(100, Fec::WORTH);
             for n in 0..2000 {
                 let count = if n % 2 == 0 { 100 } else { 12 };
                 let lost = (0..count).filter(|_| next() < chance).count();
@@ -136,11 +136,11 @@ mod tests {
             assert!((expected - 1..=expected + 1).contains(&repairs), "{chance}: {repairs}");
         }
         // Losses that come in clumps of ten: more than the four that Poisson's distribution has for their mean, one.
-        let mut clumps = Losses::new(100);
+        let mut clumps = Losses::new(100, Fec::WORTH);
         (0..2000).for_each(|n| clumps.on_block(if n % 10 == 0 { 10 } else { 0 }, 100, 0.5));
         assert!((7..=20).contains(&clumps.repairs(100, 0.5)), "{}", clumps.repairs(100, 0.5));
         // One block in fifty loses thirty frames of a hundred: to make that good costs more than it is worth.
-        let mut bursts = Losses::new(100);
+        let mut bursts = Losses::new(100, Fec::WORTH);
         (0..2000).for_each(|n| bursts.on_block(if n % 50 == 0 { 30 } else { 0 }, 100, 0.5));
         assert!(bursts.repairs(100, 0.5) < 5, "{}", bursts.repairs(100, 0.5));
     }

@@ -1,4 +1,5 @@
-//! A window that no ACK and no loss moves: for a path without congestion.
+//! A constant window, independent of ACKs and losses, for a path without
+//! congestion.
 
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::loss::LossReport;

@@ -24,19 +24,19 @@ use crate::units::{Duration, Rate, Time};
 /// An ACK of new data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct AckSample {
-    /// Bytes that it acknowledges.
+    /// Bytes acknowledged.
     pub(in crate::tcp) acked: u64,
     /// Bytes outstanding before it.
     pub(in crate::tcp) flight: u64,
-    /// The sender still repairs what a timeout took for lost.
+    /// True while the sender repairs losses after a timeout.
     pub(in crate::tcp) after_timeout: bool,
-    /// When it came.
+    /// Its arrival time.
     pub(in crate::tcp) now: Time,
-    /// The round trip that it measured.
+    /// Its round-trip sample.
     pub(in crate::tcp) rtt: Option<Duration>,
     /// The smoothed round trip.
     pub(in crate::tcp) srtt: Option<Duration>,
-    /// Everything below is acknowledged, and everything that was sent lies below.
+    /// `snd_una` after the ACK, and `snd_max`.
     pub(in crate::tcp) snd_una: u64,
     pub(in crate::tcp) snd_max: u64,
 }
@@ -84,7 +84,7 @@ macro_rules! controls {
         #[derive(Clone, Debug)]
         enum Control {
             $($(#[$doc])* $name($control),)+
-            /// A window that no ACK and no loss moves.
+            /// A constant window.
             Fixed(fixed::Fixed),
             #[cfg(test)]
             Paced(paced::Paced),
@@ -177,7 +177,7 @@ pub(in crate::tcp) struct Congestion {
     pub(in crate::tcp) window: Window,
     control: Control,
     start: SlowStart,
-    /// The control hears of ACKs also while the window is not in use.
+    /// True if the control also receives ACKs while the window is not in use.
     grows_unused: bool,
 }
 
@@ -195,8 +195,8 @@ impl Congestion {
         }
     }
 
-    /// Takes an ACK of new data. Returns whether the window was in use: one that is not says nothing about the path, so it
-    /// does not grow (RFC 7661 §4.3).
+    /// Takes an ACK of new data. Returns whether the window was in use. An unused window says nothing about the path,
+    /// so it does not grow (RFC 7661 §4.3).
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, ack: &AckSample) -> bool {
         let heard = self.grows_unused || self.window.is_used(ack.flight);
@@ -222,12 +222,12 @@ impl Congestion {
         }
     }
 
-    /// Begins with a window of `segments`.
+    /// Starts with a window of `segments`.
     pub(in crate::tcp) fn restart(&mut self, segments: u32) {
         self.control.restart(&mut self.window, segments);
     }
 
-    /// Begins with a window of `segments` unless it is smaller already.
+    /// Starts with a window of `segments` unless it is already smaller.
     pub(in crate::tcp) fn restart_after_idle(&mut self, segments: u32) {
         if self.window.exceeds(segments) {
             self.restart(segments);
@@ -250,7 +250,7 @@ impl Congestion {
         self.control.pacing_rate(&self.window)
     }
 
-    /// The control of tests: a fixed window that leaves at `rate`.
+    /// The control of tests: a fixed window sent at `rate`.
     #[cfg(test)]
     pub(in crate::tcp) fn pace(&mut self, rate: Rate) {
         self.control = Control::Paced(paced::Paced { rate });

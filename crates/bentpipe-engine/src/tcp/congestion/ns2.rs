@@ -1,4 +1,4 @@
-//! ns-2's base of the halving, before 2006.
+//! The window that ns-2 halved before 2006.
 
 use super::Window;
 

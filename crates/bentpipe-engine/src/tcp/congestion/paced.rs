@@ -1,4 +1,4 @@
-//! A control for tests: a window that does not move, sent at a rate.
+//! A control for tests: a constant window, sent at a rate.
 
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::loss::LossReport;

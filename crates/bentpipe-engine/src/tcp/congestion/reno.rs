@@ -11,7 +11,7 @@ use crate::tcp::variant::Growth;
 pub(super) struct Reno {
     growth: Growth,
     base: SsthreshBase,
-    /// Segments that congestion avoidance adds per ACK besides: 4.3BSD's eighth, or none.
+    /// Additional segments per ACK in congestion avoidance: 4.3BSD's eighth, or none.
     constant: f64,
     /// Bytes acknowledged towards the next segment of congestion avoidance.
     counted: u64,

@@ -4,8 +4,8 @@ use crate::tcp::config::{TcpConfig, WindowUnit};
 
 /// `cwnd` and `ssthresh` of one connection.
 ///
-/// `cwnd` is a real number of bytes, since congestion avoidance adds fractions of them. Only sums, products and quotients
-/// are formed, which are the same on every machine.
+/// `cwnd` is a real number of bytes, because congestion avoidance adds fractions. Only sums, products and quotients are
+/// used, which are the same on every machine.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Window {
     mss: f64,
@@ -15,7 +15,7 @@ pub(in crate::tcp) struct Window {
     inflation: u64,
     /// The greatest window in bytes.
     clamp: u64,
-    /// `cwnd` in whole units: read more often than it changes.
+    /// `cwnd` in whole units, cached because it is read more often than it changes.
     whole: u64,
     unit: WindowUnit,
     clamp_segments: Option<u32>,
@@ -38,7 +38,7 @@ impl Window {
         window
     }
 
-    /// The peer's MSS is known: windows given in segments follow it.
+    /// Sets the peer's MSS, from which windows in segments follow.
     pub(in crate::tcp) fn set_mss(&mut self, mss: u16) {
         let factor = mss as f64 / self.mss;
         self.mss = mss as f64;
@@ -77,7 +77,7 @@ impl Window {
         self.ssthresh as u64
     }
 
-    /// The first threshold, from an earlier connection (RFC 9040).
+    /// Sets the initial ssthresh, from an earlier connection (RFC 9040).
     pub(in crate::tcp) fn inherit_ssthresh(&mut self, bytes: u64) {
         self.ssthresh = bytes as f64;
     }
@@ -105,7 +105,7 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// True if `flight` bytes used the window: half of it in slow start, all but two segments else.
+    /// True if `flight` bytes used the window: half of it in slow start, otherwise all but two segments.
     #[inline(always)]
     pub(super) fn is_used(&self, flight: u64) -> bool {
         if self.in_slow_start() {
@@ -141,7 +141,7 @@ impl Window {
         self.inflation = 0;
     }
 
-    /// `cwnd` as it is.
+    /// `cwnd` unrounded.
     #[inline(always)]
     pub(in crate::tcp) fn exact(&self) -> f64 {
         self.cwnd
@@ -193,13 +193,13 @@ impl Window {
         self.set(self.ssthresh.min(flight.max(self.mss as u64) as f64 + self.mss));
     }
 
-    /// The window and threshold of before a spurious timeout.
+    /// Restores the window and threshold after a spurious timeout.
     pub(super) fn restore(&mut self, cwnd: u64, ssthresh: u64) {
         self.set((cwnd as f64).max(self.mss));
         self.ssthresh = if ssthresh == u64::MAX { f64::MAX } else { ssthresh as f64 };
     }
 
-    /// Invariants: the window is a segment at least. The first threshold may be as low as the user likes.
+    /// Invariants: the window is at least one segment. The initial threshold may have any value.
     pub(in crate::tcp) fn is_sound(&self) -> bool {
         self.cwnd >= self.mss && self.ssthresh > 0.0
     }

@@ -1,4 +1,4 @@
-//! What an acceptable segment does (RFC 9293 §3.10.7).
+//! Processing of acceptable segments (RFC 9293 §3.10.7).
 
 use super::check::Check;
 use super::{Duplex, Pending, State, Verdict, timestamp};
@@ -20,7 +20,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.on_any_segment(cx, &{ *segment })
     }
 
-    /// The long way, of any segment.
+    /// Processes any segment, without prediction.
     #[inline(never)]
     pub(super) fn on_any_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         cx.emit(|| Event::Received { segment: *segment });
@@ -36,7 +36,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// A segment that is not acceptable: the answer, if there is one.
+    /// Handles an unacceptable segment: sends the answer, if any.
     #[cold]
     fn on_unacceptable<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, check: Check) {
         match check {
@@ -69,7 +69,8 @@ impl<S: SendingHalf> Duplex<S> {
             self.on_payload(cx.now, segment)
         } else {
             if self.state == State::TimeWait && segment.seq > self.receiver.rcv_nxt() {
-                // Behind the peer's FIN there is nothing: the answer lets a peer that has lost its state reset.
+                // Nothing can follow the peer's FIN: the answer lets a peer that has lost its state reset the
+                // connection.
                 self.challenge(cx.now);
             }
             Fresh::None
@@ -120,7 +121,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
         let echo = segment.timestamps.map(|t| t.echo).filter(|echo| *echo != 0)?;
         let elapsed = timestamp(now).wrapping_sub(echo);
-        // An echo from the future or from days ago is none of ours.
+        // An echo from the future or from days ago is not ours.
         (elapsed < 1 << 30).then(|| Duration::from_millis(elapsed.max(1) as u64))
     }
 
@@ -136,11 +137,11 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// Seventh and eighth: text and FIN of an acceptable segment. Which bytes are new.
+    /// Seventh and eighth: text and FIN of an acceptable segment. Returns which bytes are new.
     #[inline(always)]
     fn on_payload(&mut self, now: Time, segment: &Segment) -> Fresh {
         if self.peer_has_closed() {
-            // After the peer's FIN nothing can come: text is ignored, and a FIN is the one that is known.
+            // Nothing can follow the peer's FIN: text is ignored, and a FIN is a repetition.
             self.receiver.acknowledge_now();
             return Fresh::None;
         }
@@ -148,7 +149,7 @@ impl<S: SendingHalf> Duplex<S> {
         let mut fresh = Fresh::None;
         if segment.len > 0 {
             let before = self.receiver.rcv_nxt();
-            // Nothing lies behind a FIN that is known.
+            // Nothing follows a known FIN.
             fresh = self.receiver.on_data(now, segment.seq, end.min(self.peer_fin.unwrap_or(u64::MAX)));
             if self.receiver.rcv_nxt() > before {
                 self.pending.set(Pending::READABLE);

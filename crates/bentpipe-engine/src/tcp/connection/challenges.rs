@@ -1,11 +1,11 @@
-//! How many challenge ACKs go out in a second (RFC 5961 §7).
+//! The limit of challenge ACKs per second (RFC 5961 §7).
 
 use crate::units::Time;
 
 /// Challenge ACKs per second (RFC 5961 §7).
 const CHALLENGE_LIMIT: u32 = 100;
 
-/// The challenge ACKs of the present second.
+/// The challenge ACKs of the current second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Challenges {
     second: u64,
@@ -13,7 +13,7 @@ pub(super) struct Challenges {
 }
 
 impl Challenges {
-    /// Whether there is one left; counts it.
+    /// Returns true if one is left, and counts it.
     pub(super) fn take(&mut self, now: Time) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         if second != self.second {

@@ -1,4 +1,4 @@
-//! Whether a segment is acceptable in the present state (RFC 9293 §3.10.7). Nothing here changes the connection.
+//! Checks whether a segment is acceptable in the current state (RFC 9293 §3.10.7), without changing the connection.
 
 use super::{Duplex, State};
 use crate::tcp::config::Handshake;
@@ -15,13 +15,13 @@ pub(super) enum Check {
     Drop,
     /// Answer with a reset, and drop it.
     Refuse,
-    /// It is a reset. The state decides whether it counts.
+    /// It is a reset; the state decides whether it counts.
     Reset,
-    /// It is a SYN that comes when the peer's sequence numbers are known.
+    /// It is a SYN although the peer's sequence numbers are known.
     Syn,
-    /// Its timestamp is older than what has been received.
+    /// Its timestamp is older than the last one received.
     Old,
-    /// It lies outside of the window.
+    /// It is outside the window.
     OutsideWindow,
     /// Its ACK is not acceptable.
     BadAck,
@@ -31,8 +31,8 @@ pub(super) enum Check {
 const TS_RECENT_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl<S: SendingHalf> Duplex<S> {
-    /// True if a segment would be accepted and its payload, if any, taken as data. A driver that must first find memory for
-    /// the payload asks before it does.
+    /// True if a segment would be accepted, with its payload as data. A driver calls this before it allocates memory
+    /// for the payload.
     pub fn would_accept(&self, now: Time, segment: &Segment) -> bool {
         self.check(now, segment) == Check::Accept
     }
@@ -89,8 +89,8 @@ impl<S: SendingHalf> Duplex<S> {
         if flags.has(Flags::SYN) {
             return Check::Syn;
         }
-        // RFC 9293 §3.10.7.4 drops a segment without ACK after the window check, and so answers one outside of the window. No
-        // TCP sends it, so it gets no answer anywhere.
+        // RFC 9293 §3.10.7.4 drops a segment without ACK after the window check, and so answers one outside the window.
+        // No TCP sends such a segment, so it gets no answer.
         if !flags.has(Flags::ACK) {
             return Check::Drop;
         }
@@ -115,7 +115,7 @@ impl<S: SendingHalf> Duplex<S> {
         (value.wrapping_sub(self.ts_recent) as i32) < 0 && now.saturating_since(self.ts_recent_at) <= TS_RECENT_LIFETIME
     }
 
-    /// True if an ACK is acceptable in the present state.
+    /// True if an ACK is acceptable in the current state.
     #[inline(always)]
     pub(super) fn ack_is_acceptable(&self, ack: u64) -> bool {
         if self.state == State::SynReceived {

@@ -38,8 +38,8 @@ impl<S: SendingHalf> Duplex<S> {
         self.finish(cx, Err(Abort::Local));
     }
 
-    /// A FIN that stands at `end`. The first one counts; one before bytes that have been received contradicts them, and is
-    /// believed only where it is next in order.
+    /// Records a FIN at `end`. The first one counts. A FIN before received bytes contradicts them, and is accepted only
+    /// if it is next in order.
     pub(super) fn note_fin(&mut self, end: u64) {
         let rcv_nxt = self.receiver.rcv_nxt();
         if end > rcv_nxt {
@@ -57,7 +57,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// The FIN, once everything before it has come.
+    /// Processes the FIN once everything before it has arrived.
     #[inline(always)]
     pub(super) fn on_end_of_stream<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if self.peer_fin == Some(self.receiver.rcv_nxt()) && !self.peer_has_closed() {
@@ -96,7 +96,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.enter(cx, State::TimeWait);
     }
 
-    /// The end: nothing is sent any more but a reset that is due.
+    /// Ends the connection: only a pending reset is still sent.
     pub(super) fn finish<P: Probe>(&mut self, cx: &mut Context<'_, P>, result: Result<(), Abort>) {
         self.time_wait = Time::NEVER;
         self.closed = Some(result);

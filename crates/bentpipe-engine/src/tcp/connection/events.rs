@@ -1,4 +1,4 @@
-//! What the driver brings to a connection, and what it is told.
+//! Inputs and outputs of a connection.
 
 use crate::tcp::abort::Abort;
 use crate::tcp::receiver::Fresh;
@@ -11,19 +11,19 @@ pub enum Input {
     Open,
     /// The user has this many more bytes to send.
     Write(u64),
-    /// The user has taken this many bytes out of the receive buffer.
+    /// The user has read this many bytes from the receive buffer.
     Read(u64),
-    /// The receive buffer has this many bytes from now on; a window once offered is not taken back.
+    /// The receive buffer has this size from now on; an advertised window is not taken back.
     Buffer(u64),
-    /// The user sends no more: a FIN follows the data.
+    /// The user ends the stream: a FIN follows the data.
     Close,
-    /// Drop everything, send a reset.
+    /// Drop all data and send a reset.
     Abort,
-    /// A segment has come. A driver that keeps bytes stores those of its payload that the verdict names.
+    /// A segment has arrived. A driver that stores bytes keeps those of its payload that the verdict names.
     Segment(Segment),
 }
 
-/// What a connection did with an input.
+/// The result of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It was accepted. Of a segment's payload, these bytes are new.
@@ -31,8 +31,8 @@ pub enum Verdict {
     /// The peer's SYN was accepted: its initial sequence number and its options hold from now on. Of its payload, these
     /// bytes are new.
     Synchronized(Fresh),
-    /// A segment that is not acceptable, so that nothing in it may be acted on; or bytes written after CLOSE, which are not
-    /// sent (RFC 9293 §3.10.2: "connection closing").
+    /// An unacceptable segment, on which nothing may act; or bytes written after CLOSE, which are not sent (RFC 9293
+    /// §3.10.2: "connection closing").
     Refused,
 }
 
@@ -43,20 +43,20 @@ pub enum Output {
     Transmit(Segment),
     /// The handshake is done.
     Connected,
-    /// This many bytes, counted from the start, have been received in order, read ones included.
+    /// This many bytes, counted from the start, have been received in order, including those read.
     Readable(u64),
     /// This many of the bytes written, counted from the start, are acknowledged. The driver may release them.
     Acknowledged(u64),
     /// The peer sends no more.
     PeerClosed,
-    /// The end: after both FINs, or by an abort.
+    /// The connection has ended: after both FINs, or by an abort.
     Closed(Result<(), Abort>),
 }
 
 /// The counters of one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpStats {
-    /// Segments sent that take sequence space: data, SYN, FIN; first transmissions and repetitions.
+    /// Segments sent that use sequence space: data, SYN, FIN; first transmissions and retransmissions.
     pub data_segments: u64,
     /// Those of them whose first number had been sent before.
     pub retransmits: u64,
@@ -74,14 +74,14 @@ pub struct TcpStats {
     pub dsacks: u64,
     /// Segments sent without data.
     pub pure_acks: u64,
-    /// Segments received that brought nothing new.
+    /// Segments received without new data.
     pub duplicates_received: u64,
     /// Segments received beyond a gap.
     pub out_of_order_received: u64,
-    /// Greatest number of bytes outstanding.
+    /// Max outstanding bytes.
     pub max_flight: u64,
-    /// Greatest congestion window, bytes.
+    /// Max congestion window, bytes.
     pub max_cwnd: u64,
-    /// Greatest number of segments sent in answer to one event.
+    /// Max number of segments sent in answer to one event.
     pub max_burst: u32,
 }

@@ -1,7 +1,7 @@
 //! A connection (RFC 9293 §3): one sender, one receiver, and the states between them.
 //!
-//! [`Duplex`] leaves open who sends, since STP opens, closes and resets as TCP does: what it does in between is a
-//! [`SendingHalf`] of its own.
+//! [`Duplex`] is generic over the sender, because STP opens, closes and resets like TCP: its own [`SendingHalf`] does
+//! the rest.
 
 mod arrival;
 mod challenges;
@@ -35,7 +35,7 @@ use crate::units::{Duration, Time};
 /// Window scale of an end that did not offer one.
 const NO_SCALE: u8 = 0;
 
-/// Notifications that wait for the driver, one bit each: they are set and asked for with every segment.
+/// Pending notifications for the driver, one bit each: set and tested with every segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pending(u8);
 
@@ -50,7 +50,7 @@ impl Pending {
         self.0 |= one.0;
     }
 
-    /// Whether it was set; it no longer is.
+    /// Returns true if it was set, and clears it.
     #[inline(always)]
     fn take(&mut self, one: Pending) -> bool {
         let was = self.0 & one.0 != 0;
@@ -67,7 +67,7 @@ impl Pending {
 /// One end of a TCP connection.
 pub type Connection = Duplex<Sender>;
 
-/// One end of a connection that opens and closes as TCP does, whoever its sender is.
+/// One end of a connection that opens and closes like TCP, with any sender.
 #[derive(Clone, Debug)]
 pub struct Duplex<S> {
     /// Shared by connections that are set alike.
@@ -76,15 +76,15 @@ pub struct Duplex<S> {
     state: State,
     sender: S,
     receiver: Receiver,
-    /// Both ends have agreed.
+    /// Negotiated by both ends.
     sack: bool,
     timestamps: bool,
-    /// Shift of the windows that we offer.
+    /// Shift of our advertised windows.
     rcv_scale: u8,
-    /// TSval to echo, and the ACK we had sent when it came (RFC 7323 §4.3).
+    /// TSval to echo, and the ACK we had sent when it arrived (RFC 7323 §4.3).
     ts_recent: u32,
     last_ack_sent: u64,
-    /// When TS.Recent was last taken.
+    /// When TS.Recent was last updated.
     ts_recent_at: Time,
     /// Both SYNs had the window scale option.
     scaled: bool,
@@ -93,14 +93,14 @@ pub struct Duplex<S> {
     /// When TIME-WAIT ends; [`Time::NEVER`] in other states.
     time_wait: Time,
     pending: Pending,
-    /// How it ended, until the driver has been told.
+    /// How it ended, until it is reported to the driver.
     closed: Option<Result<(), Abort>>,
-    /// A reset that is to go out.
+    /// A pending reset.
     reset: Option<Box<Segment>>,
     pure_acks: u64,
     dsacks: u64,
     challenges: Challenges,
-    /// The poll of an STP peer that was heard last.
+    /// The last poll received from an STP peer.
     poll_heard: u32,
 }
 
@@ -116,17 +116,17 @@ impl Connection {
         Duplex::with_sender(Sender::new(&config), config, role)
     }
 
-    /// Takes over what earlier connections to the same host have learnt (RFC 9040). Before it is opened.
+    /// Inherits the state of earlier connections to the same host (RFC 9040). Call it before opening.
     pub fn inherit(&mut self, cache: &TcbCache) {
         self.sender.inherit(cache, self.config.tcb_sharing);
     }
 
-    /// Holds small segments while data is outstanding, or no longer does (RFC 9293 §3.7.4): TCP_NODELAY of a socket.
+    /// Switches Nagle's algorithm (RFC 9293 §3.7.4): TCP_NODELAY of a socket.
     pub fn set_nagle(&mut self, on: bool) {
         self.sender.set_nagle(on);
     }
 
-    /// Leaves what it has learnt for later connections.
+    /// Stores its state for later connections.
     pub fn bequeath(&self, cache: &mut TcbCache) {
         self.sender.bequeath(cache);
     }
@@ -215,7 +215,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.srtt()
     }
 
-    /// Whether what came last left no gap.
+    /// True if nothing waits beyond a gap.
     pub fn is_contiguous(&self) -> bool {
         self.receiver.is_contiguous()
     }
@@ -231,12 +231,12 @@ impl<S: SendingHalf> Duplex<S> {
         self.receiver.memory() + self.sender.memory()
     }
 
-    /// Bytes received beyond a gap, which the user cannot have yet.
+    /// Bytes received beyond a gap, which the user cannot read yet.
     pub fn beyond_gaps(&self) -> u64 {
         self.receiver.beyond_gaps()
     }
 
-    /// What was counted so far.
+    /// The counters.
     pub fn stats(&self) -> TcpStats {
         let c = self.sender.counters();
         TcpStats {
@@ -286,7 +286,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
 
     #[inline(always)]
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) -> Verdict {
-        // By reference: a segment is large, and nobody needs a copy of it.
+        // By reference, because a segment is large.
         match &input {
             Input::Segment(segment) => return self.on_segment(cx, segment),
             &Input::Write(bytes) => return self.on_write(bytes),
@@ -314,7 +314,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
         {
             return Step::Do(output);
         }
-        // Asked once for all that is rare: a connection that may send data has no reset to send and is not in TIME-WAIT.
+        // One test for all rare cases: a connection that may send data has no pending reset and is not in TIME-WAIT.
         let is_rare = !self.state.sends_data() || self.reset.is_some();
         if is_rare && (self.state == State::Closed || self.reset.is_some()) {
             return self.end_of_life(cx);

@@ -1,4 +1,4 @@
-//! How a connection opens (RFC 9293 §3.5), and what both ends agree on.
+//! How a connection opens (RFC 9293 §3.5), and option negotiation.
 
 use super::{Duplex, NO_SCALE, Pending, Role, State, Verdict};
 use crate::machine::Context;
@@ -9,7 +9,7 @@ use crate::tcp::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment};
 use crate::tcp::sending::{Protocol, SendingHalf};
 use crate::units::Time;
 
-/// The least MSS that a peer can mean: every host takes datagrams of 68 bytes (RFC 791 §3.2), 40 of them headers.
+/// The min MSS of a peer: every host accepts datagrams of 68 bytes (RFC 791 §3.2), with 40 bytes of headers.
 const MIN_MSS: u16 = 28;
 
 impl<S: SendingHalf> Duplex<S> {
@@ -64,7 +64,7 @@ impl<S: SendingHalf> Duplex<S> {
             self.establish(cx, mss);
             self.on_end_of_stream(cx);
         } else {
-            // Both SYNs cross: ours goes out again, with an ACK.
+            // Both SYNs cross: ours is sent again, with an ACK.
             self.sender.set_peer_mss(mss);
             self.sender.resend_syn();
             self.enter(cx, State::SynReceived);
@@ -97,7 +97,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// An opening that carries no options: both ends are taken to be configured alike, windows in full.
+    /// An opening without options: both ends are assumed to have the same settings, with windows in full.
     fn synchronize_without_options(&mut self) {
         self.receiver.synchronize();
         self.sack = self.config.variant.sack;
@@ -105,20 +105,19 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     fn sack_blocks(&self, agreed: bool) -> usize {
-        // The timestamps take 12 of the 40 bytes of options (RFC 2018 §3).
+        // The timestamps use 12 of the 40 bytes of options (RFC 2018 §3).
         let room = if self.timestamps { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
         if agreed { room.min(self.config.sack_blocks as usize) } else { 0 }
     }
 
-    /// The least shift that can say the whole buffer (RFC 7323 §2.2).
+    /// The smallest shift that can express the whole buffer (RFC 7323 §2.2).
     pub(super) fn offered_scale(&self) -> u8 {
         let buffer = self.config.receive_buffer;
         (0..14).find(|shift| buffer >> shift <= u16::MAX as u32).unwrap_or(14)
     }
 
-    /// The most bytes of payload beside the options that every segment carries. The MSS option does not count options
-    /// (RFC 6691 §2), so what we send shrinks by those that it has; SACK blocks come and go, and are subtracted where a
-    /// segment is chosen.
+    /// Max payload beside the options of every segment. The MSS option does not count options (RFC 6691 §2), so what we
+    /// send shrinks by those that it has; SACK blocks come and go, and are subtracted where a segment is chosen.
     fn effective_mss(&self, peer: Option<u16>) -> u16 {
         let mss = self.config.mss.min(peer.unwrap_or(self.config.assumed_mss).max(MIN_MSS));
         mss.saturating_sub(if self.timestamps { 12 } else { 0 }).max(1)
@@ -136,7 +135,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// Back to LISTEN: the peer is forgotten, what the user has written stays.
+    /// Back to LISTEN: forgets the peer, keeps the user's written data.
     pub(super) fn relisten<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.sender.relisten();
         self.receiver = Receiver::new(&self.config);

@@ -1,4 +1,4 @@
-//! Segments that go out, and what the driver is told.
+//! Outgoing segments, and notifications to the driver.
 
 use super::{Duplex, Output, Pending, State, timestamp};
 use crate::machine::{Context, Step};
@@ -75,7 +75,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
         segment.syn.mss = Some(self.config.mss);
         if S::PROTOCOL == Protocol::Stp {
-            // STP agrees on nothing else: SACK is always on, windows are never scaled.
+            // STP negotiates nothing else: SACK is always on, windows are never scaled.
             return;
         }
         segment.syn.sack_permitted = if answer { self.sack } else { self.config.variant.sack };
@@ -93,7 +93,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.segment(now, Span::empty(seq))
     }
 
-    /// The bytes received in order from the start, if that is all that the driver is to be told: what the next poll would tell by
+    /// The bytes received in order from the start, if that is the only notification: what the next poll would return as
     /// [`Output::Readable`].
     #[inline(always)]
     pub fn take_readable(&mut self) -> Option<u64> {
@@ -103,7 +103,7 @@ impl<S: SendingHalf> Duplex<S> {
         })
     }
 
-    /// The bytes written and acknowledged, if that is all that the driver is to be told: what the next poll would tell by
+    /// The bytes written and acknowledged, if that is the only notification: what the next poll would return as
     /// [`Output::Acknowledged`].
     #[inline(always)]
     pub fn take_acknowledged(&mut self) -> Option<u64> {
@@ -129,7 +129,7 @@ impl<S: SendingHalf> Duplex<S> {
         None
     }
 
-    /// True in a state in which data or a SYN may go out.
+    /// True in a state in which data or a SYN may be sent.
     pub(super) fn can_send(&self) -> bool {
         self.state.sends_data() || matches!(self.state, State::SynSent | State::SynReceived)
     }
@@ -156,13 +156,13 @@ impl<S: SendingHalf> Duplex<S> {
         Step::Do(Output::Transmit(segment))
     }
 
-    /// The timestamps of a segment that goes out now, once both ends have agreed on them.
+    /// The timestamps of a segment sent now, if negotiated.
     #[inline(always)]
     pub(super) fn timestamps_now(&self, now: Time) -> Option<Timestamps> {
         self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent })
     }
 
-    /// Bytes of a data segment to keep free for the SACK blocks that are due, at most half of it.
+    /// Bytes of a data segment to reserve for pending SACK blocks, at most half of it.
     #[inline(always)]
     pub(super) fn reserved_for_sack(&self) -> u16 {
         match self.receiver.sack_blocks_due() {

@@ -1,10 +1,10 @@
-//! Header prediction: the short way of the segments that come and go by the million (V. Jacobson, "4BSD TCP header
-//! prediction", Computer Communication Review 20(2), 1990).
+//! Header prediction: the fast path for the most frequent segments (V. Jacobson, "4BSD TCP header prediction", Computer
+//! Communication Review 20(2), 1990).
 //!
-//! On a connection without losses a segment is either the next data in order, or an ACK of new data without data. Few
-//! questions tell such a segment, and then most checks of the long way are known to pass. What a predicted segment does is a
-//! part of what the long way does. [`Duplex::poll_ordinary`] is the same for what is sent. The tests run both ways on the same
-//! segments.
+//! On a connection without losses a segment is either the next data in order, or an ACK of new data without data. A few
+//! //! checks identify such a segment, and then most checks of the slow path are known to pass. A predicted segment
+//! does a //! subset of what the slow path does. [`Duplex::poll_ordinary`] is the same for sending. The tests run both
+//! paths on the //! same segments.
 
 use super::{Duplex, Pending, State, Verdict};
 use crate::machine::Context;
@@ -28,11 +28,12 @@ pub enum Ordinary {
 }
 
 impl Duplex<Sender> {
-    /// Polls the connection by a short way: for a driver whose polls are so many that the long way's questions count. What it
-    /// returns is what [`Machine::poll`](crate::Machine::poll) would.
+    /// Polls the connection by the fast path, for a driver that polls so often that the checks of the slow path
+    /// cost time. It
+    ///     /// returns what [`Machine::poll`](crate::Machine::poll) would return.
     #[inline(always)]
     pub fn poll_ordinary<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Ordinary {
-        // Whoever watches sees the long way.
+        // An observer sees the slow path.
         if P::WATCHES
             || self.pending.any()
             || !self.state.sends_data()
@@ -71,14 +72,14 @@ impl Duplex<Sender> {
         Segment { seq, ack, window, len, ..Segment::new(flags) }
     }
 
-    /// Takes a segment that has been predicted; `None` for any other, with which nothing has been done.
+    /// Handles a predicted segment; returns `None` for any other, without any effect.
     #[inline(always)]
     pub(in crate::tcp) fn take_predicted<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
         segment: &Segment,
     ) -> Option<Verdict> {
-        // Whoever watches sees the long way.
+        // An observer sees the slow path.
         if P::WATCHES
             || segment.flags != Flags::ACK
             || !segment.sack.is_empty()

@@ -1,4 +1,4 @@
-//! The short way and the long way on the same segments: what they answer and every field of the connections is compared.
+//! The fast path and the slow path on the same segments: the answers and every field of the connections are compared.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::probe::NoProbe;
 use crate::tcp::{Connection, Input, Output, Role, TcpConfig, Variant};
 use crate::units::Duration;
 
-/// A connection, and its twin that takes the long way.
+/// A connection, and its twin that takes the slow path.
 struct Twins {
     short: Connection,
     long: Connection,
@@ -64,7 +64,7 @@ impl Twins {
 fn transfer(config: TcpConfig, bytes: [u64; 2], lost: &[usize], doubled: &[usize]) -> [Twins; 2] {
     let mut ends = [Twins::new(config, Role::Active), Twins::new(config, Role::Passive)];
     let mut pipes: [VecDeque<(Time, Segment)>; 2] = Default::default();
-    let (mut now, mut sent, mut read) = (Time::ZERO, 0, [0; 2]);
+    let (mut now, mut sent, mut read, mut closed) = (Time::ZERO, 0, [0; 2], [false; 2]);
     for end in [1, 0] {
         ends[end].handle(now, Input::Open);
         ends[end].handle(now, Input::Write(bytes[end]));
@@ -72,7 +72,7 @@ fn transfer(config: TcpConfig, bytes: [u64; 2], lost: &[usize], doubled: &[usize
     for _ in 0..20_000 {
         let mut next = Time::NEVER;
         for n in 0..2 {
-            while let Some(&(at, segment)) = pipes[n].front()
+            if let Some(&(at, segment)) = pipes[n].front()
                 && at <= now
             {
                 pipes[n].pop_front();
@@ -90,11 +90,12 @@ fn transfer(config: TcpConfig, bytes: [u64; 2], lost: &[usize], doubled: &[usize
                         ends[n].handle(now, Input::Read(total - read[n]));
                         read[n] = total;
                     }
-                    // An end closes when it has everything.
                     Step::Do(_) => {}
                     Step::Wait(until) => break next = next.min(until.unwrap_or(Time::NEVER)),
                 }
-                if read[n] == bytes[1 - n] && ends[n].short.acknowledged() == bytes[n] {
+                // An end closes when it has everything and the other one too.
+                if read[n] == bytes[1 - n] && ends[n].short.acknowledged() == bytes[n] && !closed[n] {
+                    closed[n] = true;
                     ends[n].handle(now, Input::Close);
                 }
             }
@@ -118,7 +119,7 @@ fn config(variant: &str, timestamps: bool, delayed: bool) -> TcpConfig {
     config
 }
 
-/// Without losses the short way is the way of nearly all: 500 segments one way, an ACK for every second.
+/// Without losses nearly all segments take the fast path: 500 segments one way, an ACK for every second.
 #[test]
 fn nearly_all_segments_of_a_clean_transfer_are_predicted() {
     let [sender, receiver] = transfer(config("sack", false, true), [500 * 1460, 0], &[], &[]);

@@ -1,4 +1,4 @@
-//! Segments that are not acceptable, and resets (RFC 9293 §3.10.7, RFC 5961).
+//! Unacceptable segments, and resets (RFC 9293 §3.10.7, RFC 5961).
 
 use super::{Duplex, Role, State};
 use crate::machine::Context;
@@ -9,7 +9,7 @@ use crate::tcp::sending::SendingHalf;
 use crate::units::Time;
 
 impl<S: SendingHalf> Duplex<S> {
-    /// RFC 9293 §3.10.7.4, second check, as RFC 5961 has it.
+    /// RFC 9293 §3.10.7.4, second check, as in RFC 5961.
     pub(super) fn on_reset<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
         //= RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence number
         //= (RCV.NXT), then TCP MUST reset the connection."
@@ -28,10 +28,10 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// A SYN that comes when the connection knows the peer's sequence numbers.
+    /// A SYN although the peer's sequence numbers are known.
     pub(super) fn on_syn_again(&mut self, now: Time, segment: &Segment) {
         if self.state == State::SynReceived && segment.seq == 0 && !segment.flags.has(Flags::ACK) {
-            // The peer has not got our SYN: it goes out again, as often as challenge ACKs may.
+            // The peer has not received our SYN: it is sent again, within the limit for challenge ACKs.
             if self.may_challenge(now) {
                 self.sender.resend_syn();
             }
@@ -42,14 +42,14 @@ impl<S: SendingHalf> Duplex<S> {
         self.challenge(now);
     }
 
-    /// A segment outside of the window is answered.
+    /// A segment outside the window is answered.
     pub(super) fn on_segment_outside_window<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
         // The FIN again: its ACK was lost (RFC 9293 §3.10.7.4, eighth).
         if self.state == State::TimeWait && segment.flags.has(Flags::FIN) && segment.end() == self.receiver.rcv_nxt() {
             self.time_wait = cx.now + self.config.time_wait;
         }
-        // The ACK and the window of a probe beyond a closed window count nevertheless, and those of the segment received last,
-        // which a peer repeats in a simultaneous close.
+        // The ACK and the window of a probe beyond a closed window still count, as do those of the last segment, which
+        // a peer repeats in a simultaneous close.
         let rcv_nxt = self.receiver.rcv_nxt();
         if segment.flags.has(Flags::ACK) && (segment.seq == rcv_nxt || segment.end() == rcv_nxt) {
             if self.ack_is_acceptable(segment.ack) {
@@ -59,25 +59,25 @@ impl<S: SendingHalf> Duplex<S> {
             }
         }
         if segment.len > 0 && segment.end() <= self.receiver.rcv_nxt() {
-            // A repetition: the receiver notes it for the D-SACK and says when to answer, which is at once.
+            // A duplicate: the receiver records it for the D-SACK and answers at once.
             self.receiver.on_data(cx.now, segment.seq, segment.seq + segment.len as u64);
         } else {
             self.reject_with_ack(cx.now, segment);
         }
     }
 
-    /// An ACK that is not acceptable.
+    /// An unacceptable ACK.
     pub(super) fn on_bad_ack(&mut self, now: Time, segment: &Segment) {
         if self.state == State::SynReceived { self.refuse(now, segment) } else { self.challenge(now) }
     }
 
-    /// Answers a segment that is not acceptable. If it is a bare ACK, the peer may answer the answer in turn: on a path that
-    /// reorders and duplicates, ACKs of ACKs would multiply. So answers to bare ACKs are counted as challenges.
+    /// Answers an unacceptable segment. The peer may answer the answer to a bare ACK: on a path that reorders and
+    /// duplicates packets, ACKs of ACKs would multiply. So answers to bare ACKs count as challenge ACKs.
     pub(super) fn reject_with_ack(&mut self, now: Time, segment: &Segment) {
         if segment.sequence_len() == 0 { self.challenge(now) } else { self.receiver.acknowledge_now() }
     }
 
-    /// A segment that belongs to no connection here: RST (RFC 9293 §3.10.7.1).
+    /// Answers a segment of an unknown connection with a RST (RFC 9293 §3.10.7.1).
     pub(super) fn refuse(&mut self, now: Time, segment: &Segment) {
         let mut reset = Segment::new(Flags::RST);
         if segment.flags.has(Flags::ACK) {
@@ -98,7 +98,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.reset = Some(Box::new(reset));
     }
 
-    /// An ACK that is not for data, not too many per second.
+    /// A challenge ACK, within the limit per second.
     pub(super) fn challenge(&mut self, now: Time) {
         if self.may_challenge(now) {
             self.receiver.acknowledge_now();

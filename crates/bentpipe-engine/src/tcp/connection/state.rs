@@ -28,7 +28,7 @@ pub enum State {
 }
 
 impl State {
-    /// True in a state in which data or a FIN may go out.
+    /// True in a state in which data or a FIN may be sent.
     #[inline(always)]
     pub(super) fn sends_data(self) -> bool {
         matches!(self, State::Established | State::FinWait1 | State::CloseWait | State::Closing | State::LastAck)

@@ -1,8 +1,6 @@
-//! Where a simulated end departs from the RFCs.
-//!
-//! [`Departs`] lists every such place with the RFCs' rule as the default. Sender and receiver ask at these places and know no
-//! simulator. `ns2.rs` overrides the rules for ns-2; without the feature `ns2` that file is not compiled, and [`Rfc`] gives
-//! the answers, which the compiler folds away.
+//! Where a simulated end departs from the RFCs. [`Departs`] lists every such rule with the RFCs' as the default. Sender
+//! and receiver call these rules and know no simulator. `ns2.rs` overrides the rules for ns-2; without the feature
+//! `ns2` that file is not compiled, and [`Rfc`] gives the answers, which the compiler folds away.
 
 #[cfg(feature = "ns2")]
 mod ns2;
@@ -61,7 +59,7 @@ pub(in crate::tcp) trait Departs {
         true
     }
 
-    /// True if limited transmit also works after a timeout. It then sends what would go out next, new or not.
+    /// True if limited transmit also works after a timeout. It then sends the next segment in order, new or not.
     #[inline(always)]
     fn limited_transmit_after_loss(&self) -> bool {
         false
@@ -71,14 +69,14 @@ pub(in crate::tcp) trait Departs {
     #[inline(always)]
     fn limit_newreno(&self, _kind: RepairKind, _burst: &mut u32) {}
 
-    /// Limits what is sent in answer to a duplicate ACK outside recovery, the `count`th in a row.
+    /// Limits the segments sent in answer to a duplicate ACK outside recovery, the `count`th in a row.
     #[inline(always)]
     fn limit_duplicate(&self, _kind: RepairKind, _count: u32, _threshold: u32, _burst: &mut u32) {}
 
     /// A duplicate ACK, the `count`th in a row, starts no fast retransmit and no limited transmit.
     fn on_duplicate_without_recovery(&self, _kind: RepairKind, _count: u32, _threshold: u32, _window: &mut Window) {}
 
-    /// True if the ACK that ends Reno's or NewReno's recovery opens the window as any other.
+    /// True if the ACK that ends Reno's or NewReno's recovery opens the window like any other.
     fn grows_on_exit(&self) -> bool {
         false
     }
@@ -89,27 +87,27 @@ pub(in crate::tcp) trait Departs {
         false
     }
 
-    /// True if the window also grows while it is not used (against RFC 7661 §4.3).
+    /// True if the window also grows while unused (against RFC 7661 §4.3).
     fn grows_unused(&self) -> bool {
         false
     }
 
-    /// True if every timeout halves the threshold, that of a SYN and a repeated one included.
+    /// True if every timeout halves ssthresh, including that of a SYN and a repeated one.
     fn halves_at_every_timeout(&self) -> bool {
         false
     }
 
-    /// True if a lost SYN leaves the timeout as it is (against RFC 6298 §5.7).
+    /// True if a lost SYN does not change the timeout (against RFC 6298 §5.7).
     fn keeps_rto_of_syn(&self) -> bool {
         false
     }
 
-    /// True if the receiver acknowledges a repetition of the last segment as it does one in order.
+    /// True if the receiver acknowledges a duplicate of the last segment like one in order.
     fn takes_repetition_in_order(&self) -> bool {
         false
     }
 
-    /// True if the SYN of a one-way opening is acknowledged as late as a segment of data.
+    /// True if the ACK of a one-way SYN is delayed like that of data.
     fn delays_ack_of_syn(&self) -> bool {
         false
     }
@@ -117,7 +115,7 @@ pub(in crate::tcp) trait Departs {
     /// The retransmission timer has expired.
     fn on_timeout(&mut self) {}
 
-    /// An ACK of new data has come.
+    /// An ACK of new data has arrived.
     #[inline(always)]
     fn on_new_ack(&mut self) {}
 }

@@ -15,7 +15,7 @@ pub(in crate::tcp) struct Ns2 {
     inflates_always: bool,
     /// Before 2010, unless quick ACKs are set.
     delays_ack_of_syn: bool,
-    /// There is no SYN whose ACK comes before the first segment's.
+    /// True if there is no SYN, whose ACK would precede the first segment's.
     no_handshake: bool,
     /// A SYN goes one way.
     one_way: bool,
@@ -73,7 +73,7 @@ impl Departs for Ns2 {
         }
     }
 
-    /// ns-2 sends only on some duplicate ACKs, whatever room the window has.
+    /// ns-2 sends only on some duplicate ACKs, regardless of the window.
     #[inline(always)]
     fn limit_duplicate(&self, kind: RepairKind, count: u32, threshold: u32, burst: &mut u32) {
         if !self.recovery {
@@ -90,7 +90,7 @@ impl Departs for Ns2 {
         self.limit_newreno(kind, burst);
     }
 
-    /// Before July 2003 the window is inflated also where no fast retransmit is allowed.
+    /// Before July 2003 the window is inflated even if no fast retransmit is allowed.
     fn on_duplicate_without_recovery(&self, kind: RepairKind, count: u32, threshold: u32, window: &mut Window) {
         if !self.inflates_always || !matches!(kind, RepairKind::NewReno | RepairKind::Other) {
             return;

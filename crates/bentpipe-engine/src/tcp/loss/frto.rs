@@ -3,10 +3,10 @@
 //! After the timeout's retransmission, an ACK that advances is answered with new data instead of more
 //! retransmissions. If the next ACK advances too, the segments had not been lost but late.
 
-/// What an ACK after the timeout means.
+/// The verdict on an ACK after the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum FrtoVerdict {
-    /// Not in doubt, or decided: recover as usual.
+    /// No test, or decided: recover as usual.
     Conventional,
     /// Send up to two new segments, no retransmission.
     SendNew,
@@ -22,9 +22,9 @@ pub(in crate::tcp) enum FrtoVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Off,
-    /// The timeout's segment is out; no ACK yet.
+    /// The timeout's retransmission was sent; no ACK yet.
     First,
-    /// New segments are out.
+    /// New segments were sent.
     Second,
 }
 
@@ -34,8 +34,8 @@ pub(in crate::tcp) struct Frto {
     stage: Stage,
     ssthresh: u64,
     flight: u64,
-    /// New segments that may still go out, whatever the congestion window says, to see whether they are acknowledged before
-    /// the retransmissions.
+    /// New segments that may still be sent regardless of the congestion window, to see whether they are acknowledged
+    /// before the retransmissions.
     probes: u8,
 }
 
@@ -47,13 +47,13 @@ impl Frto {
         Frto { enabled, stage: Stage::Off, ssthresh: 0, flight: 0, probes: 0 }
     }
 
-    /// The timer ran out. Not used on top of a recovery, nor on a repeated timeout (RFC 5682 §2.1 step 1).
+    /// The timer expired. Not used during a recovery, nor at a repeated timeout (RFC 5682 §2.1 step 1).
     pub(in crate::tcp) fn on_timeout(&mut self, recovering: bool, cwnd: u64, ssthresh: u64, flight: u64, retries: u32) {
         self.stage = Stage::Off;
         self.probes = 0;
         if self.enabled && !recovering && retries == 0 {
             self.stage = Stage::First;
-            // The greater of window and threshold, so that the old operating point can be found again (RFC 4015 §3).
+            // The maximum of window and threshold, so that the old operating point is restored (RFC 4015 §3).
             self.ssthresh = if ssthresh == u64::MAX { ssthresh } else { ssthresh.max(cwnd) };
             self.flight = flight;
         }
@@ -80,19 +80,19 @@ impl Frto {
         }
     }
 
-    /// A duplicate ACK ends the doubt: the timeout was real. Whether new segments were out, so that the retransmissions
-    /// must be taken up again; with only the first one out they go on by themselves.
+    /// A duplicate ACK: the timeout was real. Returns true if new segments were sent, so that retransmission must be
+    /// resumed; otherwise it continues by itself.
     pub(in crate::tcp) fn on_duplicate_ack(&mut self) -> bool {
         core::mem::replace(&mut self.stage, Stage::Off) == Stage::Second
     }
 
-    /// Whether a new segment may go out.
+    /// True if a new segment may be sent.
     #[inline(always)]
     pub(in crate::tcp) fn has_probe(&self) -> bool {
         self.probes > 0
     }
 
-    /// Whether a new segment may go out now; counts it.
+    /// Returns true if a new segment may be sent now, and counts it.
     #[inline(always)]
     pub(in crate::tcp) fn take_probe(&mut self) -> bool {
         let may = self.probes > 0;

@@ -1,7 +1,8 @@
-//! Loss detection: ACKs and SACK blocks in, suspicion or certainty of a loss out.
+//! Loss detection: from ACKs and SACK blocks to suspected or certain losses.
 //!
-//! A method is a [`Method`] with its rule for [`Detector::on_duplicate`]. Recovery reads from the scoreboard what is lost. RACK
-//! (`rack.rs`) marks segments there by the time at which they were sent; `tlp.rs` calls up an ACK where none comes.
+//! A method is a [`Method`] with its rule for [`Detector::on_duplicate`]. Recovery reads the lost segments from the //!
+//! scoreboard. RACK (`rack.rs`) marks segments there by the time at which they were sent; `tlp.rs` provokes an ACK when
+//! none //! arrives.
 
 pub(in crate::tcp) mod frto;
 mod rack;
@@ -16,7 +17,7 @@ use super::variant::PipeForm;
 use super::variant::{DupThresh, Recovery};
 use crate::units::Time;
 
-/// SACKed ranges that are kept whatever the flight: small segments make more of them than full ones.
+/// Min number of stored SACKed ranges, independent of the flight: small segments cause more ranges than full ones.
 const MIN_SACKED_RANGES: usize = 1024;
 
 /// How a loss was found.
@@ -24,21 +25,21 @@ const MIN_SACKED_RANGES: usize = 1024;
 pub(in crate::tcp) enum FoundBy {
     /// By duplicate ACKs or SACK blocks.
     DuplicateAcks,
-    /// By the retransmission timer; `repeated`: for a segment that it has sent again before.
+    /// By the retransmission timer; `repeated`: for a segment that it has retransmitted before.
     Timeout { repeated: bool },
 }
 
-/// A loss, as congestion control hears of it.
+/// A loss, reported to congestion control.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct LossReport {
     pub(in crate::tcp) found_by: FoundBy,
-    /// Bytes outstanding when it was found, without those that limited transmit sent.
+    /// Bytes outstanding at its detection, without those sent by limited transmit.
     pub(in crate::tcp) flight: u64,
     /// The window that the peer offers, bytes.
     pub(in crate::tcp) peer_window: u64,
 }
 
-/// The rule by which ACKs tell of a loss.
+/// The rule by which ACKs reveal a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     /// Duplicate ACKs are counted (RFC 5681 §3.2).
@@ -72,7 +73,7 @@ impl Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) struct Duplicates {
     pub(in crate::tcp) count: u32,
-    /// From this count on they mean a loss.
+    /// The count from which they mean a loss.
     pub(in crate::tcp) threshold: u32,
     /// The segment at `snd_una` is lost.
     pub(in crate::tcp) lost: bool,
@@ -105,7 +106,7 @@ impl Detector {
         self.method != Method::DuplicateAcks
     }
 
-    /// True if an ACK of new data counts as a duplicate ACK too when it brings new SACK blocks.
+    /// True if an ACK of new data also counts as a duplicate ACK if it has new SACK blocks.
     #[inline(always)]
     pub(in crate::tcp) fn counts_advancing_acks(&self) -> bool {
         //= RFC 6675 §2: an ACK with new SACK data is a duplicate "even if it [...] moves the cumulative
@@ -113,15 +114,15 @@ impl Detector {
         self.method == Method::Rfc6675
     }
 
-    /// Takes the SACK blocks of an acceptable ACK. Returns whether they brought news.
+    /// Takes the SACK blocks of an acceptable ACK. Returns whether they have new information.
     pub(in crate::tcp) fn take_sack(&mut self, now: Time, segment: &Segment, seq: &SequenceSpace, mss: u64) -> bool {
         let mut news = false;
         let before = self.scoreboard.sacked_bytes();
         let floor = seq.snd_una.max(segment.ack);
-        // A receiver of full segments has a gap after every second one at most.
+        // A receiver of full segments has at most one gap per two segments.
         let max = MIN_SACKED_RANGES.max((seq.flight() / mss) as usize);
         for (start, end) in segment.sack.iter(segment.ack) {
-            // A block below the ACK is a D-SACK (RFC 2883). One beyond what was sent is nonsense.
+            // A block below the ACK is a D-SACK (RFC 2883). One beyond sent data is invalid.
             if start >= floor && start < end && end <= seq.snd_max && self.scoreboard.has_room(start, end, max) {
                 news |= self.scoreboard.sack(start, end);
                 if let Some(rack) = self.scoreboard.rack() {
@@ -161,7 +162,7 @@ impl Detector {
         if self.uses_sack() { news } else { plain }
     }
 
-    /// The duplicate ACKs that mean a loss, with a window of so many segments.
+    /// The number of duplicate ACKs that mean a loss, for a window of this many segments.
     pub(in crate::tcp) fn threshold(&self, window_segments: u32) -> u32 {
         match self.thresh.window_fraction {
             Some(fraction) if self.uses_sack() => self.thresh.count.max(window_segments / fraction),
@@ -187,7 +188,7 @@ impl Detector {
         Duplicates { count: self.count, threshold, lost }
     }
 
-    /// Starts counting anew.
+    /// Resets the count.
     #[inline(always)]
     pub(in crate::tcp) fn forget_duplicates(&mut self) {
         self.count = 0;

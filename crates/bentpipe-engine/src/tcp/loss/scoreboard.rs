@@ -1,9 +1,9 @@
-//! The SACK scoreboard (RFC 6675 §3, §4): what the peer holds, what is lost, what was sent again. Facts, no policy.
+//! The SACK scoreboard (RFC 6675 §3, §4): SACKed, lost and retransmitted data, without policy.
 //!
-//! RFC 6675 walks the window octet by octet. Here two cursors move up instead and counters follow them, so that each
-//! SACKed range is visited a constant number of times: everything not SACKed below `lost_edge` is lost (`IsLost` falls
-//! with the sequence number, and what was lost once stays so), everything not SACKed below `high_rxt` has been
-//! retransmitted in this recovery. The literal walk lives in the tests as the oracle.
+//! RFC 6675 walks the window octet by octet. Here two cursors advance with counters, so that each SACKed range is
+//! visited a constant number of times: everything not SACKed below `lost_edge` is lost (`IsLost` falls with the
+//! sequence number, and what was lost once stays so), everything not SACKed below `high_rxt` has been retransmitted in
+//! this recovery. The tests compare this with the literal walk.
 //!
 //! With RACK what is lost is known of each segment (`rack.rs`), and the cursors are not asked.
 
@@ -11,7 +11,7 @@ use super::rack::Rack;
 use crate::tcp::ranges::Ranges;
 use crate::units::{Duration, Time};
 
-/// What the peer has told by SACK, and what follows from it.
+/// The peer's SACK information, and its consequences.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Scoreboard {
     sacked: Ranges,
@@ -75,7 +75,7 @@ impl Scoreboard {
         }
     }
 
-    /// Whether nothing is SACKed.
+    /// True if nothing is SACKed.
     #[inline]
     pub(in crate::tcp) fn is_empty(&self) -> bool {
         self.sacked.is_empty()
@@ -96,7 +96,7 @@ impl Scoreboard {
         }
     }
 
-    /// Whether `start..end` leaves at most `max` ranges.
+    /// True if adding `start..end` leaves at most `max` ranges.
     #[inline]
     pub(in crate::tcp) fn has_room(&self, start: u64, end: u64, max: usize) -> bool {
         self.sacked.len() < max || self.sacked.touches(start, end)
@@ -122,7 +122,7 @@ impl Scoreboard {
         self.rack.as_ref().map_or(self.lost_edge, |rack| rack.marked())
     }
 
-    /// The peer holds `start..end`. Whether that was news.
+    /// The peer has `start..end`. Returns true if that is new.
     pub(in crate::tcp) fn sack(&mut self, start: u64, end: u64) -> bool {
         let (lost_edge, high_rxt) = (self.lost_edge, self.high_rxt);
         let (total, below_lost, below_rxt) = (&mut self.total, &mut self.below_lost, &mut self.below_rxt);
@@ -148,7 +148,7 @@ impl Scoreboard {
         });
     }
 
-    /// Whether the first byte not acknowledged is SACKed: the peer has thrown away what it had reported.
+    /// True if the first unacknowledged byte is SACKed: the peer has discarded reported data.
     pub(in crate::tcp) fn reneged(&self, una: u64) -> bool {
         self.sacked.first().is_some_and(|r| r.0 <= una)
     }
@@ -182,12 +182,12 @@ impl Scoreboard {
         }
     }
 
-    /// Whether the byte at `seq`, not SACKed, is lost.
+    /// True if the byte at `seq`, not SACKed, is lost.
     pub(in crate::tcp) fn is_lost(&self, seq: u64) -> bool {
         seq < self.lost_edge
     }
 
-    /// SetPipe (RFC 6675 §4): bytes in `una..high_data` taken to be in the network.
+    /// SetPipe (RFC 6675 §4): bytes in `una..high_data` assumed to be in the network.
     pub(in crate::tcp) fn pipe(&self, una: u64, high_data: u64) -> u64 {
         if let Some(rack) = &self.rack {
             return rack.pipe(una, high_data);
@@ -209,7 +209,7 @@ impl Scoreboard {
         if from >= limit {
             return None;
         }
-        // Above the highest SACKed range the gap runs on to the limit (after a timeout, when all is lost).
+        // Above the highest SACKed range the gap extends to the limit (after a timeout, when all is lost).
         let (start, end) = match self.sacked.gap_from(from) {
             Some(gap) => gap,
             None => (from.max(self.sacked.end()), limit),

@@ -12,7 +12,7 @@ const NONE: Time = Time::NEVER;
 #[derive(Clone, Debug)]
 pub(super) struct AckSchedule {
     policy: AckPolicy,
-    /// [`NOW`], [`NONE`], or when a delayed ACK must go out.
+    /// [`NOW`], [`NONE`], or when a delayed ACK must be sent.
     due: Time,
     /// In-order segments not acknowledged yet.
     pending: u32,
@@ -24,19 +24,19 @@ pub(super) struct AckSchedule {
 impl AckSchedule {
     pub(super) fn new(mut policy: AckPolicy) -> Self {
         if policy.delay == Duration::ZERO && policy.tick.is_none() {
-            // Without a delay there is nothing to wait for.
+            // Without a delay the ACK is immediate.
             policy.every = 1;
         }
         AckSchedule { policy, due: NONE, pending: 0, data_segments: 0, had_gap: false }
     }
 
-    /// A segment with data has come.
+    /// A segment with data has arrived.
     #[inline(always)]
     pub(super) fn on_data(&mut self) {
         self.data_segments = self.data_segments.saturating_add(1);
     }
 
-    /// A segment has come beyond a gap.
+    /// A segment has arrived beyond a gap.
     pub(super) fn on_gap(&mut self) {
         self.had_gap = true;
     }
@@ -57,13 +57,13 @@ impl AckSchedule {
         } else if self.due == NONE {
             self.due = match self.policy.tick {
                 None => now + self.policy.delay,
-                // The next expiry: one that falls on this instant has passed.
+                // The next expiry: one at this instant has passed.
                 Some(tick) => Time::from_ticks((now.as_ticks() / tick.as_ticks().max(1) + 1) * tick.as_ticks().max(1)),
             };
         }
     }
 
-    /// An ACK must go out now, whatever else.
+    /// Forces an immediate ACK.
     #[inline(always)]
     pub(super) fn acknowledge_now(&mut self) {
         self.due = NOW;
@@ -74,13 +74,13 @@ impl AckSchedule {
         self.due <= now
     }
 
-    /// When the delayed ACK must go out; [`Time::NEVER`] if none is delayed.
+    /// When the delayed ACK must be sent; [`Time::NEVER`] if none is delayed.
     #[inline(always)]
     pub(super) fn deadline(&self) -> Time {
         if self.due == NOW { Time::NEVER } else { self.due }
     }
 
-    /// An ACK goes out.
+    /// An ACK is sent.
     #[inline(always)]
     pub(super) fn acknowledged(&mut self) {
         self.due = NONE;

@@ -1,5 +1,5 @@
-//! The receiving half: reassembly. `window.rs` says what is offered, `acks.rs` when to acknowledge, `sack.rs` what is
-//! reported beyond gaps.
+//! The receiving half: reassembly. `window.rs` has the advertised window, `acks.rs` the timing of ACKs, `sack.rs` the
+//! reports beyond gaps.
 
 mod acks;
 mod sack;
@@ -14,8 +14,8 @@ use super::ranges::Ranges;
 use super::segment::{FIRST_BYTE, SackBlocks};
 use crate::units::Time;
 
-/// Which bytes of a segment's payload are new, in sequence numbers. A driver that keeps bytes stores these and no others, so
-/// that what has been received once, and perhaps reported by SACK, is never overwritten.
+/// The new bytes of a segment's payload, in sequence numbers. A driver must store only these, so that received data,
+/// possibly reported by SACK, is never overwritten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fresh {
     /// None.
@@ -23,12 +23,13 @@ pub enum Fresh {
     None,
     /// From the first number to before the second.
     Span(u64, u64),
-    /// The spans that [`Duplex::fresh_spans`](super::Duplex::fresh_spans) lists until the next segment: received ranges lie
-    /// between them.
+    /// The spans that [`Duplex::fresh_spans`](super::Duplex::fresh_spans) lists until the next segment, with received
+    /// ranges between them.
     Spans,
 }
 
-/// The fewest and the most ranges beyond gaps that a receiver keeps. In between, one for each full segment of the buffer.
+/// Min and max number of ranges beyond gaps that a receiver stores. In between, one for each full segment of the
+/// buffer.
 const RANGES: core::ops::RangeInclusive<u64> = 64..=65_536;
 
 /// The receiver of one connection.
@@ -41,13 +42,13 @@ pub(super) struct Receiver {
     window: OfferedWindow,
     acks: AckSchedule,
     sack: SackReport,
-    /// What has come beyond a gap.
+    /// Ranges received beyond a gap.
     beyond: Ranges,
-    /// The new parts of the segment that came last, if received ranges lie between them.
+    /// The new parts of the last segment, if received ranges are between them.
     fresh: Vec<(u64, u64)>,
-    /// Segments that brought nothing new.
+    /// Segments without new data.
     pub(super) duplicates: u64,
-    /// Segments that came beyond a gap.
+    /// Segments received beyond a gap.
     pub(super) out_of_order: u64,
 }
 
@@ -67,13 +68,13 @@ impl Receiver {
         }
     }
 
-    /// The handshake is known: what both ends agreed on.
+    /// Sets the negotiated options.
     pub(super) fn negotiated(&mut self, sack_blocks: usize, dsack: bool, max_window: u64) {
         self.sack.negotiated(sack_blocks, dsack);
         self.window.set_max(max_window);
     }
 
-    /// The peer's SYN has come (or it sends none): data starts here.
+    /// The peer's SYN has arrived (or it sends none): data starts here.
     pub(super) fn synchronize(&mut self) {
         self.rcv_nxt = FIRST_BYTE;
     }
@@ -84,24 +85,24 @@ impl Receiver {
         self.rcv_nxt
     }
 
-    /// Bytes that the user can have from the start on, a FIN not counted.
+    /// Bytes readable by the user from the start, without a FIN.
     #[inline(always)]
     pub(super) fn readable(&self) -> u64 {
         self.rcv_nxt - FIRST_BYTE
     }
 
-    /// The FIN has been reached: it takes a sequence number.
+    /// The FIN has been reached: it uses a sequence number.
     pub(super) fn pass_fin(&mut self) {
         self.rcv_nxt += 1;
         self.window.pass_fin();
     }
 
-    /// The user has taken `bytes`. Returns whether the peer should hear of the window now.
+    /// The user has read `bytes`. Returns whether to send a window update now.
     pub(super) fn read(&mut self, bytes: u64) -> bool {
         self.window.read(self.rcv_nxt, bytes)
     }
 
-    /// The buffer has another size. Returns whether the peer should hear of the window now.
+    /// Changes the size of the buffer. Returns whether to send a window update now.
     pub(super) fn resize(&mut self, buffer: u64) -> bool {
         self.window.resize(self.rcv_nxt, buffer)
     }
@@ -117,13 +118,13 @@ impl Receiver {
         self.window.offer_in_syn(limit)
     }
 
-    /// RFC 9293 §3.10.7.4, first check: whether a segment lies in the window.
+    /// RFC 9293 §3.10.7.4, first check: true if a segment is in the window.
     #[inline(always)]
     pub(super) fn acceptable(&self, seq: u64, sequence_len: u64) -> bool {
         self.window.accepts(self.rcv_nxt, seq, sequence_len)
     }
 
-    /// True if `seq` lies in the receive window, or is the number expected next.
+    /// True if `seq` is in the receive window, or is the next expected number.
     pub(super) fn in_window(&self, seq: u64) -> bool {
         self.window.holds(self.rcv_nxt, seq)
     }
@@ -134,7 +135,7 @@ impl Receiver {
         self.window.limit()
     }
 
-    /// The new parts of the segment that came last: see [`Fresh::Spans`].
+    /// The new parts of the last segment: see [`Fresh::Spans`].
     pub(super) fn fresh_spans(&self) -> &[(u64, u64)] {
         &self.fresh
     }
@@ -159,7 +160,7 @@ impl Receiver {
         self.beyond.is_empty()
     }
 
-    /// Takes the payload `seq..end`. Returns which of it is new. If `rcv_nxt` moved, the new bytes begin there.
+    /// Takes the payload `seq..end`. Returns the new part. If `rcv_nxt` moved, the new bytes begin at its old value.
     #[inline(always)]
     pub(super) fn on_data(&mut self, now: Time, seq: u64, end: u64) -> Fresh {
         self.acks.on_data();
@@ -212,7 +213,7 @@ impl Receiver {
         self.acks.acknowledge_now();
         let from = seq.max(self.rcv_nxt);
         if from >= end {
-            // All of it lies behind the window or the FIN.
+            // All of it is beyond the window or the FIN.
             return Fresh::None;
         }
         //= RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of data"; of several duplicate
@@ -258,7 +259,7 @@ impl Receiver {
         true
     }
 
-    /// Keeps the payload of a SYN, `FIRST_BYTE..end`, until the handshake is done (RFC 9293 §3.10.7.2).
+    /// Stores the payload of a SYN, `FIRST_BYTE..end`, until the handshake is done (RFC 9293 §3.10.7.2).
     pub(super) fn keep_until_open(&mut self, end: u64) -> Fresh {
         let end = end.min(self.limit());
         if end <= self.rcv_nxt || !self.beyond.is_empty() {
@@ -268,7 +269,7 @@ impl Receiver {
         Fresh::Span(self.rcv_nxt, end)
     }
 
-    /// The handshake is done: what came with the SYN counts as data in order. Returns whether there was any.
+    /// The handshake is done: data of the SYN counts as data in order. Returns whether there was any.
     pub(super) fn open(&mut self, now: Time) -> bool {
         let any = !self.beyond.is_empty() && self.advance();
         if any {
@@ -277,14 +278,14 @@ impl Receiver {
         any
     }
 
-    /// The peer's stream ends at `rcv_nxt`: forgets what was received beyond.
+    /// The peer's stream ends at `rcv_nxt`: forgets data received beyond it.
     pub(super) fn drop_beyond(&mut self) {
         self.beyond.clear();
         self.beyond.shrink_if_empty();
         self.sack.clear();
     }
 
-    /// Reports a duplicate in the very next ACK, which goes out now.
+    /// Reports a duplicate in the next ACK, which is sent now.
     fn report_duplicate(&mut self, start: u64, end: u64) {
         self.sack.set_duplicate(start, end);
         self.acks.acknowledge_now();
@@ -299,25 +300,25 @@ impl Receiver {
         }
     }
 
-    /// An ACK must go out now, whatever else.
+    /// Forces an immediate ACK.
     #[inline(always)]
     pub(super) fn acknowledge_now(&mut self) {
         self.acks.acknowledge_now();
     }
 
-    /// True if an ACK must go out.
+    /// True if an ACK must be sent.
     #[inline(always)]
     pub(super) fn ack_is_due(&self, now: Time) -> bool {
         self.acks.is_due(now)
     }
 
-    /// When the delayed ACK must go out; [`Time::NEVER`] if none is delayed.
+    /// When the delayed ACK must be sent; [`Time::NEVER`] if none is delayed.
     #[inline(always)]
     pub(super) fn ack_deadline(&self) -> Time {
         self.acks.deadline()
     }
 
-    /// An ACK goes out.
+    /// An ACK is sent.
     #[inline(always)]
     pub(super) fn acknowledged(&mut self) {
         self.acks.acknowledged();
@@ -335,7 +336,7 @@ impl Receiver {
         self.sack.due()
     }
 
-    /// SACK blocks for a segment that goes out, at most `max`.
+    /// SACK blocks for an outgoing segment, at most `max`.
     pub(super) fn sack_blocks(&mut self, max: usize) -> SackBlocks {
         self.sack.take_blocks(self.rcv_nxt, max)
     }

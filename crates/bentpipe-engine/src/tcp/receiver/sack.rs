@@ -2,16 +2,16 @@
 
 use crate::tcp::segment::{MAX_SACK_BLOCKS, SackBlocks};
 
-/// What the next segments report.
+/// The state for reports in the next segments.
 #[derive(Clone, Debug)]
 pub(super) struct SackReport {
-    /// The blocks changed last, newest first.
+    /// The last changed blocks, newest first.
     recent: [(u64, u64); MAX_SACK_BLOCKS],
     recent_len: u8,
-    /// The most blocks of a segment; 0 without SACK.
+    /// Max blocks per segment; 0 without SACK.
     max_blocks: u8,
     reports_duplicates: bool,
-    /// There is nothing to report: asked for with every segment.
+    /// True if there is nothing to report; tested with every segment.
     is_empty: bool,
     /// A duplicate to report once.
     duplicate: Option<(u64, u64)>,
@@ -83,7 +83,7 @@ impl SackReport {
 
     //= RFC 2018 §4: "The first SACK block [...] MUST specify the contiguous block of data containing the segment which
     //= triggered this ACK" and the others come "by repeating the most recently reported SACK blocks"
-    /// `block` has grown by the segment that came last.
+    /// `block` has grown by the last segment.
     pub(super) fn remember(&mut self, block: (u64, u64)) {
         if self.max_blocks == 0 {
             return;

@@ -2,17 +2,17 @@
 
 use crate::tcp::segment::FIRST_BYTE;
 
-/// The receive buffer, and what of it the peer has been offered. `rcv_nxt` comes with each call.
+/// The receive buffer, and its advertised part. `rcv_nxt` is passed with each call.
 #[derive(Clone, Debug)]
 pub(super) struct OfferedWindow {
-    /// The user has taken the data up to here.
+    /// The user has read the data up to here.
     read: u64,
     buffer: u64,
-    /// The greatest window that the header can carry.
+    /// The max window in the header.
     max: u64,
     /// Right edge of the window last offered. It never moves back (RFC 9293 §3.8.6).
     edge: u64,
-    /// The right edge that the peer has been told: `edge`, rounded down by the shift `scale`.
+    /// The advertised right edge: `edge`, rounded down by the shift `scale`.
     told: u64,
     scale: u8,
     mss: u16,
@@ -55,14 +55,15 @@ impl OfferedWindow {
         self.buffer
     }
 
-    /// The FIN has taken a sequence number: it needs no reading.
+    /// The FIN has used a sequence number, which is not read.
     pub(super) fn pass_fin(&mut self) {
         self.read += 1;
         self.told_at = UNKNOWN;
     }
 
-    /// The user has taken `bytes`. Returns whether the peer should hear of the window now: it was smaller than a segment and
-    /// opens by one (RFC 9293 §3.8.6.2.2), or this read alone has freed two segments and a quarter of the buffer.
+    /// The user has read `bytes`. Returns whether to send a window update now: if the window was smaller than a segment
+    /// and opens by one (RFC 9293 §3.8.6.2.2), or if this read alone has freed two segments and a quarter of the
+    /// buffer.
     pub(super) fn read(&mut self, rcv_nxt: u64, bytes: u64) -> bool {
         self.read = (self.read + bytes).min(rcv_nxt);
         self.told_at = UNKNOWN;
@@ -80,12 +81,12 @@ impl OfferedWindow {
         tell
     }
 
-    /// The buffer has another size. Returns whether the peer should hear of it, as in [`Self::read`].
+    /// Changes the size of the buffer. Returns whether to send a window update, as in [`Self::read`].
     pub(super) fn resize(&mut self, rcv_nxt: u64, buffer: u64) -> bool {
         self.buffer = buffer;
         self.min_opening = min_opening(buffer, self.mss);
         self.told_at = UNKNOWN;
-        // Before the peer's SYN nobody can be told.
+        // Before the peer's SYN there is no peer to notify.
         rcv_nxt > 0 && self.read(rcv_nxt, 0)
     }
 
@@ -96,7 +97,7 @@ impl OfferedWindow {
             return (self.told - rcv_nxt) as u32;
         }
         let wanted = self.read + self.buffer;
-        // Small openings are held back; an edge once offered stands.
+        // Small openings are held back; an advertised edge never moves back.
         if wanted >= self.edge + self.min_opening {
             self.edge = wanted;
         }
@@ -119,19 +120,19 @@ impl OfferedWindow {
         (self.read + self.buffer).max(self.edge)
     }
 
-    /// RFC 9293 §3.10.7.4, first check: whether a segment lies in the window.
+    /// RFC 9293 §3.10.7.4, first check: true if a segment is in the window.
     #[inline(always)]
     pub(super) fn accepts(&self, rcv_nxt: u64, seq: u64, sequence_len: u64) -> bool {
         if sequence_len == 0 {
-            // Linux probes one byte below: it wants an answer, and gets it because the segment is not acceptable.
+            // Linux probes one byte below: it gets an answer because the segment is not acceptable.
             return self.holds(rcv_nxt, seq);
         }
-        // With a window of zero nothing fits, but the ACK of a probe counts and it wants an answer.
+        // With a zero window nothing fits, but the ACK of a probe counts and it needs an answer.
         let limit = self.limit();
         limit > rcv_nxt && seq < limit && seq + sequence_len > rcv_nxt
     }
 
-    /// True if `seq` lies in the window, or is the number expected next.
+    /// True if `seq` is in the window, or is the next expected number.
     #[inline(always)]
     pub(super) fn holds(&self, rcv_nxt: u64, seq: u64) -> bool {
         seq == rcv_nxt || (seq > rcv_nxt && seq < self.limit())

@@ -1,7 +1,7 @@
-//! Where the segments in flight begin and end, for a sender that counts segments.
+//! The boundaries of the segments in flight, for a sender that counts segments.
 //!
-//! Segments of one length in a row are one entry, so a flight of full segments is one entry however large it is, and
-//! an entry is made and dropped once. The boundaries are those of the first transmission.
+//! Consecutive segments of one length are one entry, so any flight of full segments is one entry, created and
+//! dropped once. The boundaries are those of the first transmission.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ struct Row {
 }
 
 impl Row {
-    /// Segments that hold something at or above `from`.
+    /// Number of segments with bytes at or above `from`.
     fn count_from(&self, from: u64) -> u64 {
         (self.end - from.max(self.start)).div_ceil(self.each)
     }
@@ -24,12 +24,12 @@ impl Row {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Boundaries {
     rows: VecDeque<Row>,
-    /// Segments of all rows but the first.
+    /// Number of segments in all rows but the first.
     behind: u64,
 }
 
 impl Boundaries {
-    /// A segment goes out that begins where the last one ended.
+    /// A segment is sent that begins where the last one ended.
     pub(super) fn sent(&mut self, start: u64, end: u64) {
         let inner = self.rows.len() > 1;
         match self.rows.back_mut() {
@@ -48,7 +48,7 @@ impl Boundaries {
     pub(super) fn advance(&mut self, una: u64) {
         while let Some(first) = self.rows.front_mut() {
             if first.end > una {
-                // Rows begin at the start of a segment, also where an ACK ends inside one.
+                // Rows begin at the start of a segment, even if an ACK ends inside one.
                 let whole = (una.max(first.start) - first.start) / first.each;
                 first.start += whole * first.each;
                 return;
@@ -58,12 +58,12 @@ impl Boundaries {
         }
     }
 
-    /// Segments of which something lies at or above `una`, which is where they have been advanced to.
+    /// Number of segments with bytes at or above `una`, the last value advanced to.
     pub(super) fn count(&self) -> u64 {
         self.rows.front().map_or(0, |first| first.count_from(first.start)) + self.behind
     }
 
-    /// Where the `segments` oldest end.
+    /// The end of the `segments` oldest.
     pub(super) fn end_of(&self, segments: u64) -> u64 {
         let mut left = segments;
         let mut end = 0;

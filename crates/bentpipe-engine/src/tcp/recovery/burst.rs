@@ -1,13 +1,13 @@
 //! Recovery from a burst of losses without SACK: the sender of the `minei` paper, §5.3.
 //!
-//! The phase begins with the duplicate ACKs that mean loss and ends when all that was outstanding is acknowledged.
-//! Every segment of the old window that arrives returns a duplicate ACK, so at the first partial ACK the sender knows
-//! how many did not. It takes them for one run and sends as many at once; each later hole shows by a duplicate partial
-//! ACK and costs another burst of the same length. The window neither slides nor is inflated meanwhile.
+//! The phase begins with the duplicate ACKs that mean loss and ends when all outstanding data is acknowledged. Every
+//! arriving segment of the old window returns a duplicate ACK, so at the first partial ACK the sender knows how many
+//! were lost. It assumes one run and sends that many at once; each later hole shows by a duplicate partial ACK and
+//! costs another burst of the same length. Meanwhile the window neither slides nor inflates.
 //!
-//! The paper counts packets. Here sequence numbers are bytes, and what was sent in how many segments is kept in
-//! `boundaries`; a burst covers the bytes of its segments, and is sent in full segments where the first ones were short.
-//! Readings and departures: `docs/specs/minei.md`.
+//! The paper counts packets. Here sequence numbers are bytes, and `boundaries` stores the segments; a burst covers the
+//! bytes of its segments, and is sent in full segments even if the original ones were short. Readings and departures:
+//! `docs/specs/minei.md`.
 
 use super::boundaries::Boundaries;
 use super::parts::Parts;
@@ -21,25 +21,25 @@ use crate::tcp::variant::{BurstEstimate, ReentryGuard};
 pub(super) struct Burst {
     cells: BurstEstimate,
     pub(super) boundaries: Boundaries,
-    /// The loss that began the phase, and the segments outstanding then.
+    /// The loss that started the phase, and the segments outstanding then.
     loss: Option<LossReport>,
     outstanding: u64,
     /// Segments of the old window that have arrived since the loss.
     arrived: u64,
     /// Segments of a burst, fixed by the first partial ACK.
     length: Option<u64>,
-    /// The first partial ACK, and how often it has come again.
+    /// The first partial ACK, and the number of its duplicates.
     base: u64,
     repeats: u32,
-    /// `snd_una` has had its burst.
+    /// True if the burst for `snd_una` was sent.
     begun_here: bool,
-    /// The burst sent last.
+    /// The last burst.
     last: (u64, u64),
-    /// The part of it that is still to go out.
+    /// The unsent part of it.
     pending: (u64, u64),
-    /// Retransmissions less ACKs that they may have caused: on a path that keeps the order each causes one.
+    /// Retransmissions minus the ACKs that they may have caused: on a path that keeps the order each causes one.
     unanswered: i64,
-    /// Duplicate ACKs to come that are echoes of retransmissions.
+    /// Expected duplicate ACKs that are echoes of retransmissions.
     credit: u64,
 }
 
@@ -62,12 +62,12 @@ impl Burst {
         }
     }
 
-    /// What guards against a false second phase.
+    /// The guard against a false second phase.
     pub(super) fn guard(&self) -> ReentryGuard {
         self.cells.guard
     }
 
-    /// A segment up to `end` goes out; `snd_max` as it was before.
+    /// A segment up to `end` is sent; `snd_max` is the previous value.
     pub(super) fn sent(&mut self, snd_max: u64, end: u64, retransmission: bool) {
         self.unanswered += retransmission as i64;
         if end > snd_max {
@@ -75,7 +75,7 @@ impl Burst {
         }
     }
 
-    /// An ACK of new data after a timeout; `is_full`: it covers everything that is sent again.
+    /// An ACK of new data after a timeout; `is_full`: it covers everything retransmitted.
     pub(super) fn on_ack_after_timeout(&mut self, is_full: bool) {
         self.unanswered -= 1;
         if is_full {
@@ -88,14 +88,14 @@ impl Burst {
         self.unanswered -= 1;
     }
 
-    /// Uses up one of the echoes to come. Returns whether there was one.
+    /// Uses up one of the expected echoes. Returns whether there was one.
     pub(super) fn take_credit(&mut self) -> bool {
         let had = self.credit > 0;
         self.credit -= had as u64;
         had
     }
 
-    /// The timer has run out: the counts are void.
+    /// The timer has expired: the counts are void.
     pub(super) fn forget(&mut self) {
         (self.unanswered, self.credit, self.pending) = (0, 0, (0, 0));
     }
@@ -105,7 +105,7 @@ impl Burst {
         self.credit = if self.cells.guard == ReentryGuard::Credit { in_flight } else { 0 };
     }
 
-    /// A burst of `segments` from here on, of what was outstanding when the phase began.
+    /// A burst of `segments` from here on, limited to data outstanding at the start of the phase.
     fn begin(&mut self, snd_una: u64, segments: u64, recover: u64) {
         self.last = (snd_una, self.boundaries.end_of(segments).min(recover));
         self.pending = self.last;

@@ -10,10 +10,10 @@ use crate::tcp::variant::{Exit, PartialAckTimer};
 #[derive(Clone, Debug)]
 pub(super) struct Inflate {
     exit: Exit,
-    /// Partial ACKs take back what they acknowledge.
+    /// Partial ACKs deflate the window by what they acknowledge.
     deflate: bool,
     timer: PartialAckTimer,
-    /// A partial ACK has come in this recovery.
+    /// A partial ACK has arrived in this recovery.
     had_partial_ack: bool,
 }
 
@@ -51,7 +51,7 @@ impl Inflate {
     }
 
     //= RFC 6582 §3.2 step 3: "then this is a partial ACK. In this case, retransmit the first unacknowledged segment."
-    /// Returns whether the retransmission timer starts anew.
+    /// Returns whether the retransmission timer is restarted.
     pub(super) fn on_partial_ack(&mut self, parts: Parts<'_>, acked: u64) -> bool {
         let window = &mut parts.congestion.window;
         if self.deflate {

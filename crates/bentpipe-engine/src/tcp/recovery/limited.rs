@@ -34,13 +34,13 @@ impl Limited {
         self.is_allowed = true;
     }
 
-    /// Whether a segment is allowed.
+    /// True if a segment is allowed.
     #[inline(always)]
     pub(super) fn is_allowed(&self) -> bool {
         self.is_allowed
     }
 
-    /// Whether a segment is allowed; it no longer is.
+    /// Returns true if a segment is allowed, and uses it up.
     #[inline(always)]
     pub(in crate::tcp) fn take_allowance(&mut self) -> bool {
         core::mem::take(&mut self.is_allowed)
@@ -57,7 +57,7 @@ impl Limited {
 
     //= RFC 3042 §2: "The amount of outstanding data would remain less than or equal to the congestion window plus 2
     //= segments"
-    /// A full segment from `from` on, after so many duplicate ACKs; `full`: its payload.
+    /// A full segment from `from` on, after this many duplicate ACKs; `full`: its payload.
     pub(in crate::tcp) fn choose(
         &mut self,
         seq: &mut SequenceSpace,

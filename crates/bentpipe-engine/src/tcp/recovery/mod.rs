@@ -1,7 +1,8 @@
-//! Loss recovery: what is sent again, and when the sender is done with a loss.
+//! Loss recovery: what is retransmitted, and when a loss is repaired.
 //!
-//! A way to repair losses is a file of its own and a value of [`Repair`]. The sender calls it when a loss is found
-//! ([`LossRecovery::enter`]), for each ACK until the loss is repaired, and at a timeout; it works on [`Parts`] of the sender.
+//! Each method of repair is a separate file and a value of [`Repair`]. The sender calls it when a loss is found
+//! ([`LossRecovery::enter`]), for each ACK until the loss is repaired, and at a timeout; it works on [`Parts`] of the
+//! sender.
 
 mod boundaries;
 mod burst;
@@ -29,7 +30,7 @@ use super::span::Span;
 use super::variant::PipeForm;
 use super::variant::{Exit, Recovery, ReentryGuard, TimeoutRepair, Variant};
 
-/// Where the sender stands with its losses.
+/// The sender's recovery phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum Phase {
     /// No loss is known.
@@ -93,7 +94,7 @@ pub(in crate::tcp) struct LossRecovery {
     repair: Repair,
     /// Highest sequence number sent when the last loss was found; `None` before the first.
     recover: Option<u64>,
-    /// Is retransmitted next, whatever the window.
+    /// Retransmitted next, regardless of the window.
     retransmit_now: Option<u64>,
     pub(in crate::tcp) limited: Limited,
     once_per_window: bool,
@@ -136,14 +137,14 @@ impl LossRecovery {
         self.recover.is_none_or(|recover| ack >= recover)
     }
 
-    /// The peer does not send SACK blocks: a row that repairs by them falls back to NewReno.
+    /// The peer does not send SACK blocks: a SACK variant falls back to NewReno.
     pub(in crate::tcp) fn without_sack(&mut self) {
         if self.kind() == RepairKind::Sack {
             self.repair = Repair::Inflate(Inflate::newreno());
         }
     }
 
-    /// The handshake is done: losses of the SYN are history.
+    /// The handshake is done: losses of the SYN no longer count.
     pub(in crate::tcp) fn open(&mut self) {
         (self.phase, self.recover) = (Phase::Open, None);
     }
@@ -161,19 +162,19 @@ impl LossRecovery {
         }
     }
 
-    /// True if something is to go out whatever the window.
+    /// True if a segment is to be sent regardless of the window.
     #[inline(always)]
     pub(in crate::tcp) fn has_request(&self) -> bool {
         self.retransmit_now.is_some() || self.limited.is_allowed()
     }
 
-    /// The sequence number to retransmit next, whatever the window. It is no longer due.
+    /// Takes the sequence number to retransmit next, regardless of the window.
     #[inline(always)]
     pub(in crate::tcp) fn take_retransmission(&mut self) -> Option<u64> {
         self.retransmit_now.take()
     }
 
-    /// A segment of `len` bytes up to `end` goes out; `snd_max` as it was before.
+    /// A segment of `len` bytes up to `end` is sent; `snd_max` is the previous value.
     #[inline(always)]
     pub(in crate::tcp) fn sent(&mut self, snd_max: u64, end: u64, len: u16, retransmission: bool) {
         match &mut self.repair {
@@ -209,7 +210,7 @@ impl LossRecovery {
         }
     }
 
-    /// The rule where each loss of a window may start a fast retransmit.
+    /// The rule if each loss of a window may start a fast retransmit.
     fn may_enter_again(&self) -> bool {
         self.phase == Phase::Open || !self.guard_after_timeout
     }
@@ -236,8 +237,8 @@ impl LossRecovery {
         self.retransmit_now = first;
     }
 
-    /// An ACK that does not move `snd_una` comes during recovery; `is_duplicate`: it counts as a duplicate. Returns whether
-    /// the retransmission timer starts anew.
+    /// An ACK that does not move `snd_una` during recovery; `is_duplicate`: it counts as a duplicate. Returns whether
+    /// the retransmission timer is restarted.
     pub(in crate::tcp) fn on_duplicate(&mut self, parts: Parts<'_>, is_duplicate: bool) -> bool {
         match &mut self.repair {
             #[cfg(feature = "ns2")]
@@ -258,11 +259,11 @@ impl LossRecovery {
         self.kind() != RepairKind::Sack
     }
 
-    /// Whether a duplicate ACK outside of recovery is the echo of a retransmission, and says nothing of a loss.
+    /// True if a duplicate ACK outside recovery is the echo of a retransmission, not a sign of loss.
     pub(in crate::tcp) fn is_echo(&mut self, snd_una: u64) -> bool {
         let Repair::Burst(burst) = &mut self.repair else { return false };
         match self.phase {
-            // Everything is being sent again: what was there already comes back as duplicates (RFC 6582 §3.2 step 2).
+            // Everything is being retransmitted: data that had arrived causes duplicates (RFC 6582 §3.2 step 2).
             Phase::Loss => {
                 burst.on_echo_after_timeout();
                 self.timeout_repair == TimeoutRepair::GoBack
@@ -296,7 +297,7 @@ impl LossRecovery {
         }
     }
 
-    /// True if the window is cut to what is outstanding when this recovery is over, lest a burst follow.
+    /// True if the window is limited to the outstanding data at the end of this recovery, to avoid a burst.
     pub(in crate::tcp) fn limits_to_flight(&self) -> bool {
         self.kind() == RepairKind::NewReno
     }
@@ -365,7 +366,7 @@ impl LossRecovery {
         }
     }
 
-    /// The rest of the run that the burst estimate sends again.
+    /// The rest of the run that the burst estimate retransmits.
     pub(in crate::tcp) fn choose_from_run(&mut self, seq: &SequenceSpace, full: u16) -> Option<Span> {
         match &mut self.repair {
             Repair::Burst(burst) => burst.choose(seq, full),
@@ -388,7 +389,7 @@ impl LossRecovery {
         }
     }
 
-    /// A segment that the pipe had room for goes out.
+    /// A segment that the pipe had room for is sent.
     pub(in crate::tcp) fn sent_into_pipe(&mut self) {
         #[cfg(feature = "ns2")]
         if let Repair::Ns2Pipe(pipe) = &mut self.repair {
@@ -401,7 +402,7 @@ impl LossRecovery {
         matches!(self.repair, Repair::Pipe(_)) && self.phase != Phase::Loss
     }
 
-    /// True if NextSeg prefers what is known to be lost.
+    /// True if NextSeg prefers data known to be lost.
     pub(in crate::tcp) fn repairs_lost_only(&self) -> bool {
         matches!(self.repair, Repair::Pipe(_))
     }
@@ -414,7 +415,7 @@ impl LossRecovery {
         }
     }
 
-    /// Whether the segment that goes out now is the rescue.
+    /// True if the current segment is the rescue.
     pub(in crate::tcp) fn take_rescue(&mut self) -> bool {
         match &mut self.repair {
             Repair::Pipe(pipe) => pipe.take_rescue(),

@@ -4,14 +4,14 @@ use super::Parts;
 use crate::tcp::congestion::Window;
 use crate::tcp::loss::LossReport;
 
-/// Segments taken to be in the network: one less per ACK, one more per transmission.
+/// Segments assumed to be in the network: one less per ACK, one more per transmission.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CountedPipe {
     segments: i64,
 }
 
 impl CountedPipe {
-    /// Nothing goes out in answer to the ACK that begins the recovery but the retransmission.
+    /// The ACK that starts the recovery causes only the retransmission.
     pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport, threshold: u32) {
         parts.scoreboard.begin_recovery(parts.seq.snd_una);
         self.segments = (parts.seq.flight() / parts.congestion.window.mss()) as i64 - threshold as i64;

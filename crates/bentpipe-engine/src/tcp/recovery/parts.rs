@@ -1,4 +1,4 @@
-//! What a recovery works on.
+//! The sender's parts that a recovery works on.
 
 use crate::tcp::congestion::Congestion;
 use crate::tcp::departures::Departures;
@@ -14,6 +14,6 @@ pub(in crate::tcp) struct Parts<'a> {
     pub(in crate::tcp) scoreboard: &'a mut Scoreboard,
     pub(in crate::tcp) timer: &'a mut RetransmissionTimer,
     pub(in crate::tcp) departures: &'a Departures,
-    /// Segments that may still go out in answer to the present event.
+    /// Segments that may still be sent in answer to the current event.
     pub(in crate::tcp) burst: &'a mut u32,
 }

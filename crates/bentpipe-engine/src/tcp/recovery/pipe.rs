@@ -1,4 +1,4 @@
-//! SACK-based recovery: as much is sent as the pipe has room for, lost segments first (RFC 6675 §5, RFC 3517).
+//! SACK-based recovery: sends what the pipe has room for, lost segments first (RFC 6675 §5, RFC 3517).
 
 use super::parts::Parts;
 use super::prr::Prr;
@@ -13,7 +13,7 @@ use crate::tcp::variant::PipeForm;
 #[derive(Clone, Debug)]
 pub(super) struct Pipe {
     form: PipeForm,
-    /// The rescue retransmission has been made for what was sent up to here.
+    /// The rescue retransmission was made for data sent up to here.
     rescue: Option<u64>,
     /// The segment chosen last is the rescue.
     is_rescuing: bool,
@@ -62,7 +62,7 @@ impl Pipe {
         self.form == PipeForm::Rack
     }
 
-    /// Everything that was sent and is not SACKed is lost.
+    /// Marks everything sent and not SACKed as lost.
     pub(super) fn on_timeout(&mut self, seq: &SequenceSpace, scoreboard: &mut Scoreboard) {
         self.rescue = None;
         if scoreboard.reneged(seq.snd_una) {
@@ -91,7 +91,7 @@ impl Pipe {
         Some(seq.span(from, seq.snd_max, full))
     }
 
-    /// Whether the segment chosen last is the rescue.
+    /// True if the last chosen segment is the rescue.
     pub(super) fn take_rescue(&mut self) -> bool {
         core::mem::take(&mut self.is_rescuing)
     }

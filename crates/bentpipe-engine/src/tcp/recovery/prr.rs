@@ -12,9 +12,9 @@ use crate::tcp::sequence::SequenceSpace;
 pub(super) struct Prr {
     /// The window that congestion control wants at the end of the recovery.
     target: f64,
-    /// Outstanding when the recovery began, without what was SACKed before the ACK that began it.
+    /// Bytes outstanding at the start of the recovery, without those SACKed before the ACK that started it.
     recover_fs: u64,
-    /// All that has ever been delivered: before the recovery, and up to the last ACK.
+    /// All bytes delivered: before the recovery, and up to the last ACK.
     delivered_before: u64,
     delivered: u64,
     /// Sent during the recovery.
@@ -24,19 +24,19 @@ pub(super) struct Prr {
     losses: u64,
 }
 
-/// Everything that has ever been delivered, by ACK or SACK.
+/// All bytes delivered, by ACK or SACK.
 fn delivered(seq: &SequenceSpace, scoreboard: &Scoreboard) -> u64 {
     seq.snd_una + scoreboard.sacked_bytes()
 }
 
 impl Prr {
-    /// Recovery begins; `window` is the one that it shall end with.
+    /// Recovery begins; `window` is the target at its end.
     pub(super) fn enter(&mut self, window: &mut Window, seq: &SequenceSpace, scoreboard: &Scoreboard) {
         let newly = scoreboard.newly_sacked();
         let delivered_before = delivered(seq, scoreboard).saturating_sub(newly);
         *self = Prr {
             target: window.exact(),
-            // RFC 9937 §6: what was SACKed earlier is not delivered during the recovery.
+            // RFC 9937 §6: bytes SACKed earlier are not delivered during the recovery.
             recover_fs: (seq.snd_max - delivered_before).max(1),
             delivered_before,
             delivered: delivered_before,
@@ -71,7 +71,7 @@ impl Prr {
             // The first retransmission is forced.
             send = send.max(window.mss());
         }
-        // With nothing outstanding a segment may always go: the next ACK would never come.
+        // With nothing outstanding a segment may always be sent: otherwise no ACK would arrive.
         window.set((pipe + send).max(window.mss()) as f64);
     }
 

@@ -1,4 +1,5 @@
-//! Tahoe: after a loss the window is one segment, and everything from the loss on is sent again (Jacobson 1988).
+//! Tahoe: after a loss the window is one segment, and everything from the loss on is retransmitted (Jacobson
+//! 1988).
 
 use super::Parts;
 use crate::tcp::loss::LossReport;

@@ -1,4 +1,4 @@
-//! The way of an ACK through the sender.
+//! Processing of an ACK in the sender.
 
 use super::Sender;
 use crate::machine::Context;
@@ -35,7 +35,7 @@ impl Sender {
                 self.on_same_ack(cx, false, news);
             }
         } else if ack == self.seq.snd_una {
-            // The answers to probes of a closed window are no duplicates: nothing was lost.
+            // Answers to probes of a closed window are not duplicates: nothing was lost.
             let plain = segment.sequence_len() == 0 && self.seq.flight() > 0 && self.seq.peer.now > 0;
             if plain || news || self.recovery.phase() == Phase::Recovery {
                 self.on_same_ack(cx, plain && !window_changed, news);
@@ -57,15 +57,15 @@ impl Sender {
         self.recovery.phase() == Phase::Open
     }
 
-    /// An ACK that comes with data and acknowledges nothing new, while no loss is being repaired: what is left of
-    /// [`Self::take_ack`] for it.
+    /// An ACK with data that acknowledges nothing new, while no loss is being repaired: the remaining part of
+    /// [`Self::take_ack`].
     #[inline(always)]
     pub(in crate::tcp) fn on_ack_beside_data(&mut self) {
         self.counters.acks += 1;
         self.new_event();
     }
 
-    /// Takes SACK blocks. Returns whether they brought news.
+    /// Takes SACK blocks. Returns whether they have new information.
     pub(super) fn take_sack(&mut self, now: Time, segment: &Segment) -> bool {
         let in_recovery = self.recovery.phase() == Phase::Recovery;
         let advances = segment.ack > self.seq.snd_una;
@@ -177,7 +177,7 @@ impl Sender {
         }
     }
 
-    /// An ACK of `acked` new bytes, as congestion control hears of it. `rtt` is the round trip that it measured.
+    /// Passes an ACK of `acked` new bytes to congestion control. `rtt` is its round-trip sample.
     #[inline(always)]
     fn ack_sample(&self, now: Time, acked: u64, rtt: Option<Duration>) -> AckSample {
         AckSample {

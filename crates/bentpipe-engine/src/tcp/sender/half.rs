@@ -59,7 +59,7 @@ impl SendingHalf for Sender {
         self.new_event();
     }
 
-    /// Without SACK from the peer a row that repairs by it falls back to NewReno.
+    /// Without SACK from the peer, a SACK variant falls back to NewReno.
     fn established(&mut self, mss: u16, initial_window: u32, sack: bool) {
         if !sack && self.recovery.kind() == RepairKind::Sack {
             self.recovery.without_sack();
@@ -96,7 +96,7 @@ impl SendingHalf for Sender {
     fn update_window(&mut self, segment: &Segment) -> bool {
         let Some(changed) = self.seq.peer.update(self.seq.snd_una, segment) else { return false };
         if self.seq.peer.now > 0 && self.persist.stop() {
-            // The probe's byte is sent again as part of a full segment.
+            // The probe's byte is retransmitted as part of a full segment.
             self.seq.snd_nxt = self.seq.snd_una;
         }
         changed

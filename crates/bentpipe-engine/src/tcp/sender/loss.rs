@@ -1,4 +1,4 @@
-//! The way of a loss through the sender: duplicate ACKs, fast retransmit, timeout.
+//! Processing of a loss in the sender: duplicate ACKs, fast retransmit, timeout.
 
 use super::Sender;
 use crate::machine::Context;
@@ -10,8 +10,8 @@ use crate::tcp::recovery::Phase;
 use crate::units::Time;
 
 impl Sender {
-    /// An ACK that does not move `snd_una`, or one whose SACK blocks count as much. `plain`: it carries neither data nor
-    /// another window; `news`: its SACK blocks are new.
+    /// An ACK that does not move `snd_una`, or one whose SACK blocks count as a duplicate. `plain`: it carries neither
+    /// data nor another window; `news`: its SACK blocks are new.
     pub(super) fn on_same_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, plain: bool, news: bool) {
         let is_duplicate = self.loss.is_duplicate(plain, news);
         if self.recovery.phase() == Phase::Recovery {
@@ -44,7 +44,7 @@ impl Sender {
         }
     }
 
-    /// One more duplicate ACK outside of recovery.
+    /// One more duplicate ACK outside recovery.
     fn on_duplicate<P: Probe>(&mut self, cx: &mut Context<'_, P>, duplicates: Duplicates) {
         let Duplicates { count, threshold, lost } = duplicates;
         let snd_una = self.seq.snd_una;
@@ -105,7 +105,7 @@ impl Sender {
             let found_by = FoundBy::Timeout { repeated: retries > 0 && !afresh };
             self.congestion.on_loss(&LossReport { found_by, flight, peer_window: self.seq.peer.now });
         } else {
-            // A SYN says nothing about the window that data may have.
+            // A SYN says nothing about the window for data.
             self.congestion.restart(1);
         }
         self.timer.count_expiry();

@@ -1,8 +1,9 @@
 //! TCP's sender: joins loss detection, recovery, congestion control and the timers.
 //!
-//! An ACK passes through the parts in one direction: `loss` says what it tells of losses, `recovery` what is repaired, and
-//! `congestion` what the window is. The connection then pulls segments out of [`SendingHalf::next`](super::SendingHalf::next)
-//! until there are no more. `ack.rs` is the way of an ACK, `loss.rs` of a loss or a timeout, `transmit.rs` of a segment; `by_time.rs` is what RFC 8985 adds.
+//! An ACK passes through the parts in one direction: `loss` detects losses, `recovery` decides what to repair, and //!
+//! `congestion` sets the window. The connection then pulls segments out of
+//! [`SendingHalf::next`](super::SendingHalf::next) //! until there are no more. `ack.rs` handles ACKs, `loss.rs` losses
+//! and timeouts, `transmit.rs` the choice of segments; //! `by_time.rs` has the additions of RFC 8985.
 
 mod ack;
 mod by_time;
@@ -31,11 +32,11 @@ use crate::units::Time;
 pub struct Sender {
     seq: SequenceSpace,
     mss: u16,
-    /// Bytes of a full segment that options other than timestamps take now.
+    /// Bytes of a full segment that options other than timestamps currently use.
     reserved: u16,
     nagle: bool,
     restart_after_idle: bool,
-    /// Data may go out: the handshake is done.
+    /// True if data may be sent: the handshake is done.
     is_open: bool,
 
     congestion: Congestion,
@@ -51,10 +52,10 @@ pub struct Sender {
     /// Initial window in segments.
     initial_window: u32,
     max_burst: u32,
-    /// Segments that may still go out in answer to the present event, and those that have.
+    /// Segments that may still be sent in answer to the current event, and those that were.
     burst: u32,
     burst_sent: u32,
-    /// When the last segment was sent, probes of a closed window apart.
+    /// When the last segment was sent, except probes of a closed window.
     last_sent: Time,
     counters: SenderCounters,
 }
@@ -108,13 +109,13 @@ impl Sender {
         (&mut self.recovery, parts)
     }
 
-    /// Bytes of payload in a full segment beside the options that it would carry now.
+    /// Payload bytes of a full segment with the current options.
     #[inline(always)]
     fn full(&self) -> u16 {
         self.mss - self.reserved
     }
 
-    /// Something happened: its burst begins.
+    /// Starts the burst of an event.
     #[inline(always)]
     fn new_event(&mut self) {
         self.burst = self.max_burst;

@@ -1,4 +1,4 @@
-//! The way of a segment out of the sender: repairs, new data under the window or the pipe, probes of a closed window.
+//! Selection of segments: retransmissions, new data within the window or the pipe, probes of a closed window.
 
 use super::Sender;
 use crate::tcp::config::WindowUnit;
@@ -10,8 +10,9 @@ use crate::tcp::startup;
 use crate::units::Time;
 
 impl Sender {
-    /// True if the window alone says what goes out next: the handshake is done, no loss is being repaired, and nothing is asked
-    /// for whatever the window.
+    /// True if the window alone decides what goes out next: the handshake is done, no loss is being repaired, and
+    /// no segment
+    ///     /// has been requested that is sent regardless of the window.
     #[inline(always)]
     pub(super) fn is_ordinary(&self) -> bool {
         let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
@@ -58,7 +59,7 @@ impl Sender {
 
     fn choose_in_need(&mut self, now: Time) -> Option<Span> {
         if let Some(seq) = self.recovery.take_retransmission() {
-            // What follows the lost bytes may go with them, as far as the peer's window reaches.
+            // Bytes after the lost ones may be included, within the peer's window.
             return Some(self.span(seq, self.seq.right_edge(u64::MAX).max(self.seq.snd_max)));
         }
         if !self.is_open {
@@ -86,7 +87,7 @@ impl Sender {
         Some(span)
     }
 
-    /// New data under the window, or everything again after `snd_nxt` went back.
+    /// New data within the window, or everything again after `snd_nxt` went back.
     #[inline(always)]
     fn choose_by_window(&mut self, now: Time) -> Option<Span> {
         let edge = self.seq.right_edge(self.congestion.window.usable());
@@ -183,8 +184,8 @@ impl Sender {
         }
     }
 
-    /// The probe that is due: one byte beyond a closed window, else as much as a window takes that is only too small for a
-    /// segment (RFC 9293 §3.8.6.1, §3.8.6.2.1).
+    /// The pending probe: one byte beyond a closed window, or what a window below a segment allows (RFC 9293 §3.8.6.1,
+    /// §3.8.6.2.1).
     pub(super) fn due_probe(&mut self) -> Option<Span> {
         if self.seq.snd_una >= self.seq.end() {
             return None;
@@ -199,7 +200,7 @@ impl Sender {
         self.seq.span(seq, edge, self.full())
     }
 
-    /// Notes that a segment goes out now.
+    /// Records that a segment is sent now.
     #[inline(always)]
     pub(super) fn sent(&mut self, now: Time, span: Span) -> Span {
         let nothing_out = self.seq.snd_una == self.seq.snd_max;
@@ -214,7 +215,7 @@ impl Sender {
             if !times_all {
                 self.timer.retransmitted(span.seq);
             }
-            // The rescue leaves HighRxt where it is: what it shows to be lost below it is still to be sent again.
+            // The rescue does not move HighRxt: data below it that it reveals as lost must still be retransmitted.
             if !self.recovery.take_rescue() {
                 self.loss.scoreboard.retransmitted(end);
             }

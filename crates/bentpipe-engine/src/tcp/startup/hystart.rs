@@ -10,18 +10,18 @@ use crate::units::Duration;
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 const MIN_RTT_DIVISOR: u64 = 8;
-/// Samples of a round before its minimum is believed.
+/// Min samples per round for a valid minimum.
 const N_RTT_SAMPLE: u32 = 8;
-/// By how much conservative slow start is slower, and its length in rounds.
+/// The growth divisor of conservative slow start, and its length in rounds.
 pub(super) const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 
-/// What an ACK means for slow start.
+/// The effect of an ACK on slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It goes on.
+    /// It continues.
     Grow,
-    /// It goes on at a quarter of its growth.
+    /// It continues at a quarter of its growth.
     GrowSlowly,
     /// It is over.
     Leave,
@@ -35,7 +35,7 @@ pub(super) struct HyStart {
     last_round_min_rtt: Option<Duration>,
     current_round_min_rtt: Option<Duration>,
     samples: u32,
-    /// Conservative slow start: the round trip that it began with, and the rounds that it has still.
+    /// Conservative slow start: the round trip at its start, and its remaining rounds.
     css: Option<(Duration, u32)>,
 }
 
@@ -70,7 +70,7 @@ impl HyStart {
     fn judge(&mut self) {
         let Some(current) = self.current_round_min_rtt.filter(|_| self.samples >= N_RTT_SAMPLE) else { return };
         match self.css {
-            // The round trip has come down again: what looked like a queue was none.
+            // The round trip has fallen again: there was no queue.
             Some((baseline, _)) if current < baseline => self.css = None,
             Some(_) => {}
             None => {

@@ -1,6 +1,6 @@
 //! How a connection finds its first operating point: the initial window, slow start, and the window after a pause.
 //!
-//! Every congestion control starts up by these rules unless it has its own.
+//! Every congestion control uses these rules unless it has its own.
 
 mod hystart;
 
@@ -16,11 +16,11 @@ pub(in crate::tcp) fn initial_window(configured: u32, syn_lost: bool) -> u32 {
     if syn_lost { 1 } else { configured }
 }
 
-/// Slow start, and how it ends before the first loss.
+/// Slow start, with its end before the first loss.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct SlowStart {
     growth: Growth,
-    /// Only few rows have it, and only until the first loss.
+    /// Few variants have it, and only until the first loss.
     hystart: Option<Box<HyStart>>,
 }
 
@@ -64,7 +64,7 @@ fn slow_start(growth: Growth, acked: u64, after_timeout: bool, mss: f64) -> f64 
         Growth::PerAck => mss,
         Growth::Bytes(limit) => {
             //= RFC 3465 §2.3: L is 1*SMSS in the slow start that follows a timeout
-            // An ACK may then cover much that had arrived long before.
+            // An ACK may then cover much data that had arrived long before.
             let limit = if after_timeout { limit.min(1) } else { limit };
             (acked as f64).min(limit as f64 * mss)
         }
@@ -73,7 +73,7 @@ fn slow_start(growth: Growth, acked: u64, after_timeout: bool, mss: f64) -> f64 
 
 //= RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data
 //= in an interval exceeding the retransmission timeout", with "RW = min(IW,cwnd)"
-/// True if the sender begins again with the restart window at the segment that it sends now.
+/// True if the sender must restart with the restart window at the current segment.
 pub(in crate::tcp) fn restarts_after_idle(now: Time, last_sent: Time, rto: Duration) -> bool {
     now.saturating_since(last_sent) > rto
 }

@@ -183,13 +183,13 @@ impl Segment {
         self.seq + self.sequence_len()
     }
 
-    /// Whether it may carry options: those of a SYN, timestamps, or SACK blocks.
+    /// True if it may carry options: those of a SYN, timestamps, or SACK blocks.
     #[inline(always)]
     pub const fn has_options(&self) -> bool {
         self.flags.has(Flags::SYN) || self.timestamps.is_some() || !self.sack.is_empty()
     }
 
-    /// Bytes of TCP options as `wire::tcp` writes them, padding included.
+    /// Bytes of TCP options as `wire::tcp` writes them, with padding.
     pub fn options_len(&self) -> u32 {
         let syn = 4 * self.syn.mss.is_some() as u32
             + 4 * self.syn.window_scale.is_some() as u32

@@ -1,6 +1,7 @@
-//! Every field of a variant and of [`TcpConfig`], under its name in scenarios. One row per setting: its values, its
-//! description, and how to read it from and write it to a configuration. Overrides, their checks, the resolved
-//! scenario and the schema all come from these rows.
+//! Every field of a variant and of [`TcpConfig`], under its name in scenarios.
+//!
+//! One row per setting: its values, its description, and how to read it from and write it to a configuration.
+//! Overrides, their checks, the resolved scenario and the schema all come from these rows.
 
 use bentpipe_engine::tcp::variant::{
     BurstEstimate, CongestionControl, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard,

@@ -76,7 +76,7 @@ pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let ratio = |point: &&Measured| point.per_mu / point.model();
     let min = several.min_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("points with several connections");
     let what = format!(
-        "least total of 2 to 20 connections over Eq. 39: at N = {}, B = {}",
+        "min total of 2 to 20 connections over Eq. 39: at N = {}, B = {}",
         min.setting.connections, min.setting.buffer
     );
     Ok(Finding::new(ratio(&min), what))

@@ -74,7 +74,7 @@ pub(super) fn c23(lab: &Lab<'_>) -> Checked {
 
 pub(super) fn c24(lab: &Lab<'_>) -> Checked {
     let min = min_window(lab, |window| vec![Case::unbounded("reno", window, [1, 2])])?;
-    // A window that the receiver bounds lets nothing new out on duplicate ACKs.
+    // A window bounded by the receiver allows no new data on duplicate ACKs.
     let bounded = min_window(lab, |window| vec![Case::new("reno", window, [1, 2])])?;
     let note = format!(
         "smallest window without a timeout, of 2 to 20; only the congestion window bounds it, as in the paper's count. If the receiver's window does, it is {bounded} (21: none)"

@@ -1,6 +1,7 @@
-//! The delay of the slowest of k packets over a link with ARQ (§III.A.1, Appendix A). Every transmission is answered
-//! after one round trip T2, so a packet takes a geometric number of round trips, and a burst delivered in order takes
-//! the maximum of k such numbers. All results are in round trips T2.
+//! The delay of the slowest of k packets over a link with ARQ (§III.A.1, Appendix A).
+//!
+//! Every transmission is answered after one round trip T2, so a packet takes a geometric number of round trips, and a
+//! burst delivered in order takes the maximum of k such numbers. All results are in round trips T2.
 
 /// ν = (1-p)/ln(1/p) (Eq. 4): the increase of a burst's delay when the burst grows by the factor e, in units of the
 /// delay 1/(1-p) of one packet. 0 for p = 0.

@@ -8,9 +8,10 @@
 //! Reading order: [`Path`] holds the parameters; [`delay`] is the delay of a burst over a lossy link with ARQ;
 //! [`queueing`] the wait before it; [`window`] the round trip of a window and the largest window; [`throughput`] the
 //! average over the windows; [`splitting`] the other scheme; [`asymptotics`] their limits and buffers; [`fading`]
-//! bounds for a channel with memory; [`connections`] several connections at one gateway. Windows, queues and times
-//! are means, so they are real numbers, in TCP packets and seconds: rounding them to whole nanoseconds or packets
-//! would lose digits that the checks against `validation/hybrid` compare.
+//! bounds for a channel with memory; [`connections`] several connections at one gateway.
+//!
+//! Windows, queues and times are means, so they are real numbers, in TCP packets and seconds: rounding them to whole
+//! nanoseconds or packets would lose digits that the checks against `validation/hybrid` compare.
 
 pub mod asymptotics;
 pub mod connections;

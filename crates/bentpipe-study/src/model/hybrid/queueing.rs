@@ -1,6 +1,7 @@
-//! The wait of a packet at the gateway before its first transmission (§III.A.2). While the pipe of μ T2 packets is
-//! full, a packet leaves the queue only when one is acknowledged, at the rate μ (1-p); otherwise it leaves at the rate
-//! μ.
+//! The wait of a packet at the gateway before its first transmission (§III.A.2).
+//!
+//! While the pipe of μ T2 packets is full, a packet leaves the queue only when one is acknowledged, at the rate μ
+//! (1-p); otherwise it leaves at the rate μ.
 
 use super::Path;
 

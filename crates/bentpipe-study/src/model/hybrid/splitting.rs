@@ -1,6 +1,8 @@
-//! Throughput with TCP split at the gateway (§IV). The gateway acknowledges for the destination and advertises the free
-//! part of its buffer as the window. Right after a burst the window is uniform between 0 and the space that the queue
-//! leaves free (Eq. 41 to 43). By Little's theorem the queue is the arrival rate times the time that a packet stays.
+//! Throughput with TCP split at the gateway (§IV).
+//!
+//! The gateway acknowledges for the destination and advertises the free part of its buffer as the window. Right after
+//! a burst the window is uniform between 0 and the space that the queue leaves free (Eq. 41 to 43). By Little's
+//! theorem the queue is the arrival rate times the time that a packet stays.
 
 use super::Path;
 

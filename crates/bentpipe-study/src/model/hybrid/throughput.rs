@@ -1,7 +1,8 @@
-//! Throughput end to end over selective-repeat ARQ (§III.B, Appendix B). The window grows by one packet per round trip
-//! from w_max/2 to w_max, is halved, and grows again. The throughput is the sum of the windows over the sum of their
-//! round trips (Eq. 38, 73). [`EndToEnd`] is the closed form with its parts; [`summed`] sums whole windows,
-//! [`integrated`] uses integrals instead.
+//! Throughput end to end over selective-repeat ARQ (§III.B, Appendix B).
+//!
+//! The window grows by one packet per round trip from w_max/2 to w_max, is halved, and grows again. The throughput is
+//! the sum of the windows over the sum of their round trips (Eq. 38, 73). [`EndToEnd`] is the closed form with its
+//! parts; [`summed`] sums whole windows, [`integrated`] uses integrals instead.
 
 use super::window::Delay;
 use super::{OutOfRange, Path};

@@ -59,10 +59,12 @@ impl Path {
 
 /// The windows of successive round trips as a Markov chain, for T1 = 0 (Eq. 24): a window W above the buffer B grows
 /// by one if the receiver's resequencing buffer always holds at least W-B packets; otherwise n = W-B-C packets are
-/// dropped, C being the buffer's minimum content, and each drop halves the window. The paper abandons the chain
-/// because the distribution of C given W is unknown, and sets C = 0 (Eq. 25). Here C may have any distribution that
-/// does not depend on W. Every drop leads to a window of at most B, from where the chain climbs with certainty to B+1.
-/// These are renewals; the stationary distribution is the mean number of visits between two of them, computed exactly.
+/// dropped, C being the buffer's minimum content, and each drop halves the window.
+///
+/// The paper abandons the chain because the distribution of C given W is unknown, and sets C = 0 (Eq. 25). Here C may
+/// have any distribution that does not depend on W. Every drop leads to a window of at most B, from where the chain
+/// climbs with certainty to B+1. These are renewals; the stationary distribution is the mean number of visits between
+/// two of them, computed exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowChain {
     smallest: u32,

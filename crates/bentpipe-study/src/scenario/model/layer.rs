@@ -83,7 +83,7 @@ impl LayerSpec {
             }
             if spec.auto_copies {
                 // The last copy leaves before the first report of a loss can arrive, after a round trip.
-                config.copies = Some(Copies { interval: rtt.div_floor(4), max: 3 });
+                config.copies = Some(Copies { interval: rtt.div_floor(4), max: 3, only_resent: false });
             }
             config
         };
@@ -116,8 +116,13 @@ pub(crate) const PLAIN: ChannelConfig = ChannelConfig::persistent(LayerSpec::TRA
 
 /// A block of 60 keeps the overhead low: at a loss of 1 %, 99 of 100 blocks lose at most three frames. It ends after
 /// 100 ms, a sixth of a GEO round trip.
-pub(crate) const PLAIN_FEC: Fec =
-    Fec { block: 60, interval: Duration::from_millis(100), max_overhead: 0.5, repairs: Repairs::Prompt };
+pub(crate) const PLAIN_FEC: Fec = Fec {
+    block: 60,
+    interval: Duration::from_millis(100),
+    max_overhead: 0.5,
+    repairs: Repairs::Prompt,
+    worth: Fec::WORTH,
+};
 
 fn default_channels() -> Vec<ChannelSpec> {
     //= RFC 3246: expedited forwarding, code point 101110

@@ -58,7 +58,7 @@ fn repairs_take_only_what_is_left_of_the_line() {
 /// A flow that fills the line and waits for its losses: prompt repairs spare it most of the round trips.
 #[test]
 fn prompt_repairs_shorten_the_hold() {
-    let prompt = Fec { block: 100, interval: MS(200), max_overhead: 0.5, repairs: Repairs::Prompt };
+    let prompt = Fec { block: 100, interval: MS(200), max_overhead: 0.5, repairs: Repairs::Prompt, worth: Fec::WORTH };
     let hold = |fec| {
         let mut pair = Pair::new(&config(vec![ChannelConfig { fec, ..ChannelConfig::reliable() }]));
         let noise = crate::stream::TimeNoise::named(3, "hundredth");
@@ -82,7 +82,7 @@ fn prompt_repairs_shorten_the_hold() {
 #[test]
 fn repairs_of_a_long_queue_wait_and_those_of_a_short_one_do_not() {
     let repairs_before = |packets: &[(Time, u8, u32, u64)], repairs, until| {
-        let fec = Fec { block: 50, interval: MS(200), max_overhead: 0.5, repairs };
+        let fec = Fec { block: 50, interval: MS(200), max_overhead: 0.5, repairs, worth: Fec::WORTH };
         let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..ChannelConfig::reliable() }]));
         pair.run(packets, at(60_000), |_, _, _| Fate::Arrives);
         assert_eq!(pair.delivered.len(), packets.len());

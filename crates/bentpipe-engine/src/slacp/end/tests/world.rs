@@ -13,8 +13,13 @@ pub(super) fn at(ms: u64) -> Time {
     Time::ZERO + MS(ms)
 }
 
-pub(super) const FEC: Fec =
-    Fec { block: 10, interval: Duration::from_millis(40), max_overhead: 0.5, repairs: Repairs::Spare };
+pub(super) const FEC: Fec = Fec {
+    block: 10,
+    interval: Duration::from_millis(40),
+    max_overhead: 0.5,
+    repairs: Repairs::Spare,
+    worth: Fec::WORTH,
+};
 
 pub(super) fn config(channels: Vec<ChannelConfig>) -> SlacpConfig {
     SlacpConfig { window: 10_000, ..SlacpConfig::new(Rate::from_bits_per_second(8_000_000), MS(500), channels) }
@@ -174,4 +179,4 @@ pub(super) fn nth_data_lost(lost: &'static [usize]) -> impl Fn(usize, usize, &Fr
     move |side, n, _| if side == 0 && lost.contains(&n) { Fate::Lost } else { Fate::Arrives }
 }
 
-pub(super) const COPIES: Copies = Copies { interval: Duration::from_millis(100), max: 3 };
+pub(super) const COPIES: Copies = Copies { interval: Duration::from_millis(100), max: 3, only_resent: false };

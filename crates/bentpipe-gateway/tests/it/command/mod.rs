@@ -38,7 +38,7 @@ fn settings_are_checked_and_rules_are_shown() {
     // A key that others may read is none; neither is one of zeros.
     let key = folder.path().join("near.key");
     let refused = |expected: &str| {
-        let output = bentpipe(folder.path(), &["gateway", "run", "--dry-run", "near.toml"]);
+        let output = bentpipe(folder.path(), &["run", "--dry-run", "near.toml"]);
         let said = String::from_utf8(output.stderr).expect("text");
         assert_eq!(output.status.code(), Some(2));
         assert!(said.contains(expected), "{said}");

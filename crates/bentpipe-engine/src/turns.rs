@@ -1,4 +1,4 @@
-//! Whose turn it is: FQ-CoDel's scheduler (RFC 8290 §4.2) without its hashing and its CoDel.
+//! Taking turns: the scheduler of FQ-CoDel (RFC 8290 §4.2) without its hashing and its CoDel.
 //!
 //! It serves two levels: hosts, and the flows or streams of each host.
 
@@ -6,15 +6,15 @@ mod line;
 
 pub(crate) use line::Line;
 
-/// The list that an entry stands in, and its ticket there.
+/// The list that an entry is in, and its ticket there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Place {
     /// None: it has nothing to send.
     #[default]
     Idle,
-    /// Those that were quiet.
+    /// Entries that were idle.
     Fresh(u64),
-    /// Those with a backlog.
+    /// Entries with a backlog.
     Old(u64),
 }
 
@@ -61,7 +61,7 @@ impl<K: Copy, const QUANTUM: i64> Turns<K, QUANTUM> {
         self.head().is_none()
     }
 
-    /// Removes an entry, wherever it stands.
+    /// Removes an entry, wherever it is.
     pub(crate) fn remove(&mut self, turn: &mut Turn) {
         match core::mem::take(turn).place {
             Place::Idle => {}

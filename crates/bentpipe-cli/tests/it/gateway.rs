@@ -29,5 +29,5 @@ fn the_gateways_command_is_reached() {
     let wrong = run(&["run", "near.toml"]);
     let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(said.contains("near.toml:8:1") && said.contains("did you mean `round_trip`?"), "{said}");
+    assert!(said.contains("near.toml:7:1") && said.contains("did you mean `round_trip`?"), "{said}");
 }

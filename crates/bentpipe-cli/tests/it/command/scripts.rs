@@ -51,5 +51,5 @@ fn conformance_of_a_folder() {
     assert!(text.contains("unexpected  bad.pkt: fails at line 2"), "{text}");
     write("f.toml", &head.replace("good.pkt", "elsewhere.pkt"));
     let error = refused(folder.path(), 2, &["script", "tree", "--expect", "f.toml", "f.toml"]);
-    assert!(error.contains("no expectation file fits"), "{error}");
+    assert!(error.contains("no expectation file matches"), "{error}");
 }

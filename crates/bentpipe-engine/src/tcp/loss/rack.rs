@@ -1,19 +1,19 @@
 //! RACK (RFC 8985): a segment is lost if one that was sent later, and long enough later, has been delivered.
 //!
-//! The RFC walks all segments in the order of transmission at each ACK. Here that order is a queue from whose front segments are
-//! taken once they are delivered or lost, so each transmission is visited a constant number of times. The literal walk lives in
-//! the tests as the oracle.
+//! The RFC visits all segments in the order of transmission at each ACK. Here that order is a queue: segments leave its
+//! front //! once they are delivered or lost, so each transmission is visited a constant number of times. The literal
+//! version is the //! oracle of the tests.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::units::{Duration, Time};
 
-/// Recoveries for which the reordering window stays as wide as duplicates have made it (RFC 8985 §6.2 step 4).
+/// Number of recoveries for which the reordering window keeps the width set by duplicates (RFC 8985 §6.2 step 4).
 const REO_WND_PERSIST: u32 = 16;
-/// SACKed segments beyond which no reordering is waited for (RFC 8985 §6.2 step 4).
+/// Number of SACKed segments beyond which RACK does not wait for reordering (RFC 8985 §6.2 step 4).
 const DUP_THRESH: usize = 3;
 
-/// What is known of a segment.
+/// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     InFlight,
@@ -52,7 +52,7 @@ pub(in crate::tcp) struct Rack {
     sacked_segments: usize,
     /// Bytes ever marked lost.
     marked: u64,
-    /// Of the segment sent last among those delivered: when it was sent, its end, and its round trip.
+    /// Of the delivered segment that was sent last: when it was sent, its end, and its round trip.
     xmit_ts: Time,
     end_seq: u64,
     rtt: Option<Duration>,
@@ -63,9 +63,9 @@ pub(in crate::tcp) struct Rack {
     /// The reordering window in quarters of `min_rtt`, and the recoveries for which it stays so.
     reo_wnd_mult: u64,
     reo_wnd_persist: u32,
-    /// Duplicates count once a round trip: until this is acknowledged they are of one round.
+    /// Duplicates count once per round trip: until this is acknowledged, they belong to the same round.
     dsack_round: Option<u64>,
-    /// When a segment that is waited for will be lost.
+    /// When a segment still awaited is to be marked lost.
     deadline: Option<Time>,
 }
 
@@ -96,12 +96,12 @@ impl Rack {
         self.marked
     }
 
-    /// When [`Self::detect`] is to be asked again.
+    /// When [`Self::detect`] is to be called again.
     pub(super) fn deadline(&self) -> Time {
         self.deadline.unwrap_or(Time::NEVER)
     }
 
-    /// The round trip of the segment sent last among those delivered.
+    /// The round trip of the delivered segment that was sent last.
     pub(in crate::tcp) fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
@@ -116,7 +116,7 @@ impl Rack {
         self.segments.partition_point(|segment| segment.end <= seq)
     }
 
-    /// `start..end` leaves now, for the first time or again.
+    /// `start..end` is transmitted now, for the first time or again.
     pub(in crate::tcp) fn on_sent(&mut self, start: u64, end: u64, now: Time) {
         if start == end {
             return;
@@ -186,7 +186,7 @@ impl Rack {
         }
     }
 
-    /// The peer holds `start..end`. A segment counts once it is there as a whole.
+    /// The peer has `start..end`. A segment counts once all of it has arrived.
     pub(in crate::tcp) fn on_sack(&mut self, start: u64, end: u64, now: Time) {
         for at in self.segments.partition_point(|segment| segment.start < start).. {
             let Some(&segment) = self.segments.get(at).filter(|segment| segment.end <= end) else { return };
@@ -201,11 +201,12 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2 steps 1 to 3: round trip, the segment sent last among those delivered, reordering.
+    /// RFC 8985 §6.2 steps 1 to 3: round trip, the delivered segment that was sent last, reordering.
     fn delivered(&mut self, segment: Sent, now: Time) {
         let rtt = now.saturating_since(segment.at);
         if segment.retransmitted {
-            // Too early for the retransmission: the original has arrived, and tells nothing of what was sent after it.
+            // Too early for the retransmission: the original has arrived, which says nothing of segments
+            // sent after it.
             if self.min_rtt.is_some_and(|min| rtt < min) {
                 return;
             }
@@ -247,8 +248,9 @@ impl Rack {
         quarter.saturating_mul(self.reo_wnd_mult.max(1)).min(srtt.unwrap_or(Duration::MAX))
     }
 
-    /// Marks what is lost by now (RFC 8985 §6.2 step 5). `repairing`: a recovery or the repair after a timeout is on. Returns
-    /// whether anything was marked.
+    /// Marks the segments that are lost by now (RFC 8985 §6.2 step 5). `repairing`: a recovery or the repair after
+    /// a timeout is
+    ///     /// in progress. Returns true if any was marked.
     pub(in crate::tcp) fn detect(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
         self.deadline = None;
         let Some(rtt) = self.rtt else { return false };
@@ -286,7 +288,8 @@ impl Rack {
         self.lost.insert(segment.start);
     }
 
-    /// The retransmission timer has expired: the first segment is lost, and what is as old as a round trip (RFC 8985 §6.3).
+    /// The retransmission timer has expired: the first segment is lost, and those as old as a round trip (RFC 8985
+    /// §6.3).
     pub(super) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
         self.deadline = None;
         let patience = self.rtt.map(|rtt| rtt + self.reo_wnd(true, srtt));
@@ -299,7 +302,7 @@ impl Rack {
         }
     }
 
-    /// The peer has thrown away what it had reported: nothing is SACKed.
+    /// The peer has discarded data that it had reported: nothing is SACKed.
     pub(super) fn on_reneging(&mut self) {
         for segment in self.segments.iter_mut().filter(|segment| segment.state == State::Sacked) {
             segment.state = State::InFlight;
@@ -313,7 +316,7 @@ impl Rack {
             let index = self.index(start);
             self.unlose(index);
             let segment = self.segments[index];
-            // It can be lost again: it stands in the order no more.
+            // It can be lost again: it is no longer in the order.
             let place = self.order.partition_point(|&(at, _)| at <= segment.at);
             self.order.insert(place, (segment.at, segment.start));
         }

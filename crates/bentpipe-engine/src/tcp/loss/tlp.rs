@@ -1,6 +1,7 @@
-//! The tail loss probe (RFC 8985 §7): where no ACK comes for two round trips, a segment is sent that calls one up.
+//! The tail loss probe (RFC 8985 §7): if no ACK arrives for two round trips, a segment is sent to provoke one.
 //!
-//! The ACK of the probe lets RACK find what is lost at the end of a flight, without the timeout and its window of one segment.
+//! With the ACK of the probe RACK detects losses at the end of a flight, without a timeout and its window of one
+//! segment.
 
 use crate::tcp::sequence::SequenceSpace;
 use crate::units::{Duration, Time};
@@ -10,12 +11,12 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// Before the round trip is known.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// What an ACK says of the probe.
+/// What an ACK shows of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum ProbeVerdict {
     /// Nothing, or nothing was lost.
     Nothing,
-    /// The probe repaired a loss that nothing else has shown: congestion control has to hear of it.
+    /// The probe repaired a loss that nothing else has shown: congestion control must be told.
     Repaired,
 }
 
@@ -25,7 +26,7 @@ pub(in crate::tcp) struct TailProbe {
     is_enabled: bool,
     at: Time,
     is_due: bool,
-    /// `snd_max` behind the probe that is out, and whether it is a retransmission.
+    /// `snd_max` after the outstanding probe, and whether it is a retransmission.
     out: Option<(u64, bool)>,
     /// The number of the last ACK since then that covers the probe.
     acked: Option<u64>,
@@ -66,23 +67,23 @@ impl TailProbe {
         self.at = (now + after).min(rto_at);
     }
 
-    /// No probe while a loss is repaired, or where its time has passed.
+    /// No probe while a loss is repaired, or after its time has passed.
     pub(in crate::tcp) fn stop(&mut self) {
         (self.at, self.is_due) = (Time::NEVER, false);
     }
 
-    /// The timer expires: a probe is to go out, whatever the window.
+    /// The timer expires: a probe is to be sent regardless of the window.
     pub(in crate::tcp) fn expire(&mut self) {
         (self.at, self.is_due) = (Time::NEVER, true);
     }
 
-    /// Whether a probe is to go out.
+    /// True if a probe is to be sent.
     #[inline(always)]
     pub(in crate::tcp) fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// The probe goes out; everything sent lies below `snd_max` then.
+    /// The probe is sent; everything sent is then below `snd_max`.
     pub(in crate::tcp) fn sent(&mut self, snd_max: u64, is_retransmission: bool) {
         (self.is_due, self.out, self.acked) = (false, Some((snd_max, is_retransmission)), None);
     }
@@ -125,7 +126,7 @@ mod tests {
 
     const SRTT: Option<Duration> = Some(Duration::from_millis(100));
 
-    /// RFC 8985 §7.2: two round trips; for a single segment the delay of its ACK besides; never after the timeout.
+    /// RFC 8985 §7.2: two round trips, for a single segment plus the delay of its ACK; never after the timeout.
     #[test]
     fn the_probe_waits_two_round_trips() {
         for (bytes, rto, expected) in [(5000, 1000, 210), (1000, 1000, 410), (5000, 150, 150)] {
@@ -138,8 +139,9 @@ mod tests {
         assert_eq!(off.deadline(), Time::NEVER);
     }
 
-    /// RFC 8985 §7.4.2: one that sent data again and has repaired a loss is one of congestion; new data, duplicates and the
-    /// answer to both copies are not.
+    /// RFC 8985 §7.4.2: a probe that retransmitted data and repaired a loss is a sign of congestion; new data,
+    /// duplicates and
+    ///     /// ACKs of both copies are not.
     #[test]
     fn only_a_repair_is_congestion() {
         let verdict = |is_retransmission, ack, duplicate: bool, again: bool| {

@@ -1,4 +1,4 @@
-//! What RACK and the tail loss probe (RFC 8985) add to the way of an ACK, of a timer and of a segment.
+//! What RACK and the tail loss probe (RFC 8985) add to the handling of ACKs, timers and segments.
 
 use super::Sender;
 use crate::machine::Context;
@@ -11,8 +11,9 @@ use crate::tcp::span::Span;
 use crate::units::Time;
 
 impl Sender {
-    /// Takes what an ACK delivers, and finds what is lost since. Returns whether its SACK blocks brought news, and whether
-    /// something was lost.
+    /// Takes the data that an ACK delivers and detects losses. Returns whether its SACK blocks were new, and
+    /// whether
+    ///     /// a segment was lost.
     #[inline(never)]
     pub(super) fn look_back(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
         if let Some(rack) = self.loss.scoreboard.rack() {
@@ -25,7 +26,7 @@ impl Sender {
         (news, self.detect(now))
     }
 
-    /// Asks RACK what is lost by now. Returns whether something is that was not before.
+    /// Asks RACK for the losses so far. Returns true if there are new ones.
     fn detect(&mut self, now: Time) -> bool {
         let repairing = self.recovery.phase() != Phase::Open;
         let srtt = self.timer.rtt.srtt();
@@ -50,7 +51,8 @@ impl Sender {
             return;
         }
         if let Some(rack) = self.loss.scoreboard.rack() {
-            // What is SACKed has left the network: new data may take its place until the loss is certain.
+            // SACKed data has left the network: new data may take its place until the loss is
+            // certain.
             self.congestion.window.set_inflation(rack.sacked_bytes());
         }
         if self.loss.scoreboard.deadline() < Time::NEVER {
@@ -60,7 +62,7 @@ impl Sender {
         }
     }
 
-    /// Starts a recovery for what RACK has marked, unless one is on.
+    /// Starts a recovery for the segments that RACK has marked, unless one is in progress.
     fn repair<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if self.recovery.phase() == Phase::Open && self.recovery.may_enter(self.seq.snd_una) {
             let count = self.loss.duplicates();
@@ -68,7 +70,7 @@ impl Sender {
         }
     }
 
-    /// The time of something that RACK waits for, or of the probe, may have come.
+    /// A time that RACK waits for, or that of the probe, may have come.
     pub(super) fn on_time_by_rack<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if self.loss.scoreboard.deadline() <= cx.now {
             self.new_event();
@@ -84,14 +86,14 @@ impl Sender {
         }
     }
 
-    /// Starts the timer of the probe, for what is outstanding now.
+    /// Starts the timer of the probe for the outstanding data.
     #[inline(always)]
     pub(super) fn start_tail(&mut self, now: Time) {
         let (srtt, rto_at) = (self.timer.rtt.srtt(), self.timer.deadline());
         self.tail.start(now, srtt, &self.seq, self.mss, rto_at);
     }
 
-    /// The probe: new data if the peer has room for it, else the last segment again (RFC 8985 §7.3).
+    /// The probe: new data if the peer has space for it, else the last segment again (RFC 8985 §7.3).
     pub(super) fn choose_tail_probe(&mut self) -> Option<Span> {
         let (new, edge) = (self.seq.snd_max, self.seq.right_edge(u64::MAX));
         let span = if new < self.seq.end().min(edge) {

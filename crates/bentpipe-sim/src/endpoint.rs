@@ -11,14 +11,14 @@ use bentpipe_engine::tcp::{
 };
 use bentpipe_engine::units::{Bytes, Time};
 use bentpipe_engine::{Context, Machine, Probe, Step};
-use bentpipe_study::scenario::{UdpFlow, Workload};
+use bentpipe_study::scenario::Workload;
 
-use crate::delays::Delays;
 use crate::layer::LayerEnd;
 use crate::pacer::Pacer;
 use crate::packet::{self, Parcel, Store};
 use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
+use crate::udp::{UdpSink, UdpSource};
 
 /// One end of a flow. All kinds are behind a pointer: a run may have a hundred thousand ends, of which few act at a
 /// time.
@@ -411,53 +411,5 @@ impl TcpEnd {
     fn wait(&self, timer: Option<Time>) -> Step<Parcel> {
         let until = timer.unwrap_or(Time::NEVER).min(self.next_action);
         Step::Wait((until != Time::NEVER).then_some(until))
-    }
-}
-
-/// A sink of datagrams.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct UdpSink {
-    /// Bytes, with headers.
-    pub(crate) bytes: u64,
-    pub(crate) delays: Delays,
-}
-
-/// Datagrams at a constant rate, or on and off.
-#[derive(Clone, Debug)]
-pub(crate) struct UdpSource {
-    flow: u32,
-    packet: u32,
-    pacer: Pacer,
-    stop: Time,
-    pub(crate) sent: u64,
-}
-
-impl UdpSource {
-    pub(crate) fn new(config: &UdpFlow, flow: u32, start: Time, seed: u64, name: &str) -> Self {
-        UdpSource {
-            flow,
-            packet: config.packet,
-            pacer: Pacer::new(config.rate, config.pattern, start, seed, name),
-            stop: config.stop.map_or(Time::NEVER, |span| Time::ZERO + span),
-            sent: 0,
-        }
-    }
-
-    pub(crate) fn first_action(&self) -> Time {
-        self.pacer.next()
-    }
-
-    pub(crate) fn poll(&mut self, now: Time, packets: &mut Store) -> Step<Parcel> {
-        let next = self.pacer.next();
-        if next >= self.stop {
-            return Step::Wait(None);
-        }
-        if next > now {
-            return Step::Wait(Some(next));
-        }
-        let parcel = packets.put_datagram(self.flow, self.packet, self.sent, now);
-        self.sent += 1;
-        self.pacer.sent(self.packet);
-        Step::Do(parcel)
     }
 }

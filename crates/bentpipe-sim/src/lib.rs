@@ -19,6 +19,7 @@ pub mod record;
 mod run;
 mod spoofing;
 mod transport;
+mod udp;
 mod world;
 
 pub use delays::Delays;

@@ -15,11 +15,12 @@ use bentpipe_study::topology;
 
 use super::wiring::{Counts, Ways};
 use super::{EndState, Timers, World, spoofing};
-use crate::endpoint::{Endpoint, TcpEnd, UdpSource};
+use crate::endpoint::{Endpoint, TcpEnd};
 use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::packet::Store;
 use crate::run::RunError;
+use crate::udp::UdpSource;
 
 /// The settings of connections, kept once where they are alike: a run may have a hundred thousand.
 #[derive(Default)]

@@ -1,0 +1,57 @@
+//! A source and a sink of datagrams.
+
+use bentpipe_engine::Step;
+use bentpipe_engine::units::Time;
+use bentpipe_study::scenario::UdpFlow;
+
+use crate::delays::Delays;
+use crate::pacer::Pacer;
+use crate::packet::{Parcel, Store};
+
+/// A sink of datagrams.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UdpSink {
+    /// Bytes, with headers.
+    pub(crate) bytes: u64,
+    pub(crate) delays: Delays,
+}
+
+/// Datagrams at a constant rate, or on and off.
+#[derive(Clone, Debug)]
+pub(crate) struct UdpSource {
+    flow: u32,
+    packet: u32,
+    pacer: Pacer,
+    stop: Time,
+    pub(crate) sent: u64,
+}
+
+impl UdpSource {
+    pub(crate) fn new(config: &UdpFlow, flow: u32, start: Time, seed: u64, name: &str) -> Self {
+        UdpSource {
+            flow,
+            packet: config.packet,
+            pacer: Pacer::new(config.rate, config.pattern, start, seed, name),
+            stop: config.stop.map_or(Time::NEVER, |span| Time::ZERO + span),
+            sent: 0,
+        }
+    }
+
+    pub(crate) fn first_action(&self) -> Time {
+        self.pacer.next()
+    }
+
+    pub(crate) fn poll(&mut self, now: Time, packets: &mut Store) -> Step<Parcel> {
+        let next = self.pacer.next();
+        if next >= self.stop {
+            return Step::Wait(None);
+        }
+        if next > now {
+            return Step::Wait(Some(next));
+        }
+        let parcel = packets.put_datagram(self.flow, self.packet, self.sent, now);
+        self.sent += 1;
+        self.pacer.sent(self.packet);
+        Step::Do(parcel)
+    }
+}

@@ -99,7 +99,7 @@ fn bulk(scenario: &Scenario, flow: usize) -> Result<Bulk<'_>, Unsupported> {
             return refuse(".tcp", what, "profile = \"rfc\", or no `shortcuts` of the handshake, window and lengths");
         }
         if tcb_sharing != TcbSharing::Off {
-            return refuse(".tcp", "connections that share state", "tcb_sharing = \"off\"");
+            return refuse(".tcp", "real ends do not share state", "tcb_sharing = \"off\"");
         }
     }
     let start = Time::ZERO + spec.start;

@@ -100,13 +100,13 @@ fn what_real_ends_cannot_do_is_refused_with_a_reason() {
     let arq = "[[layers]]\nname = \"layer\"\nover = \"sat\"\nchannels = [{ name = \"all\", transmissions = \"unlimited\" }]\n";
     let stp = "{ rate = \"2 Mbit/s\", rtt = \"520 ms\" }";
     let flows = [
-        (format!("type = \"stp\"\nbytes = \"1 MB\"\nstp = {stp}"), "for TCP only"),
-        ("type = \"udp\"\nrate = \"1 Mbit/s\"\npacket = \"1000 B\"".to_owned(), "for TCP only"),
+        (format!("type = \"stp\"\nbytes = \"1 MB\"\nstp = {stp}"), "only TCP"),
+        ("type = \"udp\"\nrate = \"1 Mbit/s\"\npacket = \"1000 B\"".to_owned(), "only TCP"),
         ("greedy = true".to_owned(), "no number of bytes"),
-        ("bytes = \"1 MB\"\nsplit = [{ at = \"G1\" }]".to_owned(), "of one connection, of TCP"),
-        (format!("bytes = \"1 MB\"\nsplit = [{{ at = \"G1\", stp = {stp} }}]"), "of one connection, of TCP"),
-        ("bytes = \"1 MB\"\nspoof = { at = \"G1\", buffer = \"50 packets\" }".to_owned(), "of one connection, of TCP"),
-        ("bytes = \"1 MB\"\ntcp.profile = \"ns2\"".to_owned(), "shortcuts of simulators"),
+        ("bytes = \"1 MB\"\nsplit = [{ at = \"G1\" }]".to_owned(), "one TCP connection"),
+        (format!("bytes = \"1 MB\"\nsplit = [{{ at = \"G1\", stp = {stp} }}]"), "one TCP connection"),
+        ("bytes = \"1 MB\"\nspoof = { at = \"G1\", buffer = \"50 packets\" }".to_owned(), "one TCP connection"),
+        ("bytes = \"1 MB\"\ntcp.profile = \"ns2\"".to_owned(), "simulator shortcuts"),
     ];
     for (flow, reason) in flows {
         let refused = bulks(&crossing("rate = \"2 Mbit/s\"", arq, &flow)).expect_err("no real ends");

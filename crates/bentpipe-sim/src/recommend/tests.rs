@@ -77,7 +77,7 @@ fn every_system_carries_the_transfer() {
 fn what_is_not_bare_is_refused() {
     let world = scenario("");
     let ground = Ground::of(&world).expect("bare");
-    for (system, word) in [(System::Link, "layer"), (System::Split, "split already")] {
+    for (system, word) in [(System::Link, "layer"), (System::Split, "already split")] {
         let with = ground.with(&world, system).expect("it fits");
         let error = Ground::of(&with).expect_err("something is there").to_string();
         assert!(error.contains(word), "{error}");

@@ -190,7 +190,7 @@ fn beams_take_turns_in_a_frame() {
     let frames = refused(&text(&(beam("a", 0, 334) + &beam("b", 400, 333).replace("1 ms", "2 ms"))));
     assert!(frames.contains("a frame of another length"), "{frames}");
     let order = refused(&text(&beam("a", 0, 334).replace("\"334 us\"]]", "\"334 us\"], [\"333 us\", \"1 us\"]]")));
-    assert!(order.contains("before the burst before it has ended"), "{order}");
+    assert!(order.contains("before the previous burst has ended"), "{order}");
     let cells = refused(&text(&beam("a", 0, 334).replace("tdma", "framing = \"aal5\"\ntdma")));
     assert!(cells.contains("cells follow no schedule"), "{cells}");
     let rate = refused(&text(&beam("a", 0, 334).replace("\"622.08 Mbit/s\"", "\"unlimited\"")));

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::config::{Discipline, LinkConfig, QueueLimit, Ties};
+use super::course::Course;
 use super::queue::Red;
 use crate::machine::Context;
 use crate::probe::{DropReason, Event, Probe};
@@ -14,6 +15,8 @@ use crate::units::Time;
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
     limit: QueueLimit,
+    /// The limit over time, as indices, and what they stand for.
+    limits: Option<Box<(Course, Vec<QueueLimit>)>>,
     red: Option<Box<Red>>,
     ties: Ties,
     /// Stored only if needed: if the queue can refuse packets, or with an observer.
@@ -26,13 +29,18 @@ pub(super) struct Admission {
 impl Admission {
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Self {
         let red = match config.queue.discipline {
-            Discipline::DropTail => None,
+            Discipline::DropTail | Discipline::Codel(_) | Discipline::FqCodel(_) => None,
             Discipline::Red(red) => {
                 Some(Box::new(Red::new(red, config.rate, Stream::named(seed, &format!("{name}/red")))))
             }
         };
+        let limits = config.moves.as_ref().and_then(|moves| {
+            let course = Course::of_track(moves.queue.clone()?);
+            Some(Box::new((course, moves.limits.clone())))
+        });
         Admission {
             limit: config.queue.limit,
+            limits,
             red,
             ties: config.ties,
             waiting: VecDeque::new(),
@@ -43,7 +51,7 @@ impl Admission {
 
     #[inline(always)]
     pub(super) fn has_bounds(&self) -> bool {
-        self.red.is_some() || self.limit != QueueLimit::Unlimited
+        self.red.is_some() || self.limits.is_some() || self.limit != QueueLimit::Unlimited
     }
 
     /// Decides on a packet of `length` that arrives at `cx.now`, with the line busy until `busy_until`. `begun` is when
@@ -58,6 +66,10 @@ impl Admission {
     ) -> Result<(), DropReason> {
         if !Pr::WATCHES && !self.has_bounds() {
             return Ok(());
+        }
+        if let Some(limits) = &mut self.limits {
+            let (course, limits) = limits.as_mut();
+            self.limit = limits.get(course.at(cx.now) as usize).copied().unwrap_or(self.limit);
         }
         let (packets, bytes) = self.depart(cx.now, &begun);
         let has_room = self.has_room(length);
@@ -117,9 +129,9 @@ impl Admission {
         }
     }
 
-    /// True if only its limit refuses packets.
+    /// True if only its limit refuses packets, and is always the same.
     pub(super) fn is_drop_tail(&self) -> bool {
-        self.red.is_none()
+        self.red.is_none() && self.limits.is_none()
     }
 
     /// True if a packet that arrives now finds the line idle.

@@ -4,6 +4,7 @@
 //! fades. Gilbert-Elliott is the on/off process with exponential gaps and bursts.
 
 use super::config::{ChannelConfig, Distribution};
+use super::jitter::normal;
 use crate::stream::Stream;
 use crate::units::{Duration, Time};
 
@@ -58,6 +59,10 @@ impl Distribution {
                     break draw;
                 }
             },
+            Distribution::Normal { .. } | Distribution::Pareto { .. } => {
+                let (u, v) = (stream.uniform(), stream.uniform());
+                return self.of_normal(normal(u, v));
+            }
         };
         Duration::from_secs_f64_rounded(secs)
     }

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use super::course::{Course, Phases};
+use super::moving::MovingLine;
 use super::opportunities::RateTrace;
 use super::slots::BurstSchedule;
-use crate::units::{Bytes, Duration, Probability, Rate};
+use super::track::Track;
+use crate::units::{Bytes, Duration, Probability, Rate, Time};
 
 /// Queue limits, without the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,20 @@ pub struct RedConfig {
     pub mean_packet: Bytes,
 }
 
+/// CoDel (RFC 8289): drops when packets have waited longer than `target` throughout an `interval`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Codel {
+    /// The acceptable standing wait.
+    pub target: Duration,
+    /// Time in which senders react: a round trip of the whole path, or more.
+    pub interval: Duration,
+}
+
+impl Codel {
+    /// The settings of RFC 8289 §4.4: 5 ms and 100 ms.
+    pub const DEFAULT: Codel = Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) };
+}
+
 /// Admission of packets while there is room.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discipline {
@@ -43,6 +60,10 @@ pub enum Discipline {
     DropTail,
     /// RED's choice.
     Red(RedConfig),
+    /// All; CoDel drops as they leave. The link is a [`ManagedLink`](crate::network::ManagedLink).
+    Codel(Codel),
+    /// All; flows take turns, each with a CoDel (RFC 8290). The link is a managed one, too.
+    FqCodel(Codel),
 }
 
 /// A queue.
@@ -95,6 +116,57 @@ pub enum Distribution {
         /// Upper bound.
         max: Duration,
     },
+    /// Normal; values below zero are zero.
+    Normal {
+        /// Its mean.
+        mean: Duration,
+        /// Its standard deviation.
+        deviation: Duration,
+    },
+    /// Pareto: a fraction of (min / x) ^ shape of the values is above x, where shape is mean / (mean - min).
+    Pareto {
+        /// The least value.
+        min: Duration,
+        /// The mean, above `min`.
+        mean: Duration,
+    },
+}
+
+/// Delay that varies from instant to instant, added to the propagation delay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jitter {
+    /// The added delay.
+    pub delay: Distribution,
+    /// Correlation of neighbouring slots.
+    pub correlation: Probability,
+    /// Length of a slot, in which the delay is constant.
+    pub every: Duration,
+    /// True if packets may overtake each other; false: a packet waits for those sent before it.
+    pub reorder: bool,
+}
+
+/// Packets that others overtake.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reorder {
+    /// The probability that a packet is late.
+    pub probability: Probability,
+    /// By how much it is late.
+    pub delay: Duration,
+}
+
+/// Settings that change at known times.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moves {
+    /// The rate in bits per second; zero stops the line. Replaces the link's.
+    pub rate: Option<Arc<Track>>,
+    /// The propagation delay in ticks. Replaces the link's.
+    pub delay: Option<Arc<Track>>,
+    /// The probability of loss ([`Track::of_probability`]) while the channel is good. Replaces the link's.
+    pub loss: Option<Arc<Track>>,
+    /// The queue's limit, as an index into `limits`. Packets that wait when it falls stay.
+    pub queue: Option<Arc<Track>>,
+    /// The limits that `queue` names.
+    pub limits: Vec<QueueLimit>,
 }
 
 /// How the channel state changes over time.
@@ -216,12 +288,58 @@ pub struct LinkConfig {
     pub ties: Ties,
     /// Packets dropped before the queue: indices from 0, in order of arrival among the packets that count.
     pub drop_list: Vec<u64>,
+    /// What changes at known times, if anything.
+    pub moves: Option<Arc<Moves>>,
+    /// Phases with values of their own, if any.
+    pub phases: Option<Phases>,
+    /// Jitter, if any.
+    pub jitter: Option<Jitter>,
+    /// Packets that others overtake, if any.
+    pub reorder: Option<Reorder>,
+    /// Probability that a packet arrives twice.
+    pub duplicate: Probability,
+    /// Probability that a bit of a packet is flipped, which the far host's checksum finds.
+    pub corrupt: Probability,
     /// Packets travel in cells, AAL5 with LLC/SNAP: the link is a [`CellPort`](super::CellPort), has a rate, and its
     /// `queue` is not used.
     pub cells: Option<CellConfig>,
 }
 
 impl LinkConfig {
+    /// True if the queue decides when packets leave it: CoDel and FQ-CoDel.
+    pub fn has_managed_queue(&self) -> bool {
+        matches!(self.queue.discipline, Discipline::Codel(_) | Discipline::FqCodel(_))
+    }
+
+    /// The link at its best, for lower bounds: its highest rate, or the mean one if the rate repeats, and its lowest delay.
+    pub fn at_best(&self) -> LinkConfig {
+        let moves = self.moves.as_deref();
+        let phases = self.phases.as_ref();
+        let once = |track: &&Arc<Track>| track.period().is_none();
+        let stepped = moves.and_then(|moves| moves.rate.as_ref()).filter(once).and_then(|track| track.values().max());
+        let drawn = phases.and_then(|phases| Some(phases.rate?.1.bits_per_second()));
+        let rate = stepped.or(drawn).and_then(Rate::from_bits_per_second).or(self.rate);
+        let tracked = moves.and_then(|moves| moves.delay.as_ref()).and_then(|track| track.values().min());
+        let drawn = phases.and_then(|phases| Some(phases.delay?.0.as_ticks()));
+        let delay = tracked.or(drawn).map_or(self.delay, Duration::from_ticks);
+        LinkConfig { rate, delay, ..self.clone() }
+    }
+
+    /// After this time a rate that is not constant repeats, if it does: a trace, bursts or a schedule.
+    pub fn rate_period(&self) -> Option<Duration> {
+        let trace = self.rate_trace.as_ref().and_then(|trace| trace.millis().last().copied());
+        let scheduled = self.moves.as_ref().and_then(|moves| moves.rate.as_ref()?.period());
+        self.tdma.as_ref().map(|schedule| schedule.frame()).or(trace.map(Duration::from_millis)).or(scheduled)
+    }
+
+    /// When the line has sent `bytes`, if it sends nothing else from `start` on, and its rate follows a schedule or a trace of
+    /// rates; `None` if the rate is constant, or given otherwise.
+    pub fn sent_by(&self, start: Time, bytes: u64) -> Option<Time> {
+        let rates = self.moves.as_ref()?.rate.clone()?;
+        let (begun, taken) = MovingLine::new(Course::of_track(rates)).transmit(start, bytes);
+        Some(begun + taken)
+    }
+
     /// A clean link with an unlimited queue whose line follows a trace.
     pub fn following(trace: Arc<RateTrace>, delay: Duration) -> Self {
         LinkConfig { rate_trace: Some(trace.clone()), ..LinkConfig::clean(Some(trace.mean()), delay) }
@@ -244,6 +362,12 @@ impl LinkConfig {
             packet_bursts: None,
             ties: Ties::Departure,
             drop_list: Vec::new(),
+            moves: None,
+            phases: None,
+            jitter: None,
+            reorder: None,
+            duplicate: Probability::ZERO,
+            corrupt: Probability::ZERO,
             cells: None,
         }
     }

@@ -1,9 +1,11 @@
 //! The line of a link: the start and duration of transmissions.
 
 use super::config::{LinkConfig, QueueLimit};
+use super::course::Course;
+use super::moving::MovingLine;
 use super::opportunities::Opportunities;
 use super::slots::BurstLine;
-use crate::units::{Duration, Time, TransmitClock};
+use crate::units::{Duration, Rate, Time, TransmitClock};
 
 /// Transmission times. A trace is behind a pointer, because most runs use only the other kinds.
 #[derive(Clone, Debug)]
@@ -22,6 +24,7 @@ pub(super) enum Line {
 pub(super) enum Scheduled {
     Trace(Opportunities),
     Bursts(BurstLine),
+    Moving(MovingLine),
 }
 
 impl Scheduled {
@@ -33,6 +36,7 @@ impl Scheduled {
         match self {
             Scheduled::Trace(trace) => trace.transmit(now, bytes),
             Scheduled::Bursts(bursts) => bursts.transmit(free, bytes),
+            Scheduled::Moving(line) => line.transmit(free, bytes.into()),
         }
     }
 }
@@ -49,8 +53,25 @@ impl Line {
         }
     }
 
+    /// The rate, if it is constant.
+    pub(super) fn rate(&self) -> Option<Rate> {
+        match self {
+            Line::Plain(clock) | Line::Queued(clock) | Line::Clock(clock) => Some(clock.rate()),
+            Line::Instant | Line::Scheduled(_) => None,
+        }
+    }
+
     /// The line of a link; `is_plain`: it has no losses and no MTU, and its queue no other discipline than drop-tail.
-    pub(super) fn of(config: &LinkConfig, is_plain: bool) -> Line {
+    pub(super) fn of(config: &LinkConfig, seed: u64, name: &str, is_plain: bool) -> Line {
+        let moving = |rates| Line::Scheduled(Box::new(Scheduled::Moving(MovingLine::new(rates))));
+        if let Some(track) = config.moves.as_ref().and_then(|moves| moves.rate.clone()) {
+            return moving(Course::of_track(track));
+        }
+        if let (Some(phases), Some(rate), None) = (&config.phases, config.rate, &config.rate_trace)
+            && phases.moves_the_line()
+        {
+            return moving(Course::of_rates(phases, rate, seed, name));
+        }
         if let Some(schedule) = &config.tdma {
             return Line::Scheduled(Box::new(Scheduled::Bursts(BurstLine::new(schedule.clone()))));
         }

@@ -6,8 +6,9 @@
 use super::admission::Admission;
 use super::config::LinkConfig;
 use super::line::Line;
+pub use super::motion::Altered;
 use super::ring::Ring;
-use super::sky::Sky;
+use super::sky::{Meeting, Sky};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{DropReason, Event, Probe};
 use crate::units::{Duration, Time};
@@ -16,6 +17,11 @@ use crate::units::{Duration, Time};
 pub trait Wire {
     /// Bytes on the line, with headers.
     fn wire_len(&self) -> u32;
+
+    /// The flow of the packet, for queues in which flows take turns.
+    fn flow(&self) -> u64 {
+        0
+    }
 
     /// True if the packet counts for the drop list.
     fn is_listable(&self) -> bool {
@@ -30,6 +36,8 @@ pub enum Outcome {
     Delivered,
     /// The channel lost it.
     Lost,
+    /// It reaches the other end, not as it was sent.
+    Altered(Altered),
 }
 
 /// A packet at the far end of the link.
@@ -60,6 +68,10 @@ pub struct LinkCounters {
     pub dropped_listed: u64,
     /// Dropped because they exceed the link's MTU.
     pub dropped_too_long: u64,
+    /// Delivered with a flipped bit; they count as delivered, too.
+    pub corrupted: u64,
+    /// Delivered twice; they count as delivered once.
+    pub duplicated: u64,
     /// Max number of waiting packets, if the queue can refuse packets; otherwise 0.
     pub max_waiting: u32,
 }
@@ -109,13 +121,15 @@ pub struct Transit {
     pub begun: Time,
     /// True if the channel loses it.
     pub lost: bool,
+    /// What else happens to it.
+    pub altered: Altered,
     /// Waiting packets including this one; 0 if it does not wait, or if the queue refuses none.
     pub waiting: u32,
 }
 
 /// The link's drop list.
 #[derive(Clone, Debug)]
-struct DropList {
+pub(super) struct DropList {
     numbers: Vec<u64>,
     next: usize,
     /// Counted packets so far.
@@ -132,28 +146,29 @@ impl DropList {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct InFlight<P> {
-    arrives: Time,
+pub(super) struct InFlight<P> {
+    pub(super) arrives: Time,
     /// Start of its transmission.
-    begun: Time,
+    pub(super) begun: Time,
     lost: bool,
-    packet: P,
+    altered: Altered,
+    pub(super) packet: P,
 }
 
 /// A unidirectional link.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    header: u32,
-    mtu: u32,
-    line: Line,
-    delay: Duration,
+    pub(super) header: u32,
+    pub(super) mtu: u32,
+    pub(super) line: Line,
+    pub(super) delay: Duration,
     /// When the line has sent all admitted packets.
-    busy_until: Time,
-    sky: Option<Box<Sky>>,
-    drop_list: Option<Box<DropList>>,
-    admission: Admission,
-    in_flight: Ring<InFlight<P>>,
-    counters: LinkCounters,
+    pub(super) busy_until: Time,
+    pub(super) sky: Option<Box<Sky>>,
+    pub(super) drop_list: Option<Box<DropList>>,
+    pub(super) admission: Admission,
+    pub(super) in_flight: Ring<InFlight<P>>,
+    pub(super) counters: LinkCounters,
 }
 
 impl<P: Wire> Link<P> {
@@ -166,7 +181,7 @@ impl<P: Wire> Link<P> {
         Link {
             header: config.header,
             mtu: config.mtu.unwrap_or(u32::MAX),
-            line: Line::of(config, is_plain),
+            line: Line::of(config, seed, name, is_plain),
             delay: config.delay,
             busy_until: Time::ZERO,
             sky,
@@ -194,7 +209,13 @@ impl<P: Wire> Link<P> {
 
     /// True if a packet may reach the far end at the instant it was offered.
     pub(crate) fn may_take_no_time(&self) -> bool {
-        self.delay == Duration::ZERO && self.may_send_at_once()
+        let moves = self.sky.as_ref().is_some_and(|sky| sky.moves_the_delay());
+        (moves || self.delay == Duration::ZERO) && self.may_send_at_once()
+    }
+
+    /// True if every packet leaves as it came, in the order of arrival.
+    pub(crate) fn keeps_packets(&self) -> bool {
+        self.sky.as_ref().is_none_or(|sky| sky.keeps_packets())
     }
 
     /// Packets admitted and neither delivered nor lost yet.
@@ -221,6 +242,26 @@ impl<P: Wire> Link<P> {
     #[inline]
     pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) -> Result<(), DropReason> {
         self.offer_begun(cx, packet, || Time::NEVER)
+    }
+
+    /// As [`Link::offer`], but a packet that is not admitted comes back.
+    ///
+    /// # Errors
+    /// Returns the drop reason and the packet if the link does not admit it.
+    pub(crate) fn offer_or_return<Pr: Probe>(
+        &mut self,
+        cx: &mut Context<'_, Pr>,
+        packet: P,
+    ) -> Result<(), (DropReason, P)> {
+        let transit = self.transit(cx, &packet, || Time::NEVER);
+        self.counters.note_offered(transit.map(|transit| transit.waiting));
+        match transit {
+            Ok(transit) => {
+                self.carry(transit, packet);
+                Ok(())
+            }
+            Err(reason) => Err((reason, packet)),
+        }
     }
 
     /// As [`Link::offer`], for a packet whose event was scheduled at `begun`: under [`Ties::Begun`](super::Ties::Begun)
@@ -252,7 +293,7 @@ impl<P: Wire> Link<P> {
         begun: impl Fn() -> Time,
     ) -> Result<Transit, DropReason> {
         if let Some((begun, arrives)) = self.pass_plainly::<Pr>(cx.now, packet.wire_len()) {
-            return Ok(Transit { arrives, begun, lost: false, waiting: 0 });
+            return Ok(Transit { arrives, begun, lost: false, altered: Altered::NOT, waiting: 0 });
         }
         if let Line::Queued(clock) = &mut self.line
             && !Pr::WATCHES
@@ -262,7 +303,8 @@ impl<P: Wire> Link<P> {
             let begun = self.busy_until.max(cx.now);
             self.busy_until = begun + clock.transmit(length + self.header);
             let waiting = self.admission.enter::<Pr>(cx.now, begun, length);
-            return Ok(Transit { arrives: self.busy_until + self.delay, begun, lost: false, waiting });
+            let arrives = self.busy_until + self.delay;
+            return Ok(Transit { arrives, begun, lost: false, altered: Altered::NOT, waiting });
         }
         self.full_transit(cx, packet, begun)
     }
@@ -304,19 +346,22 @@ impl<P: Wire> Link<P> {
         let free = self.busy_until.max(cx.now);
         let (start, transmission) = self.line.transmit(cx.now, free, length + self.header);
         self.busy_until = start + transmission;
-        let (mut arrives, mut lost) = (self.busy_until + self.delay, false);
+        let mut meeting = Meeting { arrives: self.busy_until + self.delay, lost: false, altered: Altered::NOT };
         if let Some(sky) = &mut self.sky {
-            (arrives, lost) = sky.meet(start, transmission, arrives, length + self.header);
+            meeting = sky.meet(start, transmission, meeting.arrives, length + self.header);
         }
+        let Meeting { arrives, lost, altered } = meeting;
         let waiting = self.admission.enter::<Pr>(cx.now, start, length);
-        Ok(Transit { arrives, begun: start, lost, waiting })
+        Ok(Transit { arrives, begun: start, lost, altered, waiting })
     }
 
-    /// Stores a packet until it arrives: the second half of [`Link::offer_begun`].
+    /// Stores a packet until it arrives: the second half of [`Link::offer_begun`]. True if it arrives next.
     #[inline(always)]
-    pub(crate) fn carry(&mut self, transit: Transit, packet: P) {
-        let Transit { arrives, begun, lost, .. } = transit;
-        self.in_flight.push_back(InFlight { arrives, begun, lost, packet });
+    pub(crate) fn carry(&mut self, transit: Transit, packet: P) -> bool {
+        let Transit { arrives, begun, lost, altered, .. } = transit;
+        let is_only = self.in_flight.len() == 0;
+        self.in_flight.push_back(InFlight { arrives, begun, lost, altered, packet });
+        is_only || self.sky.is_some() && self.in_flight.settle(|before, last| before.arrives > last.arrives)
     }
 
     /// Counts an offered packet. Returns true at a new maximum of waiting packets.
@@ -350,11 +395,16 @@ impl<P: Wire> Link<P> {
         if self.in_flight.front()?.arrives > cx.now {
             return None;
         }
-        let InFlight { lost, packet, .. } = self.in_flight.pop_front()?;
+        let InFlight { lost, altered, packet, .. } = self.in_flight.pop_front()?;
         self.note_arrival(packet.wire_len(), lost);
         if lost {
             cx.emit(|| Event::Dropped { reason: DropReason::Channel });
             return Some(Arrival { packet, outcome: Outcome::Lost });
+        }
+        if altered != Altered::NOT {
+            self.counters.corrupted += u64::from(altered.corrupt);
+            self.counters.duplicated += u64::from(altered.twice);
+            return Some(Arrival { packet, outcome: Outcome::Altered(altered) });
         }
         Some(Arrival { packet, outcome: Outcome::Delivered })
     }

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`config`](LinkConfig) has the settings, [`queue`](Red) admits, [`channel`](Channel) is the
 //! channel state over time, `sequence` loses packets by their number, [`RateTrace`] is a recorded rate,
-//! [`BurstSchedule`] a TDMA schedule, [`Link`] combines them. Two relatives: [`CellPort`] sends packets cell by
+//! [`BurstSchedule`] a TDMA schedule, [`Track`] a setting that changes with time, `motion` what it does to packets,
+//! [`Link`] combines them. Two relatives: [`CellPort`] sends packets cell by
 //! cell, [`Server`] processes packets one at a time. All are generic over the packet: a link needs only its length
 //! on the line.
 
@@ -10,26 +11,34 @@ mod admission;
 mod cells;
 mod channel;
 mod config;
+mod course;
+mod jitter;
 mod line;
 #[allow(clippy::module_inception)]
 mod link;
 pub mod modulation;
+mod motion;
+mod moving;
 mod opportunities;
 mod queue;
+mod retune;
 mod ring;
 mod sequence;
 mod server;
 mod sky;
 mod slots;
+mod track;
 
 pub use cells::{CellCounters, CellPort};
 pub use channel::{Burst, Channel, ChannelState};
 pub use config::{
-    CellConfig, ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, PacketBursts, QueueConfig,
-    QueueLimit, RedConfig, Sharing, Ties,
+    CellConfig, ChannelConfig, Codel, Discipline, Distribution, ExtraDelay, Jitter, LinkConfig, LossConfig, Moves,
+    PacketBursts, QueueConfig, QueueLimit, RedConfig, Reorder, Sharing, Ties,
 };
-pub use link::{Arrival, Link, LinkCounters, Outcome, Transit, Wire};
+pub use course::Phases;
+pub use link::{Altered, Arrival, Link, LinkCounters, Outcome, Transit, Wire};
 pub use opportunities::{BadTrace, RateTrace};
 pub use queue::Red;
 pub use server::Server;
 pub use slots::{BadSchedule, BurstSchedule};
+pub use track::{BadTrack, Change, Track};

@@ -43,6 +43,22 @@ impl<T> Ring<T> {
         self.put = self.put.wrapping_add(1);
     }
 
+    /// Moves the entry that was put in last before those that it is to leave `ahead` of: `ahead(before, last)`. True if it
+    /// is now the first.
+    #[inline]
+    pub(super) fn settle(&mut self, ahead: impl Fn(&T, &T) -> bool) -> bool {
+        let mut at = self.put.wrapping_sub(1);
+        while at != self.out {
+            let (here, before) = (self.place(at), self.place(at.wrapping_sub(1)));
+            match (&self.places[before], &self.places[here]) {
+                (Some(earlier), Some(last)) if ahead(earlier, last) => self.places.swap(before, here),
+                _ => return false,
+            }
+            at = at.wrapping_sub(1);
+        }
+        true
+    }
+
     /// Takes out the entry that was put in first.
     #[inline(always)]
     pub(super) fn pop_front(&mut self) -> Option<T> {

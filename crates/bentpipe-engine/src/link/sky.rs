@@ -2,6 +2,7 @@
 
 use super::channel::{Channel, ChannelState};
 use super::config::{LinkConfig, LossConfig};
+use super::motion::{Altered, Motion};
 use super::sequence::PacketSequence;
 use crate::stream::TimeNoise;
 use crate::units::{Duration, Probability, Time};
@@ -17,6 +18,7 @@ pub(super) struct Sky {
     at_exit: Channel,
     noise: TimeNoise,
     sequence: Option<PacketSequence>,
+    motion: Option<Box<Motion>>,
     /// When the last packet arrives.
     last_arrival: Time,
     last_exit: Time,
@@ -24,6 +26,14 @@ pub(super) struct Sky {
     same_exit: u32,
     /// Packet length and state of the last bit error probability, and the probability.
     bit_cache: Option<(u32, ChannelState, Probability)>,
+}
+
+/// The passage of a packet through the sky.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Meeting {
+    pub(super) arrives: Time,
+    pub(super) lost: bool,
+    pub(super) altered: Altered,
 }
 
 /// The loss within a packet.
@@ -39,8 +49,10 @@ impl Sky {
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Box<Sky>> {
         let channel = Channel::new(&config.channel, seed, &format!("{name}/channel"));
         let loses = config.good != LossConfig::NONE || config.packet_bursts.is_some();
-        (loses || !channel.is_clear()).then(|| {
+        let motion = Motion::of(config, seed, name);
+        (loses || !channel.is_clear() || motion.is_some()).then(|| {
             Box::new(Sky {
+                motion,
                 good: config.good,
                 bad: config.bad,
                 extra_delay: config.extra_delay.0,
@@ -68,20 +80,42 @@ impl Sky {
         Loss { lost, in_last_piece }
     }
 
-    /// When a packet of `length` bytes arrives that is begun at `start` and would arrive at `arrives`, and whether it is
-    /// lost.
+    /// Packets from now on arrive after `latest`.
+    pub(super) fn follow(&mut self, latest: Time) {
+        self.last_arrival = latest;
+    }
+
+    /// True if every packet leaves as it came, in the order of arrival.
+    pub(super) fn keeps_packets(&self) -> bool {
+        self.motion.as_ref().is_none_or(|motion| motion.keeps_packets())
+    }
+
+    /// True if the propagation delay may be another one than the link's.
+    pub(super) fn moves_the_delay(&self) -> bool {
+        self.motion.as_ref().is_some_and(|motion| motion.moves_the_delay())
+    }
+
+    /// The passage of a packet of `length` bytes that is begun at `start` and would arrive at `arrives`.
     #[inline]
-    pub(super) fn meet(&mut self, start: Time, transmission: Duration, arrives: Time, length: u32) -> (Time, bool) {
+    pub(super) fn meet(&mut self, start: Time, transmission: Duration, arrives: Time, length: u32) -> Meeting {
         let mut arrives = arrives;
+        if let Some(motion) = &mut self.motion {
+            arrives = motion.arrives(start + transmission, arrives);
+        }
         if self.extra_delay > Duration::ZERO && self.at_start.at(start) == ChannelState::Bad {
             arrives += self.extra_delay;
         }
-        // Order is kept, and packets after a delayed one arrive no faster than the line could send them.
+        let own = arrives;
         if arrives < self.last_arrival {
-            arrives = self.last_arrival + transmission;
+            // Order is kept. After a delay by the channel, packets arrive no faster than the line could send them; behind a delay
+            // that falls, they arrive together.
+            arrives = if self.motion.is_some() { self.last_arrival } else { self.last_arrival + transmission };
         }
         self.last_arrival = arrives;
-        (arrives, self.loses(arrives, length))
+        let lost = self.loses(arrives, length);
+        let Some(motion) = &self.motion else { return Meeting { arrives, lost, altered: Altered::NOT } };
+        let (arrives, altered) = motion.alter(own, arrives, self.same_exit);
+        Meeting { arrives, lost, altered }
     }
 
     fn loses(&mut self, exit: Time, length: u32) -> bool {
@@ -94,7 +128,10 @@ impl Sky {
         {
             return true;
         }
-        let loss = if state == ChannelState::Bad { self.bad } else { self.good };
+        let mut loss = if state == ChannelState::Bad { self.bad } else { self.good };
+        if let (ChannelState::Good, Some(motion)) = (state, &mut self.motion) {
+            loss.packet = motion.loss(exit).unwrap_or(loss.packet);
+        }
         if loss == LossConfig::NONE {
             return false;
         }

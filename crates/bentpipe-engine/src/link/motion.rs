@@ -1,0 +1,111 @@
+//! What a link does to packets besides losing them by its channel: a delay and a loss that change, jitter, packets that arrive late,
+//! twice, or with a flipped bit.
+//!
+//! Packets stay in order unless a setting says otherwise: one that would overtake another arrives with it. Draws are
+//! indexed by the time at which a packet would arrive in order.
+
+use super::config::LinkConfig;
+use super::course::Course;
+use super::jitter::JitterProcess;
+use super::track::Track;
+use crate::stream::TimeNoise;
+use crate::units::{Duration, Probability, Time};
+
+/// What happened to a delivered packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Altered {
+    /// A bit was flipped.
+    pub corrupt: bool,
+    /// It arrives twice.
+    pub twice: bool,
+}
+
+impl Altered {
+    /// Not altered.
+    pub const NOT: Altered = Altered { corrupt: false, twice: false };
+}
+
+/// The moving part of a link.
+#[derive(Clone, Debug)]
+pub(super) struct Motion {
+    /// The propagation delay, if it changes.
+    delay: Option<Course>,
+    /// The loss while the channel is good, if it changes.
+    loss: Option<Course>,
+    jitter: Option<JitterProcess>,
+    overtakes: bool,
+    late: Option<(f64, Duration, TimeNoise)>,
+    corrupt: (f64, TimeNoise),
+    twice: (f64, TimeNoise),
+}
+
+impl Motion {
+    /// Creates it from a link's settings, if anything moves.
+    pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Box<Motion>> {
+        let moves = config.moves.as_deref();
+        let track = |track: Option<&std::sync::Arc<Track>>| track.map(|track| Course::of_track(track.clone()));
+        let phases = config.phases.as_ref();
+        let delay = track(moves.and_then(|moves| moves.delay.as_ref()))
+            .or_else(|| phases.and_then(|phases| Course::of_delays(phases, seed, name)));
+        let loss = track(moves.and_then(|moves| moves.loss.as_ref()))
+            .or_else(|| phases.and_then(|phases| Course::of_losses(phases, config.good.packet, seed, name)));
+        let alters = config.duplicate != Probability::ZERO || config.corrupt != Probability::ZERO;
+        let moves = delay.is_some() || loss.is_some() || config.jitter.is_some() || config.reorder.is_some();
+        let noise = |what: &str| TimeNoise::named(seed, &format!("{name}/{what}"));
+        (moves || alters).then(|| {
+            Box::new(Motion {
+                delay,
+                loss,
+                jitter: config.jitter.map(|jitter| JitterProcess::new(jitter, seed, name)),
+                overtakes: config.jitter.is_some_and(|jitter| jitter.reorder),
+                late: config.reorder.map(|late| (late.probability.get(), late.delay, noise("reorder"))),
+                corrupt: (config.corrupt.get(), noise("corrupt")),
+                twice: (config.duplicate.get(), noise("duplicate")),
+            })
+        })
+    }
+
+    /// True if the delay may be another one than the link's.
+    pub(super) fn moves_the_delay(&self) -> bool {
+        self.delay.is_some()
+    }
+
+    /// True if every packet leaves as it came, in the order of arrival.
+    pub(super) fn keeps_packets(&self) -> bool {
+        !self.overtakes && self.late.is_none() && self.corrupt.0 == 0.0 && self.twice.0 == 0.0
+    }
+
+    /// When a packet arrives whose transmission ends at `end` and that would arrive at `arrives` with the link's delay.
+    pub(super) fn arrives(&mut self, end: Time, arrives: Time) -> Time {
+        let arrives = match &mut self.delay {
+            Some(delay) => end + Duration::from_ticks(delay.at(end)),
+            None => arrives,
+        };
+        match &mut self.jitter {
+            Some(jitter) => arrives + jitter.at(end),
+            None => arrives,
+        }
+    }
+
+    /// The probability of loss at an instant, if it changes.
+    pub(super) fn loss(&mut self, at: Time) -> Option<Probability> {
+        self.loss.as_mut().map(|loss| Track::probability(loss.at(at)))
+    }
+
+    /// The final arrival of a packet that arrives at `own` by itself and at `kept` in order, the `nth` at that instant, and
+    /// what happens to it.
+    pub(super) fn alter(&self, own: Time, kept: Time, nth: u32) -> (Time, Altered) {
+        let hits = |probability: f64, noise: &TimeNoise| probability > 0.0 && noise.at(kept.index(), nth) < probability;
+        let arrives = if self.overtakes { own } else { kept };
+        let arrives = match &self.late {
+            Some((probability, delay, noise)) if hits(*probability, noise) => arrives + *delay,
+            _ => arrives,
+        };
+        let (corrupt, twice) = (hits(self.corrupt.0, &self.corrupt.1), hits(self.twice.0, &self.twice.1));
+        (arrives, Altered { corrupt, twice })
+    }
+}
+
+#[cfg(test)]
+#[path = "motion_tests.rs"]
+mod tests;

@@ -8,12 +8,16 @@
 
 mod chain;
 mod due;
+mod layers;
+mod managed;
 #[allow(clippy::module_inception)]
 mod network;
 mod routes;
 
 pub use chain::Books;
 pub use due::{Age, Due, Tournament};
+pub use layers::LayerEnds;
+pub use managed::ManagedLink;
 pub use network::{Network, Station, Taken};
 pub use routes::Routes;
 

@@ -2,9 +2,11 @@
 
 use super::chain::{Books, Fate, Log, Passing, take_off_what_comes};
 use super::due::{Due, Tournament};
+use super::layers::LayerEnds;
+use super::managed::ManagedLink;
 use super::routes::{DIFFERS, ENDS, Routes};
 use super::{Bound, EndId, Hop, LINK_BASE, LinkId, Passage, StationId, Watch};
-use crate::link::{CellPort, Link, LinkCounters, Outcome, Server, Transit};
+use crate::link::{Altered, CellPort, Link, LinkConfig, LinkCounters, Outcome, Server, Transit};
 use crate::machine::Context;
 use crate::probe::{DropReason, Probe, Who};
 use crate::units::{Duration, Time};
@@ -19,6 +21,13 @@ pub enum Station<P> {
         /// Its port.
         port: Box<CellPort<P>>,
     },
+    /// A link whose queue decides when a packet leaves it.
+    Managed {
+        /// The link with this number, which carries nothing itself.
+        link: LinkId,
+        /// The link with its queue.
+        port: Box<ManagedLink<P>>,
+    },
     /// A processor of a host.
     Host(Server<P>),
 }
@@ -26,7 +35,7 @@ pub enum Station<P> {
 impl<P: Bound> Station<P> {
     fn link(&self) -> Option<LinkId> {
         match self {
-            Station::Cells { link, .. } => Some(*link),
+            Station::Cells { link, .. } | Station::Managed { link, .. } => Some(*link),
             Station::Host(_) => None,
         }
     }
@@ -39,20 +48,23 @@ impl<P: Bound> Station<P> {
     fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, channel: u32, packet: P) {
         match self {
             Station::Cells { port, .. } => port.offer(cx, channel, packet),
+            Station::Managed { port, .. } => port.offer(cx, packet),
             Station::Host(server) => server.offer(cx.now, packet),
         }
     }
 
-    fn take<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>) -> Option<(P, Result<(), DropReason>)> {
+    fn take<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>) -> Option<(P, Result<Altered, DropReason>)> {
         match self {
-            Station::Cells { port, .. } => port.take(cx),
-            Station::Host(server) => server.take(cx.now).map(|packet| (packet, Ok(()))),
+            Station::Cells { port, .. } => port.take(cx).map(|(packet, fate)| (packet, fate.map(|()| Altered::NOT))),
+            Station::Managed { port, .. } => port.take(cx),
+            Station::Host(server) => server.take(cx.now).map(|packet| (packet, Ok(Altered::NOT))),
         }
     }
 
     fn head(&self) -> Option<(Time, Time)> {
         match self {
             Station::Cells { port, .. } => port.head(),
+            Station::Managed { port, .. } => port.head(),
             Station::Host(server) => server.head(),
         }
     }
@@ -60,6 +72,7 @@ impl<P: Bound> Station<P> {
     fn in_flight(&self) -> usize {
         match self {
             Station::Cells { port, .. } => port.in_flight(),
+            Station::Managed { port, .. } => port.in_flight(),
             Station::Host(server) => server.in_flight(),
         }
     }
@@ -89,25 +102,29 @@ pub struct Network<P> {
     links: Vec<Node<P>>,
     stations: Vec<Station<P>>,
     routes: Routes,
+    layers: LayerEnds,
     /// The virtual channel of the packets to each end.
     channels: Vec<u32>,
     /// By station, its slot in the agenda.
     slots: Vec<u32>,
     agenda: Tournament<4>,
+    /// What happened to the packet that was taken last.
+    altered: Altered,
 }
 
 impl<P: Bound> Network<P> {
-    /// A network with all paths laid. Packets to an end use its virtual channel in cells. With `chains` there must be
+    /// A network with all paths laid, those of its layers' frames included. Packets to an end use its virtual channel in cells. With `chains` there must be
     /// no observer.
     pub fn new(
         links: Vec<Link<P>>,
         stations: Vec<Station<P>>,
-        mut routes: Routes,
+        (mut routes, layers): (Routes, LayerEnds),
         channels: Vec<u32>,
         chains: bool,
     ) -> Self {
         if chains {
-            routes.chain(|link| !links[link.index()].may_take_no_time());
+            let passes = |link: &Link<P>| !link.may_take_no_time() && link.keeps_packets();
+            routes.chain(|link| passes(&links[link.index()]));
             for (n, _) in links.iter().enumerate().filter(|(_, link)| link.may_send_at_once()) {
                 routes.cut(LinkId::from(n));
             }
@@ -128,7 +145,14 @@ impl<P: Bound> Network<P> {
         });
         let links: Vec<_> = nodes.collect();
         let slots = (0..stations.len()).map(|station| slot(links.len() + station)).collect();
-        Network { slots, agenda: Tournament::new(used as usize), links, stations, routes, channels }
+        let agenda = Tournament::new(used as usize);
+        Network { slots, agenda, links, stations, routes, layers, channels, altered: Altered::NOT }
+    }
+
+    /// The ends of its layers.
+    #[inline(always)]
+    pub fn layers(&self) -> &LayerEnds {
+        &self.layers
     }
 
     /// Number of components.
@@ -172,6 +196,7 @@ impl<P: Bound> Network<P> {
         watch.packet(now, link, Passage::Offered, &packet);
         let (mut at, length) = (link.index(), packet.wire_len());
         let entry = &mut self.links[at].link;
+        let mut altered = Altered::NOT;
         let (mut begins, mut arrives, mut lost) = if let Some((begins, arrives)) = entry.pass_plainly::<W>(now, length)
         {
             entry.note_admitted();
@@ -181,7 +206,10 @@ impl<P: Bound> Network<P> {
             let transit = entry.transit(&mut cx, &packet, begun);
             entry.note_offered(transit.map(|transit| transit.waiting));
             match transit {
-                Ok(Transit { begun, arrives, lost, .. }) => (begun, arrives, lost),
+                Ok(Transit { begun, arrives, lost, altered: what, .. }) => {
+                    altered = what;
+                    (begun, arrives, lost)
+                }
                 Err(reason) => {
                     watch.packet(now, link, Passage::Dropped(reason), &packet);
                     return Err(packet);
@@ -196,9 +224,7 @@ impl<P: Bound> Network<P> {
                 next => next,
             };
             if next == ENDS {
-                let is_head = node.link.in_flight() == 0;
-                node.link.carry(Transit { arrives, begun: begins, lost, waiting: 0 }, packet);
-                if is_head {
+                if node.link.carry(Transit { arrives, begun: begins, lost, altered, waiting: 0 }, packet) {
                     self.agenda.set(node.slot as usize, Due::new(arrives, begins, at));
                 }
                 return Ok(());
@@ -215,11 +241,11 @@ impl<P: Bound> Network<P> {
             let link = &mut self.links[at].link;
             if let Some((begins_next, arrives_next)) = link.pass_plainly::<W>(arrives, length) {
                 link.note_admitted();
-                (begins, arrives) = (begins_next, arrives_next);
+                (begins, arrives, altered) = (begins_next, arrives_next, Altered::NOT);
             } else {
                 let came = Due::new(arrives, begins, from);
                 let Some(transit) = self.pass_on(came, next, &packet, watch, now) else { return Err(packet) };
-                (begins, arrives, lost) = (transit.begun, transit.arrives, transit.lost);
+                (begins, arrives, lost, altered) = (transit.begun, transit.arrives, transit.lost, transit.altered);
             }
         }
     }
@@ -281,11 +307,21 @@ impl<P: Bound> Network<P> {
             return Some((arrival.packet, Err(DropReason::Channel)));
         }
         watch.packet(now, id, Passage::Delivered, &arrival.packet);
+        if let Outcome::Altered(altered) = arrival.outcome {
+            self.altered = altered;
+        }
         let hop = match *behind {
             Some(hop) => hop,
             None => self.behind(id, arrival.packet.to()),
         };
         Some((arrival.packet, Ok(hop)))
+    }
+
+    /// What the link did to the packet that was taken last, to be asked once: a driver copies a packet that arrives
+    /// twice, and flips a bit of one that is corrupt.
+    #[inline(always)]
+    pub fn altered(&mut self) -> Altered {
+        std::mem::take(&mut self.altered)
     }
 
     #[inline(never)]
@@ -296,11 +332,12 @@ impl<P: Bound> Network<P> {
             return None;
         };
         if let Some(link) = at.link() {
-            watch.packet(now, link, fate.map_or_else(Passage::Dropped, |()| Passage::Delivered), &packet);
+            watch.packet(now, link, fate.map_or_else(Passage::Dropped, |_| Passage::Delivered), &packet);
         }
         let row = self.routes.row_of(packet.to());
         let hop = self.routes.behind(row, self.links.len() + station.index());
-        Some((packet, fate.map(|()| hop)))
+        self.altered = fate.unwrap_or(Altered::NOT);
+        Some((packet, fate.map(|_| hop)))
     }
 
     fn plan(&mut self, station: StationId) {
@@ -310,6 +347,16 @@ impl<P: Bound> Network<P> {
         self.agenda.set(self.slots[station.index()] as usize, due);
     }
 
+    /// Changes a link's settings at `now`, which must not be before earlier calls; without chains. `seed` and `name` are those
+    /// with which the link was made.
+    pub fn retune(&mut self, now: Time, link: LinkId, config: &LinkConfig, seed: u64, name: &str) {
+        debug_assert!(!self.routes.has_chains(), "a chain has already decided what comes");
+        let node = &mut self.links[link.index()];
+        node.link.retune(now, config, seed, name);
+        let due = node.link.head().map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, link.index()));
+        self.agenda.set(node.slot as usize, due);
+    }
+
     /// Counters of the links before the event `end`, which must not be before the latest event.
     pub fn books(&self, end: Due) -> Books {
         let mut links: Vec<LinkCounters> = self.links.iter().map(|node| node.link.counters()).collect();
@@ -317,16 +364,21 @@ impl<P: Bound> Network<P> {
         let on_links: u64 = links.iter().map(|link| link.offered - link.delivered - link.dropped()).sum();
         let in_stations: usize = self.stations.iter().map(Station::in_flight).sum();
         for station in &self.stations {
-            if let Station::Cells { link, port } = station {
-                links[link.index()] = port.counters();
+            match station {
+                Station::Cells { link, port } => links[link.index()] = port.counters(),
+                Station::Managed { link, port } => links[link.index()] = port.counters(),
+                Station::Host(_) => {}
             }
         }
         Books { links, in_flight: on_links + in_stations as u64, passages }
     }
 
-    /// How long a link's line is busy with its queue; unknown for a link in cells.
+    /// How long a link's line is busy with its queue; unknown for a link in cells, and without the queue for a managed one.
     pub fn backlog(&self, link: LinkId, now: Time) -> Option<Duration> {
-        let in_cells = self.stations.iter().any(|station| station.link() == Some(link));
-        (!in_cells).then(|| self.links[link.index()].link.backlog(now))
+        match self.stations.iter().find(|station| station.link() == Some(link)) {
+            None => Some(self.links[link.index()].link.backlog(now)),
+            Some(Station::Managed { port, .. }) => Some(port.busy(now)),
+            Some(_) => None,
+        }
     }
 }

@@ -90,6 +90,11 @@ impl Routes {
         way.first().copied().unwrap_or(Hop::Arrived)
     }
 
+    /// Packets to `to` take the path of those to `other`.
+    pub fn lead_like(&mut self, to: EndId, other: EndId) {
+        self.rows[to.index()] = self.rows[other.index()];
+    }
+
     /// Finds the chains: a link fed by only one other is decided together with it, if `may_pass` allows this for the
     /// feeding link.
     pub(super) fn chain(&mut self, may_pass: impl Fn(LinkId) -> bool) {

@@ -1,0 +1,167 @@
+//! A link whose queue decides when a packet leaves it: CoDel (RFC 8289) or FQ-CoDel (RFC 8290).
+//!
+//! A plain link computes a packet's passage when it is offered. Here the queue holds the packets, and the link behind it,
+//! which has no queue, gets the next one when its line is free. The queue is that of S-LACP's channels. With FQ-CoDel each
+//! flow has a queue by itself; flows are known by a hash of 64 bits, and if there is no room the flow that takes most loses
+//! its newest packet.
+
+use std::collections::VecDeque;
+
+use crate::link::{Altered, Discipline, Link, LinkConfig, LinkCounters, Outcome, QueueConfig, QueueLimit, Wire};
+use crate::machine::Context;
+use crate::probe::{DropReason, Event, NoProbe, Probe};
+use crate::slacp::{Backlog, ChannelConfig, Pushed, Queueing, Waiting};
+use crate::units::{Duration, Time};
+
+/// The link with its queue.
+#[derive(Debug)]
+pub struct ManagedLink<P> {
+    link: Link<P>,
+    backlog: Backlog,
+    /// Waiting packets by handle.
+    held: Vec<Option<P>>,
+    free: Vec<u32>,
+    bytes: u64,
+    /// Packets that the queue dropped, and when.
+    refused: VecDeque<(Time, P, DropReason)>,
+    /// When the line has sent what it was given, and when it was given the last.
+    line_free: Time,
+    begun: Time,
+    /// What the queue did; the link counts the rest.
+    counters: LinkCounters,
+}
+
+impl<P: Wire> ManagedLink<P> {
+    /// The link of the component `name` under `seed`; `None` if its queue is of another kind.
+    pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Option<Self> {
+        let (codel, queueing) = match config.queue.discipline {
+            Discipline::Codel(codel) => (codel, Queueing::Fifo),
+            Discipline::FqCodel(codel) => (codel, Queueing::Hosts),
+            Discipline::DropTail | Discipline::Red(_) => return None,
+        };
+        let limit = config.queue.limit;
+        let channel = ChannelConfig { limit, codel: Some(codel), queueing, ..ChannelConfig::unreliable() };
+        let queue = QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail };
+        Some(ManagedLink {
+            link: Link::new(&LinkConfig { queue, ..config.clone() }, seed, name),
+            backlog: Backlog::new(&channel),
+            held: Vec::new(),
+            free: Vec::new(),
+            bytes: 0,
+            refused: VecDeque::new(),
+            line_free: Time::ZERO,
+            begun: Time::ZERO,
+            counters: LinkCounters::default(),
+        })
+    }
+
+    /// Takes a packet in; one that is dropped for it is told by [`ManagedLink::take`].
+    pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) {
+        let now = cx.now;
+        self.run(now);
+        self.counters.offered += 1;
+        let (packets, bytes) = (self.backlog.len() as u32, self.bytes);
+        cx.emit(|| Event::Queue { packets, bytes, average: None });
+        let (len, flow) = (packet.wire_len(), packet.flow());
+        let handle = self.hold(packet);
+        let waiting = Waiting { handle, len, flow, host: 0, since: now, acknowledges: None };
+        match self.backlog.push(waiting, (0, 0)) {
+            Pushed::Waits => {}
+            Pushed::Refused => self.refuse(now, handle, DropReason::QueueFull),
+            Pushed::Evicts(other) | Pushed::Replaces(other) => self.refuse(now, other, DropReason::QueueFull),
+        }
+        self.run(now);
+        self.counters.max_waiting = self.counters.max_waiting.max(self.backlog.len() as u32);
+    }
+
+    fn hold(&mut self, packet: P) -> u32 {
+        self.bytes += u64::from(packet.wire_len());
+        match self.free.pop() {
+            Some(handle) => {
+                self.held[handle as usize] = Some(packet);
+                handle
+            }
+            None => {
+                self.held.push(Some(packet));
+                self.held.len() as u32 - 1
+            }
+        }
+    }
+
+    fn let_go(&mut self, handle: u32) -> Option<P> {
+        let packet = self.held.get_mut(handle as usize)?.take()?;
+        self.free.push(handle);
+        self.bytes -= u64::from(packet.wire_len());
+        Some(packet)
+    }
+
+    fn refuse(&mut self, now: Time, handle: u32, reason: DropReason) {
+        if let Some(packet) = self.let_go(handle) {
+            *self.counters.dropped_for(reason) += 1;
+            self.refused.push_back((now, packet, reason));
+        }
+    }
+
+    /// Gives the line what its turn is until `now`.
+    fn run(&mut self, now: Time) {
+        while self.line_free <= now && !self.backlog.is_empty() {
+            // A packet that came while the line was idle goes at once, one that waited when the line became free.
+            let at = self.line_free.max(now.saturating_sub(self.backlog.wait(now)));
+            let mut dropped = Vec::new();
+            let next = self.backlog.pop(at, |handle| dropped.push(handle));
+            dropped.into_iter().for_each(|handle| self.refuse(at, handle, DropReason::Early));
+            let Some(packet) = next.and_then(|next| self.let_go(next.handle)) else { continue };
+            let mut probe = NoProbe;
+            let mut cx = Context { now: at, who: crate::probe::Who(0), probe: &mut probe };
+            // MTU and drop list are the link's.
+            if let Err((reason, packet)) = self.link.offer_or_return(&mut cx, packet) {
+                self.refused.push_back((at, packet, reason));
+            }
+            self.begun = at;
+            self.line_free = at + self.link.backlog(at);
+        }
+    }
+
+    /// When to call [`ManagedLink::take`], and when that was decided.
+    pub fn head(&self) -> Option<(Time, Time)> {
+        let refused = self.refused.front().map(|(at, ..)| (*at, *at));
+        let next = (!self.backlog.is_empty()).then_some((self.line_free, self.begun));
+        [refused, next, self.link.head()].into_iter().flatten().min()
+    }
+
+    /// The next packet that has passed or was dropped by `cx.now`.
+    pub fn take<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>) -> Option<(P, Result<Altered, DropReason>)> {
+        self.run(cx.now);
+        if let Some((_, packet, reason)) = self.refused.pop_front() {
+            cx.emit(|| Event::Dropped { reason });
+            return Some((packet, Err(reason)));
+        }
+        let arrival = self.link.take(cx)?;
+        let fate = match arrival.outcome {
+            Outcome::Delivered => Ok(Altered::NOT),
+            Outcome::Altered(altered) => Ok(altered),
+            Outcome::Lost => Err(DropReason::Channel),
+        };
+        Some((arrival.packet, fate))
+    }
+
+    /// Packets inside.
+    pub fn in_flight(&self) -> usize {
+        self.backlog.len() + self.refused.len() + self.link.in_flight()
+    }
+
+    /// The counters. A packet that was dropped counts at once.
+    pub fn counters(&self) -> LinkCounters {
+        let LinkCounters { offered, dropped_full, dropped_early, max_waiting, .. } = self.counters;
+        LinkCounters { offered, dropped_full, dropped_early, max_waiting, ..self.link.counters() }
+    }
+
+    /// How long the line is busy with what it was given, without the queue.
+    pub fn busy(&self, now: Time) -> Duration {
+        self.link.backlog(now)
+    }
+}
+
+#[cfg(test)]
+#[path = "managed_tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+use super::*;
+use crate::link::Codel;
+use crate::probe::Who;
+use crate::units::Rate;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Packet {
+    flow: u64,
+    len: u32,
+    number: u32,
+}
+
+impl Wire for Packet {
+    fn wire_len(&self) -> u32 {
+        self.len
+    }
+
+    fn flow(&self) -> u64 {
+        self.flow
+    }
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + ms(millis)
+}
+
+/// 1 Mbit/s, so that 1000 B take 8 ms, and 100 ms of delay.
+fn link(discipline: fn(Codel) -> Discipline, limit: QueueLimit) -> ManagedLink<Packet> {
+    let mut config = LinkConfig::clean(Rate::from_bits_per_second(1_000_000), ms(100));
+    config.queue = QueueConfig { limit, discipline: discipline(Codel { target: ms(5), interval: ms(100) }) };
+    ManagedLink::new(&config, 1, "sat").expect("it is managed")
+}
+
+fn offer(link: &mut ManagedLink<Packet>, now: Time, packet: Packet) {
+    link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, packet);
+}
+
+type Came = (u64, Packet, Result<Altered, DropReason>);
+
+/// What comes out until `until`: time in milliseconds, packet and fate.
+fn out(link: &mut ManagedLink<Packet>, until: Time, all: &mut Vec<Came>) {
+    while let Some((now, _)) = link.head().filter(|head| head.0 <= until) {
+        while let Some((packet, fate)) = link.take(&mut Context { now, who: Who(0), probe: &mut NoProbe }) {
+            all.push((now.as_nanos() / 1_000_000, packet, fate));
+        }
+    }
+}
+
+fn packet(flow: u64, number: u32) -> Packet {
+    Packet { flow, len: 1000, number }
+}
+
+#[test]
+fn a_short_queue_is_a_plain_link() {
+    let mut link = link(Discipline::Codel, QueueLimit::Packets(2));
+    let mut all = Vec::new();
+    for n in 0..4 {
+        offer(&mut link, at(0), packet(0, n));
+    }
+    out(&mut link, at(50), &mut all);
+    offer(&mut link, at(50), packet(0, 4));
+    assert_eq!(link.in_flight(), 4);
+    out(&mut link, at(1000), &mut all);
+    // One on the line, two wait, one is refused at once. The line is idle from 24 to 50 ms.
+    let expected = [
+        (0, packet(0, 3), Err(DropReason::QueueFull)),
+        (108, packet(0, 0), Ok(Altered::NOT)),
+        (116, packet(0, 1), Ok(Altered::NOT)),
+        (124, packet(0, 2), Ok(Altered::NOT)),
+        (158, packet(0, 4), Ok(Altered::NOT)),
+    ];
+    assert_eq!(all, expected);
+    let counters = link.counters();
+    assert_eq!((counters.offered, counters.delivered, counters.dropped_full, counters.max_waiting), (5, 4, 1, 2));
+    assert_eq!(link.in_flight(), 0);
+}
+
+/// RFC 8289: nothing is dropped in the first interval above the target; then one at the first packet after it, and the next
+/// after interval / sqrt(count).
+#[test]
+fn codel_drops_by_its_law() {
+    let mut link = link(Discipline::Codel, QueueLimit::Unlimited);
+    let mut all = Vec::new();
+    for n in 0..100 {
+        offer(&mut link, at(0), packet(0, n));
+    }
+    out(&mut link, at(5000), &mut all);
+    let dropped: Vec<u64> = all.iter().filter(|came| came.2 == Err(DropReason::Early)).map(|came| came.0).collect();
+    // The packet that leaves at 8 ms is the first that waited for 5 ms or more: from 108 ms on a packet may be dropped, which
+    // happens at 112 ms, the next multiple of 8. Then at 212, so at 216; 212 + 70.7 = 282.7, so 288; + 57.7 = 340.4, so 344.
+    assert_eq!(dropped[..4], [112, 216, 288, 344]);
+    assert_eq!(all.len(), 100);
+}
+
+#[test]
+fn flows_take_turns() {
+    let mut link = link(Discipline::FqCodel, QueueLimit::Packets(40));
+    let mut all = Vec::new();
+    for n in 0..30 {
+        offer(&mut link, at(0), packet(1, n));
+    }
+    out(&mut link, at(20), &mut all);
+    offer(&mut link, at(20), Packet { flow: 2, len: 100, number: 0 });
+    out(&mut link, at(2000), &mut all);
+    let quiet = all.iter().find(|came| came.1.flow == 2).expect("it comes");
+    // The line is busy until 24 ms. A flow that was quiet goes first: 0.8 ms and 100.
+    assert_eq!((quiet.0, quiet.2), (124, Ok(Altered::NOT)));
+    // Without room the longest flow gives way, not the one that comes.
+    let mut full = self::link(Discipline::FqCodel, QueueLimit::Packets(5));
+    let mut all = Vec::new();
+    for n in 0..6 {
+        offer(&mut full, at(0), packet(1, n));
+    }
+    offer(&mut full, at(0), packet(2, 0));
+    out(&mut full, at(2000), &mut all);
+    let lost: Vec<(u64, u32)> =
+        all.iter().filter(|came| came.2.is_err()).map(|came| (came.1.flow, came.1.number)).collect();
+    assert_eq!(lost, [(1, 5)]);
+}

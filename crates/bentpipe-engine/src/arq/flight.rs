@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::rtt::{RtoConfig, RttClock, RttEstimator};
+use crate::rtt::{RtoConfig, RtoFloor, RttClock, RttEstimator};
 use crate::units::{Duration, Time};
 use crate::wire::slacp::Report;
 
@@ -65,6 +65,7 @@ impl<T: Copy> Flight<T> {
         let config = RtoConfig {
             initial: initial_rtt.saturating_mul(2),
             min: Duration::from_millis(1),
+            floor: RtoFloor::Timeout,
             max: MAX_PAUSE,
             clock: RttClock::Exact,
             max_retries: u32::MAX,
@@ -235,8 +236,8 @@ impl<T: Copy> Flight<T> {
         Some(deadline.max(heard + self.slack() + endured))
     }
 
-    /// What a report may be late by: it waits for its interval and for the frames before it, and a quarter of a round trip more is no
-    /// harm.
+    /// How late a report may be: it waits for its interval and for the frames before it. A quarter of a round trip is added as
+    /// a margin.
     fn slack(&self) -> Duration {
         let quarter = self.rtt.srtt().unwrap_or_default().div_floor(4);
         self.report_interval.saturating_mul(2) + self.report_wait.saturating_mul(2) + quarter
@@ -323,7 +324,7 @@ mod tests {
         assert!(!flight.is_silent());
     }
 
-    /// A peer whose line is busy with frames reports late: what it has is not to be taken for lost each time.
+    /// A peer whose line is busy reports late. Frames that it has received must not be judged lost each time.
     #[test]
     fn reports_that_wait_for_the_line_are_waited_for() {
         let mut flight = Flight::new(Duration::from_millis(2), Duration::ZERO, 0);
@@ -372,7 +373,7 @@ mod tests {
         assert_eq!(flight.deadline(), Some(at(500 + 1500 + 125)));
     }
 
-    /// An outage takes reports, and nothing else: what they told of is not lost.
+    /// An outage loses only reports. The frames that they covered are not lost.
     #[test]
     fn reports_that_were_lost_cost_nothing() {
         let mut history = History::new(Duration::from_millis(20)).with_whole_reports();

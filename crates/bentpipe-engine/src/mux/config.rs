@@ -14,8 +14,8 @@ pub enum Side {
 pub struct MuxConfig {
     /// Which end.
     pub side: Side,
-    /// Window of a stream: bytes from the peer's first transmission until our user takes them. The link's rate times
-    /// several round trips, so that lost packets and their retransmissions do not idle the line.
+    /// Window of a stream: bytes that the peer has sent and the user here has not taken. Should be the link's rate times
+    /// several round trips, so that the line stays busy while lost packets are retransmitted.
     pub window: u64,
     /// Maximum payload of a message, bytes.
     pub max_payload: u32,
@@ -26,7 +26,7 @@ pub struct MuxConfig {
 }
 
 impl MuxConfig {
-    /// What a stream may send before the peer's hello has come.
+    /// Bytes that a stream may send before the peer's hello arrives.
     pub(crate) const FIRST_CREDIT: u64 = 64 << 10;
     /// A host may have this many times the streams that are free.
     pub(crate) const HOST_SHARE: u64 = 7;
@@ -34,6 +34,6 @@ impl MuxConfig {
     pub(crate) const MIN_ANSWERS: usize = 1024;
     /// Ranges of used numbers of the peer's streams that are kept, if [`MuxConfig::max_streams`] is not more.
     pub(crate) const MIN_RANGES: usize = 1024;
-    /// The smallest window under want of memory.
+    /// The minimum window when memory is short.
     pub(crate) const MIN_WINDOW: u64 = 16 << 10;
 }

@@ -1,7 +1,7 @@
-//! The hosts whose streams these are: what each has to send, and whose turn it is among them.
+//! Hosts, what each has to send, and whose turn it is.
 //!
-//! Everything that a host causes is charged to it, openings, credit and resets too. A host that opens and resets without end so
-//! takes its own turns and nobody else's.
+//! A host is charged for everything that it causes: data, openings, credit and resets. A host that opens and resets
+//! streams in a loop uses up only its own turns.
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -68,8 +68,8 @@ impl Hosts {
         self.queues.get(&host).map_or(0, |queue| queue.own)
     }
 
-    /// A host's queue has changed: it takes part in the turns, or is forgotten if nothing is left of it. One that has used some
-    /// of its turn is remembered until all others had theirs: else it would be new again at once.
+    /// A host's queue has changed: schedules the host, or forgets it if nothing is left of it. A host that has used part of its
+    /// turn is remembered until all others had theirs. Otherwise it would at once be a new host again, and go first.
     pub(super) fn settle(&mut self, host: Host) {
         let Some(queue) = self.queues.get_mut(&host) else { return };
         if queue.has_something() {

@@ -12,10 +12,10 @@ use crate::probe::Probe;
 use crate::tcp::ranges::Ranges;
 use crate::wire::mux::{Message, Reason, Route, StreamId};
 
-/// What a message costs its host besides its payload: about what headers from IP to the multiplexer take.
+/// The cost of a message to its host besides its payload: about the size of the headers from IP to the multiplexer.
 const MESSAGE: i64 = 100;
-/// What an opening and a reset cost: four messages. Each makes the other end and a server work and answer, and a host that sends
-/// only these takes a fifth of the line from one that sends data.
+/// The cost of an opening and of a reset: four messages. Each makes the peer and a server do work and answer. With this cost, a
+/// host that sends only these gets a fifth of the line beside one that sends data.
 const CONTROL: i64 = 4 * MESSAGE;
 
 /// A reset that waits to be sent.
@@ -41,7 +41,7 @@ pub struct Mux {
     own_resets: u32,
     outputs: VecDeque<Output>,
     room: u32,
-    /// What the peer's hello said.
+    /// The limits in the peer's hello.
     peer: Option<(u64, u32)>,
     foreign: u32,
     /// Numbers that the peer has used, without their lowest bit.
@@ -52,7 +52,7 @@ pub struct Mux {
 }
 
 impl Mux {
-    /// Messages that are made from now on have at most so many bytes of payload.
+    /// Sets the maximum payload of messages made from now on.
     pub fn set_max_payload(&mut self, max_payload: u32) {
         self.config.max_payload = max_payload;
     }
@@ -166,7 +166,7 @@ impl Mux {
 
     fn reset(&mut self, id: StreamId, reason: Reason) {
         match self.forget(id) {
-            // The peer has not heard of it, and never will.
+            // Its opening was never sent, so the peer does not know it.
             Some(Stream { opening: Some(_), .. }) => {
                 self.stats.cancelled += 1;
                 self.cancelled.insert(id);
@@ -235,7 +235,7 @@ impl Mux {
                 self.outputs.push_back(Output::Reset { stream, reason });
             }
             Message::Reset { stream, .. } => {
-                // Who has reset it needs no answer of ours.
+                // A stream that the peer reset needs no reset from this end.
                 self.unrefuse(stream);
                 self.stats.stray += 1;
             }
@@ -258,7 +258,7 @@ impl Mux {
         } else if self.foreign >= self.config.max_streams {
             self.refuse(id, host, Reason::NoResources);
         } else {
-            // What the hello promised: it may have been more than the window is by now.
+            // The credit that the hello promised, which may be more than the current window.
             self.streams.insert(id, Stream::new(credit, self.config.window, host, true));
             self.hosts.queue(host).streams += 1;
             self.foreign += 1;
@@ -296,7 +296,7 @@ impl Mux {
         }
     }
 
-    /// Resets the stream that holds most: memory is bounded whatever users do, and the others go on.
+    /// Resets the stream that holds the most bytes. So memory is bounded, and the other streams continue.
     fn shed(&mut self) {
         let max = self.streams.iter().max_by_key(|(_, stream)| stream.held());
         if let Some((&id, _)) = max {
@@ -335,7 +335,7 @@ impl Mux {
         loop {
             let (host, queue) = self.hosts.next()?;
             if let Some(stream) = queue.resets.front() {
-                // Before it is taken: a host that has used its turn is not forgotten.
+                // Charged before the message is taken, so that a host that has used its turn is not forgotten.
                 self.hosts.charge(host, CONTROL);
                 let reason = self.unrefuse(stream)?;
                 return Some(Message::Reset { stream, reason });

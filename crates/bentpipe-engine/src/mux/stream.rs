@@ -1,4 +1,4 @@
-//! One stream at one end: what may still be sent, and what may still come.
+//! One stream at one end: its credit in both directions.
 
 use super::hosts::Host;
 use crate::turns::Turn;
@@ -16,10 +16,10 @@ pub(super) struct Stream {
     pub(super) sent: u64,
     /// The peer takes bytes below this offset.
     pub(super) limit: u64,
-    /// The user writes no more; the peer has been told.
+    /// True if the user writes no more; true if the peer was told so.
     pub(super) finished: bool,
     pub(super) told_end: bool,
-    /// Bytes that came, those that the user has taken, and up to where the peer may send.
+    /// Bytes received, bytes that the user has taken, and the offset up to which the peer may send.
     pub(super) received: u64,
     pub(super) taken: u64,
     pub(super) granted: u64,
@@ -61,22 +61,22 @@ impl Stream {
         }
     }
 
-    /// Bytes that may go out now.
+    /// Bytes that may be sent now.
     pub(super) fn sendable(&self) -> u64 {
         self.written.min(self.limit).saturating_sub(self.sent)
     }
 
-    /// Whether the end of our direction may go out with the next bytes.
+    /// True if the next message may carry the end of this direction.
     fn may_end(&self) -> bool {
         self.finished && !self.told_end && self.written <= self.limit
     }
 
-    /// Whether anything may go out now.
+    /// True if anything may be sent now.
     pub(super) fn has_something(&self) -> bool {
         self.opening.is_some() || self.sendable() > 0 || self.may_end()
     }
 
-    /// Whether the peer has heard of it, or will.
+    /// True if its opening was sent or came from the peer.
     pub(super) fn is_known(&self) -> bool {
         self.opening.is_none()
     }
@@ -100,13 +100,13 @@ impl Stream {
         self.received - self.taken
     }
 
-    /// Up to where the peer may send now, if it should be told: when a quarter of the window has been taken since.
+    /// The peer's new limit, if it should be announced: when a quarter of the window was taken since the last one.
     pub(super) fn due_credit(&self, window: u64) -> Option<u64> {
         let limit = self.taken + window;
         (!self.ended && limit >= self.granted + window / 4).then_some(limit)
     }
 
-    /// Whether both directions are over and the user has all.
+    /// True if both directions ended and the user has taken everything.
     pub(super) fn is_over(&self) -> bool {
         self.told_end && self.ended && self.held() == 0
     }

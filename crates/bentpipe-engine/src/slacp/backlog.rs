@@ -1,5 +1,5 @@
-//! Packets of a channel that wait for their first transmission, CoDel's choice among them, and acknowledgements that
-//! take the place of others.
+//! The queue of a channel: packets that wait for their first transmission. CoDel drops from it, and a newer acknowledgement
+//! replaces an older one.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,22 +11,22 @@ use super::waiting::{Waiting, cut};
 use crate::link::QueueLimit;
 use crate::units::{Duration, Time};
 
-/// What became of a packet that was brought.
+/// What became of an offered packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pushed {
+pub(crate) enum Pushed {
     Waits,
-    /// In the place of the one with this handle.
+    /// Queued in place of the one with this handle.
     Replaces(u32),
-    /// In the room of the one with this handle, which another flow loses.
+    /// Queued, and another flow lost the packet with this handle.
     Evicts(u32),
-    /// There is no room.
+    /// Refused: the queue is full.
     Refused,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Backlog {
+pub(crate) struct Backlog {
     packets: VecDeque<Waiting>,
-    /// Packets that have been taken out, which tells the place of each.
+    /// Number of packets taken out so far: the position of a packet in the queue is relative to it.
     taken: u64,
     bytes: u64,
     limit: QueueLimit,
@@ -37,12 +37,12 @@ pub(super) struct Backlog {
     /// The packets by host and flow, if hosts take turns; `packets` is empty then, and it has CoDel and filters ACKs itself.
     hosts: Option<FqCodel>,
     codel: Option<Control>,
-    /// The place of the last acknowledgement of a flow that waits, if they are filtered.
+    /// The position of the newest waiting acknowledgement of each flow, if acknowledgements are filtered.
     acks: Option<BTreeMap<u64, u64>>,
 }
 
 impl Backlog {
-    pub(super) fn new(config: &ChannelConfig) -> Self {
+    pub(crate) fn new(config: &ChannelConfig) -> Self {
         let by_host = config.queueing == Queueing::Hosts;
         Backlog {
             packets: VecDeque::new(),
@@ -58,18 +58,18 @@ impl Backlog {
     }
 
     /// Frames that wait.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         if let Some(hosts) = &self.hosts {
             return hosts.len();
         }
         self.fair.as_ref().map_or(self.packets.len(), Fair::len)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Packets of which no frame has been sent: the others count among those held elsewhere.
+    /// Packets of which no frame has been sent. A packet that is partly sent counts among those held elsewhere.
     fn whole_packets(&self) -> usize {
         self.fair.as_ref().map_or(self.packets.len() / self.segments as usize, |fair| fair.whole_packets(self.segments))
     }
@@ -82,7 +82,7 @@ impl Backlog {
     }
 
     /// How long the first one has waited.
-    pub(super) fn wait(&self, now: Time) -> Duration {
+    pub(crate) fn wait(&self, now: Time) -> Duration {
         self.front().map_or(Duration::ZERO, |packet| now.saturating_since(packet.since))
     }
 
@@ -90,8 +90,8 @@ impl Backlog {
         self.front().map(|packet| packet.len)
     }
 
-    /// Takes a packet in, if there is room beside what is `held` elsewhere.
-    pub(super) fn push(&mut self, packet: Waiting, held: (usize, u64)) -> Pushed {
+    /// Queues a packet if there is room besides the packets `held` elsewhere.
+    pub(crate) fn push(&mut self, packet: Waiting, held: (usize, u64)) -> Pushed {
         if let Some(hosts) = &mut self.hosts {
             return hosts.push(packet, self.limit, held);
         }
@@ -128,14 +128,14 @@ impl Backlog {
         Pushed::Waits
     }
 
-    /// A packet of a flow is held elsewhere, or no longer, which its flow answers for where flows take turns.
+    /// A packet of a flow is now held elsewhere, or no longer. With a queue per flow it counts as the flow's.
     pub(super) fn hold(&mut self, flow: u64, bytes: i64) {
         if let Some(fair) = &mut self.fair {
             fair.hold(flow, bytes);
         }
     }
 
-    /// Puts an acknowledgement in the place of one that acknowledges less; answers the handle of that.
+    /// Puts an acknowledgement in place of an older one of its flow. Returns the handle of the older one.
     //= RFC 3449 §5.2.1: ACK filtering
     fn replace(&mut self, packet: Waiting) -> Option<u32> {
         let &place = self.acks.as_ref()?.get(&packet.flow)?;
@@ -166,8 +166,8 @@ impl Backlog {
         Some(packet)
     }
 
-    /// The next packet; `dropped` hears of those that CoDel takes out before it.
-    pub(super) fn pop(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<Waiting> {
+    /// The next packet. `dropped` is called with each packet that CoDel drops before it.
+    pub(crate) fn pop(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<Waiting> {
         if let Some(hosts) = &mut self.hosts {
             return hosts.pop(now, dropped);
         }
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!([1, 2].map(|n| without.push(ack(n, Some(n)), (0, 0))), [Pushed::Waits; 2]);
     }
 
-    /// A source that never listens: RFC 8289 §4.2's drops at interval / sqrt(count).
+    /// The source does not react, so drops follow RFC 8289 §4.2: at interval / sqrt(count).
     #[test]
     fn codel_drops_at_its_law() {
         let codel = Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) };

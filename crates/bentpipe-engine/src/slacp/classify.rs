@@ -18,9 +18,8 @@ pub struct Headers {
     pub destination_port: Option<u16>,
     /// True for a bare ACK of TCP. The next one replaces it, so it needs neither retransmission nor order.
     pub bare_ack: bool,
-    /// What such an acknowledgement acknowledges, if it has no options but timestamps: one of the same flow that
-    /// acknowledges more then says all that it says (RFC 3449 §5.2.1). SACK's blocks and what MPTCP tells have no later
-    /// form.
+    /// The acknowledgement number of such an ACK, if it has no options but timestamps. A later ACK of the same flow then
+    /// replaces it (RFC 3449 §5.2.1). An ACK with SACK blocks or MPTCP options is not replaced: a later one may not repeat them.
     pub acknowledges: Option<u32>,
 }
 
@@ -73,7 +72,7 @@ pub enum HostAddress {
     Destination,
 }
 
-/// How packets are sorted by flow and host so that nobody outside can find two that fall together: with a secret.
+/// A keyed hash of flows and hosts. The key is secret, so that nobody outside can construct flows that collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowHash {
     /// The secret, for SipHash (Aumasson and Bernstein 2012).
@@ -155,7 +154,7 @@ fn bare_ack(packet: &[u8]) -> Option<&[u8]> {
     (header[13] == ACK && (header[12] >> 4) as usize * 4 == header.len()).then_some(header)
 }
 
-/// What a bare ACK with this header acknowledges, unless its options say something of their own.
+/// The acknowledgement number of a bare ACK with this header, if it has no options but timestamps.
 fn acknowledged(header: &[u8]) -> Option<u32> {
     // RFC 9293 §3.1: end of the list and no operation have no length; RFC 7323 §3.2: timestamps have ten bytes.
     const END: u8 = 0;
@@ -273,7 +272,7 @@ mod tests {
         assert_ne!(read(&v4(1, [0, 0])).1, read(&v6(1, [0, 0])).1);
     }
 
-    /// Ports that fall together under one secret do not under another, and hosts are addresses on one side.
+    /// Ports that collide under one secret do not collide under another, and hosts are addresses on one side.
     #[test]
     fn a_secret_decides_what_falls_together() {
         let secret = |key, host| FlowHash { key: [key, 7], host };

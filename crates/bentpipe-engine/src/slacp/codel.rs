@@ -1,17 +1,17 @@
-//! CoDel (RFC 8289): which packets of a queue are dropped as they leave it.
+//! CoDel (RFC 8289) drops packets as they leave a queue.
 
 use super::config::Codel;
 use super::waiting::Waiting;
 use crate::units::{Duration, Time};
 
-/// A standing queue of one packet is no queue (RFC 8289 §4.4).
+/// A queue of at most one packet is not a standing queue (RFC 8289 §4.4).
 const ONE_PACKET: u64 = 1514;
 
 /// CoDel's state (RFC 8289 §5).
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     config: Codel,
-    /// When the wait will have been above the target for an interval.
+    /// When the sojourn time will have been above the target for an interval.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
@@ -24,7 +24,7 @@ impl Control {
         Control { config, first_above: None, dropping: false, drop_next: Time::ZERO, count: 0, last_count: 0 }
     }
 
-    /// The next packet. `take` takes one from the queue, with the bytes that are left; `dropped` hears of those that are dropped.
+    /// The next packet. `take` removes one from the queue and returns it with the bytes left; `dropped` is called with each drop.
     //= RFC 8289 §5.5: the dequeue routine
     pub(super) fn pop(
         &mut self,

@@ -101,14 +101,7 @@ pub enum Release {
     Grouped,
 }
 
-/// CoDel (RFC 8289): drops when packets have waited longer than `target` throughout an `interval`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Codel {
-    /// The acceptable standing wait.
-    pub target: Duration,
-    /// Time in which senders react: a round trip of the whole path, or more.
-    pub interval: Duration,
-}
+pub use crate::link::Codel;
 
 /// The queueing of a channel's flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

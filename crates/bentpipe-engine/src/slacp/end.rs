@@ -28,7 +28,7 @@ use crate::wire::slacp::Near;
 struct Tagged {
     channel: u8,
     sent: Sent,
-    /// Bytes that it took on the line.
+    /// Its bytes on the line.
     weight: u32,
 }
 
@@ -40,7 +40,7 @@ pub struct End {
     line: Option<TransmitClock>,
     line_free: Time,
     rate_control: RateController,
-    /// Bytes on the line without a verdict.
+    /// Bytes in flight: neither acknowledged nor lost.
     in_flight: u64,
     overhead: Overhead,
     catch_up: Duration,
@@ -48,11 +48,11 @@ pub struct End {
     incoming: Vec<Incoming>,
     /// Channels by priority, and whose turn it is among equals.
     classes: Vec<(Vec<u8>, usize)>,
-    /// The part of the line that all but the last class may take.
+    /// The share of the line that all classes but the last may use.
     urgent_share: Option<UrgentShare>,
     flight: Flight<Tagged>,
     history: History,
-    /// When the next frame may go into the silence of the peer.
+    /// When the next frame may be sent while the peer is silent.
     probe_at: Time,
     releasing: Releasing,
     initial_rtt: Duration,
@@ -64,10 +64,10 @@ pub struct End {
     reports: u64,
 }
 
-/// What a channel with weight 1 may send in its turn.
+/// The quantum of a channel with weight 1, bytes.
 const QUANTUM: u32 = 1514;
-/// Maximum copies per [`COPY_SPAN`]. They cost the line nothing, but each costs both ends about 2 µs of processor time.
-/// 4000 per second are a hundredth of a processor, and all packets of a line of 45 Mbit/s.
+/// Maximum copies per [`COPY_SPAN`]. They use only idle line, but each costs both ends about 2 µs of CPU. 4000 per second
+/// cost 1 % of a core and cover all packets of a 45 Mbit/s line.
 const MAX_COPIES: u32 = 40;
 const COPY_SPAN: Duration = Duration::from_millis(10);
 
@@ -134,7 +134,7 @@ impl End {
         self.shortcuts.weight(frame)
     }
 
-    /// True if a packet has arrived, or is done.
+    /// True if a packet has arrived or was given up.
     pub fn has(&self, channel: u8, seq: u64) -> bool {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.order.has(seq))
     }
@@ -144,8 +144,8 @@ impl End {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.needs(seq))
     }
 
-    /// True if the block that begins with this packet waits for more frames: the driver keeps its symbols. Once it does
-    /// not, and [`Output::Recover`] has been answered, it need not.
+    /// True if the block that begins with this packet waits for more frames: the driver keeps its repair symbols. It may drop
+    /// them when this is false and [`Output::Recover`] has been answered.
     pub fn awaits(&self, channel: u8, first: u64) -> bool {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.waits_for(first))
     }
@@ -166,13 +166,17 @@ impl End {
         }
     }
 
+    /// Whether there is something to say that sends nothing, such as a packet to deliver.
+    pub fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// Queue length of a channel, packets.
     pub fn waiting(&self, channel: u8) -> usize {
         self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.len())
     }
 
-    /// The path has changed, and losses that came from it are over: the rate begins again as it did at first, and if nothing
-    /// was heard the next frame goes at once.
+    /// The path has changed. Forgets what was learnt about its rate, and if the peer was silent sends the next frame at once.
     pub fn on_path_change(&mut self) {
         self.rate_control.restart(self.initial_rtt);
         self.probe_at = Time::ZERO;
@@ -184,7 +188,7 @@ impl End {
         self.line.as_ref().map(TransmitClock::rate)
     }
 
-    /// The first packet of a channel that is not done at the receiver.
+    /// The first packet of a channel that the receiver has neither received nor given up.
     fn next_incoming(&self, channel: u8) -> Option<u64> {
         self.incoming.get(channel as usize).map(|incoming| incoming.order.next())
     }

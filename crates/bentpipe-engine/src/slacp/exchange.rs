@@ -52,14 +52,14 @@ pub enum Verdict {
     Refused,
 }
 
-/// Why the driver may forget a packet.
+/// Why the driver may drop a packet's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
     /// The peer has received it.
     Acknowledged,
-    /// It went out, and its channel does nothing more for it.
+    /// It was sent, and its channel does not retransmit.
     Sent,
-    /// It was lost as often as its channel sends it.
+    /// It was lost in each of the transmissions that its channel allows.
     Abandoned,
     /// The queue was full.
     DroppedFull,
@@ -97,7 +97,7 @@ pub enum Output {
         /// Packets of the block.
         count: u8,
     },
-    /// This packet will not come.
+    /// This packet will not arrive.
     Skip {
         /// Its channel.
         channel: u8,

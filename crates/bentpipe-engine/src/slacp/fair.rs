@@ -1,14 +1,14 @@
-//! A queue for each flow, and whose turn it is (deficit round robin, Shreedhar and Varghese 1995); where there is no room,
-//! the flow that takes up most of it gives way (McKenney 1990).
+//! A queue per flow, served by deficit round robin (Shreedhar and Varghese 1995). When the buffer is full, the flow that
+//! occupies most of it loses a packet (McKenney 1990).
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::waiting::{Waiting, cut};
 
-/// What a flow may send in its turn, bytes: a packet of Ethernet's greatest length.
+/// The quantum of a flow, bytes: an Ethernet frame of maximum length.
 const QUANTUM: u32 = 1514;
 
-/// Whether there is room for one packet more.
+/// Whether the buffer has room for another packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Free,
@@ -28,7 +28,7 @@ struct Flow {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fair {
     flows: BTreeMap<u64, Flow>,
-    /// Flows of which something waits, in the order of their turns. The first may send its first frame.
+    /// Flows with waiting packets, in the order of their turns. The first may send its first frame.
     turns: VecDeque<u64>,
     len: usize,
 }
@@ -52,11 +52,11 @@ impl Fair {
         self.flows.get(self.turns.front()?)?.packets.front()
     }
 
-    /// Takes a packet in as so many frames. Returns the packet (with its whole length) that another flow loses for it,
-    /// where there is no room.
+    /// Queues a packet as this many frames. If the buffer is full, another flow loses a packet, which is returned with its
+    /// whole length.
     ///
     /// # Errors
-    /// No flow takes up more than this one: the packet is refused.
+    /// The buffer is full and no flow occupies more of it than this one: the packet is refused.
     pub(super) fn push(&mut self, packet: Waiting, segments: u32, room: Room) -> Result<Option<Waiting>, ()> {
         let evicted = match room {
             Room::Free => None,
@@ -74,7 +74,7 @@ impl Fair {
         Ok(evicted)
     }
 
-    /// The newest whole packet of the flow that takes up most room, if that is more than what `flow` does.
+    /// The newest whole packet of the flow that occupies most of the buffer, if that is more than `flow` occupies.
     fn evict(&mut self, flow: u64, segments: u32) -> Option<Waiting> {
         let used = |flow: &Flow| flow.waiting + flow.held;
         let own = self.flows.get(&flow).map_or(0, used);
@@ -112,21 +112,21 @@ impl Fair {
         Some(packet)
     }
 
-    /// So many bytes more of a flow are held elsewhere, or fewer.
+    /// Changes the number of a flow's bytes that are held elsewhere.
     pub(super) fn hold(&mut self, flow: u64, bytes: i64) {
         let entry = self.flows.entry(flow).or_default();
         entry.held = entry.held.saturating_add_signed(bytes);
         self.forget(flow);
     }
 
-    /// A flow that takes up no room is not kept.
+    /// Forgets a flow that occupies nothing.
     fn forget(&mut self, flow: u64) {
         if self.flows.get(&flow).is_some_and(|entry| entry.packets.is_empty() && entry.held == 0) {
             self.flows.remove(&flow);
         }
     }
 
-    /// Turns go on until the first flow may send its first frame. A flow that may not is credited for its next turn.
+    /// Advances to a flow that may send its first frame. A flow that may not yet gets a quantum for its next turn.
     fn settle(&mut self) {
         while let Some(&turn) = self.turns.front() {
             let Some(flow) = self.flows.get_mut(&turn) else { return };

@@ -1,7 +1,7 @@
 //! Blocks of an erasure code: `blocks` the sender's, `losses` how many repair frames they get, `decoder` the receiver's.
 //!
-//! The code is systematic and maximum distance separable: any `count` of a block's frames give the whole block. So
-//! counting is enough here; the driver does the arithmetic.
+//! The code is systematic and maximum distance separable: any `count` frames of a block restore the whole block. So
+//! this module only counts; the driver does the arithmetic.
 
 mod blocks;
 mod decoder;

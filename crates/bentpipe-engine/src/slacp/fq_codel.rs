@@ -1,7 +1,8 @@
-//! Hosts take turns, then the flows of a host, each with a CoDel of its own: FQ-CoDel (RFC 8290) in two levels.
+//! FQ-CoDel (RFC 8290) in two levels: hosts take turns, then the flows of a host. Each flow has its own CoDel.
 //!
-//! Departures: flows are known by a hash of 64 bits instead of 1024 queues, and where there is no room the newest packet goes of the
-//! longest flow of the host that takes most, not half of its oldest: a single flow then is queued as without turns.
+//! Departures: a flow is identified by a 64-bit hash instead of one of 1024 queues. When the buffer is full, the host that
+//! occupies most of it loses the newest packet of its longest flow, not half of the oldest: a single flow is then queued as
+//! in a FIFO.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,7 +23,7 @@ struct Flow {
     packets: VecDeque<Waiting>,
     bytes: u64,
     codel: Option<Control>,
-    /// Packets that have been taken out, and the place of the last acknowledgement that waits, if they are filtered.
+    /// Number of packets taken out so far, and the position of the newest waiting acknowledgement, if they are filtered.
     taken: u64,
     ack: Option<u64>,
     turn: Turn,
@@ -69,13 +70,13 @@ impl FqCodel {
         self.len
     }
 
-    /// The packet whose turn it is; CoDel may take another one.
+    /// The packet whose turn it is. CoDel may drop it and send another.
     pub(super) fn front(&self) -> Option<&Waiting> {
         let host = self.hosts.get(&self.turns.head()?)?;
         self.flows.get(&host.turns.head()?)?.packets.front()
     }
 
-    /// Takes a packet in, if there is room beside what is `held` elsewhere.
+    /// Queues a packet if there is room besides the packets `held` elsewhere.
     pub(super) fn push(&mut self, packet: Waiting, limit: QueueLimit, held: (usize, u64)) -> Pushed {
         if let Some(handle) = self.replace(packet) {
             return Pushed::Replaces(handle);
@@ -118,7 +119,7 @@ impl FqCodel {
         evicted.map_or(Pushed::Waits, Pushed::Evicts)
     }
 
-    /// So many bytes more of a flow wait, or fewer.
+    /// Changes the number of a flow's waiting bytes.
     fn resize(&mut self, id: u64, bytes: i64) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         let Some(host) = self.hosts.get_mut(&flow.host) else { return };
@@ -134,7 +135,7 @@ impl FqCodel {
         self.bytes = self.bytes.saturating_add_signed(bytes);
     }
 
-    /// Puts an acknowledgement in the place of one of its flow that acknowledges less; answers the handle of that.
+    /// Puts an acknowledgement in place of an older one of its flow. Returns the handle of the older one.
     //= RFC 3449 §5.2.1: ACK filtering
     fn replace(&mut self, packet: Waiting) -> Option<u32> {
         let flow = self.flows.get_mut(&packet.flow)?;
@@ -149,7 +150,7 @@ impl FqCodel {
         Some(old.handle)
     }
 
-    /// The newest packet of the longest flow of the host that takes most, unless that is the flow of `packet`.
+    /// The newest packet of the longest flow of the host that occupies most, unless that is the flow of `packet`.
     fn evict(&mut self, packet: Waiting) -> Option<u32> {
         let &(most, host) = self.by_size.last()?;
         // Nobody gives way to one who takes as much.
@@ -171,7 +172,7 @@ impl FqCodel {
         Some(evicted.handle)
     }
 
-    /// The next packet; `dropped` hears of those that CoDel takes out before it.
+    /// The next packet. `dropped` is called with each packet that CoDel drops before it.
     pub(super) fn pop(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<Waiting> {
         loop {
             let host = self.turns.head()?;
@@ -210,7 +211,7 @@ impl FqCodel {
         }
     }
 
-    /// Turns go on until the flow at the head may send its first packet. Hosts and flows that have nothing leave.
+    /// Advances to a flow that may send its first packet, and forgets hosts and flows that have nothing.
     fn settle(&mut self) {
         while let Some(id) = self.turns.head() {
             let Some(host) = self.hosts.get_mut(&id) else { return };
@@ -265,7 +266,7 @@ mod tests {
         sum * sum / (count * squares)
     }
 
-    /// Twenty hosts, the n-th with n flows and n times as much to send: what is sent of each while all have something is equal.
+    /// Twenty hosts, the n-th with n flows and n times as much to send: all send the same while all are backlogged.
     #[test]
     fn unequal_hosts_have_equal_shares() {
         let mut queue = FqCodel::new(None, false);
@@ -290,7 +291,7 @@ mod tests {
         assert!(queue.bytes <= 100_000);
     }
 
-    /// A flood of small flows of one host finds no room at the cost of another host's one flow.
+    /// One host's flood of small flows does not push out another host's only flow.
     #[test]
     fn the_host_that_takes_most_gives_way() {
         let mut queue = FqCodel::new(None, false);
@@ -309,7 +310,7 @@ mod tests {
         assert!(queue.by_size.is_empty());
     }
 
-    /// A flow that was quiet goes before those with a backlog, and CoDel drops of the flow that keeps a standing queue only.
+    /// A new flow goes before those with a backlog, and CoDel drops only from the flow with the standing queue.
     #[test]
     fn codel_judges_each_flow() {
         let codel = Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) };

@@ -1,4 +1,4 @@
-//! A channel at the receiver: order, and the blocks that can be completed.
+//! A channel at the receiver: the order of delivery, and the blocks that can be restored.
 
 use super::config::ChannelConfig;
 use super::fec::Decoder;
@@ -11,7 +11,7 @@ pub(super) struct Incoming {
     decoder: Option<Decoder>,
 }
 
-/// Packets that have to be computed: the block's first one, how many it has, and which are missing.
+/// A block to restore: its first packet, its number of packets, and the missing ones.
 pub(super) type Recovery = (u64, u8, Vec<u64>);
 
 impl Incoming {
@@ -30,24 +30,24 @@ impl Incoming {
         (taken, if taken == Taken::Refused { None } else { self.completed(seq) })
     }
 
-    /// Whether a repair frame can be of use, or is not needed any more.
+    /// True if a repair frame may still be useful.
     pub(super) fn takes_repair(&mut self, first: u64, count: u8) -> bool {
         let (next, end) = (self.order.next(), first + count as u64);
         let Some(decoder) = &mut self.decoder else { return true };
         end <= next || self.order.reaches(end - 1) && decoder.takes(first, count, next)
     }
 
-    /// Whether the block that begins there waits for more frames.
+    /// True if the block that begins there waits for more frames.
     pub(super) fn waits_for(&self, first: u64) -> bool {
         self.decoder.as_ref().is_some_and(|decoder| decoder.waits_for(first))
     }
 
-    /// Whether a packet may have to serve in computing others.
+    /// True if a packet may be needed to restore others.
     pub(super) fn needs(&self, seq: u64) -> bool {
         self.decoder.as_ref().is_some_and(|decoder| decoder.needs(seq))
     }
 
-    /// A repair frame has come; `None`: its symbol is of no use.
+    /// A repair frame has arrived. Returns `None` if it is useless.
     pub(super) fn on_repair(&mut self, first: u64, count: u8, index: u8) -> Option<Option<Recovery>> {
         if first + (count as u64) <= self.order.next() {
             return None;

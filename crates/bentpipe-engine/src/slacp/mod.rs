@@ -66,6 +66,7 @@ mod waiting;
 
 use crate::wire::slacp as frame;
 pub use crate::wire::slacp::{DATA_HEADER, Frame, PROTECTED_HEADER, Report};
+pub(crate) use backlog::{Backlog, Pushed};
 pub use config::{
     Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
@@ -73,3 +74,4 @@ pub use end::End;
 pub use exchange::{Input, Output, Released, Verdict};
 pub use shortcuts::Shortcuts;
 pub use stats::{ChannelStats, Stats};
+pub(crate) use waiting::Waiting;

@@ -1,4 +1,4 @@
-//! A channel at the sender: what waits, what is out, and what has to go out again.
+//! A channel at the sender: its queue, its packets in flight, and its retransmissions.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,13 +15,13 @@ use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Out, without a verdict.
+    /// Sent, without a verdict.
     Flying,
-    /// Lost, and perhaps made good by its block.
+    /// Lost, but its block may restore it.
     Lost,
-    /// Lost, and in the queue of what goes out again.
+    /// Lost, and queued for retransmission.
     Resend,
-    /// Acknowledged, abandoned, or nothing more can be done for it.
+    /// Acknowledged or abandoned.
     Done,
 }
 
@@ -31,14 +31,14 @@ struct Slot {
     len: u32,
     behind: u32,
     state: State,
-    /// Transmissions that count towards the most that the channel allows: all but copies.
+    /// Transmissions that count towards the channel's maximum: all but copies.
     transmissions: u32,
     /// Transmissions without a verdict.
     flying: u32,
     copies: u8,
 }
 
-/// A packet in several frames, or of a flow that answers for its room.
+/// A packet of several frames, or one whose bytes count as its flow's.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     flow: u64,
@@ -57,7 +57,7 @@ pub(super) struct Outgoing {
     slots: VecDeque<Slot>,
     /// Packets in `slots` that are not done, and the bytes of their frames that are not.
     held: (usize, u64),
-    /// Those packets by handle, where that is more than a frame each.
+    /// These packets by handle, where a packet may have several frames.
     parts: Option<BTreeMap<u32, Part>>,
     resend: VecDeque<u64>,
     /// Packets that may be copied, and when, in order of time.
@@ -123,17 +123,17 @@ impl Outgoing {
         self.stats.max_waiting = self.stats.max_waiting.max(self.backlog.len() as u32);
     }
 
-    /// Whether a packet waits to go out again.
+    /// True if a packet waits for retransmission.
     pub(super) fn has_resend(&self) -> bool {
         !self.resend.is_empty()
     }
 
-    /// Whether a packet may go out for the first time, with a window of so many.
+    /// True if a new packet may be sent within this window.
     pub(super) fn has_new(&self, window: u32) -> bool {
         !self.backlog.is_empty() && self.slots.len() < window as usize
     }
 
-    /// The first packet that a repair frame may yet protect.
+    /// The first packet that a repair frame may still protect.
     pub(super) fn protects_from(&self) -> u64 {
         self.blocks.as_ref().and_then(Blocks::needed_from).unwrap_or_else(|| self.next_seq())
     }
@@ -142,7 +142,7 @@ impl Outgoing {
         self.blocks.as_ref().is_some_and(Blocks::has_repair)
     }
 
-    /// Whether the peer waits for word of the floor and no packet goes that could bring it.
+    /// True if the peer must learn the floor and there is no packet to carry it.
     pub(super) fn needs_sync(&self) -> bool {
         self.acked_floor < self.due_floor && !self.sync_is_out && self.backlog.is_empty() && self.resend.is_empty()
     }
@@ -153,7 +153,7 @@ impl Outgoing {
         self.first
     }
 
-    /// The next packet that goes out again.
+    /// The next packet to retransmit.
     pub(super) fn next_resend(&mut self, now: Time) -> Option<NextPacket> {
         while let Some(seq) = self.resend.pop_front() {
             let at = seq.checked_sub(self.first);
@@ -176,12 +176,12 @@ impl Outgoing {
         None
     }
 
-    /// When the next copy may go out, if the line is idle then.
+    /// When the next copy may be sent, if the line is idle then.
     pub(super) fn copy_at(&self) -> Option<Time> {
         self.copies.front().map(|&(at, _)| at)
     }
 
-    /// The next copy that may go out now.
+    /// The next copy that may be sent now.
     pub(super) fn next_copy(&mut self, now: Time) -> Option<NextPacket> {
         let copies = self.config.copies?;
         while let Some(&(_, seq)) = self.copies.front().filter(|(at, _)| *at <= now) {
@@ -205,8 +205,8 @@ impl Outgoing {
         None
     }
 
-    /// A packet has gone out for the first time: it may be copied from then on. What is done meanwhile is forgotten, so
-    /// that a line that is never idle keeps no more than its window.
+    /// A new packet was sent and may be copied from now on. Packets that are done are removed here, so that a line that is
+    /// never idle keeps no more than its window.
     fn may_copy(&mut self, now: Time, seq: u64) {
         let Some(copies) = self.config.copies.filter(|copies| copies.max > 0) else { return };
         while let Some(&(_, oldest)) = self.copies.front() {
@@ -219,7 +219,7 @@ impl Outgoing {
         self.copies.push_back((now + copies.interval, seq));
     }
 
-    /// The next packet that goes out for the first time.
+    /// The next new packet to send.
     pub(super) fn next_new(&mut self, now: Time, outputs: &mut VecDeque<Output>) -> Option<NextPacket> {
         let dropped = &mut self.stats.dropped_early;
         let Waiting { handle, len, flow, since, .. } = self.backlog.pop(now, |handle| {
@@ -264,7 +264,7 @@ impl Outgoing {
         Some(NextPacket { seq, behind, len, handle, floor, sent: Sent::Data { seq, block, floor } })
     }
 
-    /// A frame takes room until it is done.
+    /// A frame occupies the buffer until it is done.
     fn hold(&mut self, handle: u32, flow: u64, len: u32) {
         self.held.1 += u64::from(len);
         let Some(parts) = &mut self.parts else {
@@ -342,7 +342,7 @@ impl Outgoing {
         self.due_floor = self.due_floor.max(end);
     }
 
-    /// What time brings about.
+    /// Handles what is due by `now`.
     pub(super) fn on_time(&mut self, now: Time, outputs: &mut VecDeque<Output>) {
         while let Some(blocks) = &mut self.blocks {
             let Some(sealed) = blocks.on_time(now, self.backlog.is_empty()).or_else(|| blocks.expired(now)) else {
@@ -357,7 +357,7 @@ impl Outgoing {
         self.blocks.as_ref().and_then(|blocks| blocks.deadline(self.backlog.is_empty()))
     }
 
-    /// A transmission is judged.
+    /// Handles the verdict on a transmission.
     pub(super) fn judge(&mut self, sent: Sent, verdict: Verdict, outputs: &mut VecDeque<Output>) {
         let lost = verdict == Verdict::Lost;
         let (Sent::Data { floor, .. } | Sent::Repair { floor, .. } | Sent::Sync { floor }) = sent;

@@ -1,4 +1,4 @@
-//! When packets are passed on that waited for an earlier one.
+//! When packets that waited for an earlier one are delivered.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,12 @@ use crate::units::{Duration, Time, TransmitClock};
 /// A packet whose turn has come: its channel and number.
 pub(super) type Ready = (u8, u64);
 
-/// Late measurements of the round trip that end slow start. Fewer losses in a row cannot call up so many, and are no outage;
-/// and so many groups pass in a round trip.
+/// Late round-trip samples after which HyStart ends slow start. Fewer consecutive losses than this cannot produce them, so
+/// they are not treated as an outage. It is also the number of groups per round trip.
 //= RFC 9406 §4.2: N_RTT_SAMPLE = 8
 const SAMPLES: u64 = 8;
 
-/// Those that wait, and for how long.
+/// The packets that wait for their release.
 #[derive(Clone, Debug)]
 pub(super) struct Releasing {
     release: Release,
@@ -21,9 +21,9 @@ pub(super) struct Releasing {
     waiting: VecDeque<Ready>,
     /// When the next one may pass.
     free: Time,
-    /// Until when the packets of an outage may come again.
+    /// Until when retransmissions of an outage's packets may arrive.
     catching_up: Time,
-    /// When a frame came last.
+    /// When the last frame arrived.
     heard: Time,
 }
 
@@ -40,12 +40,12 @@ impl Releasing {
         }
     }
 
-    /// Whether a packet may have to wait although its turn has come.
+    /// True if a packet may have to wait although its predecessor is done.
     pub(super) fn may_wait(&self) -> bool {
         self.release != Release::AtOnce
     }
 
-    /// A frame has come, and before it `missing` ones have not, over a line whose round trip is `round_trip`.
+    /// A frame arrived, and the `missing` frames before it did not, over a line with this round trip.
     pub(super) fn heard(&mut self, now: Time, missing: u64, round_trip: Duration) {
         if missing > SAMPLES && self.release == Release::Grouped {
             // What is sent again comes in a round trip, and takes as long as the silence did; a quarter more for reports and
@@ -75,7 +75,7 @@ impl Releasing {
         self.waiting.push_back(ready);
     }
 
-    /// The turn of another has come with one that has passed: at the end, since flows take turns.
+    /// Another packet was freed by one that was delivered. It goes to the end, since flows take turns.
     pub(super) fn follow(&mut self, ready: Ready) {
         self.waiting.push_back(ready);
     }

@@ -1,6 +1,6 @@
-//! What `hybrid`'s simulated link layer does and no layer on a wire can. All of it is off by default.
+//! Departures of `hybrid`'s simulated link layer that are impossible on a real link. All are off by default.
 //!
-//! [`End`](super::End) asks here what a frame weighs and what a damaged frame reveals, and knows nothing else of it.
+//! [`End`](super::End) asks here how long a frame is and what a damaged frame reveals.
 
 use super::frame::Frame;
 use crate::arq::History;

@@ -4,16 +4,16 @@ use crate::units::Time;
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    pub(super) handle: u32,
-    pub(super) len: u32,
-    pub(super) flow: u64,
-    pub(super) host: u64,
-    pub(super) since: Time,
-    pub(super) acknowledges: Option<u32>,
+pub(crate) struct Waiting {
+    pub(crate) handle: u32,
+    pub(crate) len: u32,
+    pub(crate) flow: u64,
+    pub(crate) host: u64,
+    pub(crate) since: Time,
+    pub(crate) acknowledges: Option<u32>,
 }
 
-/// A packet as so many frames of its length in all; the first ones take what does not divide.
+/// Splits a packet into frames whose lengths add up to its own. The first ones are a byte longer if it does not divide evenly.
 pub(super) fn cut(packet: Waiting, segments: u32) -> impl Iterator<Item = Waiting> {
     let (part, more) = (packet.len / segments, packet.len % segments);
     (0..segments).map(move |n| Waiting { len: part + u32::from(n < more), ..packet })

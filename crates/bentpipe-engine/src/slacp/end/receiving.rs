@@ -1,4 +1,4 @@
-//! Frames from the peer: judged, put in order and passed on.
+//! Frames from the peer: validation, order and delivery.
 
 use super::End;
 use crate::arq::{Skip, Taken};
@@ -31,12 +31,12 @@ impl End {
         verdict
     }
 
-    /// Takes a frame from the line, if it is of use. Whether all of it has been noted, so that it may be reported.
+    /// Handles a frame from the line. Returns true if everything in it was recorded, so that it may be reported as received.
     fn take(&mut self, now: Time, frame: &Frame) -> (Verdict, bool) {
         const REFUSED: (Verdict, bool) = (Verdict::Refused, false);
         match *frame {
             Frame::Data { channel, seq, behind, floor, len, .. } => {
-                // First who waits for what will not come: they go before this one.
+                // First the packets that waited for abandoned ones: they go before this one.
                 self.skip_to(now, channel, floor.min(seq));
                 let reaches = self.incoming.get(channel as usize).is_some_and(|incoming| incoming.order.reaches(seq));
                 if reaches { (self.on_data(now, channel, seq, behind, len), true) } else { REFUSED }
@@ -77,7 +77,7 @@ impl End {
         self.outputs.extend(missing.into_iter().map(|seq| Output::Recover { channel, seq, first, count }));
     }
 
-    /// Nothing below the floor comes any more; answers whether all of it is noted.
+    /// No frame below the floor will arrive any more. Returns true if that was recorded for all of them.
     fn skip_to(&mut self, now: Time, channel: u8, floor: u64) -> bool {
         let Some(incoming) = self.incoming.get_mut(channel as usize) else { return false };
         let mut freed = Vec::new();
@@ -95,25 +95,25 @@ impl End {
         whole
     }
 
-    /// A packet's turn has come as it arrived: it passes, and those behind it follow.
+    /// A packet arrived in order: delivers it and those that waited behind it.
     fn pass(&mut self, now: Time, channel: u8, seq: u64) {
         if let Some(follower) = self.deliver(now, channel, seq) {
             self.release(now, channel, follower);
         }
     }
 
-    /// The round trip, as far as it is known.
+    /// The round trip: measured, or configured before the first sample.
     pub(super) fn round_trip(&self) -> Duration {
         self.flight.srtt().unwrap_or(self.initial_rtt)
     }
 
-    /// Whether what is lost of a channel comes again, and what is behind it waits.
+    /// True if a channel's lost packets are retransmitted and later ones wait for them.
     fn repeats(&self, channel: u8) -> bool {
         let config = &self.outgoing[channel as usize].config;
         config.arq.is_some() && config.order != Order::None
     }
 
-    /// A packet that has waited may pass: at its time, or at once.
+    /// A packet that waited may be delivered: at its release time, or at once.
     fn release(&mut self, now: Time, channel: u8, seq: u64) {
         if self.releasing.holds(now) {
             self.releasing.wait(now, (channel, seq), self.round_trip());

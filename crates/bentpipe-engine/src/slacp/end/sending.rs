@@ -1,4 +1,4 @@
-//! Frames to the peer: which one goes next, and what its reports say.
+//! Frames to the peer: which one is next, and how its reports are handled.
 
 use super::{COPY_SPAN, End, MAX_COPIES, QUANTUM, Tagged};
 use crate::arq::{self, Report};
@@ -46,7 +46,7 @@ impl End {
         self.release_due(now);
     }
 
-    /// Whether a frame that waits for an acknowledgement may go out: into silence only now and then.
+    /// True if a frame that needs an acknowledgement may be sent. While the peer is silent, only one per interval may.
     fn may_ask(&self, now: Time) -> bool {
         !self.flight.is_silent() || self.probe_at <= now
     }
@@ -68,7 +68,7 @@ impl End {
         if may_ask && self.rate_control.owns_spare_capacity() { self.next_copy(now) } else { None }
     }
 
-    /// The next frame of the first class that has one; the last class comes first while the others have had their share.
+    /// The next frame of the first class that has one. The last class goes first once the others have used up their share.
     fn next_by_class(&mut self, now: Time, may_ask: bool) -> Option<(Frame, Option<u32>)> {
         let last = self.classes.len() - 1;
         let others_wait = self.urgent_share.is_some() && last > 0 && self.waits(last, may_ask);
@@ -96,7 +96,7 @@ impl End {
         None
     }
 
-    /// Whether a class has packets to send, for the first time or again.
+    /// True if a class has packets to transmit or to retransmit.
     fn waits(&self, class: usize, may_ask: bool) -> bool {
         self.classes[class].0.iter().map(|&channel| &self.outgoing[channel as usize]).any(|outgoing| {
             let may_go = may_ask || outgoing.config.arq.is_none();
@@ -104,7 +104,7 @@ impl End {
         })
     }
 
-    /// The line is idle: a packet without an answer goes out again, the most urgent channel's first.
+    /// The line is idle: sends a copy of an unacknowledged packet, of the most urgent channel first.
     fn next_copy(&mut self, now: Time) -> Option<(Frame, Option<u32>)> {
         if self.copies_from() > now {
             return None;
@@ -122,7 +122,7 @@ impl End {
         None
     }
 
-    /// When there may be copies again.
+    /// When copies are allowed again.
     fn copies_from(&self) -> Time {
         let (count, since) = self.copied;
         if count < MAX_COPIES { Time::ZERO } else { since + COPY_SPAN }
@@ -230,7 +230,7 @@ impl End {
         }
     }
 
-    /// Whether anything is to be sent as soon as the line is free.
+    /// True if there is something to send as soon as the line is free.
     fn has_something(&self, now: Time) -> bool {
         let may_ask = self.may_ask(now);
         self.history.due().is_some_and(|at| at <= now)

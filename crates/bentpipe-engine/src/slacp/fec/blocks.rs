@@ -23,11 +23,11 @@ pub(in crate::slacp) struct Block {
     /// Bytes of its longest packet.
     pub(in crate::slacp) longest: u32,
     opened: Time,
-    /// Repair frames that are still to go out, and those that have.
+    /// Repair frames still to send, and those sent.
     to_send: u8,
     pub(in crate::slacp) sent: u8,
     closed: bool,
-    /// No more repair frames will go out.
+    /// No more repair frames will be sent.
     sealed: bool,
     unjudged: u32,
     lost: u8,

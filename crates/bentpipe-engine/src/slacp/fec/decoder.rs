@@ -1,4 +1,4 @@
-//! Blocks at the receiver: which can be completed.
+//! Blocks at the receiver: which can be restored.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ struct Pending {
 /// The receiver's blocks of a channel.
 #[derive(Clone, Debug)]
 pub(in crate::slacp) struct Decoder {
-    /// Packets of a channel that the driver keeps; a repair frame for older ones is too late.
+    /// Number of packets that the driver keeps. A repair frame for older ones is too late.
     kept: u64,
     blocks: BTreeMap<u64, Pending>,
-    /// All packets that are here lie below.
+    /// All packets received so far are below this number.
     end: u64,
 }
 
-/// Of so many packets that are kept one may begin an incomplete block: the sender seals a block long before more follow.
+/// At most one block in this many kept packets may be incomplete: the sender seals a block long before as many follow.
 const FRAMES_PER_PENDING: u64 = 16;
 
 impl Decoder {
@@ -34,7 +34,7 @@ impl Decoder {
         (self.kept / FRAMES_PER_PENDING) as usize
     }
 
-    /// A packet is here.
+    /// A packet has arrived.
     pub(in crate::slacp) fn on_data(&mut self, seq: u64) {
         self.end = self.end.max(seq + 1);
     }
@@ -51,14 +51,14 @@ impl Decoder {
         first + self.kept >= self.end && self.blocks.len() < self.max_pending()
     }
 
-    /// A repair frame has come that is of use.
+    /// A useful repair frame has arrived.
     pub(in crate::slacp) fn on_repair(&mut self, first: u64, count: u8, index: u8) {
         let pending = self.blocks.entry(first).or_default();
         pending.count = count;
         pending.repairs |= 1u128.checked_shl(index as u32).unwrap_or(0);
     }
 
-    /// Whether the block that begins there waits for more frames.
+    /// True if the block that begins there waits for more frames.
     pub(in crate::slacp) fn waits_for(&self, first: u64) -> bool {
         self.blocks.contains_key(&first)
     }
@@ -69,7 +69,7 @@ impl Decoder {
         seq + self.kept >= self.end || block.is_some_and(|(first, block)| seq - first < block.count as u64)
     }
 
-    /// The block around `seq`, if it can be completed now: its first packet, their count, and the missing ones.
+    /// The block around `seq`, if it can be restored now: its first packet, its number of packets, and the missing ones.
     pub(in crate::slacp) fn complete(&mut self, seq: u64, has: impl Fn(u64) -> bool) -> Option<(u64, u8, Vec<u64>)> {
         let (&first, &pending) = self.blocks.range(..=seq).next_back()?;
         let end = first + pending.count as u64;

@@ -1,4 +1,4 @@
-//! The minimum round trip of the recent past: that of a path whose queues are empty.
+//! The minimum recent round trip: an estimate of the path's round trip with empty queues.
 
 use crate::units::{Duration, Time};
 

@@ -76,7 +76,7 @@ impl RateController {
         }
     }
 
-    /// True if the link's spare capacity is ours to use. A link that carries less than configured may have none.
+    /// True if the sender may use the link's spare capacity. A link that carries less than configured may have none.
     pub(super) fn owns_spare_capacity(&self) -> bool {
         match self {
             RateController::Fixed(_) => true,

@@ -17,14 +17,14 @@ use crate::units::{Duration, Rate, Time};
 
 /// A queue shorter than this or than an eighth of the round trip is ignored: other frames and late polls look the same.
 const MIN_QUEUE: Duration = Duration::from_millis(50);
-/// Losses below this are the link's own.
+/// Losses below this are attributed to the link.
 const MUCH_LOSS: f64 = 0.1;
-/// Consecutive judgements, one per round trip, after which a queue or losses are believed. An outage fills one or two.
+/// Consecutive judgements, one per round trip, that must agree on a queue or on losses. An outage spoils one or two.
 const QUEUES: u32 = 2;
 const LOSSES: u32 = 4;
 /// Consecutive judgements without a queue after which the sender probes for more.
 const CALM: u32 = 2;
-/// Judgements between two trials, if the first showed the losses to be the link's own.
+/// Judgements between two trials, if the first showed that the link causes the losses.
 const PAUSE: u32 = 50;
 /// A sender of less than this fraction of its configured rate is not the cause of a queue.
 const MIN_WEIGHT: u64 = 8;
@@ -71,7 +71,7 @@ pub(in crate::slacp) struct Provisioned {
     is_restarted: bool,
     /// Bytes in flight at the last judgement.
     in_flight: u64,
-    /// An outage of this length is endured.
+    /// The sender keeps sending through an outage of this length.
     patience: Duration,
     /// The rate of delivery while a queue stood: the capacity of the line, bit/s.
     carried: Option<u64>,

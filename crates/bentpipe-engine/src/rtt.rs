@@ -24,6 +24,16 @@ pub enum RttClock {
     },
 }
 
+/// What [`RtoConfig::min`] bounds from below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoFloor {
+    /// The timeout (RFC 6298 §2.4).
+    Timeout,
+    /// The variance in it: the timeout is at least a round trip more. The variance is the greatest deviation of a round trip,
+    /// and falls by a quarter per round trip at most (Sarolahti and Kuznetsov, "Congestion control in Linux TCP", USENIX 2002, §4).
+    Variance,
+}
+
 /// Settings of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
@@ -31,6 +41,8 @@ pub struct RtoConfig {
     pub initial: Duration,
     /// Min timeout before backoff (RFC 6298 §2.4: 1 s).
     pub min: Duration,
+    /// What `min` bounds.
+    pub floor: RtoFloor,
     /// Max timeout (RFC 6298 §2.5: at least 60 s).
     pub max: Duration,
     /// The clock.
@@ -44,6 +56,7 @@ impl RtoConfig {
     pub const RFC6298: RtoConfig = RtoConfig {
         initial: Duration::from_secs(1),
         min: Duration::from_secs(1),
+        floor: RtoFloor::Timeout,
         max: Duration::from_secs(60),
         clock: RttClock::Exact,
         max_retries: 15,
@@ -53,6 +66,34 @@ impl RtoConfig {
 /// G of RFC 6298 for the exact clock: one millisecond, as in Linux and most other stacks.
 const GRANULARITY: Duration = Duration::from_millis(1);
 
+/// The variance of [`RtoFloor::Variance`], in ticks of [`Time`], four times the mean deviation like RTTVAR in the timeout.
+#[derive(Clone, Copy, Debug, Default)]
+struct Variance {
+    /// The mean.
+    mean: u64,
+    /// Its greatest value in this round, and when the round began.
+    peak: u64,
+    round: Time,
+    /// What the timeout is made of.
+    in_force: u64,
+}
+
+impl Variance {
+    /// Takes the deviation of a round trip from the mean; `falls`: it is less than that.
+    fn sample(&mut self, error: u64, falls: bool, min: u64, sent: Time, now: Time) {
+        // Moves by a quarter of the difference, in units of a quarter. Where the round trip falls a greater deviation counts an
+        // eighth: the timeout need not grow then.
+        let more = error.saturating_sub(self.mean / 4);
+        self.mean = self.mean + if falls { more / 8 } else { more } - (self.mean / 4).saturating_sub(error);
+        self.peak = self.peak.max(self.mean);
+        self.in_force = self.in_force.max(self.peak);
+        if sent >= self.round {
+            self.in_force -= self.in_force.saturating_sub(self.peak) / 4;
+            (self.peak, self.round) = (min, now);
+        }
+    }
+}
+
 /// The estimator of one connection.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
@@ -61,6 +102,8 @@ pub struct RttEstimator {
     srtt: u64,
     /// Exact: ticks of [`Time`]. Ticks: quarters of a tick.
     rttvar: u64,
+    /// With [`RtoFloor::Variance`].
+    variance: Variance,
     measured: bool,
     /// RTO before backoff and bounds.
     base: Duration,
@@ -75,6 +118,7 @@ impl RttEstimator {
             config,
             srtt: 0,
             rttvar: 0,
+            variance: Variance::default(),
             measured: false,
             base: config.initial,
             backoff: 1,
@@ -87,6 +131,7 @@ impl RttEstimator {
         let elapsed = now - sent;
         self.last_sample = elapsed;
         match self.config.clock {
+            RttClock::Exact if self.config.floor == RtoFloor::Variance => self.sample_variance(sent, now),
             RttClock::Exact => self.sample_exact(elapsed.as_ticks()),
             RttClock::Ticks { tick, phase, bsd, .. } => {
                 let (tick, phase) = (tick.as_ticks(), phase.as_ticks());
@@ -114,6 +159,20 @@ impl RttEstimator {
             self.rttvar = r / 2;
         }
         self.base = Duration::from_ticks(self.srtt + (4 * self.rttvar).max(GRANULARITY.as_ticks()));
+    }
+
+    fn sample_variance(&mut self, sent: Time, now: Time) {
+        let (r, min) = ((now - sent).as_ticks(), self.config.min.as_ticks());
+        if self.measured {
+            let falls = r < self.srtt;
+            let error = self.srtt.abs_diff(r);
+            self.srtt = self.srtt - self.srtt / 8 + r / 8;
+            self.variance.sample(error, falls, min, sent, now);
+        } else {
+            self.srtt = r;
+            self.variance = Variance { mean: 2 * r, peak: min.max(2 * r), in_force: min.max(2 * r), round: now };
+        }
+        self.base = Duration::from_ticks(self.srtt + self.variance.in_force);
     }
 
     fn sample_ticks(&mut self, r: u64, tick: u64) {
@@ -197,6 +256,7 @@ impl RttEstimator {
     pub fn inherit(&mut self, other: &RttEstimator) {
         if other.measured {
             (self.srtt, self.rttvar, self.base, self.measured) = (other.srtt, other.rttvar, other.base, true);
+            self.variance = other.variance;
         }
     }
 }
@@ -224,6 +284,29 @@ mod tests {
         assert_eq!(rtt.rto(), Duration::from_millis(4 * 1340));
         rtt.reset_backoff();
         assert_eq!(rtt.rto(), Duration::from_millis(1340));
+    }
+
+    /// A floor of 200 ms for the variance: 600 ms at first give 600 + 4 * 300. In each round of 600 ms the variance falls by a
+    /// quarter of its distance to the greatest deviation, which is the floor in the end.
+    #[test]
+    fn the_variance_has_a_floor() {
+        let config = RtoConfig { min: Duration::from_millis(200), floor: RtoFloor::Variance, ..RtoConfig::RFC6298 };
+        let mut rtt = RttEstimator::new(config);
+        rtt.sample(at(0), at(600));
+        assert_eq!(rtt.rto(), Duration::from_millis(1800));
+        // The mean falls from 1200 to 900, which is not the peak of the first round: that is 1200.
+        rtt.sample(at(600), at(1200));
+        assert_eq!(rtt.rto(), Duration::from_millis(1800));
+        // In the second round the peak is 675.
+        rtt.sample(at(1200), at(1800));
+        assert_eq!(rtt.rto().as_nanos() / 1000, 600_000 + 1_200_000 - (1_200_000 - 675_000) / 4);
+        for n in 3..40 {
+            rtt.sample(at(600 * n), at(600 * (n + 1)));
+        }
+        assert!(rtt.rto() < Duration::from_millis(801) && rtt.rto() >= Duration::from_millis(800), "{:?}", rtt.rto());
+        // 80 ms more than the mean: the variance is at once 4 * 80 / 4 + 3/4 of what it was, still below the floor.
+        rtt.sample(at(30_000), at(30_680));
+        assert!(rtt.rto() < Duration::from_millis(811), "{:?}", rtt.rto());
     }
 
     /// minei §2: "in a network with 50ms actual round trip delay, the mean RTO measured is 1.6 seconds, whereas [...]

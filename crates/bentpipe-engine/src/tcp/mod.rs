@@ -11,6 +11,7 @@ mod abort;
 mod config;
 mod congestion;
 mod connection;
+mod delivery;
 mod departures;
 mod loss;
 mod pacing;
@@ -30,11 +31,11 @@ pub mod variant;
 
 use crate::wire::tcp::segment;
 
-pub use crate::rtt::{RtoConfig, RttClock, RttEstimator};
+pub use crate::rtt::{RtoConfig, RtoFloor, RttClock, RttEstimator};
 pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use abort::Abort;
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
-pub use connection::{Connection, Duplex, Input, Ordinary, Output, Role, State, TcpStats, Verdict};
+pub use connection::{Closed, Connection, Duplex, Input, Ordinary, Output, Role, State, TcpStats, Verdict};
 pub use receiver::Fresh;
 pub use sender::Sender;
 pub use sending::{Protocol, SenderCounters, SendingHalf};

@@ -25,6 +25,13 @@ impl Pacer {
         if self.is_holding { self.next } else { Time::NEVER }
     }
 
+    /// Ends a delay that is over, even if nothing is sent then. Returns whether one was.
+    pub(in crate::tcp) fn on_time(&mut self, now: Time) -> bool {
+        let is_over = self.deadline() <= now;
+        self.is_holding &= !is_over;
+        is_over
+    }
+
     /// Records payload bytes that leave now. Unused time is lost: no burst follows a pause.
     #[inline(always)]
     pub(in crate::tcp) fn sent(&mut self, now: Time, bytes: u16, rate: Rate) {
@@ -52,5 +59,19 @@ mod tests {
         pacer.sent(at(20), 1000, rate);
         assert!(!pacer.may_send(at(20)));
         assert_eq!(pacer.deadline(), at(21));
+    }
+
+    #[test]
+    fn a_delay_ends_with_nothing_to_send() {
+        let rate = Rate::from_bits_per_second(8_000).expect("not zero");
+        let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
+        let mut pacer = Pacer::default();
+        pacer.sent(at(5), 1000, rate);
+        assert!(!pacer.may_send(at(5)));
+        assert!(!pacer.on_time(at(5)));
+        assert_eq!(pacer.deadline(), at(6));
+        assert!(pacer.on_time(at(6)));
+        assert_eq!(pacer.deadline(), Time::NEVER);
+        assert!(!pacer.on_time(at(7)));
     }
 }

@@ -40,6 +40,7 @@ pub struct SenderCounters {
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub spurious_timeouts: u64,
+    pub spurious_recoveries: u64,
     pub acks: u64,
     pub duplicate_acks: u64,
     pub max_flight: u64,

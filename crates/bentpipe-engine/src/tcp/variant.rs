@@ -22,6 +22,10 @@ macro_rules! congestion_controls {
             Reno(reno::Reno) = "reno",
             /// A cubic function of the time since the last loss (RFC 9438).
             Cubic(cubic::Cubic) = "cubic",
+            /// CUBIC in the form of Ha, Rhee and Xu (2008), which Linux has.
+            CubicLinux(cubic_linux::CubicLinux) = "cubic-linux",
+            /// BBR v1: paces at the measured rate of delivery (draft-cardwell-iccrg-bbr-congestion-control-00).
+            Bbr(bbr::Bbr) = "bbr",
         }
     };
 }
@@ -67,6 +71,8 @@ pub enum Growth {
     /// Appropriate Byte Counting: the bytes acknowledged, in slow start at most this many segments per ACK
     /// (RFC 3465 §2.1, RFC 5681 §3.1).
     Bytes(u32),
+    /// The bytes acknowledged, however many, also after a timeout; never beyond the threshold. Linux counts so.
+    All,
 }
 
 /// What ends the first slow start besides the threshold.
@@ -76,6 +82,18 @@ pub enum SlowStartExit {
     Loss,
     /// Growing round trips (HyStart++, RFC 9406), or a loss. Needs timestamps.
     HyStartPlusPlus,
+    /// A train of ACKs of half a round trip, or growing round trips (HyStart, Ha and Rhee 2011), or a loss. Linux has it with
+    /// CUBIC.
+    HyStart,
+}
+
+/// The window after a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeoutWindow {
+    /// One segment (RFC 5681 §3.1).
+    One,
+    /// What is still in flight, and a segment: RACK knows that what was sent within the last round trip is not lost (Linux).
+    InFlight,
 }
 
 /// When duplicate ACKs mean that a segment is lost.
@@ -198,10 +216,14 @@ pub struct Variant {
     pub limited_transmit: bool,
     /// Find spurious timeouts (RFC 5682).
     pub frto: bool,
+    /// RACK: give the window back after a fast recovery that D-SACK or timestamps show to be needless (RFC 4015).
+    pub undo: bool,
     /// RACK: send a probe where no ACK comes for two round trips (RFC 8985 §7).
     pub tail_probe: bool,
     /// What is retransmitted after a timeout.
     pub timeout_repair: TimeoutRepair,
+    /// The window after a timeout.
+    pub timeout_window: TimeoutWindow,
     /// Tahoe and Reno: no second fast retransmit for data sent before the first (RFC 6582 §3.2 step 2, ns-2's
     /// `bugfix_`). Off: each loss of a window may cause one, as in 4.3BSD Reno and in ns-2's Reno before July 2003.
     pub once_per_window: bool,
@@ -225,11 +247,26 @@ const BASE: Variant = Variant {
     sack: false,
     limited_transmit: false,
     frto: false,
+    undo: false,
     tail_probe: false,
     timeout_repair: TimeoutRepair::GoBack,
+    timeout_window: TimeoutWindow::One,
     once_per_window: true,
     guard_after_timeout: true,
     max_burst: None,
+};
+
+/// What all of Linux's controls have in common (6.18).
+const LINUX: Variant = Variant {
+    growth: Growth::All,
+    recovery: Recovery::Pipe(PipeForm::Rack),
+    prr: true,
+    sack: true,
+    frto: true,
+    undo: true,
+    tail_probe: true,
+    timeout_window: TimeoutWindow::InFlight,
+    ..BASE
 };
 
 const RENO: Recovery = Recovery::Inflate { exit: Exit::FirstNewAck, deflate: false, timer: PartialAckTimer::Impatient };
@@ -311,6 +348,17 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
             ..BASE
         },
     ),
+    ("linux-reno", "Reno as in Linux 6.18, with RACK-TLP, PRR and F-RTO; for the profile `linux`", LINUX),
+    (
+        "linux-cubic",
+        "CUBIC with HyStart as in Linux 6.18, with RACK-TLP, PRR and F-RTO; for the profile `linux`",
+        Variant { congestion: CongestionControl::CubicLinux, slow_start_exit: SlowStartExit::HyStart, ..LINUX },
+    ),
+    (
+        "bbr",
+        "BBR v1 as in Linux 6.18, with RACK-TLP and F-RTO; for the profile `linux`",
+        Variant { congestion: CongestionControl::Bbr, prr: false, ..LINUX },
+    ),
     (
         "constant-window",
         "Reno with a constant window, for a leg without congestion (minei §4.2)",
@@ -358,12 +406,15 @@ pub struct AckPolicy {
     /// Delayed ACKs are sent by a clock of this period, running since the driver's epoch; `delay` is not used. 4.3BSD's
     /// fast timer (`tcp_fasttimo`, 200 ms).
     pub tick: Option<Duration>,
+    /// The ACK that fills a gap goes out before the user has read the data behind the gap, so it offers a window without their
+    /// space. Another one follows where that window is at most half of the buffer and a reading doubles it (Linux).
+    pub before_reading: bool,
 }
 
 impl AckPolicy {
     /// Every segment at once.
-    pub const IMMEDIATE: AckPolicy = AckPolicy { delay: Duration::ZERO, every: 1, daass: Daass::Off, tick: None };
+    pub const IMMEDIATE: AckPolicy =
+        AckPolicy { delay: Duration::ZERO, every: 1, daass: Daass::Off, tick: None, before_reading: false };
     /// Every second segment, or after 200 ms.
-    pub const DELAYED: AckPolicy =
-        AckPolicy { delay: Duration::from_millis(200), every: 2, daass: Daass::Off, tick: None };
+    pub const DELAYED: AckPolicy = AckPolicy { delay: Duration::from_millis(200), every: 2, ..AckPolicy::IMMEDIATE };
 }

@@ -234,6 +234,9 @@ for_each_variant! {
     burst_ca_delivers: "burst-ca",
     cubic_delivers: "cubic",
     rack_delivers: "rack",
+    linux_reno_delivers: "linux-reno",
+    linux_cubic_delivers: "linux-cubic",
+    bbr_delivers: "bbr",
 }
 
 proptest! {

@@ -30,6 +30,12 @@ struct Epoch {
 }
 
 impl Epoch {
+    /// Starts at the first ACK of a congestion avoidance, with a window of `cwnd` (RFC 9438 §4.2, §4.8).
+    fn begin(w_max: f64, now: Time, cwnd: f64) -> Epoch {
+        let w_max = w_max.max(cwnd);
+        Epoch { start: now, k: libm::cbrt((w_max - cwnd) / C), w_max, w_est: cwnd }
+    }
+
     /// W_cubic, `t` seconds after the start (RFC 9438 §4.2, figure 1).
     fn w_cubic(&self, t: f64) -> f64 {
         let t = t - self.k;
@@ -51,8 +57,8 @@ struct Memory {
 #[derive(Clone, Debug)]
 pub(super) struct Cubic {
     memory: Memory,
-    /// As it was before the last timeout.
-    before_timeout: Memory,
+    /// As it was before the last reduction.
+    before: Memory,
     /// Since when the window has not been in use.
     unused_since: Option<Time>,
     base: SsthreshBase,
@@ -62,27 +68,17 @@ impl Cubic {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Cubic {
             memory: Memory::default(),
-            before_timeout: Memory::default(),
+            before: Memory::default(),
             unused_since: None,
             base: config.shortcuts.ssthresh_base,
         }
     }
 
-    /// Starts an epoch at the first ACK of a congestion avoidance (RFC 9438 §4.2, §4.8).
-    fn begin(memory: &Memory, now: Time, cwnd: f64) -> Epoch {
-        if memory.w_max <= cwnd {
-            return Epoch { start: now, k: 0.0, w_max: cwnd, w_est: cwnd };
-        }
-        let k = libm::cbrt((memory.w_max - cwnd) / C);
-        Epoch { start: now, k, w_max: memory.w_max, w_est: cwnd }
-    }
-
     /// One ACK of `acked` segments in congestion avoidance. Returns the new window in segments.
     fn avoid_congestion(&mut self, cwnd: f64, acked: f64, ack: &AckSample) -> f64 {
         let unused_since = self.unused_since.take();
-        let Memory { cwnd_prior, .. } = self.memory;
-        let began = Self::begin(&self.memory, ack.now, cwnd);
-        let epoch = self.memory.epoch.get_or_insert(began);
+        let Memory { w_max, cwnd_prior, .. } = self.memory;
+        let epoch = self.memory.epoch.get_or_insert_with(|| Epoch::begin(w_max, ack.now, cwnd));
         if let Some(since) = unused_since {
             // RFC 9438 §4.2: t leaves out the periods in which the sender did not use its window.
             epoch.start = (epoch.start + ack.now.saturating_since(since)).min(ack.now);
@@ -102,6 +98,7 @@ impl Cubic {
 
     /// Takes a reduction of the window: what the next epoch begins with, and the threshold (RFC 9438 §4.6, §4.7).
     fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
+        self.before = self.memory;
         let mss = window.exact_mss();
         let cwnd = window.exact() / mss;
         let falls_behind = cwnd < self.memory.w_max;
@@ -127,8 +124,8 @@ impl CongestionRules for Cubic {
         window.set(cwnd * mss);
     }
 
-    fn on_unused(&mut self, now: Time) {
-        self.unused_since.get_or_insert(now);
+    fn on_unused(&mut self, _: &mut Window, _: &mut SlowStart, ack: &AckSample) {
+        self.unused_since.get_or_insert(ack.now);
     }
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
@@ -139,7 +136,6 @@ impl CongestionRules for Cubic {
             }
             FoundBy::Timeout { repeated } => {
                 if !repeated {
-                    self.before_timeout = self.memory;
                     self.reduce(window, loss);
                 }
                 // RFC 9438 §4.8: the epoch after a timeout begins at its flat point.
@@ -155,8 +151,8 @@ impl CongestionRules for Cubic {
     }
 
     fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
-        // RFC 9438 §4.9.1: the state of before the timeout.
-        self.memory = self.before_timeout;
+        // RFC 9438 §4.9: the state of before the reduction.
+        self.memory = self.before;
         window.restore(cwnd, ssthresh);
     }
 }
@@ -295,8 +291,8 @@ mod tests {
         let mut window = window(1000.0);
         cubic.on_loss(&mut window, &lost(1_000_000));
         cubic.on_ack(&mut window, &mut start, &ack(at(1.0), 1000));
-        cubic.on_unused(at(2.0));
-        cubic.on_unused(at(30.0));
+        cubic.on_unused(&mut window, &mut start, &ack(at(2.0), 1000));
+        cubic.on_unused(&mut window, &mut start, &ack(at(30.0), 1000));
         cubic.on_ack(&mut window, &mut start, &ack(at(62.0), 1000));
         assert_eq!(cubic.memory.epoch.expect("it has begun").start, at(61.0));
         assert!(segments(&window) < 701.0, "{}", segments(&window));

@@ -4,7 +4,9 @@
 //! implementation of [`CongestionRules`], and a row of `congestion_controls!` in `variant.rs`;
 //! `docs/howto/add-a-congestion-control.md` walks through it.
 
+mod bbr;
 mod cubic;
+mod cubic_linux;
 mod fixed;
 #[cfg(feature = "ns2")]
 mod ns2;
@@ -16,7 +18,9 @@ mod window;
 pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
+use super::delivery::RateSample;
 use super::loss::{FoundBy, LossReport};
+use super::recovery::Phase;
 use super::startup::SlowStart;
 use super::variant::{CongestionControl, Startup, congestion_controls};
 use crate::units::{Duration, Rate, Time};
@@ -34,11 +38,36 @@ pub(in crate::tcp) struct AckSample {
     pub(in crate::tcp) now: Time,
     /// Its round-trip sample.
     pub(in crate::tcp) rtt: Option<Duration>,
+    /// The round trip of the newest segment delivered, by the time at which it was sent. Needs RACK.
+    pub(in crate::tcp) latest_rtt: Option<Duration>,
     /// The smoothed round trip.
     pub(in crate::tcp) srtt: Option<Duration>,
     /// `snd_una` after the ACK, and `snd_max`.
     pub(in crate::tcp) snd_una: u64,
     pub(in crate::tcp) snd_max: u64,
+}
+
+/// What an ACK has delivered, for controls that measure the rate. Bytes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Delivered {
+    /// Its arrival time.
+    pub(in crate::tcp) now: Time,
+    /// The round trip of the newest segment delivered, if it delivers one that was sent once.
+    pub(in crate::tcp) rtt: Option<Duration>,
+    /// The smoothed round trip.
+    pub(in crate::tcp) srtt: Option<Duration>,
+    /// The rate of delivery.
+    pub(in crate::tcp) sample: Option<RateSample>,
+    /// Delivered by this ACK, and by all.
+    pub(in crate::tcp) newly: u64,
+    pub(in crate::tcp) delivered: u64,
+    /// Found lost by this ACK.
+    pub(in crate::tcp) lost: u64,
+    /// In flight after it, and before it.
+    pub(in crate::tcp) pipe: u64,
+    pub(in crate::tcp) pipe_before: u64,
+    /// Whether losses are being repaired after it.
+    pub(in crate::tcp) phase: Phase,
 }
 
 /// The rules of one congestion control.
@@ -50,7 +79,11 @@ pub(in crate::tcp) trait CongestionRules {
 
     /// New data has been acknowledged, and the window was not in use.
     #[inline(always)]
-    fn on_unused(&mut self, _now: Time) {}
+    fn on_unused(&mut self, _window: &mut Window, _start: &mut SlowStart, _ack: &AckSample) {}
+
+    /// Data has been delivered, in order or not, during a recovery or not. Needs RACK.
+    #[inline(always)]
+    fn on_delivered(&mut self, _window: &mut Window, _seen: &Delivered) {}
 
     /// A loss was found. After one found by duplicate ACKs recovery begins with this window; after a timeout
     /// retransmission starts with it.
@@ -111,9 +144,18 @@ macro_rules! controls {
             }
 
             #[inline(always)]
-            fn on_unused(&mut self, now: Time) {
+            fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
                 match self {
-                    $(Control::$name(control) => control.on_unused(now),)+
+                    $(Control::$name(control) => control.on_unused(window, start, ack),)+
+                    Control::Fixed(_) => {}
+                    #[cfg(test)]
+                    Control::Paced(_) => {}
+                }
+            }
+
+            fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
+                match self {
+                    $(Control::$name(control) => control.on_delivered(window, seen),)+
                     Control::Fixed(_) => {}
                     #[cfg(test)]
                     Control::Paced(_) => {}
@@ -203,9 +245,19 @@ impl Congestion {
         if heard {
             self.control.on_ack(&mut self.window, &mut self.start, ack);
         } else {
-            self.control.on_unused(ack.now);
+            self.control.on_unused(&mut self.window, &mut self.start, ack);
         }
         heard
+    }
+
+    /// Takes what an ACK has delivered.
+    pub(in crate::tcp) fn on_delivered(&mut self, seen: &Delivered) {
+        self.control.on_delivered(&mut self.window, seen);
+    }
+
+    /// True if the control measures the rate of delivery.
+    pub(in crate::tcp) fn measures_rate(&self) -> bool {
+        matches!(self.control, Control::Bbr(_))
     }
 
     /// Opens the window by an ACK, whether it was in use or not.
@@ -215,7 +267,7 @@ impl Congestion {
 
     /// Takes a loss.
     pub(in crate::tcp) fn on_loss(&mut self, loss: &LossReport) {
-        self.start.on_loss();
+        self.start.on_loss(loss.found_by != FoundBy::DuplicateAcks);
         self.control.on_loss(&mut self.window, loss);
         if let FoundBy::Timeout { .. } = loss.found_by {
             self.window.deflate_all();

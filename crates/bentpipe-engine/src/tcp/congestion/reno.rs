@@ -35,7 +35,7 @@ impl Reno {
             Growth::PerAck => window.set(cwnd + mss * mss / cwnd + self.constant * mss),
             //= RFC 5681 §3.1: "when the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up
             //= to SMSS bytes"
-            Growth::Bytes(_) => {
+            Growth::Bytes(_) | Growth::All => {
                 self.counted += acked;
                 if self.counted as f64 >= cwnd {
                     self.counted -= cwnd as u64;
@@ -51,6 +51,8 @@ impl Reno {
         let mss = window.exact_mss();
         let half = match self.base {
             SsthreshBase::FlightSize => loss.flight as f64 / 2.0,
+            // Linux counts whole segments.
+            SsthreshBase::Window if self.growth == Growth::All => (window.inflated() / mss / 2.0).floor() * mss,
             SsthreshBase::Window => window.inflated() / 2.0,
             #[cfg(feature = "ns2")]
             SsthreshBase::WholeWindow => super::ns2::half_of_whole_window(window),

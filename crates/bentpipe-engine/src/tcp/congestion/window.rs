@@ -169,7 +169,7 @@ impl Window {
         self.mss
     }
 
-    pub(super) fn exact_ssthresh(&self) -> f64 {
+    pub(in crate::tcp) fn exact_ssthresh(&self) -> f64 {
         self.ssthresh
     }
 

@@ -55,13 +55,7 @@ impl<S: SendingHalf> Duplex<S> {
     #[inline(always)]
     fn on_acceptable<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         self.on_acceptable_ack(cx, segment);
-        //= RFC 7323 §4.3: "If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, then SEG.TSval is copied to TS.Recent"
-        if let Some(timestamps) = segment.timestamps
-            && self.timestamps
-            && segment.seq <= self.last_ack_sent
-        {
-            (self.ts_recent, self.ts_recent_at) = (timestamps.value, cx.now);
-        }
+        self.note_timestamp(cx.now, segment);
         if S::PROTOCOL == Protocol::Stp {
             self.take_poll(segment);
         }
@@ -111,6 +105,18 @@ impl<S: SendingHalf> Duplex<S> {
         if let Some(first) = blocks.next() {
             let inside = blocks.next().is_some_and(|second| first.0 >= second.0 && first.1 <= second.1);
             self.dsacks += (first.0 < segment.ack || inside) as u64;
+        }
+    }
+
+    //= RFC 7323 §4.3: "If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, then SEG.TSval is copied to TS.Recent"
+    /// Takes the timestamp of an acceptable segment.
+    #[inline(always)]
+    pub(super) fn note_timestamp(&mut self, now: Time, segment: &Segment) {
+        if self.timestamps
+            && let Some(timestamps) = segment.timestamps
+            && segment.seq <= self.last_ack_sent
+        {
+            (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
         }
     }
 

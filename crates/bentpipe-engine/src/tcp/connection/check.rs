@@ -58,10 +58,8 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    //= RFC 9293 §3.10.7.1: "An incoming segment not containing a RST causes a RST to be sent in response"
     fn check_closed(&self, segment: &Segment) -> Check {
-        let answers = self.config.shortcuts.handshake == Handshake::ThreeWay;
-        if answers && !segment.flags.has(Flags::RST) { Check::Refuse } else { Check::Drop }
+        if self.if_closed().refuses(segment) { Check::Refuse } else { Check::Drop }
     }
 
     /// RFC 9293 §3.10.7.3.
@@ -106,6 +104,12 @@ impl<S: SendingHalf> Duplex<S> {
             return Check::OutsideWindow;
         }
         if self.ack_is_acceptable(segment.ack) { Check::Accept } else { Check::BadAck }
+    }
+
+    /// True if a segment has a timestamp that is not old.
+    #[inline(always)]
+    pub(super) fn is_recent(&self, now: Time, segment: &Segment) -> bool {
+        segment.timestamps.is_some_and(|timestamps| !self.is_old(now, timestamps.value))
     }
 
     /// PAWS (RFC 7323 §5.3): true if a TSval is older than TS.Recent.

@@ -66,6 +66,8 @@ pub struct TcpStats {
     pub fast_retransmits: u64,
     /// Timeouts found spurious by F-RTO.
     pub spurious_timeouts: u64,
+    /// Fast recoveries that D-SACK or timestamps have shown to be needless, and that were undone.
+    pub spurious_recoveries: u64,
     /// Acceptable ACKs received.
     pub acks_received: u64,
     /// Duplicate ACKs among them.

@@ -6,6 +6,7 @@
 mod arrival;
 mod challenges;
 mod check;
+mod closed;
 mod closing;
 mod events;
 mod opening;
@@ -14,6 +15,7 @@ mod prediction;
 mod rejection;
 mod state;
 
+pub use self::closed::Closed;
 pub use self::events::{Input, Output, TcpStats, Verdict};
 pub use self::prediction::Ordinary;
 pub use self::state::{Role, State};
@@ -245,6 +247,7 @@ impl<S: SendingHalf> Duplex<S> {
             timeouts: c.timeouts,
             fast_retransmits: c.fast_retransmits,
             spurious_timeouts: c.spurious_timeouts,
+            spurious_recoveries: c.spurious_recoveries,
             acks_received: c.acks,
             duplicate_acks: c.duplicate_acks,
             dsacks: self.dsacks,
@@ -309,6 +312,10 @@ impl<S: SendingHalf> Machine for Duplex<S> {
 
     #[inline(always)]
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+        if self.pending.any() && self.receiver.acks_first() {
+            let segment = self.bare(cx.now);
+            return self.transmit(cx, segment, false);
+        }
         if self.pending.any()
             && let Some(output) = self.notification()
         {

@@ -97,7 +97,7 @@ impl<S: SendingHalf> Duplex<S> {
     /// [`Output::Readable`].
     #[inline(always)]
     pub fn take_readable(&mut self) -> Option<u64> {
-        (self.pending == Pending::READABLE).then(|| {
+        (self.pending == Pending::READABLE && !self.receiver.acks_first()).then(|| {
             self.pending = Pending::default();
             self.received()
         })

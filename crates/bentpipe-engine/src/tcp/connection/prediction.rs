@@ -2,9 +2,9 @@
 //! Communication Review 20(2), 1990).
 //!
 //! On a connection without losses a segment is either the next data in order, or an ACK of new data without data. A few
-//! //! checks identify such a segment, and then most checks of the slow path are known to pass. A predicted segment
-//! does a //! subset of what the slow path does. [`Duplex::poll_ordinary`] is the same for sending. The tests run both
-//! paths on the //! same segments.
+//! checks identify such a segment, and then most checks of the slow path are known to pass. A predicted segment does a
+//! subset of what the slow path does. [`Duplex::poll_ordinary`] is the same for sending, without options. The tests run
+//! both paths on the same segments.
 
 use super::{Duplex, Pending, State, Verdict};
 use crate::machine::Context;
@@ -29,8 +29,7 @@ pub enum Ordinary {
 
 impl Duplex<Sender> {
     /// Polls the connection by the fast path, for a driver that polls so often that the checks of the slow path
-    /// cost time. It
-    ///     /// returns what [`Machine::poll`](crate::Machine::poll) would return.
+    /// cost time. It returns what [`Machine::poll`](crate::Machine::poll) would return.
     #[inline(always)]
     pub fn poll_ordinary<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Ordinary {
         // An observer sees the slow path.
@@ -83,7 +82,7 @@ impl Duplex<Sender> {
         if P::WATCHES
             || segment.flags != Flags::ACK
             || !segment.sack.is_empty()
-            || self.timestamps
+            || (self.timestamps && !self.is_recent(cx.now, segment))
             || !matches!(self.state, State::Established | State::FinWait1)
             || segment.seq != self.receiver.rcv_nxt()
             || self.peer_fin.is_some()
@@ -96,6 +95,7 @@ impl Duplex<Sender> {
                 return None;
             }
             self.on_acceptable_ack(cx, segment);
+            self.note_timestamp(cx.now, segment);
             return Some(Verdict::Accepted(Fresh::None));
         }
         let end = segment.seq + u64::from(segment.len);
@@ -104,6 +104,7 @@ impl Duplex<Sender> {
         }
         self.sender.update_window(segment);
         self.sender.on_ack_beside_data();
+        self.note_timestamp(cx.now, segment);
         self.receiver.on_expected_data(cx.now, end);
         self.pending.set(Pending::READABLE);
         Some(Verdict::Accepted(Fresh::Span(segment.seq, end)))

@@ -79,15 +79,7 @@ impl<S: SendingHalf> Duplex<S> {
 
     /// Answers a segment of an unknown connection with a RST (RFC 9293 §3.10.7.1).
     pub(super) fn refuse(&mut self, now: Time, segment: &Segment) {
-        let mut reset = Segment::new(Flags::RST);
-        if segment.flags.has(Flags::ACK) {
-            reset.seq = segment.ack;
-        } else {
-            reset.flags = Flags::RST | Flags::ACK;
-            reset.ack = segment.end();
-        }
-        reset.timestamps = self.timestamps_now(now);
-        self.reset = Some(Box::new(reset));
+        self.reset = Some(Box::new(self.if_closed().reset(now, segment)));
     }
 
     /// A reset that the peer accepts.

@@ -8,6 +8,7 @@ pub(in crate::tcp) mod frto;
 mod rack;
 pub(in crate::tcp) mod scoreboard;
 pub(in crate::tcp) mod tlp;
+pub(in crate::tcp) mod undo;
 
 use self::scoreboard::Scoreboard;
 use super::segment::Segment;
@@ -126,7 +127,7 @@ impl Detector {
             if start >= floor && start < end && end <= seq.snd_max && self.scoreboard.has_room(start, end, max) {
                 news |= self.scoreboard.sack(start, end);
                 if let Some(rack) = self.scoreboard.rack() {
-                    rack.on_sack(start, end, now);
+                    rack.on_sack(start, end, seq.fin.then_some(seq.data_end), now);
                 }
             }
         }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::tcp::delivery::DeliveryRate;
 use crate::units::{Duration, Time};
 
 /// Number of recoveries for which the reordering window keeps the width set by duplicates (RFC 8985 §6.2 step 4).
@@ -67,11 +68,13 @@ pub(in crate::tcp) struct Rack {
     dsack_round: Option<u64>,
     /// When a segment still awaited is to be marked lost.
     deadline: Option<Time>,
+    /// Few controls need it.
+    rate: Option<Box<DeliveryRate>>,
 }
 
 impl Rack {
     /// Bytes outstanding: sent, neither delivered nor lost.
-    pub(super) fn pipe(&self, una: u64, high_data: u64) -> u64 {
+    pub(in crate::tcp) fn pipe(&self, una: u64, high_data: u64) -> u64 {
         (high_data - una).saturating_sub(self.sacked_bytes + self.lost_bytes)
     }
 
@@ -92,7 +95,7 @@ impl Rack {
     }
 
     /// Bytes ever marked lost.
-    pub(super) fn marked(&self) -> u64 {
+    pub(in crate::tcp) fn marked(&self) -> u64 {
         self.marked
     }
 
@@ -106,9 +109,26 @@ impl Rack {
         self.rtt
     }
 
+    /// Measures the rate of delivery from now on.
+    pub(in crate::tcp) fn measure_rate(&mut self) {
+        self.rate = Some(Box::default());
+    }
+
+    /// The rate of delivery, if it is measured.
+    pub(in crate::tcp) fn rate(&mut self) -> Option<&mut DeliveryRate> {
+        self.rate.as_deref_mut()
+    }
+
+    /// The least round trip.
+    pub(in crate::tcp) fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt
+    }
+
     /// Bytes of memory.
     pub(super) fn memory(&self) -> usize {
-        self.segments.capacity() * size_of::<Sent>() + self.order.capacity() * size_of::<(Time, u64)>()
+        self.rate.as_ref().map_or(0, |rate| rate.memory())
+            + self.segments.capacity() * size_of::<Sent>()
+            + self.order.capacity() * size_of::<(Time, u64)>()
     }
 
     /// Index of the first segment that ends after `seq`.
@@ -120,6 +140,9 @@ impl Rack {
     pub(in crate::tcp) fn on_sent(&mut self, start: u64, end: u64, now: Time) {
         if start == end {
             return;
+        }
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(start, now, self.segments.is_empty());
         }
         self.order.push_back((now, start));
         let known = self.segments.back().map_or(start, |last| last.end);
@@ -160,6 +183,12 @@ impl Rack {
         }
     }
 
+    /// The SYN's round trip. It is the least one of many connections, because data takes longer on the line: without it a
+    /// probe that is short seems to come back too early.
+    pub(in crate::tcp) fn on_syn_acked(&mut self, rtt: Duration) {
+        self.min_rtt = Some(rtt);
+    }
+
     /// Everything before `una` is acknowledged.
     pub(in crate::tcp) fn on_ack(&mut self, una: u64, now: Time) {
         while let Some(&first) = self.segments.front() {
@@ -181,15 +210,22 @@ impl Rack {
             }
             self.segments.pop_front();
         }
+        if let Some(rate) = &mut self.rate {
+            rate.advance(una);
+        }
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
         }
     }
 
-    /// The peer has `start..end`. A segment counts once all of it has arrived.
-    pub(in crate::tcp) fn on_sack(&mut self, start: u64, end: u64, now: Time) {
+    /// The peer has `start..end`. A segment counts once all of it has arrived. `fin`: the number of our FIN, which has arrived with
+    /// the data of its segment though blocks need not say so.
+    pub(in crate::tcp) fn on_sack(&mut self, start: u64, end: u64, fin: Option<u64>, now: Time) {
         for at in self.segments.partition_point(|segment| segment.start < start).. {
-            let Some(&segment) = self.segments.get(at).filter(|segment| segment.end <= end) else { return };
+            let has = |segment: &&Sent| segment.end <= end || (segment.end == end + 1 && fin == Some(end));
+            let Some(&segment) = self.segments.get(at).filter(has).filter(|segment| segment.start < end) else {
+                return;
+            };
             if segment.state == State::Sacked {
                 continue;
             }
@@ -203,6 +239,9 @@ impl Rack {
 
     /// RFC 8985 §6.2 steps 1 to 3: round trip, the delivered segment that was sent last, reordering.
     fn delivered(&mut self, segment: Sent, now: Time) {
+        if let Some(rate) = &mut self.rate {
+            rate.on_delivered(segment.start, segment.len(), now);
+        }
         let rtt = now.saturating_since(segment.at);
         if segment.retransmitted {
             // Too early for the retransmission: the original has arrived, which says nothing of segments

@@ -27,7 +27,7 @@ fn flight() -> Rack {
 fn a_segment_is_lost_a_quarter_of_a_round_trip_after_a_later_one() {
     let mut rack = flight();
     // The second is missing; the third, sent at 2 ms, arrives with its round trip of 100 ms.
-    rack.on_sack(2000, 3000, at(102));
+    rack.on_sack(2000, 3000, None, at(102));
     assert!(!rack.detect(at(102), false, Some(ms(100))));
     // Sent at 1 ms, with a patience of 125 ms; the timer is that of the third's transmission.
     assert_eq!(rack.deadline(), at(127));
@@ -41,10 +41,10 @@ fn a_segment_is_lost_a_quarter_of_a_round_trip_after_a_later_one() {
 fn three_sacked_segments_mean_a_loss_at_once() {
     let mut rack = flight();
     for n in 2..4 {
-        rack.on_sack(1000 * n, 1000 * (n + 1), at(100 + n));
+        rack.on_sack(1000 * n, 1000 * (n + 1), None, at(100 + n));
         assert!(!rack.detect(at(100 + n), false, Some(ms(100))));
     }
-    rack.on_sack(4000, 5000, at(104));
+    rack.on_sack(4000, 5000, None, at(104));
     assert!(rack.detect(at(104), false, Some(ms(100))));
     assert_eq!(rack.first_lost(), Some((1000, 2000)));
 }
@@ -53,12 +53,12 @@ fn three_sacked_segments_mean_a_loss_at_once() {
 #[test]
 fn reordering_makes_it_patient() {
     let mut rack = flight();
-    rack.on_sack(2000, 3000, at(102));
+    rack.on_sack(2000, 3000, None, at(102));
     // The second comes late.
     rack.on_ack(3000, at(103));
     assert!(rack.reordering_seen);
     for n in 4..8 {
-        rack.on_sack(1000 * n, 1000 * (n + 1), at(100 + n));
+        rack.on_sack(1000 * n, 1000 * (n + 1), None, at(100 + n));
         assert!(!rack.detect(at(100 + n), false, Some(ms(100))), "{n}");
     }
     // The fourth was sent at 3 ms.
@@ -89,16 +89,16 @@ fn duplicates_widen_the_window() {
 #[test]
 fn a_lost_retransmission_is_found() {
     let mut rack = flight();
-    rack.on_sack(2000, 6000, at(105));
+    rack.on_sack(2000, 6000, None, at(105));
     assert!(rack.detect(at(105), false, Some(ms(100))));
     rack.on_sent(1000, 2000, at(105));
     assert_eq!((rack.first_lost(), rack.pipe(1000, 10_000)), (None, 5000));
     // What was sent before the retransmission says nothing of it.
-    rack.on_sack(6000, 10_000, at(109));
+    rack.on_sack(6000, 10_000, None, at(109));
     assert!(!rack.detect(at(109), true, Some(ms(100))));
     // New data that was sent after it arrives.
     rack.on_sent(10_000, 11_000, at(106));
-    rack.on_sack(10_000, 11_000, at(206));
+    rack.on_sack(10_000, 11_000, None, at(206));
     assert!(rack.detect(at(206), true, Some(ms(100))));
     assert_eq!(rack.first_lost(), Some((1000, 2000)));
 }
@@ -107,7 +107,7 @@ fn a_lost_retransmission_is_found() {
 #[test]
 fn an_early_ack_of_a_retransmission_is_the_originals() {
     let mut rack = flight();
-    rack.on_sack(2000, 6000, at(105));
+    rack.on_sack(2000, 6000, None, at(105));
     rack.detect(at(105), false, Some(ms(100)));
     rack.on_sent(1000, 2000, at(105));
     let before = (rack.xmit_ts, rack.end_seq, rack.rtt);
@@ -124,7 +124,7 @@ fn a_timeout_spares_what_was_just_sent() {
     assert_eq!((rack.lost.len(), rack.pipe(1000, 11_000)), (9, 1000));
     rack.forget_losses();
     assert_eq!(rack.pipe(1000, 11_000), 10_000);
-    rack.on_sack(10_000, 11_000, at(490));
+    rack.on_sack(10_000, 11_000, None, at(490));
     assert!(rack.detect(at(490), true, Some(ms(100))), "what was taken for lost can be lost again");
     assert_eq!(rack.lost.len(), 9);
 }
@@ -176,7 +176,7 @@ proptest! {
                 }
                 2 if n < max && 1000 * n >= literal.una => {
                     let end = (n + count).min(max);
-                    rack.on_sack(1000 * n, 1000 * end, time);
+                    rack.on_sack(1000 * n, 1000 * end, None, time);
                     literal.segments[n as usize..end as usize].iter_mut().for_each(|s| s.state = State::Sacked);
                 }
                 3 if n <= max && 1000 * n > literal.una => {

@@ -53,6 +53,18 @@ impl Scoreboard {
         self.rack.as_ref().map_or(Time::NEVER, |rack| rack.deadline())
     }
 
+    /// The round trip of the newest segment delivered, if RACK measures it.
+    pub(in crate::tcp) fn latest_rtt(&self) -> Option<Duration> {
+        self.rack.as_ref().and_then(|rack| rack.rtt())
+    }
+
+    /// What RACK took for lost was late: it is in flight.
+    pub(in crate::tcp) fn forget_losses(&mut self) {
+        if let Some(rack) = &mut self.rack {
+            rack.forget_losses();
+        }
+    }
+
     /// The retransmission timer has expired.
     pub(in crate::tcp) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
         if let Some(rack) = &mut self.rack {

@@ -19,6 +19,8 @@ pub(super) struct AckSchedule {
     /// Segments with data so far, for DAASS.
     data_segments: u32,
     had_gap: bool,
+    /// The ACK that is due goes out before anything is read.
+    first: bool,
 }
 
 impl AckSchedule {
@@ -27,7 +29,7 @@ impl AckSchedule {
             // Without a delay the ACK is immediate.
             policy.every = 1;
         }
-        AckSchedule { policy, due: NONE, pending: 0, data_segments: 0, had_gap: false }
+        AckSchedule { policy, due: NONE, pending: 0, data_segments: 0, had_gap: false, first: false }
     }
 
     /// A segment with data has arrived.
@@ -63,6 +65,17 @@ impl AckSchedule {
         }
     }
 
+    /// A gap has been filled.
+    pub(super) fn on_filled(&mut self) {
+        self.first = self.policy.before_reading;
+    }
+
+    /// True if an ACK is due that goes out before anything is read.
+    #[inline(always)]
+    pub(super) fn is_first(&self) -> bool {
+        self.first
+    }
+
     /// Forces an immediate ACK.
     #[inline(always)]
     pub(super) fn acknowledge_now(&mut self) {
@@ -85,5 +98,6 @@ impl AckSchedule {
     pub(super) fn acknowledged(&mut self) {
         self.due = NONE;
         self.pending = 0;
+        self.first = false;
     }
 }

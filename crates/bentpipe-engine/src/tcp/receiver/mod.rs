@@ -58,7 +58,7 @@ impl Receiver {
             rcv_nxt: 0,
             mss: config.mss,
             departures: Departures::of(config),
-            window: OfferedWindow::new(config.receive_buffer as u64, config.mss),
+            window: OfferedWindow::new(config.receive_buffer as u64, config.mss, config.ack.before_reading),
             acks: AckSchedule::new(config.ack),
             sack: SackReport::new(),
             beyond: Ranges::new(),
@@ -245,6 +245,7 @@ impl Receiver {
             }
         } else {
             self.advance();
+            self.acks.on_filled();
         }
         fresh
     }
@@ -310,6 +311,12 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn ack_is_due(&self, now: Time) -> bool {
         self.acks.is_due(now)
+    }
+
+    /// True if an ACK must be sent before the user reads anything.
+    #[inline(always)]
+    pub(super) fn acks_first(&self) -> bool {
+        self.acks.is_first()
     }
 
     /// When the delayed ACK must be sent; [`Time::NEVER`] if none is delayed.

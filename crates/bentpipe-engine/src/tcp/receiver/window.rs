@@ -18,6 +18,8 @@ pub(super) struct OfferedWindow {
     mss: u16,
     /// An opening by less than this is not offered (RFC 9293 §3.8.6.2.2).
     min_opening: u64,
+    /// A reading tells the window only if it doubles one of at most half of the buffer.
+    doubles: bool,
     /// `told` is what would be offered now if `rcv_nxt` is this.
     told_at: u64,
 }
@@ -31,7 +33,7 @@ fn min_opening(buffer: u64, mss: u16) -> u64 {
 const UNKNOWN: u64 = u64::MAX;
 
 impl OfferedWindow {
-    pub(super) fn new(buffer: u64, mss: u16) -> Self {
+    pub(super) fn new(buffer: u64, mss: u16, doubles: bool) -> Self {
         OfferedWindow {
             read: FIRST_BYTE,
             buffer,
@@ -41,6 +43,7 @@ impl OfferedWindow {
             scale: 0,
             mss,
             min_opening: min_opening(buffer, mss),
+            doubles,
             told_at: UNKNOWN,
         }
     }
@@ -63,12 +66,17 @@ impl OfferedWindow {
 
     /// The user has read `bytes`. Returns whether to send a window update now: if the window was smaller than a segment
     /// and opens by one (RFC 9293 §3.8.6.2.2), or if this read alone has freed two segments and a quarter of the
-    /// buffer.
+    /// buffer; with `doubles` as that says.
     pub(super) fn read(&mut self, rcv_nxt: u64, bytes: u64) -> bool {
         self.read = (self.read + bytes).min(rcv_nxt);
         self.told_at = UNKNOWN;
         let mss = self.mss as u64;
-        let frees_much = bytes >= (2 * mss).max(self.buffer / 4);
+        let frees_much = if self.doubles {
+            let told = self.told.saturating_sub(rcv_nxt);
+            2 * told <= self.buffer.min(self.max) && self.limit().saturating_sub(rcv_nxt) >= 2 * told
+        } else {
+            bytes >= (2 * mss).max(self.buffer / 4)
+        };
         if self.told.saturating_sub(rcv_nxt) >= mss && !frees_much {
             return false;
         }

@@ -20,6 +20,7 @@ use self::inflate::Inflate;
 use self::limited::Limited;
 pub(in crate::tcp) use self::parts::Parts;
 use self::pipe::Pipe;
+use super::config::SsthreshBase;
 use super::congestion::Congestion;
 use super::departures::RepairKind;
 use super::loss::scoreboard::Scoreboard;
@@ -64,13 +65,13 @@ enum Repair {
 }
 
 impl Repair {
-    fn of(recovery: Recovery, prr: bool) -> Repair {
-        match recovery {
+    fn of(variant: &Variant, base: SsthreshBase) -> Repair {
+        match variant.recovery {
             Recovery::Restart => Repair::Restart,
             Recovery::Inflate { exit, deflate, timer } => Repair::Inflate(Inflate::new(exit, deflate, timer)),
             #[cfg(feature = "ns2")]
             Recovery::Pipe(PipeForm::Ns2) => Repair::Ns2Pipe(ns2::CountedPipe::default()),
-            Recovery::Pipe(form) => Repair::Pipe(Pipe::new(form, prr)),
+            Recovery::Pipe(form) => Repair::Pipe(Pipe::new(form, variant.prr.then_some(base))),
             Recovery::BurstEstimate(cells) => Repair::Burst(Box::new(Burst::new(cells))),
         }
     }
@@ -103,10 +104,11 @@ pub(in crate::tcp) struct LossRecovery {
 }
 
 impl LossRecovery {
-    pub(in crate::tcp) fn new(variant: &Variant) -> Self {
+    /// What `variant` asks for. `base` is what is reduced at a loss.
+    pub(in crate::tcp) fn new(variant: &Variant, base: SsthreshBase) -> Self {
         LossRecovery {
             phase: Phase::Open,
-            repair: Repair::of(variant.recovery, variant.prr),
+            repair: Repair::of(variant, base),
             recover: None,
             retransmit_now: None,
             limited: Limited::new(variant.limited_transmit),

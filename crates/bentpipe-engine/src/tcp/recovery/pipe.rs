@@ -2,6 +2,7 @@
 
 use super::parts::Parts;
 use super::prr::Prr;
+use crate::tcp::config::SsthreshBase;
 use crate::tcp::congestion::Window;
 use crate::tcp::loss::LossReport;
 use crate::tcp::loss::scoreboard::Scoreboard;
@@ -22,16 +23,18 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(form: PipeForm, prr: bool) -> Self {
-        Pipe { form, rescue: None, is_rescuing: false, prr: prr.then(Box::default) }
+    /// `prr`: the base of the reduction that is spread over a round trip, if it is.
+    pub(super) fn new(form: PipeForm, prr: Option<SsthreshBase>) -> Self {
+        Pipe { form, rescue: None, is_rescuing: false, prr: prr.map(|base| Box::new(Prr::new(base))) }
     }
 
     pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport) {
         self.rescue = None;
         parts.scoreboard.begin_recovery(parts.seq.snd_una);
+        let before = parts.congestion.window.whole();
         parts.congestion.on_loss(loss);
         if let Some(prr) = &mut self.prr {
-            prr.enter(&mut parts.congestion.window, parts.seq, parts.scoreboard);
+            prr.enter(before, &mut parts.congestion.window, parts.seq, parts.scoreboard);
         }
     }
 

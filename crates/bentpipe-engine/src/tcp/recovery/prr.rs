@@ -3,16 +3,19 @@
 //! RFC 6675 halves the window at once: the sender is silent for half a round trip and then sends at the rate of ACKs. PRR
 //! spreads the reduction over the round trip, and if losses take more than that, it grows back to the threshold.
 
+use crate::tcp::config::SsthreshBase;
 use crate::tcp::congestion::Window;
 use crate::tcp::loss::scoreboard::Scoreboard;
 use crate::tcp::sequence::SequenceSpace;
 
 /// The state of one recovery. Bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Prr {
+    base: SsthreshBase,
     /// The window that congestion control wants at the end of the recovery.
     target: f64,
-    /// Bytes outstanding at the start of the recovery, without those SACKed before the ACK that started it.
+    /// What the target is a part of: bytes outstanding at the start of the recovery, without those SACKed before the ACK that
+    /// started it, or the window then.
     recover_fs: u64,
     /// All bytes delivered: before the recovery, and up to the last ACK.
     delivered_before: u64,
@@ -30,14 +33,23 @@ fn delivered(seq: &SequenceSpace, scoreboard: &Scoreboard) -> u64 {
 }
 
 impl Prr {
-    /// Recovery begins; `window` is the target at its end.
-    pub(super) fn enter(&mut self, window: &mut Window, seq: &SequenceSpace, scoreboard: &Scoreboard) {
+    /// `base` is what congestion control reduces at a loss.
+    pub(super) fn new(base: SsthreshBase) -> Self {
+        Prr { base, target: 0.0, recover_fs: 1, delivered_before: 0, delivered: 0, out: 0, snd_una: 0, losses: 0 }
+    }
+
+    /// Recovery begins; `window` is the target at its end, and was `before`.
+    pub(super) fn enter(&mut self, before: u64, window: &mut Window, seq: &SequenceSpace, scoreboard: &Scoreboard) {
         let newly = scoreboard.newly_sacked();
         let delivered_before = delivered(seq, scoreboard).saturating_sub(newly);
         *self = Prr {
+            base: self.base,
             target: window.exact(),
             // RFC 9937 §6: bytes SACKed earlier are not delivered during the recovery.
-            recover_fs: (seq.snd_max - delivered_before).max(1),
+            recover_fs: match self.base {
+                SsthreshBase::FlightSize => (seq.snd_max - delivered_before).max(1),
+                _ => before.max(1),
+            },
             delivered_before,
             delivered: delivered_before,
             out: 0,
@@ -129,9 +141,9 @@ mod tests {
     #[test]
     fn a_segment_leaves_for_two_that_arrive() {
         let (mut seq, mut window, mut scoreboard) = flight(20, 10);
-        let mut prr = Prr::default();
+        let mut prr = Prr::new(SsthreshBase::FlightSize);
         (1..=3).for_each(|n| sack(&mut scoreboard, n));
-        prr.enter(&mut window, &seq, &scoreboard);
+        prr.enter(0, &mut window, &seq, &scoreboard);
         let mut sent = vec![fill(&mut prr, &mut seq, &window, &mut scoreboard)];
         for n in 4..20 {
             sack(&mut scoreboard, n);
@@ -150,10 +162,10 @@ mod tests {
     #[test]
     fn after_heavy_loss_it_grows_back_to_the_threshold() {
         let (mut seq, mut window, mut scoreboard) = flight(40, 28);
-        let mut prr = Prr::default();
+        let mut prr = Prr::new(SsthreshBase::FlightSize);
         // Only the last four of 40 arrive.
         (36..39).for_each(|n| sack(&mut scoreboard, n));
-        prr.enter(&mut window, &seq, &scoreboard);
+        prr.enter(0, &mut window, &seq, &scoreboard);
         assert_eq!(fill(&mut prr, &mut seq, &window, &mut scoreboard), 1);
         sack(&mut scoreboard, 39);
         prr.on_ack(&mut window, &seq, &scoreboard);

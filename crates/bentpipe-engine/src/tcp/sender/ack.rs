@@ -24,6 +24,12 @@ impl Sender {
         self.new_event();
         let ack = segment.ack;
         let by_time = self.loss.scoreboard.rack().is_some();
+        let before = self.before_delivery();
+        if ack > self.seq.snd_una
+            && let Some((cwnd, ssthresh)) = self.undo.on_advance(ack, sample.map(|rtt| cx.now.saturating_sub(rtt)))
+        {
+            self.give_back(cx, cwnd, ssthresh);
+        }
         let (news, lost) = if by_time {
             self.look_back(cx.now, segment)
         } else {
@@ -43,6 +49,9 @@ impl Sender {
         }
         if by_time {
             self.after_look_back(cx, segment, lost);
+        }
+        if let Some(before) = before {
+            self.after_delivery(cx.now, before);
         }
         cx.emit(|| Event::Window {
             cwnd: self.congestion.window.cwnd() + self.congestion.window.inflation(),
@@ -186,6 +195,7 @@ impl Sender {
             after_timeout: self.recovery.phase() == Phase::Loss,
             now,
             rtt,
+            latest_rtt: self.loss.scoreboard.latest_rtt(),
             srtt: self.timer.rtt.srtt(),
             snd_una: self.seq.snd_una,
             snd_max: self.seq.snd_max,

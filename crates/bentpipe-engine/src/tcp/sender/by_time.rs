@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::machine::Context;
-use crate::probe::Probe;
+use crate::probe::{Event, Probe};
 use crate::tcp::loss::tlp::ProbeVerdict;
 use crate::tcp::loss::{Detector, Duplicates, FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
@@ -16,7 +16,11 @@ impl Sender {
     ///     /// a segment was lost.
     #[inline(never)]
     pub(super) fn look_back(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
+        let syn = (!self.is_open && self.counters.timeouts == 0).then(|| now.saturating_since(self.last_sent));
         if let Some(rack) = self.loss.scoreboard.rack() {
+            if let Some(rtt) = syn {
+                rack.on_syn_acked(rtt);
+            }
             rack.on_ack(segment.ack, now);
             if Detector::duplicate_report(segment).is_some() {
                 rack.on_duplicate_report(self.seq.snd_max);
@@ -43,7 +47,9 @@ impl Sender {
             let peer_window = self.seq.peer.now;
             self.congestion.on_loss(&LossReport { found_by: FoundBy::DuplicateAcks, flight, peer_window });
         }
-        if lost {
+        if let Some((cwnd, ssthresh)) = duplicate.and_then(|end| self.undo.on_duplicate(end)) {
+            self.give_back(cx, cwnd, ssthresh);
+        } else if lost {
             self.repair(cx);
         }
         if self.recovery.phase() != Phase::Open {
@@ -60,6 +66,18 @@ impl Sender {
         } else {
             self.start_tail(cx.now);
         }
+    }
+
+    /// The last recovery was needless: its end, and the window of before it (RFC 4015 §3).
+    pub(super) fn give_back<P: Probe>(&mut self, cx: &mut Context<'_, P>, cwnd: u64, ssthresh: u64) {
+        self.loss.scoreboard.forget_losses();
+        if self.recovery.phase() == Phase::Recovery {
+            let (recovery, parts) = self.parts();
+            recovery.leave(parts);
+            cx.emit(|| Event::RecoveryLeft);
+        }
+        self.congestion.on_spurious_timeout(cwnd.max(self.congestion.window.cwnd()), ssthresh);
+        self.counters.spurious_recoveries += 1;
     }
 
     /// Starts a recovery for the segments that RACK has marked, unless one is in progress.

@@ -130,7 +130,7 @@ impl SendingHalf for Sender {
     }
 
     fn on_time<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
-        if self.pacer.deadline() <= cx.now {
+        if self.pacer.on_time(cx.now) {
             self.new_event();
         }
         self.persist.on_time(cx.now, self.timer.rtt.rto());
@@ -148,7 +148,11 @@ impl SendingHalf for Sender {
         if rate.is_some() && !self.pacer.may_send(now) {
             return None;
         }
-        let span = if self.is_ordinary() { self.next_ordinary(now)? } else { self.next_in_need(now)? };
+        let span = if self.is_ordinary() { self.next_ordinary(now) } else { self.next_in_need(now) };
+        if span.is_none() && rate.is_some() {
+            self.note_application_limit();
+        }
+        let span = span?;
         if let Some(rate) = rate {
             self.pacer.sent(now, span.len, rate);
         }

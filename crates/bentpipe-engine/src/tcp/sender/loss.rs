@@ -7,6 +7,7 @@ use crate::tcp::abort::Abort;
 use crate::tcp::departures::Departs;
 use crate::tcp::loss::{Duplicates, FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
+use crate::tcp::variant::TimeoutWindow;
 use crate::units::Time;
 
 impl Sender {
@@ -71,6 +72,7 @@ impl Sender {
             peer_window: self.seq.peer.now,
         };
         self.tail.forget();
+        self.undo.enter(self.congestion.window.cwnd(), self.congestion.window.ssthresh(), snd_una);
         self.timer.forget_timed();
         let (recovery, parts) = self.parts();
         recovery.enter(parts, &loss, duplicates);
@@ -111,10 +113,16 @@ impl Sender {
         self.timer.count_expiry();
         self.departures.on_timeout();
         self.tail.forget();
+        self.undo.forget();
         self.loss.scoreboard.on_timeout(cx.now, self.timer.rtt.srtt());
         self.recovery.on_timeout(&mut self.seq, &mut self.loss.scoreboard, self.is_open);
         if !self.departures.keeps_duplicates(self.recovery.kind()) {
             self.loss.forget_duplicates();
+        }
+        if self.timeout_window == TimeoutWindow::InFlight && self.is_open {
+            let pipe = self.loss.scoreboard.pipe(self.seq.snd_una, self.seq.snd_max);
+            let window = &mut self.congestion.window;
+            window.set((pipe + window.mss()) as f64);
         }
         self.timer.forget_timed();
         self.timer.back_off(cx.now);

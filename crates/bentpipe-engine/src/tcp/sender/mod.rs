@@ -6,6 +6,7 @@
 //! and timeouts, `transmit.rs` the choice of segments; //! `by_time.rs` has the additions of RFC 8985.
 
 mod ack;
+mod by_rate;
 mod by_time;
 mod half;
 mod loss;
@@ -17,6 +18,7 @@ use super::departures::{Departs, Departures};
 use super::loss::Detector;
 use super::loss::frto::Frto;
 use super::loss::tlp::TailProbe;
+use super::loss::undo::Undo;
 use super::pacing::Pacer;
 use super::persist::Persist;
 use super::recovery::{LossRecovery, Parts};
@@ -25,6 +27,7 @@ use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
 use super::timer::RetransmissionTimer;
+use super::variant::TimeoutWindow;
 use crate::units::Time;
 
 /// The sender of a TCP connection.
@@ -47,10 +50,12 @@ pub struct Sender {
     recovery: LossRecovery,
     frto: Frto,
     tail: TailProbe,
+    undo: Undo,
     departures: Departures,
 
     /// Initial window in segments.
     initial_window: u32,
+    timeout_window: TimeoutWindow,
     max_burst: u32,
     /// Segments that may still be sent in answer to the current event, and those that were.
     burst: u32,
@@ -70,6 +75,12 @@ impl Sender {
         if let Some(segments) = departures.window_before_handshake() {
             congestion.restart(segments);
         }
+        let mut loss = Detector::new(variant.recovery, variant.dup_thresh);
+        if congestion.measures_rate()
+            && let Some(rack) = loss.scoreboard.rack()
+        {
+            rack.measure_rate();
+        }
         Sender {
             seq: SequenceSpace::new(start, peer),
             mss: config.mss,
@@ -81,12 +92,14 @@ impl Sender {
             timer: RetransmissionTimer::new(config.rto),
             persist: Persist::new(),
             pacer: Pacer::default(),
-            loss: Detector::new(variant.recovery, variant.dup_thresh),
-            recovery: LossRecovery::new(variant),
+            loss,
+            recovery: LossRecovery::new(variant, config.shortcuts.ssthresh_base),
             frto: Frto::new(variant.frto),
             tail: TailProbe::new(variant.tail_probe),
+            undo: Undo::new(variant.undo),
             departures,
             initial_window: variant.initial_window,
+            timeout_window: variant.timeout_window,
             max_burst: variant.max_burst.unwrap_or(u32::MAX),
             burst: u32::MAX,
             burst_sent: 0,

@@ -44,6 +44,20 @@ fn a_pacing_rate_spaces_segments() {
     assert_eq!(sender.deadline(), at(1005));
 }
 
+/// A connection in FIN-WAIT-2 asks its sender for nothing more: the pacing deadline ends without that.
+#[test]
+fn a_pacing_deadline_passes_unasked() {
+    let mut sender = open_sender();
+    sender.congestion.pace(Rate::from_bits_per_second(800_000).expect("not zero"));
+    sender.write(1000);
+    assert!(sender.next(at(5), 0).is_some());
+    assert_eq!((sender.next(at(5), 0), sender.deadline()), (None, at(15)));
+    let mut probe = NoProbe;
+    let mut cx = Context { now: at(15), who: Who(0), probe: &mut probe };
+    sender.on_time(&mut cx).expect("nothing is given up");
+    assert_eq!(sender.deadline(), at(1005));
+}
+
 /// Without a pacing rate a window goes out at once.
 #[test]
 fn without_a_rate_the_window_goes_out_at_once() {

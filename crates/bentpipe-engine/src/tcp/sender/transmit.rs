@@ -212,6 +212,9 @@ impl Sender {
                 self.timer.time(end, now);
             }
         } else {
+            if self.recovery.phase() == Phase::Recovery {
+                self.undo.on_retransmitted(span.seq, now);
+            }
             if !times_all {
                 self.timer.retransmitted(span.seq);
             }

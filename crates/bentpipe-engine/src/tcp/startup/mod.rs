@@ -2,8 +2,10 @@
 //!
 //! Every congestion control uses these rules unless it has its own.
 
+mod hybrid;
 mod hystart;
 
+use self::hybrid::Hybrid;
 use self::hystart::{CSS_GROWTH_DIVISOR, HyStart, Verdict};
 use super::congestion::{AckSample, Window};
 use super::variant::{Growth, SlowStartExit, Variant};
@@ -20,40 +22,72 @@ pub(in crate::tcp) fn initial_window(configured: u32, syn_lost: bool) -> u32 {
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct SlowStart {
     growth: Growth,
-    /// Few variants have it, and only until the first loss.
-    hystart: Option<Box<HyStart>>,
+    search: Search,
+}
+
+/// The search for the end of slow start before a loss. Few variants have one, so it is behind a pointer.
+#[derive(Clone, Debug)]
+enum Search {
+    None,
+    /// Only until the first loss (RFC 9406 §4.3).
+    PlusPlus(Box<HyStart>),
+    Hybrid(Box<Hybrid>),
 }
 
 impl SlowStart {
     pub(in crate::tcp) fn new(variant: &Variant) -> Self {
-        let hystart = match variant.slow_start_exit {
-            SlowStartExit::Loss => None,
-            SlowStartExit::HyStartPlusPlus => Some(Box::new(HyStart::new())),
+        let search = match variant.slow_start_exit {
+            SlowStartExit::Loss => Search::None,
+            SlowStartExit::HyStartPlusPlus => Search::PlusPlus(Box::new(HyStart::new())),
+            SlowStartExit::HyStart => Search::Hybrid(Box::default()),
         };
-        SlowStart { growth: variant.growth, hystart }
+        SlowStart { growth: variant.growth, search }
     }
 
     /// Takes an ACK of new data while the window is below the threshold.
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
         let mut more = slow_start(self.growth, ack.acked, ack.after_timeout, window.exact_mss());
-        if let Some(hystart) = &mut self.hystart {
-            match hystart.on_ack(ack) {
+        match &mut self.search {
+            Search::None => {}
+            Search::PlusPlus(hystart) => match hystart.on_ack(ack) {
                 Verdict::Grow => {}
                 Verdict::GrowSlowly => more /= CSS_GROWTH_DIVISOR,
                 Verdict::Leave => {
                     window.set_ssthresh(window.exact());
-                    self.hystart = None;
+                    self.search = Search::None;
+                    return;
+                }
+            },
+            Search::Hybrid(hybrid) => {
+                if hybrid.on_ack(ack, window) {
+                    window.set_ssthresh(window.exact());
                     return;
                 }
             }
         }
-        window.set(window.exact() + more);
+        let to = window.exact() + more;
+        window.set(if self.growth == Growth::All { to.min(window.exact_ssthresh()) } else { to });
     }
 
-    /// A loss was found: the threshold ends slow start from now on.
-    pub(in crate::tcp) fn on_loss(&mut self) {
-        self.hystart = None;
+    /// Takes an ACK of new data while the window is below the threshold and not in use.
+    pub(in crate::tcp) fn on_unused(&mut self, window: &mut Window, ack: &AckSample) {
+        if let Search::Hybrid(hybrid) = &mut self.search
+            && hybrid.on_ack(ack, window)
+        {
+            window.set_ssthresh(window.exact());
+        }
+    }
+
+    /// A loss was found; `timeout`: by the retransmission timer.
+    pub(in crate::tcp) fn on_loss(&mut self, timeout: bool) {
+        match &mut self.search {
+            Search::None => {}
+            // The threshold ends slow start from now on.
+            Search::PlusPlus(_) => self.search = Search::None,
+            Search::Hybrid(hybrid) if timeout => hybrid.restart(),
+            Search::Hybrid(_) => {}
+        }
     }
 }
 
@@ -62,6 +96,7 @@ impl SlowStart {
 fn slow_start(growth: Growth, acked: u64, after_timeout: bool, mss: f64) -> f64 {
     match growth {
         Growth::PerAck => mss,
+        Growth::All => acked as f64,
         Growth::Bytes(limit) => {
             //= RFC 3465 §2.3: L is 1*SMSS in the slow start that follows a timeout
             // An ACK may then cover much data that had arrived long before.
@@ -89,5 +124,6 @@ mod tests {
         assert_eq!(slow_start(Growth::Bytes(2), 5000, false, 1000.0), 2000.0);
         assert_eq!(slow_start(Growth::Bytes(2), 5000, true, 1000.0), 1000.0);
         assert_eq!(slow_start(Growth::PerAck, 5000, true, 1000.0), 1000.0);
+        assert_eq!(slow_start(Growth::All, 5000, true, 1000.0), 5000.0);
     }
 }

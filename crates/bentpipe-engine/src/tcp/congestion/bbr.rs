@@ -1,0 +1,343 @@
+//! BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., "BBR: Congestion-based congestion control", ACM Queue
+//! 14(5), 2016), with what Linux adds to it.
+//!
+//! The sender paces at the greatest rate at which data was delivered recently, and keeps twice the product of that rate and the least
+//! round trip in flight. It probes for more rate in one of eight round trips, and for a lower round trip every ten seconds. Losses
+//! limit the window for a round trip and change nothing else.
+//!
+//! What Linux adds: 1 % less than the measured rate (the queue drains), room in the window for bursts of the sender and for bunches
+//! of ACKs. Not here: the estimate of policers ("long-term bandwidth").
+
+mod aggregation;
+mod windowed;
+
+use self::aggregation::Aggregation;
+use self::windowed::MaxFilter;
+use super::{AckSample, CongestionRules, Delivered, Window};
+use crate::stream::TimeNoise;
+use crate::tcp::config::TcpConfig;
+use crate::tcp::delivery::rate_of;
+use crate::tcp::loss::{FoundBy, LossReport};
+use crate::tcp::recovery::Phase;
+use crate::tcp::startup::SlowStart;
+use crate::units::{Duration, Rate, Time};
+
+/// 2/ln 2: doubles the rate each round trip, also where samples are a round trip old (draft §4.3.2.1).
+const HIGH_GAIN: f64 = 2885.0 / 1000.0;
+/// Drains in a round trip what that has queued.
+const DRAIN_GAIN: f64 = 1000.0 / 2885.0;
+/// The gains of a cycle, each for a round trip (§4.3.4.1).
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Products in flight while probing for bandwidth: room for delayed ACKs.
+const CWND_GAIN: f64 = 2.0;
+/// Round trips that the filter of the rate covers (§4.1.1.3).
+const BW_ROUNDS: u64 = 10;
+/// How long the least round trip counts, and how long the sender then keeps few segments in flight (§4.1.2.1, §4.3.5).
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+/// Segments in flight then, and at least.
+const MIN_WINDOW: f64 = 4.0;
+/// The pipe is full after this many round trips in which the rate has grown by less than this factor (§4.3.2.2).
+const FULL_ROUNDS: u32 = 3;
+const FULL_GROWTH: f64 = 1.25;
+/// Linux paces at this part of the rate.
+const MARGIN: f64 = 0.99;
+/// A burst of Linux's sender is what it sends in this part of a second, at least two segments.
+const BURSTS_PER_SECOND: f64 = 1024.0;
+/// Bursts that the window has room for besides the products: at the sender, on the line, at the receiver.
+const BURSTS: f64 = 3.0;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    Startup,
+    Drain,
+    /// The phase of the cycle, and when it began.
+    ProbeBw(usize, Time),
+    /// When it ends, once few segments are in flight, and whether a round trip has passed since.
+    ProbeRtt(Option<(Time, bool)>),
+}
+
+/// The state of BBR. Rates are bytes per second.
+#[derive(Clone, Debug)]
+pub(super) struct Bbr {
+    mode: Mode,
+    rate: MaxFilter,
+    aggregation: Aggregation,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Time,
+    /// A round trip ends when what was delivered at its start has been acknowledged.
+    round_end: u64,
+    rounds: u64,
+    round_starts: bool,
+    /// The rate at which the pipe is said to be full, the round trips since it has grown, and whether it is.
+    full_rate: f64,
+    full_rounds: u32,
+    is_full: bool,
+    /// The window before a loss or a probe of the round trip, to which it returns.
+    prior: f64,
+    phase: Phase,
+    /// In the first round trip of a recovery the window is what is in flight.
+    conserves: bool,
+    pacing: Option<f64>,
+    initial_window: f64,
+    noise: TimeNoise,
+}
+
+impl Bbr {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Bbr {
+            mode: Mode::Startup,
+            rate: MaxFilter::new(BW_ROUNDS),
+            aggregation: Aggregation::default(),
+            min_rtt: None,
+            min_rtt_at: Time::ZERO,
+            round_end: 0,
+            rounds: 0,
+            round_starts: false,
+            full_rate: 0.0,
+            full_rounds: 0,
+            is_full: false,
+            prior: 0.0,
+            phase: Phase::Open,
+            conserves: false,
+            pacing: None,
+            initial_window: f64::from(config.variant.initial_window),
+            noise: TimeNoise::named(0, "bbr"),
+        }
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => HIGH_GAIN,
+            Mode::Drain => DRAIN_GAIN,
+            Mode::ProbeBw(phase, _) => CYCLE[phase],
+            Mode::ProbeRtt(_) => 1.0,
+        }
+    }
+
+    fn window_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => HIGH_GAIN,
+            Mode::ProbeBw(..) => CWND_GAIN,
+            Mode::ProbeRtt(_) => 1.0,
+        }
+    }
+
+    /// Segments that may be in flight: `gain` products, and room for bursts (§4.2.3.2).
+    fn inflight(&self, gain: f64, mss: f64) -> f64 {
+        let Some(rtt) = self.min_rtt else { return self.initial_window };
+        let product = (self.rate.max() * rtt.as_secs_f64() / mss * gain).ceil();
+        let burst = (self.pacing.unwrap_or(0.0) / BURSTS_PER_SECOND / mss).floor().max(2.0);
+        // Even numbers, because a receiver acknowledges every second segment.
+        let whole = ((product + BURSTS * burst) / 2.0).ceil() * 2.0;
+        let probes_up = matches!(self.mode, Mode::ProbeBw(0, _));
+        whole + if probes_up { 2.0 } else { 0.0 }
+    }
+
+    /// §4.1.1: the round trip, and the greatest rate.
+    fn update_rate(&mut self, seen: &Delivered) {
+        self.round_starts = false;
+        let Some(sample) = seen.sample else { return };
+        if sample.prior_delivered >= self.round_end {
+            self.round_end = seen.delivered;
+            self.rounds += 1;
+            self.round_starts = true;
+            self.conserves = false;
+        }
+        let rate = sample.rate();
+        if !sample.is_app_limited || rate >= self.rate.max() {
+            self.rate.update(self.rounds, rate);
+        }
+    }
+
+    /// §4.3.2.2.
+    fn check_full(&mut self, is_app_limited: bool) {
+        if self.is_full || !self.round_starts || is_app_limited {
+            return;
+        }
+        if self.rate.max() >= self.full_rate * FULL_GROWTH {
+            (self.full_rate, self.full_rounds) = (self.rate.max(), 0);
+            return;
+        }
+        self.full_rounds += 1;
+        self.is_full = self.full_rounds >= FULL_ROUNDS;
+    }
+
+    /// §4.3.3, §4.3.4: from startup to the cycle, and through it.
+    fn advance(&mut self, seen: &Delivered, mss: f64) {
+        if self.mode == Mode::Startup && self.is_full {
+            self.mode = Mode::Drain;
+        }
+        let pipe = seen.pipe as f64 / mss;
+        match self.mode {
+            Mode::Drain if pipe <= self.inflight(1.0, mss) => self.probe_bw(seen.now),
+            Mode::ProbeBw(phase, since) => {
+                let before = seen.pipe_before as f64 / mss;
+                let gain = CYCLE[phase];
+                let is_long = self.min_rtt.is_some_and(|rtt| seen.now.saturating_since(since) > rtt);
+                let is_over = if gain > 1.0 {
+                    is_long && (seen.lost > 0 || before >= self.inflight(gain, mss))
+                } else {
+                    is_long || (gain < 1.0 && before <= self.inflight(1.0, mss))
+                };
+                if is_over {
+                    self.mode = Mode::ProbeBw((phase + 1) % CYCLE.len(), seen.now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Begins the cycle anywhere but where it drains, so that senders do not probe together (§4.3.4.2).
+    fn probe_bw(&mut self, now: Time) {
+        let draw = (self.noise.at(now.as_nanos(), 0) * 7.0) as usize;
+        self.mode = Mode::ProbeBw((CYCLE.len() - draw.min(6)) % CYCLE.len(), now);
+    }
+
+    /// §4.1.2, §4.3.5.
+    fn update_min_rtt(&mut self, window: &mut Window, seen: &Delivered) {
+        let has_expired = self.min_rtt.is_some() && seen.now > self.min_rtt_at + MIN_RTT_WINDOW;
+        if let Some(rtt) = seen.rtt
+            && (has_expired || self.min_rtt.is_none_or(|min| rtt < min))
+        {
+            (self.min_rtt, self.min_rtt_at) = (Some(rtt), seen.now);
+        }
+        let mss = window.exact_mss();
+        if has_expired && self.rounds > 0 && !matches!(self.mode, Mode::ProbeRtt(_)) {
+            self.save(window);
+            self.mode = Mode::ProbeRtt(None);
+        }
+        match &mut self.mode {
+            Mode::ProbeRtt(until @ None) if seen.pipe as f64 <= MIN_WINDOW * mss => {
+                *until = Some((seen.now + PROBE_RTT_TIME, false));
+                self.round_end = seen.delivered;
+            }
+            Mode::ProbeRtt(Some((until, has_round))) => {
+                *has_round |= self.round_starts;
+                if *has_round && seen.now > *until {
+                    self.min_rtt_at = seen.now;
+                    window.set(window.exact().max(self.prior));
+                    self.mode = Mode::Startup;
+                    if self.is_full {
+                        self.probe_bw(seen.now);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Remembers the window of before a recovery or a probe of the round trip (§4.2.3.4).
+    fn save(&mut self, window: &Window) {
+        let is_calm = self.phase == Phase::Open && !matches!(self.mode, Mode::ProbeRtt(_));
+        self.prior = if is_calm { window.exact() } else { self.prior.max(window.exact()) };
+    }
+
+    /// §4.2.2. The rate falls only once the pipe is known to be full. Before the first round trip is measured nothing is paced: the
+    /// rate of delivery of a first small segment would hold up the next one for minutes.
+    fn set_pacing(&mut self, window: &Window, seen: &Delivered) {
+        let rate = self.rate.max() * self.pacing_gain() * MARGIN;
+        if self.pacing.is_none()
+            && let Some(srtt) = seen.srtt
+        {
+            self.pacing = Some(window.exact() / srtt.as_secs_f64() * HIGH_GAIN * MARGIN);
+        }
+        if let Some(known) = self.pacing
+            && rate > 0.0
+            && (self.is_full || rate > known)
+        {
+            self.pacing = Some(rate);
+        }
+    }
+
+    /// §4.2.3.
+    fn set_window(&mut self, window: &mut Window, seen: &Delivered) {
+        let mss = window.exact_mss();
+        let (acked, pipe) = (seen.newly as f64, seen.pipe as f64);
+        let entered = self.phase == Phase::Open && seen.phase == Phase::Recovery;
+        let left = self.phase != Phase::Open && seen.phase == Phase::Open;
+        self.phase = seen.phase;
+        if acked > 0.0 {
+            let mut cwnd = (window.exact() - seen.lost as f64).max(mss);
+            if entered {
+                self.conserves = true;
+                self.round_end = seen.delivered;
+                cwnd = pipe + acked;
+            } else if left {
+                cwnd = cwnd.max(self.prior);
+                self.conserves = false;
+            }
+            if self.conserves {
+                cwnd = cwnd.max(pipe + acked);
+            } else {
+                let target = (self.inflight(self.window_gain(), mss) + self.room_for_bunches(mss)) * mss;
+                if self.is_full {
+                    cwnd = (cwnd + acked).min(target);
+                } else if cwnd < target || (seen.delivered as f64) < self.initial_window * mss {
+                    cwnd += acked;
+                }
+                cwnd = cwnd.max(MIN_WINDOW * mss);
+            }
+            window.set(cwnd.max(mss));
+        }
+        if matches!(self.mode, Mode::ProbeRtt(_)) {
+            window.set(window.exact().min(MIN_WINDOW * mss));
+        }
+    }
+
+    /// Segments by which ACKs came in bunches, at most a tenth of a second's.
+    fn room_for_bunches(&self, mss: f64) -> f64 {
+        if self.is_full { self.aggregation.extra().min(self.rate.max() / 10.0) / mss } else { 0.0 }
+    }
+}
+
+impl CongestionRules for Bbr {
+    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        if ack.latest_rtt.is_none() {
+            // Without SACK nothing measures the rate.
+            start.on_ack(window, ack);
+        }
+    }
+
+    fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
+        let is_app_limited = seen.sample.is_some_and(|sample| sample.is_app_limited);
+        self.update_rate(seen);
+        self.aggregation.update(seen, self.rate.max(), window.exact(), self.round_starts);
+        self.advance(seen, window.exact_mss());
+        self.check_full(is_app_limited);
+        self.update_min_rtt(window, seen);
+        self.set_pacing(window, seen);
+        self.set_window(window, seen);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        self.save(window);
+        if let FoundBy::Timeout { .. } = loss.found_by {
+            (self.full_rate, self.full_rounds) = (0.0, 0);
+            self.phase = Phase::Loss;
+            window.set_segments(1);
+        }
+    }
+
+    fn restart(&mut self, window: &mut Window, segments: u32) {
+        if self.rounds == 0 {
+            window.set_segments(segments);
+        }
+    }
+
+    fn on_recovered(&mut self, _: &mut Window, _: u64) {}
+
+    fn on_spurious_timeout(&mut self, window: &mut Window, _: u64, _: u64) {
+        (self.full_rate, self.full_rounds) = (0.0, 0);
+        window.set(window.exact().max(self.prior));
+    }
+
+    #[inline(always)]
+    fn pacing_rate(&self, _: &Window) -> Option<Rate> {
+        self.pacing.map(rate_of)
+    }
+}
+
+#[cfg(test)]
+#[path = "bbr/tests.rs"]
+mod tests;

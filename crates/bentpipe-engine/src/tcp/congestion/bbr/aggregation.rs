@@ -1,0 +1,45 @@
+//! How much more than the rate says is acknowledged at once: links and receivers bunch ACKs, and a window of two products is too
+//! small then. Linux has it since 5.1.
+
+use crate::tcp::congestion::Delivered;
+use crate::units::Time;
+
+/// Round trips of each of the two spans that the maximum covers.
+const ROUNDS: u32 = 5;
+
+/// The estimate. Bytes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Aggregation {
+    /// Since when ACKs have been ahead of the rate, and by what was acknowledged since.
+    since: Time,
+    acked: f64,
+    /// The greatest excess of this span and of the one before, and the round trips of this one.
+    extra: [f64; 2],
+    rounds: u32,
+}
+
+impl Aggregation {
+    /// Takes an ACK. `rate` is in bytes per second, `window` in bytes.
+    pub(super) fn update(&mut self, seen: &Delivered, rate: f64, window: f64, round_starts: bool) {
+        if seen.newly == 0 || seen.sample.is_none() {
+            return;
+        }
+        if round_starts {
+            self.rounds += 1;
+            if self.rounds >= ROUNDS {
+                (self.extra, self.rounds) = ([0.0, self.extra[0]], 0);
+            }
+        }
+        let mut expected = rate * seen.now.saturating_since(self.since).as_secs_f64();
+        if self.acked <= expected {
+            (self.acked, self.since, expected) = (0.0, seen.now, 0.0);
+        }
+        self.acked += seen.newly as f64;
+        self.extra[0] = self.extra[0].max((self.acked - expected).min(window));
+    }
+
+    /// The greatest excess of the last five to ten round trips.
+    pub(super) fn extra(&self) -> f64 {
+        self.extra[0].max(self.extra[1])
+    }
+}

@@ -1,0 +1,119 @@
+//! BBR on a pipe of 100 segments of 1000 bytes: 1 MB/s and 100 ms.
+
+use super::*;
+use crate::tcp::delivery::RateSample;
+
+const MSS: u64 = 1000;
+const RTT: Duration = Duration::from_millis(100);
+
+fn window() -> Window {
+    Window::new(&TcpConfig { mss: MSS as u16, ..TcpConfig::default() }, 10)
+}
+
+/// One ACK per round trip: what was sent in one arrives in the next, at most 100 segments.
+struct Pipe {
+    bbr: Bbr,
+    window: Window,
+    now: Time,
+    delivered: u64,
+}
+
+impl Pipe {
+    fn new() -> Self {
+        Pipe { bbr: Bbr::new(&TcpConfig::default()), window: window(), now: Time::ZERO, delivered: 0 }
+    }
+
+    /// A round trip with `queued` segments in the queue, and so many in flight after it.
+    fn round(&mut self, rtt: Duration, newly: u64, pipe: u64, phase: Phase, lost: u64) {
+        self.now += rtt;
+        let prior_delivered = self.delivered;
+        self.delivered += newly;
+        let sample = RateSample { prior_delivered, delivered: newly, interval: rtt, is_app_limited: false };
+        let seen = Delivered {
+            now: self.now,
+            rtt: Some(rtt),
+            srtt: Some(rtt),
+            sample: Some(sample),
+            newly,
+            delivered: self.delivered,
+            lost,
+            pipe,
+            pipe_before: pipe + newly,
+            phase,
+        };
+        self.bbr.on_delivered(&mut self.window, &seen);
+    }
+
+    fn fill(&mut self) {
+        for _ in 0..12 {
+            let newly = self.window.cwnd().min(100 * MSS);
+            self.round(RTT, newly, 0, Phase::Open, 0);
+        }
+    }
+}
+
+/// 10, 20, 40, 80 and then 100 segments per round trip; three without growth later the pipe is full, and drained because nothing is
+/// in flight. The window is two products: 200 segments, three bursts of two, and two more in the phase that probes.
+#[test]
+fn startup_ends_when_the_rate_no_longer_grows() {
+    let mut pipe = Pipe::new();
+    for expected in [20, 40, 80, 160] {
+        let newly = pipe.window.cwnd().min(100 * MSS);
+        pipe.round(RTT, newly, 0, Phase::Open, 0);
+        assert_eq!(pipe.window.segments(), expected);
+        assert_eq!(pipe.bbr.mode, Mode::Startup);
+    }
+    pipe.fill();
+    assert!(pipe.bbr.is_full && matches!(pipe.bbr.mode, Mode::ProbeBw(..)), "{:?}", pipe.bbr.mode);
+    assert_eq!(pipe.bbr.rate.max(), 1e6);
+    let room = pipe.bbr.room_for_bunches(MSS as f64);
+    let without = f64::from(pipe.window.segments()) - room;
+    assert!((206.0..=208.0).contains(&without), "{without}");
+}
+
+/// The pacing rate is 1.25, 0.75 and then six times 1 of 99 % of 1 MB/s.
+#[test]
+fn the_cycle_has_eight_phases() {
+    let mut pipe = Pipe::new();
+    pipe.fill();
+    let mut gains = Vec::new();
+    for _ in 0..16 {
+        // As much in flight as the phase wants, and a little longer than a round trip.
+        let (_, inflight) = (pipe.now, pipe.bbr.inflight(1.25, MSS as f64) as u64 * MSS);
+        pipe.round(RTT + Duration::from_millis(1), 101 * MSS, inflight - 101 * MSS, Phase::Open, 0);
+        gains.push((pipe.bbr.pacing.expect("it paces") / 1e6 / MARGIN * 100.0).round() as u32);
+    }
+    let up = gains.iter().position(|&gain| gain == 125).expect("it probes");
+    assert_eq!(gains[up..up + 8], [125, 75, 100, 100, 100, 100, 100, 100]);
+}
+
+/// In the first round trip of a recovery the window is what is in flight and what has arrived; afterwards it is what it was.
+#[test]
+fn a_recovery_conserves_packets_and_forgets() {
+    let mut pipe = Pipe::new();
+    pipe.fill();
+    let before = pipe.window.segments();
+    pipe.bbr.on_loss(&mut pipe.window, &LossReport { found_by: FoundBy::DuplicateAcks, flight: 0, peer_window: 0 });
+    pipe.round(RTT, 2 * MSS, 90 * MSS, Phase::Recovery, 5 * MSS);
+    assert_eq!(pipe.window.segments(), 92);
+    pipe.round(RTT, 100 * MSS, 90 * MSS, Phase::Open, 0);
+    assert!(pipe.window.segments().abs_diff(before) <= 2, "{} {before}", pipe.window.segments());
+    assert_eq!(pipe.bbr.rate.max(), 1e6);
+}
+
+/// Ten seconds without a lower round trip: four segments for 200 ms and a round trip, and then the window of before.
+#[test]
+fn the_round_trip_is_probed_every_ten_seconds() {
+    let mut pipe = Pipe::new();
+    pipe.fill();
+    let queued = Duration::from_millis(120);
+    let mut low = 0;
+    for _ in 0..100 {
+        let newly = pipe.window.cwnd().min(100 * MSS);
+        pipe.round(queued, newly, 0, Phase::Open, 0);
+        low += u32::from(pipe.window.segments() == 4);
+    }
+    // 12 s: once. Two round trips of 120 ms are more than 200 ms.
+    assert!((2..=4).contains(&low), "{low}");
+    assert!(pipe.window.segments() >= 200, "two products: {}", pipe.window.segments());
+}

@@ -1,0 +1,54 @@
+//! The maximum over the last rounds.
+
+use std::collections::VecDeque;
+
+/// A maximum of values with the numbers of their rounds.
+#[derive(Clone, Debug)]
+pub(super) struct MaxFilter {
+    span: u64,
+    /// Values that fall with the time: each is the greatest since its round.
+    values: VecDeque<(u64, f64)>,
+}
+
+impl MaxFilter {
+    /// Covers `span` rounds before the current one.
+    pub(super) fn new(span: u64) -> Self {
+        MaxFilter { span, values: VecDeque::new() }
+    }
+
+    /// Takes a value of this round.
+    pub(super) fn update(&mut self, round: u64, value: f64) {
+        while self.values.back().is_some_and(|&(_, last)| last <= value) {
+            self.values.pop_back();
+        }
+        if self.values.back().is_none_or(|&(last, _)| last < round) {
+            self.values.push_back((round, value));
+        }
+        while self.values.front().is_some_and(|&(first, _)| first + self.span < round) {
+            self.values.pop_front();
+        }
+    }
+
+    /// The greatest value, 0 before the first.
+    pub(super) fn max(&self) -> f64 {
+        self.values.front().map_or(0.0, |&(_, value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_values_are_forgotten() {
+        let mut filter = MaxFilter::new(2);
+        let seen: Vec<f64> = [(1, 5.0), (2, 3.0), (2, 4.0), (3, 1.0), (4, 2.0), (5, 1.0)]
+            .into_iter()
+            .map(|(round, value)| {
+                filter.update(round, value);
+                filter.max()
+            })
+            .collect();
+        assert_eq!(seen, [5.0, 5.0, 5.0, 5.0, 4.0, 2.0]);
+    }
+}

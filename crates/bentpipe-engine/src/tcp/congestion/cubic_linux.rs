@@ -1,0 +1,283 @@
+//! CUBIC in the form of its authors (Ha, Rhee and Xu, "CUBIC: A new TCP-friendly high-speed TCP variant", SIGOPS Operating
+//! Systems Review 42(5), 2008, algorithm 1), which Linux has. `cubic.rs` is RFC 9438.
+//!
+//! Windows are whole segments. The function is asked for `cnt`, the number of segments acknowledged for which the window grows by
+//! one. Differences from RFC 9438 that are visible:
+//!
+//! - Before the first loss, and after a timeout, the window grows by at least a twentieth per round trip.
+//! - The time goes on while the window is not in use, and the target is that of the least round trip from now.
+//! - The window of Reno grows by 8/15 segments per round trip, also above the window of the last loss.
+//! - The window before a loss is what is reduced, not the data in flight.
+
+use super::{AckSample, CongestionRules, Window};
+use crate::tcp::config::TcpConfig;
+use crate::tcp::loss::{FoundBy, LossReport};
+use crate::tcp::startup::SlowStart;
+use crate::units::{Duration, Time};
+
+/// Units of the factors.
+const SCALE: f64 = 1024.0;
+/// C, in segments per second cubed.
+const C: f64 = 410.0 / SCALE;
+/// The window after a loss, as a fraction of that before it.
+const BETA: f64 = 717.0 / SCALE;
+/// Segments acknowledged, as a multiple of the window, for which that of Reno grows by one: about (1+BETA)/(3(1-BETA)).
+const RENO: f64 = 15.0 / 8.0;
+/// Before a loss is known `cnt` is at most this: a twentieth of the window per round trip.
+const SEARCHING: f64 = 20.0;
+/// `cnt` is at least this: half of the window per round trip.
+const STEEPEST: f64 = 2.0;
+/// The function is computed this often.
+const INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
+/// Round trips this soon after a loss are not the least one.
+const SETTLING: Duration = Duration::from_secs(1);
+
+/// The growth since the last loss.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// Seconds until the window is `origin`.
+    k: f64,
+    /// Where the function is flat, segments.
+    origin: f64,
+    /// The window of Reno, and the segments acknowledged towards its next.
+    reno: f64,
+    reno_count: f64,
+}
+
+/// What a loss changes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Memory {
+    /// The window before the last loss, lowered by fast convergence; 0 if unknown. Segments.
+    last_max: f64,
+    epoch: Option<Epoch>,
+}
+
+/// The state of CUBIC.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CubicLinux {
+    memory: Memory,
+    /// As it was before the last loss.
+    before: Memory,
+    delay_min: Option<Duration>,
+    cnt: f64,
+    /// When `cnt` was computed, and for which window.
+    computed: Option<(Time, f64)>,
+    /// Segments acknowledged towards the next one of the window, and bytes towards the next of these.
+    count: u64,
+    bytes: u64,
+}
+
+impl CubicLinux {
+    pub(super) fn new(_: &TcpConfig) -> Self {
+        CubicLinux::default()
+    }
+
+    fn measure(&mut self, ack: &AckSample) {
+        let settling = self.memory.epoch.is_some_and(|epoch| ack.now < epoch.start + SETTLING);
+        if let Some(rtt) = ack.latest_rtt.filter(|_| !settling) {
+            self.delay_min = Some(self.delay_min.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
+    /// Computes `cnt` for a window of `cwnd` segments after `acked` more are acknowledged.
+    fn update(&mut self, cwnd: f64, acked: f64, now: Time) {
+        let Memory { last_max, epoch } = &mut self.memory;
+        if let Some(epoch) = epoch {
+            epoch.reno_count += acked;
+        }
+        if self.computed.is_some_and(|(at, window)| window == cwnd && now.saturating_since(at) <= INTERVAL) {
+            return;
+        }
+        self.computed = Some((now, cwnd));
+        let epoch = epoch.get_or_insert_with(|| {
+            self.count = 0;
+            let k = if *last_max > cwnd { libm::cbrt((*last_max - cwnd) / C) } else { 0.0 };
+            Epoch { start: now, k, origin: last_max.max(cwnd), reno: cwnd, reno_count: acked }
+        });
+        let ahead = now.saturating_since(epoch.start) + self.delay_min.unwrap_or(Duration::ZERO);
+        let t = ahead.as_secs_f64() - epoch.k;
+        // The distance from the flat point is in whole segments, so small windows grow as soon as they are nearer by a part of one.
+        let distance = (C * (t * t * t).abs()).floor();
+        let target = if t < 0.0 { epoch.origin - distance } else { epoch.origin + distance };
+        self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd };
+        if *last_max == 0.0 {
+            self.cnt = self.cnt.min(SEARCHING);
+        }
+        let delta = (cwnd * RENO).floor().max(1.0);
+        while epoch.reno_count > delta {
+            epoch.reno_count -= delta;
+            epoch.reno += 1.0;
+        }
+        if epoch.reno > cwnd {
+            self.cnt = self.cnt.min((cwnd / (epoch.reno - cwnd)).floor());
+        }
+        self.cnt = self.cnt.floor().max(STEEPEST);
+    }
+
+    /// Takes a reduction of the window: what the next epoch begins with, and the threshold.
+    fn reduce(&mut self, window: &mut Window) {
+        let mss = window.exact_mss();
+        let cwnd = (window.exact() / mss).floor();
+        self.before = self.memory;
+        let falls_behind = cwnd < self.memory.last_max;
+        let last_max = if falls_behind { (cwnd * (1.0 + BETA) / 2.0).floor() } else { cwnd };
+        self.memory = Memory { last_max, epoch: None };
+        window.set_ssthresh((cwnd * BETA).floor().max(2.0) * mss);
+    }
+}
+
+impl CongestionRules for CubicLinux {
+    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        self.measure(ack);
+        if window.in_slow_start() {
+            start.on_ack(window, ack);
+            return;
+        }
+        let mss = window.mss();
+        self.bytes += ack.acked;
+        let acked = self.bytes / mss;
+        self.bytes %= mss;
+        let cwnd = (window.exact() / window.exact_mss()).floor();
+        self.update(cwnd, acked as f64, ack.now);
+        let cnt = self.cnt as u64;
+        let mut more = 0;
+        if self.count >= cnt {
+            self.count = 0;
+            more += 1;
+        }
+        self.count += acked;
+        if self.count >= cnt {
+            more += self.count / cnt;
+            self.count %= cnt;
+        }
+        window.set((cwnd + more as f64) * window.exact_mss());
+    }
+
+    fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        self.measure(ack);
+        if window.in_slow_start() {
+            start.on_unused(window, ack);
+        }
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        match loss.found_by {
+            FoundBy::DuplicateAcks => {
+                self.reduce(window);
+                window.set(window.exact_ssthresh());
+            }
+            FoundBy::Timeout { repeated } => {
+                if !repeated {
+                    self.reduce(window);
+                }
+                // The path may be another one.
+                *self = CubicLinux { before: self.before, ..CubicLinux::default() };
+                window.set_segments(1);
+            }
+        }
+    }
+
+    fn restart(&mut self, window: &mut Window, segments: u32) {
+        self.memory.epoch = None;
+        window.set_segments(segments);
+    }
+
+    fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
+        self.memory = self.before;
+        window.restore(cwnd, ssthresh);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u16 = 1000;
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn at(seconds: f64) -> Time {
+        Time::ZERO + Duration::from_secs_f64_rounded(seconds)
+    }
+
+    fn window(segments: u32) -> Window {
+        let mut window = Window::new(&TcpConfig { mss: MSS, ..TcpConfig::default() }, segments);
+        window.set_ssthresh(2.0 * MSS as f64);
+        window
+    }
+
+    fn lost() -> LossReport {
+        LossReport { found_by: FoundBy::DuplicateAcks, flight: 0, peer_window: u64::MAX }
+    }
+
+    /// ACKs of one segment each, a window of them per round trip, until `seconds` have passed.
+    fn run(cubic: &mut CubicLinux, window: &mut Window, from: f64, seconds: f64) {
+        let mut start = SlowStart::new(&TcpConfig::default().variant);
+        let mut now = from;
+        while now < from + seconds {
+            let sample = AckSample { acked: MSS as u64, now: at(now), latest_rtt: Some(RTT), ..AckSample::default() };
+            cubic.on_ack(window, &mut start, &sample);
+            now += 0.1 / f64::from(window.segments());
+        }
+    }
+
+    /// 1000 segments become 700, K = cbrt(300 / 0.4004) = 9.083 s, and the window is 1000 again then.
+    #[test]
+    fn the_window_follows_the_cubic_function() {
+        let (mut cubic, mut window) = (CubicLinux::default(), window(1000));
+        cubic.on_loss(&mut window, &lost());
+        assert_eq!((window.segments(), window.ssthresh()), (700, 700_000));
+        let mut now = 0.0;
+        for (until, expected) in [(3.0, 910.0), (6.0, 988.0), (9.0, 1000.0), (12.0, 1010.0), (15.0, 1083.0)] {
+            run(&mut cubic, &mut window, now, until - now);
+            now = until;
+            // A round trip later the function is steeper by at most 3 C (t-K)² RTT; the rest is whole segments.
+            let steepest = 3.0 * C * (until - 9.083) * (until - 9.083) * 0.1;
+            let cwnd = f64::from(window.segments());
+            assert!((cwnd - expected).abs() <= steepest + 2.0, "{until} s: {cwnd}");
+        }
+    }
+
+    /// Without a loss the window of 100 grows by a twentieth per round trip: to 105 after one, 110 after two.
+    #[test]
+    fn before_a_loss_the_window_grows_by_a_twentieth() {
+        let (mut cubic, mut window) = (CubicLinux::default(), window(100));
+        run(&mut cubic, &mut window, 0.0, 0.2);
+        assert!((109..=111).contains(&window.segments()), "{}", window.segments());
+    }
+
+    /// 10 segments become 7; Reno's window has grown by 8/15 per round trip, and by about 2 after four.
+    #[test]
+    fn a_small_window_grows_as_renos() {
+        let (mut cubic, mut window) = (CubicLinux::default(), window(10));
+        cubic.on_loss(&mut window, &lost());
+        assert_eq!(window.segments(), 7);
+        run(&mut cubic, &mut window, 0.0, 0.45);
+        let epoch = cubic.memory.epoch.expect("it has begun");
+        assert!((1.0..=3.0).contains(&(epoch.reno - 7.0)), "{}", epoch.reno);
+    }
+
+    /// A loss below the last one's window leaves room to others: 80 * (1 + 717/1024) / 2 = 68, of which 56 are left.
+    #[test]
+    fn fast_convergence_lowers_the_plateau() {
+        let (mut cubic, mut window) = (CubicLinux::default(), window(100));
+        cubic.on_loss(&mut window, &lost());
+        window.set(80_000.0);
+        cubic.on_loss(&mut window, &lost());
+        assert_eq!((cubic.memory.last_max, window.segments()), (68.0, 56));
+    }
+
+    /// A spurious timeout leaves no trace in the function.
+    #[test]
+    fn a_spurious_timeout_is_undone() {
+        let (mut cubic, mut window) = (CubicLinux::default(), window(1000));
+        cubic.on_loss(&mut window, &lost());
+        run(&mut cubic, &mut window, 0.0, 2.0);
+        let (cwnd, k) = (window.cwnd(), cubic.memory.epoch.expect("it has begun").k);
+        cubic.on_loss(&mut window, &LossReport { found_by: FoundBy::Timeout { repeated: false }, ..lost() });
+        assert!(cubic.memory.last_max == 0.0 && window.segments() == 1);
+        cubic.on_spurious_timeout(&mut window, cwnd, 700_000);
+        assert_eq!((cubic.memory.last_max, cubic.memory.epoch.map(|epoch| epoch.k)), (1000.0, Some(k)));
+        assert_eq!(window.cwnd(), cwnd);
+    }
+}

@@ -1,0 +1,180 @@
+//! The rate at which data is delivered, measured by each ACK (draft-cheng-iccrg-delivery-rate-estimation-02).
+//!
+//! A sample is the data delivered between the sending of a segment and its acknowledgement, over the longer of the times in which it
+//! was sent and acknowledged: neither a burst of the sender nor one of ACKs makes it too high. Bytes are counted where the draft
+//! counts packets.
+
+use std::collections::BTreeMap;
+
+use crate::units::{Duration, Rate, Time};
+
+/// The state when a segment was sent.
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    sent: Time,
+    /// When the first segment of its flight was sent.
+    first_sent: Time,
+    delivered: u64,
+    delivered_time: Time,
+    is_app_limited: bool,
+}
+
+/// What an ACK shows of the rate of delivery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tcp) struct RateSample {
+    /// All bytes delivered when the newest segment that the ACK delivers was sent.
+    pub(in crate::tcp) prior_delivered: u64,
+    /// Bytes delivered since then.
+    pub(in crate::tcp) delivered: u64,
+    /// In this time.
+    pub(in crate::tcp) interval: Duration,
+    /// The sender had nothing more to send then.
+    pub(in crate::tcp) is_app_limited: bool,
+}
+
+impl RateSample {
+    /// Bytes per second.
+    pub(in crate::tcp) fn rate(&self) -> f64 {
+        self.delivered as f64 / self.interval.as_secs_f64()
+    }
+}
+
+/// The estimator of a connection.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tcp) struct DeliveryRate {
+    /// By the first byte of segments that are neither delivered nor sent again since.
+    stamps: BTreeMap<u64, Stamp>,
+    delivered: u64,
+    delivered_time: Time,
+    first_sent: Time,
+    /// Samples of what is sent until this much is delivered are limited by the application.
+    app_limited_until: Option<u64>,
+    /// The stamp of the newest segment that the current ACK delivers.
+    newest: Option<Stamp>,
+}
+
+impl DeliveryRate {
+    /// The segment that begins at `start` is sent; `is_first`: nothing is outstanding.
+    pub(in crate::tcp) fn on_sent(&mut self, start: u64, now: Time, is_first: bool) {
+        if is_first {
+            (self.first_sent, self.delivered_time) = (now, now);
+        }
+        let stamp = Stamp {
+            sent: now,
+            first_sent: self.first_sent,
+            delivered: self.delivered,
+            delivered_time: self.delivered_time,
+            is_app_limited: self.app_limited_until.is_some(),
+        };
+        self.stamps.insert(start, stamp);
+    }
+
+    /// `bytes` from `start` on have arrived.
+    pub(in crate::tcp) fn on_delivered(&mut self, start: u64, bytes: u64, now: Time) {
+        self.delivered += bytes;
+        self.delivered_time = now;
+        let Some(stamp) = self.stamps.remove(&start) else { return };
+        let is_newer = |known: Stamp| (stamp.delivered, stamp.sent) >= (known.delivered, known.sent);
+        if self.newest.is_none_or(is_newer) {
+            self.newest = Some(stamp);
+            self.first_sent = stamp.sent;
+        }
+    }
+
+    /// The ACK has been taken. `None` if it delivered nothing, or too fast to be true: in less than `min_rtt`.
+    pub(in crate::tcp) fn sample(&mut self, min_rtt: Option<Duration>) -> Option<RateSample> {
+        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
+            self.app_limited_until = None;
+        }
+        let stamp = self.newest.take()?;
+        let sending = stamp.sent.saturating_since(stamp.first_sent);
+        let interval = sending.max(self.delivered_time.saturating_since(stamp.delivered_time));
+        if interval == Duration::ZERO || min_rtt.is_some_and(|min| interval < min) {
+            return None;
+        }
+        Some(RateSample {
+            prior_delivered: stamp.delivered,
+            delivered: self.delivered - stamp.delivered,
+            interval,
+            is_app_limited: stamp.is_app_limited,
+        })
+    }
+
+    /// All bytes delivered.
+    pub(in crate::tcp) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// The sender has nothing more to send, though it may; `pipe` bytes are in flight.
+    pub(in crate::tcp) fn limited_by_application(&mut self, pipe: u64) {
+        self.app_limited_until = Some((self.delivered + pipe).max(1));
+    }
+
+    /// Everything before `una` is acknowledged.
+    pub(in crate::tcp) fn advance(&mut self, una: u64) {
+        while self.stamps.first_key_value().is_some_and(|(&start, _)| start < una) {
+            self.stamps.pop_first();
+        }
+    }
+
+    /// Bytes of memory, about.
+    pub(in crate::tcp) fn memory(&self) -> usize {
+        self.stamps.len() * (size_of::<u64>() + size_of::<Stamp>())
+    }
+}
+
+/// Bytes per second as a rate, at least one bit per second.
+pub(in crate::tcp) fn rate_of(bytes_per_second: f64) -> Rate {
+    Rate::from_bits_per_second(((bytes_per_second * 8.0) as u64).max(1)).expect("it is not zero")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    /// Segments of 1000 bytes leave every 10 ms and arrive every 20 ms, over a round trip of 100 ms. The sixth is sent at 50 ms,
+    /// when nothing is acknowledged, and its ACK comes at 200 ms: 6000 bytes in 200 ms, not in the 50 ms of their sending.
+    #[test]
+    fn the_slower_of_sending_and_acknowledging_counts() {
+        let mut rate = DeliveryRate::default();
+        (0..6).for_each(|n| rate.on_sent(n * 1000, at(n * 10), n == 0));
+        let mut last = None;
+        for n in 0..6 {
+            rate.on_delivered(n * 1000, 1000, at(100 + n * 20));
+            last = rate.sample(None);
+        }
+        let sample = last.expect("it delivers");
+        assert_eq!((sample.prior_delivered, sample.delivered, sample.interval), (0, 6000, Duration::from_millis(200)));
+        assert_eq!(sample.rate(), 30_000.0);
+    }
+
+    /// An ACK that comes too early for what it acknowledges gives no sample.
+    #[test]
+    fn an_impossible_rate_is_no_sample() {
+        let mut rate = DeliveryRate::default();
+        rate.on_sent(0, at(0), true);
+        rate.on_delivered(0, 1000, at(50));
+        assert_eq!(rate.sample(Some(Duration::from_millis(100))), None);
+        assert_eq!(rate.sample(None), None, "each ACK once");
+    }
+
+    /// What is sent while the application has nothing more is marked, until it is delivered.
+    #[test]
+    fn samples_of_an_idle_application_are_marked() {
+        let mut rate = DeliveryRate::default();
+        rate.on_sent(0, at(0), true);
+        rate.limited_by_application(1000);
+        rate.on_sent(1000, at(10), false);
+        rate.on_delivered(0, 1000, at(100));
+        assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(false));
+        rate.on_delivered(1000, 1000, at(110));
+        assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(true));
+        rate.on_sent(2000, at(120), true);
+        rate.on_delivered(2000, 1000, at(220));
+        assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(false));
+    }
+}

@@ -1,0 +1,64 @@
+//! What the rate of delivery (`delivery.rs`) adds to the handling of ACKs, for controls that measure it.
+
+use super::Sender;
+use crate::tcp::congestion::Delivered;
+use crate::units::Time;
+
+/// The sender before an ACK. Bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    delivered: u64,
+    marked: u64,
+    pipe: u64,
+}
+
+impl Sender {
+    /// Notes what an ACK changes; `None` if the control does not measure the rate.
+    #[inline(always)]
+    pub(super) fn before_delivery(&mut self) -> Option<Before> {
+        if !self.congestion.measures_rate() {
+            return None;
+        }
+        let (una, max) = (self.seq.snd_una, self.seq.snd_max);
+        let rack = self.loss.scoreboard.rack()?;
+        let (marked, pipe) = (rack.marked(), rack.pipe(una, max));
+        Some(Before { delivered: rack.rate()?.delivered(), marked, pipe })
+    }
+
+    /// An ACK has been taken: the control learns what it has delivered.
+    pub(super) fn after_delivery(&mut self, now: Time, before: Before) {
+        let (una, max) = (self.seq.snd_una, self.seq.snd_max);
+        let Some(rack) = self.loss.scoreboard.rack() else { return };
+        let (marked, pipe, min_rtt, latest) = (rack.marked(), rack.pipe(una, max), rack.min_rtt(), rack.rtt());
+        let Some(rate) = rack.rate() else { return };
+        let (delivered, sample) = (rate.delivered(), rate.sample(min_rtt));
+        let newly = delivered - before.delivered;
+        self.congestion.on_delivered(&Delivered {
+            now,
+            // The SYN has no other sample.
+            rtt: if self.is_open { latest.filter(|_| newly > 0) } else { min_rtt },
+            srtt: self.timer.rtt.srtt(),
+            sample,
+            newly,
+            delivered,
+            lost: marked - before.marked,
+            pipe,
+            pipe_before: before.pipe,
+            phase: self.recovery.phase(),
+        });
+    }
+
+    /// Nothing is sent though pacing allows it: if that is because there is nothing to send, the rate of what is in flight says
+    /// nothing about the path.
+    pub(super) fn note_application_limit(&mut self) {
+        let (una, max) = (self.seq.snd_una, self.seq.snd_max);
+        let has_more = self.seq.snd_nxt < self.seq.end();
+        let window = self.congestion.window.whole();
+        if let Some(rack) = self.loss.scoreboard.rack().filter(|_| !has_more) {
+            let pipe = rack.pipe(una, max);
+            if let Some(rate) = rack.rate().filter(|_| pipe < window) {
+                rate.limited_by_application(pipe);
+            }
+        }
+    }
+}

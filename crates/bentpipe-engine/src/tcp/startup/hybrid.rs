@@ -1,0 +1,115 @@
+//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011) as Linux has it: slow
+//! start ends at half a round trip of closely spaced ACKs, or when the round trip grows.
+//!
+//! A train of ACKs as long as half a round trip means that the window is about what the path holds: the data of a window in slow
+//! start leaves in half a round trip at the rate of the bottleneck. Not here: the allowance of Linux for pacing, because these
+//! senders are not paced.
+
+use crate::tcp::congestion::{AckSample, Window};
+use crate::units::{Duration, Time};
+
+/// Max space between the ACKs of a train.
+const SPACING: Duration = Duration::from_millis(2);
+/// Bounds of the growth of the round trip that ends slow start; an eighth of the least round trip in between.
+const MIN_GROWTH: Duration = Duration::from_millis(4);
+const MAX_GROWTH: Duration = Duration::from_millis(16);
+/// Samples of a round before its least one counts.
+const SAMPLES: u32 = 8;
+/// Smaller windows are left alone, segments.
+const LOW_WINDOW: u32 = 16;
+
+/// The state of a search.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hybrid {
+    found: bool,
+    /// The least round trip so far.
+    delay_min: Option<Duration>,
+    /// The round: when it began, the sequence number whose ACK ends it, its least round trip, and the number of its samples.
+    began: Time,
+    end: u64,
+    least: Option<Duration>,
+    samples: u32,
+    /// The last ACK of the train.
+    last: Time,
+}
+
+impl Hybrid {
+    /// Takes an ACK of new data in slow start. Returns true if slow start is over.
+    pub(super) fn on_ack(&mut self, ack: &AckSample, window: &Window) -> bool {
+        let Some(rtt) = ack.latest_rtt else { return false };
+        let delay_min = self.delay_min.map_or(rtt, |least| least.min(rtt));
+        self.delay_min = Some(delay_min);
+        if self.found {
+            return false;
+        }
+        if ack.snd_una > self.end {
+            (self.began, self.last, self.end) = (ack.now, ack.now, ack.snd_max);
+            (self.least, self.samples) = (None, 0);
+        }
+        if window.segments() < LOW_WINDOW {
+            return false;
+        }
+        if ack.now.saturating_since(self.last) <= SPACING {
+            self.last = ack.now;
+            self.found |= ack.now.saturating_since(self.began) > delay_min.div_floor(2);
+        }
+        let least = self.least.map_or(rtt, |least| least.min(rtt));
+        self.least = Some(least);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+        } else {
+            self.found |= least > delay_min + delay_min.div_floor(8).clamp(MIN_GROWTH, MAX_GROWTH);
+        }
+        self.found
+    }
+
+    /// The retransmission timer has expired: the path may have changed.
+    pub(super) fn restart(&mut self) {
+        *self = Hybrid::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::TcpConfig;
+
+    const MSS: u64 = 1000;
+
+    /// ACKs of one segment each: `count` in a round, so many microseconds apart, with round trips of so many milliseconds. Returns
+    /// the number of the ACK that ended slow start.
+    fn round(hybrid: &mut Hybrid, at: &mut u64, una: &mut u64, count: u64, apart: u64, rtt: u64) -> Option<u64> {
+        let window = Window::new(&TcpConfig { mss: MSS as u16, ..TcpConfig::default() }, 100);
+        let end = *una + count * MSS;
+        (1..=count).find(|_| {
+            *at += apart;
+            *una += MSS;
+            let latest_rtt = Some(Duration::from_millis(rtt));
+            let now = Time::from_nanos(*at * 1000);
+            hybrid.on_ack(&AckSample { now, latest_rtt, snd_una: *una, snd_max: end, ..AckSample::default() }, &window)
+        })
+    }
+
+    /// A round trip of 100 ms: ACKs 1 ms apart are a train, and the 51st ACK after the first of the round comes after more
+    /// than half of it. ACKs 3 ms apart are no train.
+    #[test]
+    fn half_a_round_trip_of_acks_is_enough() {
+        for (apart, found) in [(1000, Some(52)), (3000, None)] {
+            let (mut hybrid, mut at, mut una) = (Hybrid::default(), 0, 0);
+            assert_eq!(round(&mut hybrid, &mut at, &mut una, 20, apart, 100), None);
+            at += 50_000;
+            assert_eq!(round(&mut hybrid, &mut at, &mut una, 100, apart, 100), found, "{apart} us");
+        }
+    }
+
+    /// A round trip of 100 ms: the threshold is 12.5 ms, and the ninth sample of a round decides.
+    #[test]
+    fn a_growing_round_trip_ends_slow_start() {
+        for (rtt, found) in [(112, None), (113, Some(9))] {
+            let (mut hybrid, mut at, mut una) = (Hybrid::default(), 0, 0);
+            assert_eq!(round(&mut hybrid, &mut at, &mut una, 20, 3000, 100), None);
+            // The first ACK beyond the end of a round begins the next.
+            assert_eq!(round(&mut hybrid, &mut at, &mut una, 20, 3000, rtt), found, "{rtt} ms");
+        }
+    }
+}

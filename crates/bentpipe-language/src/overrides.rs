@@ -18,6 +18,8 @@ pub struct Rules {
     pub alternatives: &'static [&'static [&'static str]],
     /// Tables that can be abbreviated as text, and the key to which the text belongs.
     pub texts: &'static [(&'static str, &'static str)],
+    /// Lists whose unnamed entries have names by default, and the prefix to which the position from 1 is appended.
+    pub prefixes: &'static [(&'static str, &'static str)],
 }
 
 /// Applies one override to the document.
@@ -99,7 +101,10 @@ impl Walk<'_> {
                 self.set(&mut entry.node, new)
             }
             Value::List(list) => {
-                let names: Vec<_> = list.iter().map(|node| entry_name(node).map(str::to_owned)).collect();
+                let prefix = self.rules.prefixes.iter().find(|(list, _)| *list == walked).map(|(_, prefix)| prefix);
+                let default_name = |index: usize| prefix.map(|prefix| format!("{prefix}{}", index + 1));
+                let named = |(index, node)| entry_name(node).map(str::to_owned).or_else(|| default_name(index));
+                let names: Vec<_> = list.iter().enumerate().map(named).collect();
                 let by_name = names.iter().position(|name| name.as_deref() == Some(step));
                 let index = by_name.or_else(|| step.parse::<usize>().ok().filter(|index| *index < list.len()));
                 let Some(index) = index else {

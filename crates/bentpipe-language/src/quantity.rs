@@ -30,8 +30,11 @@ pub const DURATION: Dimension = Dimension {
         ("ns", 1),
         ("us", 1_000),
         ("µs", 1_000),
+        ("usec", 1_000),
         ("ms", 1_000_000),
+        ("msec", 1_000_000),
         ("s", 1_000_000_000),
+        ("sec", 1_000_000_000),
         ("min", 60_000_000_000),
         ("h", 3_600_000_000_000),
     ],
@@ -45,17 +48,29 @@ pub const RATE: Dimension = Dimension {
     example: "2 Mbit/s",
     units: &[
         ("bit/s", 1),
+        ("b/s", 1),
         ("bps", 1),
+        ("bit", 1),
         ("B/s", 8),
         ("kbit/s", 1_000),
+        ("kb/s", 1_000),
         ("kbps", 1_000),
+        ("kbit", 1_000),
         ("kB/s", 8_000),
         ("Mbit/s", 1_000_000),
+        ("Mb/s", 1_000_000),
         ("Mbps", 1_000_000),
+        ("Mbit", 1_000_000),
         ("MB/s", 8_000_000),
         ("Gbit/s", 1_000_000_000),
+        ("Gb/s", 1_000_000_000),
         ("Gbps", 1_000_000_000),
+        ("Gbit", 1_000_000_000),
         ("GB/s", 8_000_000_000),
+        ("Tbit/s", 1_000_000_000_000),
+        ("Tb/s", 1_000_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+        ("Tbit", 1_000_000_000_000),
     ],
     max: 1_000_000_000_000_000,
 };
@@ -233,16 +248,13 @@ impl Dimension {
         }
         let help = match unit {
             "KB" => Some("write kB (1000 bytes) or KiB (1024 bytes)".to_owned()),
-            "kb/s" | "Kb/s" | "Mb/s" | "Gb/s" => {
-                let prefix = &unit[..1].replace('K', "k");
-                Some(format!("write {prefix}bit/s (bits) or {prefix}B/s (bytes)"))
-            }
             _ => super::suggest::did_you_mean(unit, self.units.iter().map(|(name, _)| *name)),
         };
         let known: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
+        let known = format!("the units are {}", known.join(", "));
         BadQuantity {
             message: format!("`{unit}` is not a unit of {}", self.noun),
-            help: help.or_else(|| Some(format!("the units are {}", known.join(", ")))),
+            help: Some(help.map_or(known.clone(), |help| format!("{help}; {known}"))),
         }
     }
 
@@ -340,6 +352,10 @@ mod tests {
         assert_eq!(SIZE.parse("64 KiB"), Ok(65_536));
         assert_eq!(RATE.parse("1.5 Mbit/s"), Ok(1_500_000));
         assert_eq!(RATE.parse("1 MB/s"), Ok(8_000_000));
+        for text in ["2 Mbit/s", "2 Mb/s", "2Mbps", "2Mbit"] {
+            assert_eq!(RATE.parse(text), Ok(2_000_000), "{text}");
+        }
+        assert_eq!(RATE.parse("1 Tbit/s"), Ok(1_000_000_000_000));
         assert_eq!(parse_probability("1 %"), Ok(0.01));
         assert_eq!(parse_probability("100%"), Ok(1.0));
         assert_eq!(parse_probability("1e-6"), Ok(1e-6));
@@ -357,10 +373,14 @@ mod tests {
         assert_eq!(message(DURATION.parse("0.5 ns")), "`0.5 ns` is not a whole number of ns / ");
         assert_eq!(
             message(SIZE.parse("64 KB")),
-            "`KB` is not a unit of data / write kB (1000 bytes) or KiB (1024 bytes)"
+            "`KB` is not a unit of data / write kB (1000 bytes) or KiB (1024 bytes); \
+             the units are B, kB, KiB, MB, MiB, GB, GiB, TB, TiB"
         );
-        assert_eq!(message(RATE.parse("2 Mb/s")), "`Mb/s` is not a unit of rate / write Mbit/s (bits) or MB/s (bytes)");
-        assert_eq!(message(RATE.parse("2 mbit/s")), "`mbit/s` is not a unit of rate / did you mean `Mbit/s`?");
+        let refused = message(RATE.parse("2 mbit/s"));
+        assert!(
+            refused.starts_with("`mbit/s` is not a unit of rate / did you mean `Mbit/s`?; the units are bit/s, "),
+            "{refused}"
+        );
         assert_eq!(message(RATE.parse("fast")), "`fast` does not begin with a number / ");
         assert!(message(DURATION.parse("1e20 s")).contains("is more than 100000000 s"));
         assert!(parse_probability("101 %").is_err());

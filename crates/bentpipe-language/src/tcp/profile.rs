@@ -4,7 +4,9 @@
 //! RFC's.
 
 use bentpipe_engine::tcp::variant::{DupThresh, Exit, Growth, PartialAckTimer, Recovery};
-use bentpipe_engine::tcp::{AckPolicy, RtoConfig, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant};
+use bentpipe_engine::tcp::{
+    AckPolicy, Daass, RtoConfig, RtoFloor, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant,
+};
 use bentpipe_engine::units::Duration;
 
 /// A named set of defaults.
@@ -100,11 +102,50 @@ pub const PROFILES: &[Profile] = &[
             variant.guard_after_timeout = false;
         },
     },
+    Profile {
+        name: "linux",
+        description: "hosts with Linux 6.18 and its default settings",
+        default_variant: "linux-cubic",
+        ssthresh_is_clamp: false,
+        config: linux,
+        adjust: |_| {},
+    },
 ];
 
 /// The profile of that name.
 pub fn profile(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name)
+}
+
+/// Linux 6.18. The names are those of its sources and settings.
+fn linux() -> TcpConfig {
+    TcpConfig {
+        // With 12 bytes of timestamps in each segment of 1500.
+        timestamps: true,
+        // TCP_MAX_QUICKACKS segments are acknowledged at once, then every other one, or after TCP_DELACK_MIN.
+        ack: AckPolicy {
+            daass: Daass::FirstSegments(16),
+            delay: Duration::from_millis(40),
+            before_reading: true,
+            ..AckPolicy::DELAYED
+        },
+        rto: RtoConfig {
+            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX.
+            min: Duration::from_millis(200),
+            floor: RtoFloor::Variance,
+            max: Duration::from_secs(120),
+            ..RtoConfig::RFC6298
+        },
+        // tcp_rmem[2] is 32 MiB, of which 0.633 can be offered with packets of 1500 bytes. Autotuning reaches it in time: a download
+        // over GEO takes as long with it as with a fixed window.
+        receive_buffer: 21_240_000,
+        shortcuts: Shortcuts {
+            // `tcp_reno_ssthresh` and CUBIC's reduce the window, not the data in flight.
+            ssthresh_base: SsthreshBase::Window,
+            ..Shortcuts::NONE
+        },
+        ..TcpConfig::default()
+    }
 }
 
 /// 4.3BSD Reno with the window scaling of RFC 1323.
@@ -118,6 +159,7 @@ fn bsd_reno() -> TcpConfig {
             // `TCPTV_MIN`: two ticks.
             min: Duration::from_secs(1),
             // `TCPTV_REXMTMAX`.
+            floor: RtoFloor::Timeout,
             max: Duration::from_secs(64),
             // `PR_SLOWHZ`: `tcp_slowtimo` runs twice a second.
             clock: RttClock::Ticks {
@@ -154,6 +196,7 @@ fn ns2() -> TcpConfig {
             // `minrto_ 1`: RFC 6298 §2.4 (2.35's own default is 0.2 s).
             min: Duration::from_secs(1),
             // `maxrto_ 60`, ns-2 2.35's default.
+            floor: RtoFloor::Timeout,
             max: Duration::from_secs(60),
             // `tcpTick_ 0.001`; timers expire at exact times.
             clock: RttClock::Ticks {

@@ -5,10 +5,10 @@
 
 use bentpipe_engine::tcp::variant::{
     BurstEstimate, CongestionControl, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard,
-    SlowStartExit, Startup, TimeoutRepair,
+    SlowStartExit, Startup, TimeoutRepair, TimeoutWindow,
 };
 use bentpipe_engine::tcp::{
-    Daass, Handshake, MAX_SACK_BLOCKS, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
+    Daass, Handshake, MAX_SACK_BLOCKS, RtoFloor, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
 };
 use bentpipe_engine::units::Duration;
 
@@ -170,7 +170,9 @@ words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = 
 
 words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard::Recover, "credit" = ReentryGuard::Credit);
 words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);
-words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++" = SlowStartExit::HyStartPlusPlus);
+words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++" = SlowStartExit::HyStartPlusPlus, "hystart" = SlowStartExit::HyStart);
+words!(timeout_window: TimeoutWindow, "one" = TimeoutWindow::One, "in-flight" = TimeoutWindow::InFlight);
+words!(floor: RtoFloor, "timeout" = RtoFloor::Timeout, "variance" = RtoFloor::Variance);
 
 const RECOVERIES: [&str; 7] = ["restart", "inflate", "rack", "pipe-6675", "pipe-3517", "pipe-ns2", "burst-estimate"];
 

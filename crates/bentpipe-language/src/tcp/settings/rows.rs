@@ -19,23 +19,27 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
-    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438.", CongestionControl::WORDS, Kind::Words,
+    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438. \"cubic-linux\": CUBIC as Linux computes it. \"bbr\": BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00); needs `recovery = \"rack\"`.", CongestionControl::WORDS, Kind::Words,
         c.variant.congestion => Some(Cell::Word(c.word())), cell => CongestionControl::named(cell.word()).expect("the row's words")),
     Setting {
         key: "byte_counting",
-        doc: "Slow start grows by the number of bytes acknowledged, at most this many segments per ACK (L of RFC 3465). Off: by one segment per ACK.",
-        words: OFF,
+        doc: "Slow start grows by the number of bytes acknowledged, at most this many segments per ACK (L of RFC 3465). \"all\": however many, up to the threshold, also after a timeout (Linux). Off: by one segment per ACK.",
+        words: &["off", "all"],
         kind: SEGMENTS,
         get: |c| match c.variant.growth {
             Growth::PerAck => Some(Cell::Word("off")),
+            Growth::All => Some(Cell::Word("all")),
             Growth::Bytes(limit) => Some(Cell::Count(limit as u64)),
         },
         set: |c, cell| {
-            c.variant.growth = cell.count_or_off().map_or(Growth::PerAck, Growth::Bytes);
+            c.variant.growth = match cell {
+                Cell::Word("all") => Growth::All,
+                cell => cell.count_or_off().map_or(Growth::PerAck, Growth::Bytes),
+            };
             true
         },
     },
-    row!("slow_start_exit", "End of the first slow start. \"loss\": a loss. \"hystart++\": also growing round trips, before the queue overflows (RFC 9406); needs timestamps.",
+    row!("slow_start_exit", "End of the first slow start. \"loss\": a loss. \"hystart++\": also growing round trips, before the queue overflows (RFC 9406); needs timestamps. \"hystart\": also half a round trip of closely spaced ACKs, or growing round trips (Ha and Rhee 2011, Linux); needs `recovery = \"rack\"`.",
         words slow_start_exit, variant.slow_start_exit),
     row!("dup_thresh.count", "Number of duplicate ACKs that indicate a loss (RFC 5681: 3).",
         count Kind::Count(Counted::new("ACKs", 1, 1000)), variant.dup_thresh.count),
@@ -114,9 +118,12 @@ pub const SETTINGS: &[Setting] = &[
     row!("sack", "Negotiate SACK (RFC 2018).", flag variant.sack),
     row!("limited_transmit", "Send a new segment on each of the first two duplicate ACKs (RFC 3042).", flag variant.limited_transmit),
     row!("frto", "Detect spurious timeouts with F-RTO (RFC 5682).", flag variant.frto),
+    row!("undo", "`rack`: give the window back after a fast recovery that D-SACK or timestamps show to be needless (RFC 3522, RFC 4015).", flag variant.undo),
     row!("tail_probe", "`rack`: send a probe if no ACK arrives for two round trips (RFC 8985 §7).", flag variant.tail_probe),
     row!("timeout_repair", "Retransmission after a timeout. \"go-back\": everything from the loss on, as the window allows (RFC 5681 §3.1). \"oldest\": only the oldest segment.",
         words repair, variant.timeout_repair),
+    row!("timeout_window", "Window after a timeout. \"one\": one segment (RFC 5681 §3.1). \"in-flight\": one segment more than what is not lost yet (Linux, with `recovery = \"rack\"`).",
+        words timeout_window, variant.timeout_window),
     row!("once_per_window", "Tahoe, Reno: no second fast retransmit for data sent before the first one (RFC 6582 §3.2). False: as 4.3BSD Reno.",
         flag variant.once_per_window),
     row!("guard_after_timeout", "With `once_per_window = false`: no fast retransmit for data sent before a timeout. False: as 4.3BSD Reno.",
@@ -171,8 +178,11 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
+    row!("ack.before_reading", "The ACK that fills a gap goes out before the data behind the gap is read, with the window that is left then (Linux).", flag ack.before_reading),
     row!("rto.initial", "Retransmission timeout before the first RTT sample (RFC 6298 §2.1: 1 s).", span rto.initial),
     row!("rto.min", "Minimum retransmission timeout, before backoff (RFC 6298 §2.4: 1 s).", span rto.min),
+    row!("rto.floor", "What `rto.min` bounds. \"timeout\": the timeout (RFC 6298 §2.4). \"variance\": the part of it that is added to the round trip (Linux).",
+        words floor, rto.floor),
     row!("rto.max", "Maximum retransmission timeout (RFC 6298 §2.5: at least 60 s).", span rto.max),
     Setting {
         key: "rto.tick",
@@ -298,7 +308,7 @@ pub const SETTINGS: &[Setting] = &[
     row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing, `ssthresh`, or `ssthresh` and the RTT estimate.", words sharing, tcb_sharing),
     row!("shortcuts.window_unit", "Unit of windows: \"bytes\" (RFC 5681), or whole \"segments\" (ns-2).", words unit, shortcuts.window_unit),
     row!("shortcuts.handshake", "Opening of a connection. \"three-way\": RFC 9293 §3.5. \"one-way\": a SYN and its ACK, as ns-2's one-way agents. \"none\": both ends begin established.", words handshake, shortcuts.handshake),
-    row!("shortcuts.ssthresh_base", "Value that is halved at a loss. \"flight-size\": outstanding data (RFC 5681). \"window\": the send window, with inflation (ns-2). \"whole-window\": the same, rounded down to segments (ns-2 before 2006). \"in-force\": the smaller of send window and advertised window (4.3BSD).", words base, shortcuts.ssthresh_base),
+    row!("shortcuts.ssthresh_base", "Value that is reduced at a loss, and in proportion to which PRR does so. \"flight-size\": outstanding data (RFC 5681). \"window\": the send window, with inflation (ns-2). \"whole-window\": the same, rounded down to segments (ns-2 before 2006). \"in-force\": the smaller of send window and advertised window (4.3BSD).", words base, shortcuts.ssthresh_base),
     row!("shortcuts.bsd_additive_constant", "Congestion avoidance adds another eighth of a segment per ACK (4.3BSD Reno, RFC 2525 §2.6).", flag shortcuts.bsd_additive_constant),
     row!("shortcuts.ns2_recovery", "ns-2's behaviour when recovery begins and ends; docs/specs/ns2.md lists the departures from the RFCs.", flag shortcuts.ns2_recovery),
     row!("shortcuts.ns2_inflate_always", "ns-2 before July 2003: the third duplicate ACK inflates the window even if no fast retransmit is allowed.", flag shortcuts.ns2_inflate_always),

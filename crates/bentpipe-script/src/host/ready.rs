@@ -158,6 +158,7 @@ impl Host {
             "retransmits" => whole(stats.retransmits),
             "timeouts" => whole(stats.timeouts),
             "spurious_timeouts" => whole(stats.spurious_timeouts),
+            "spurious_recoveries" => whole(stats.spurious_recoveries),
             "fast_retransmits" => whole(stats.fast_retransmits),
             "duplicate_acks" => whole(stats.duplicate_acks),
             "dsacks" => whole(stats.dsacks),

@@ -83,6 +83,7 @@ impl Settings {
                     every: 2,
                     daass: Daass::FirstSegments(16),
                     tick: None,
+                    before_reading: false,
                 },
                 // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_retries2.
                 rto: RtoConfig { min: Duration::from_millis(200), max: Duration::from_secs(120), ..RtoConfig::RFC6298 },
@@ -96,7 +97,7 @@ impl Settings {
                 // net.inet.tcp.abc_l_var 2, initcwnd_segments 10.
                 variant: Variant { growth: Growth::Bytes(2), ..named("sack") },
                 // net.inet.tcp.delacktime.
-                ack: AckPolicy { delay: Duration::from_millis(40), every: 2, daass: Daass::Off, tick: None },
+                ack: AckPolicy { delay: Duration::from_millis(40), every: 2, ..AckPolicy::DELAYED },
                 // net.inet.tcp.rexmit_initial, rexmit_min and rexmit_slop.
                 rto: RtoConfig {
                     min: Duration::from_millis(230),

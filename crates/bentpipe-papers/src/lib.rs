@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod acts;
-mod drawing;
 mod finding;
 mod hybrid;
 mod inventory;

@@ -2,14 +2,18 @@
 //!
 //! Reading order: [`scenario`] is the language of experiments, [`topology`] finds paths; [`limit`] computes physical
 //! bounds and [`model`] the literature's predictions; [`trace`] writes events, [`stats`] computes statistics of
-//! samples, [`report`] writes the results.
+//! samples, [`report`] writes the results; [`output`] is the files of both.
 #![forbid(unsafe_code)]
 
+pub mod drawing;
 pub mod limit;
 pub mod model;
+#[cfg(feature = "files")]
+pub mod output;
 pub mod report;
 pub mod scenario;
 pub mod stats;
 pub mod topology;
+#[cfg(feature = "files")]
 pub mod trace;
 pub mod wiring;

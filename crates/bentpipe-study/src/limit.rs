@@ -21,7 +21,7 @@ use bentpipe_engine::atm::aal5;
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
-use bentpipe_engine::units::{Bytes, Duration, Rate};
+use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
 
 use crate::scenario::bursts::mean_secs;
 use crate::scenario::model::{FlowKind, FlowSpec, Scenario, Workload};
@@ -63,7 +63,8 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         }
         FlowKind::Udp(_) => return Ok(None),
     };
-    let links = |path: &[usize]| path.iter().map(|&index| &scenario.links[index].config).collect::<Vec<_>>();
+    let best: Vec<LinkConfig> = scenario.links.iter().map(|link| link.config.at_best()).collect();
+    let links = |path: &[usize]| path.iter().map(|&index| &best[index]).collect::<Vec<_>>();
     let mut legs = Vec::new();
     for leg in topology::legs(flow) {
         legs.push((links(&leg.forward_path(scenario)?), links(&leg.return_path(scenario)?)));
@@ -72,26 +73,35 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     // Each leg retransmits its own losses.
     let goodputs = sizes.iter().zip(&legs);
     let goodputs = goodputs.filter_map(|(size, (there, back))| goodput(if answers { back } else { there }, *size));
-    let time = workload_time((workload, opening, &sizes), &opened(scenario, flow, &legs)?, &legs);
+    let time = workload_time((workload, opening, &sizes), &opened(scenario, &best, flow, &legs)?, &legs);
     // A line with bursts or a trace is at times faster than its mean: at best, a period's capacity comes at its start.
-    let period = |link: &&LinkConfig| {
-        let trace = link.rate_trace.as_ref().and_then(|trace| trace.millis().last().copied());
-        link.tdma.as_ref().map(|schedule| schedule.frame()).or(trace.map(Duration::from_millis))
-    };
     let links = legs.iter().flat_map(|(there, back)| there.iter().chain(back));
-    let early = links.filter_map(period).fold(Duration::ZERO, |sum, period| sum + period);
+    let early = links.filter_map(|link| link.rate_period()).fold(Duration::ZERO, |sum, period| sum + period);
     let time = time.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(early.as_nanos())));
+    // Over a schedule it is known when a line can have sent everything.
+    let scheduled = match workload {
+        Workload::Bulk(bytes) => {
+            sizes.iter().zip(&legs).filter_map(|(size, (there, _))| scheduled(flow, there, bytes, *size)).max()
+        }
+        _ => None,
+    };
+    let time = time.map(|time| scheduled.map_or(time, |scheduled| time.max(scheduled)));
     Ok(Some(Limit { time, goodput: goodputs.reduce(f64::min) }))
 }
 
 /// The legs whose handshakes precede the data; a spoofing gateway opens the leg that ends there.
-fn opened<'s>(scenario: &'s Scenario, flow: &FlowSpec, legs: &[Way<'s>]) -> Result<Vec<Way<'s>>, Unreachable> {
+fn opened<'s>(
+    scenario: &Scenario,
+    best: &'s [LinkConfig],
+    flow: &FlowSpec,
+    legs: &[Way<'s>],
+) -> Result<Vec<Way<'s>>, Unreachable> {
     let mut opened = legs.to_vec();
     let (Some(spoof), Some(leg), Some(last)) = (flow.kind.spoof(), topology::legs(flow).pop(), opened.last_mut())
     else {
         return Ok(opened);
     };
-    let links = |path: Vec<usize>| path.into_iter().map(|link| &scenario.links[link].config).collect();
+    let links = |path: Vec<usize>| path.into_iter().map(|link| &best[link]).collect();
     let there = topology::up_to(scenario, leg.forward_path(scenario)?, spoof.at, leg.from);
     let back = topology::from_on(scenario, leg.return_path(scenario)?, spoof.at, leg.from);
     if let (Some(there), Some(back)) = (there, back) {
@@ -180,6 +190,16 @@ fn transfer_over_legs(legs: &[&[&LinkConfig]], bytes: Bytes, sizes: &[SegmentSiz
         all + Duration::from_nanos(taken)
     });
     alone.max().unwrap_or(all)
+}
+
+/// The time from the flow's start until the last of the scheduled lines among these links has sent all of the flow's data, and the
+/// data has arrived. The data comes to a line no sooner than the links before it allow.
+fn scheduled(flow: &FlowSpec, links: &[&LinkConfig], bytes: Bytes, size: SegmentSize) -> Option<Duration> {
+    let wire = bytes.get() + bytes.get().div_ceil(size.payload.into()).max(1) * u64::from(size.headers);
+    let delay = |links: &[&LinkConfig]| links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
+    let start = Time::ZERO + flow.start;
+    let arrived = |n: usize| Some(links[n].sent_by(start + delay(&links[..n]), wire)? + delay(&links[n..]));
+    (0..links.len()).filter_map(arrived).max().map(|end| end.saturating_since(start))
 }
 
 /// Time from the first bit of `bytes` at the sender to the last at the receiver, over otherwise empty links.

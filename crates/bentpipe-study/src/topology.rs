@@ -6,7 +6,7 @@ use bentpipe_engine::atm::cell;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use crate::scenario::model::{FlowKind, FlowSpec, LinkSpec, Scenario};
+use crate::scenario::model::{FlowKind, FlowSpec, LinkSpec, Scenario, Split};
 
 /// No links lead from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,28 +121,36 @@ impl Leg<'_> {
 
 /// The connections of a flow in order from its `from` to its `to`: one more than its splits.
 pub fn legs(flow: &FlowSpec) -> Vec<Leg<'_>> {
-    let splits = match &flow.kind {
-        FlowKind::Tcp(tcp) => tcp.splits.as_slice(),
-        FlowKind::Stp(_) | FlowKind::Udp(_) => &[],
-    };
+    let splits = splits(flow);
     let ends = |n: usize| splits.get(n).map_or(flow.to, |split| split.at);
-    let first =
-        Leg { from: flow.from, to: ends(0), route: flow.route.as_ref(), return_route: flow.return_route.as_ref() };
     let later = splits.iter().enumerate().map(|(n, split)| Leg {
         from: split.at,
         to: ends(n + 1),
         route: split.route.as_ref(),
         return_route: split.return_route.as_ref(),
     });
-    std::iter::once(first).chain(later).collect()
+    std::iter::once(first_leg(flow)).chain(later).collect()
+}
+
+fn splits(flow: &FlowSpec) -> &[Split] {
+    match &flow.kind {
+        FlowKind::Tcp(tcp) => &tcp.splits,
+        FlowKind::Stp(_) | FlowKind::Udp(_) => &[],
+    }
+}
+
+fn first_leg(flow: &FlowSpec) -> Leg<'_> {
+    let to = splits(flow).first().map_or(flow.to, |split| split.at);
+    Leg { from: flow.from, to, route: flow.route.as_ref(), return_route: flow.return_route.as_ref() }
 }
 
 /// The connections of a scenario by number: first the flows' first legs, with the flows' numbers, then the further
 /// legs, flow by flow. Each with the number of its flow and of its leg there.
 pub fn connections(scenario: &Scenario) -> Vec<(usize, usize, Leg<'_>)> {
-    let all = || scenario.flows.iter().enumerate().map(|(flow, spec)| (flow, legs(spec)));
-    let first = all().map(|(flow, legs)| (flow, 0, legs[0]));
-    let later = all().flat_map(|(flow, legs)| legs.into_iter().enumerate().skip(1).map(move |(n, leg)| (flow, n, leg)));
+    let first = scenario.flows.iter().enumerate().map(|(flow, spec)| (flow, 0, first_leg(spec)));
+    let split = scenario.flows.iter().enumerate().filter(|(_, spec)| !splits(spec).is_empty());
+    let later =
+        split.flat_map(|(flow, spec)| legs(spec).into_iter().enumerate().skip(1).map(move |(n, leg)| (flow, n, leg)));
     first.chain(later).collect()
 }
 
@@ -162,6 +170,13 @@ pub fn forward_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreac
 pub fn return_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
     let paths = legs(flow).into_iter().rev().map(|leg| leg.return_path(scenario));
     Ok(paths.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// The link with the longest delay of a path, the first of several; an index into [`Scenario::links`]. Over a satellite
+/// this is the satellite's.
+pub fn longest_delay(scenario: &Scenario, path: &[usize]) -> Option<usize> {
+    // `max_by_key` returns the last of several.
+    path.iter().rev().copied().max_by_key(|&link| scenario.links[link].config.delay)
 }
 
 /// The part of a path up to `at`, or the shortest path there if it does not pass `at`. `None` if there is none.

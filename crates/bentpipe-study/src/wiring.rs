@@ -1,9 +1,12 @@
 //! The network of a scenario: its links, cell ports and processors, and the paths over them.
 //!
-//! A driver defines the ends: [`Wiring::lead`] lays the path to each, [`Wiring::network`] builds the network.
+//! A driver defines the ends: [`Wiring::lead`] lays the path to each, [`Wiring::network`] builds the network. The ends of
+//! link layers are wired here.
 
 use bentpipe_engine::link::{CellPort, Link, QueueConfig, QueueLimit, Server};
-use bentpipe_engine::network::{Bound, EndId, Hop, LinkId, Network, Routes, Station, StationId};
+use bentpipe_engine::network::{
+    Bound, EndId, Hop, LayerEnds, LinkId, ManagedLink, Network, Routes, Station, StationId,
+};
 
 use crate::scenario::Scenario;
 
@@ -12,9 +15,8 @@ use crate::scenario::Scenario;
 pub struct Wiring<'s> {
     scenario: &'s Scenario,
     routes: Routes,
-    /// The ends of link layers come after all others, two for each layer.
-    first_layer_end: usize,
-    /// By link: its cell station, if it carries cells.
+    layers: LayerEnds,
+    /// By link: its station, if it carries cells or its queue decides when packets leave.
     of_link: Vec<Option<StationId>>,
     /// By node: the processor for packets that it sends and receives, and the one for packets that it forwards.
     processing: Vec<Option<StationId>>,
@@ -26,7 +28,7 @@ impl<'s> Wiring<'s> {
     pub fn new(scenario: &'s Scenario, ends: usize) -> Self {
         let mut stations = 0..;
         let mut number = |exists: bool| exists.then(|| StationId::from(stations.next().unwrap_or_default()));
-        let of_link = scenario.links.iter().map(|link| number(link.config.cells.is_some())).collect();
+        let of_link: Vec<_> = (0..scenario.links.len()).map(|link| number(is_station(scenario, link))).collect();
         let (mut processing, mut forwarding) = (Vec::new(), Vec::new());
         for node in 0..scenario.nodes.len() {
             let host = scenario.hosts.get(node);
@@ -34,24 +36,12 @@ impl<'s> Wiring<'s> {
             forwarding.push(number(host.is_some_and(|host| host.forwarding.is_some())));
         }
         let stations = number(true).map_or(0, StationId::index);
-        Wiring {
-            scenario,
-            routes: Routes::new(scenario.links.len(), stations, ends + 2 * scenario.layers.len()),
-            first_layer_end: ends,
-            of_link,
-            processing,
-            forwarding,
+        let mut routes = Routes::new(scenario.links.len(), stations, ends + 2 * scenario.layers.len());
+        let mut layers = LayerEnds::new(ends);
+        for layer in &scenario.layers {
+            layers.add(&mut routes, layer.over.map(LinkId::from), layer.over.map(|link| bare(&of_link, link)));
         }
-    }
-
-    /// The end of a link layer that sends on its first or second link.
-    pub fn layer_end(&self, layer: usize, side: usize) -> EndId {
-        EndId::from(self.first_layer_end + 2 * layer + side)
-    }
-
-    /// The link itself, without the layer over it.
-    fn bare(&self, link: usize) -> Hop {
-        self.of_link[link].map_or(Hop::Link(LinkId::from(link)), Hop::Station)
+        Wiring { scenario, routes, layers, of_link, processing, forwarding }
     }
 
     /// Lays the path to an end along the links of `path`: over the layers above them, and through the processors of the
@@ -63,18 +53,17 @@ impl<'s> Wiring<'s> {
                 way.extend(self.forwarding[self.scenario.links[link].from].map(Hop::Station));
             }
             way.push(match self.scenario.layer_over(link) {
-                Some((layer, side)) => Hop::Layer { end: self.layer_end(layer, side), link: LinkId::from(link) },
-                None => self.bare(link),
+                Some((layer, side)) => Hop::Layer { end: self.layers.end(layer, side), link: LinkId::from(link) },
+                None => bare(&self.of_link, link),
             });
         }
         way.extend(self.processing[there].map(Hop::Station));
         self.routes.lead(to, &way)
     }
 
-    /// Lays the paths of a layer's frames; returns where those of its two ends begin.
-    pub fn lead_frames(&mut self, layer: usize) -> [Hop; 2] {
-        let over = self.scenario.layers[layer].over;
-        [0, 1].map(|side| self.routes.lead(self.layer_end(layer, 1 - side), &[self.bare(over[side])]))
+    /// Lays to an end the path that leads to `other`.
+    pub fn lead_like(&mut self, to: EndId, other: EndId) {
+        self.routes.lead_like(to, other);
     }
 
     /// The network, with random streams derived from `seed`. Packets to an end use its virtual channel. With `chains`,
@@ -84,9 +73,12 @@ impl<'s> Wiring<'s> {
         let count = channels.iter().max().map_or(0, |&max| max as usize + 1);
         let links = (0..scenario.links.len()).map(|link| plain_link(scenario, link, seed)).collect();
         let mut stations = Vec::new();
-        for (link, spec) in scenario.links.iter().enumerate().filter(|(_, spec)| spec.config.cells.is_some()) {
-            let port = CellPort::new(&spec.config, seed, &format!("link/{}", spec.name), count);
-            stations.push(Station::Cells { link: LinkId::from(link), port: Box::new(port) });
+        for (n, spec) in scenario.links.iter().enumerate().filter(|(n, _)| is_station(scenario, *n)) {
+            let (link, name) = (LinkId::from(n), format!("link/{}", spec.name));
+            stations.push(match ManagedLink::new(&spec.config, seed, &name) {
+                Some(port) => Station::Managed { link, port: Box::new(port) },
+                None => Station::Cells { link, port: Box::new(CellPort::new(&spec.config, seed, &name, count)) },
+            });
         }
         for (node, name) in scenario.nodes.iter().enumerate() {
             let Some(host) = scenario.hosts.get(node) else { continue };
@@ -94,8 +86,19 @@ impl<'s> Wiring<'s> {
             let forwarding = host.forwarding.map(|time| Server::new(time, seed, &format!("node/{name}/forwarding")));
             stations.extend(processing.into_iter().chain(forwarding).map(Station::Host));
         }
-        Network::new(links, stations, self.routes, channels, chains)
+        Network::new(links, stations, (self.routes, self.layers), channels, chains)
     }
+}
+
+/// The link itself, without the layer over it.
+fn bare(of_link: &[Option<StationId>], link: usize) -> Hop {
+    of_link[link].map_or(Hop::Link(LinkId::from(link)), Hop::Station)
+}
+
+/// True if a link is a station: in cells, or with a queue that decides when packets leave it. Below a layer it has no queue.
+fn is_station(scenario: &Scenario, link: usize) -> bool {
+    let config = &scenario.links[link].config;
+    config.cells.is_some() || scenario.layer_over(link).is_none() && config.has_managed_queue()
 }
 
 /// A link of the scenario. Below a layer it has no queue, because the layer sends when the line is free.

@@ -2,11 +2,11 @@
 
 use super::load;
 use super::worlds::world;
-use crate::drawing::{blocks, stack, topology};
 use crate::lab::Lab;
 use crate::published::ACTS;
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
+use bentpipe_study::drawing::{blocks, stack, topology};
 
 /// The content of a drawing, and its scenario.
 enum Shows {

@@ -9,9 +9,9 @@ use bentpipe_study::report::{Axis, Mark, Panel, Series};
 
 use super::setting::{Scheme, Setting};
 use super::sweeps;
-use crate::drawing::{Drawing, Shape, Station, queues};
 use crate::lab::Lab;
 use crate::request::ReproduceError;
+use bentpipe_study::drawing::{Drawing, Shape, Station, queues};
 
 /// The setting of the figures: T1 = 100 ms, T2 = 250 ms, p = 0.1.
 fn setting() -> Setting {

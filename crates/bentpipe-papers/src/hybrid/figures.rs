@@ -13,11 +13,11 @@ use super::setting::{Scheme, Setting};
 use super::sweeps::{self, simulate};
 use super::traces;
 use super::{arq, claims};
-use crate::drawing;
 use crate::lab::Lab;
 use crate::published::{HYBRID, PublishedFigure};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
+use bentpipe_study::drawing;
 
 /// Number of figures in the paper.
 pub(super) const COUNT: u8 = 16;

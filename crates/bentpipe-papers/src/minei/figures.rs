@@ -7,11 +7,11 @@ use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure};
 use super::cases::{self, Case};
 use super::claims;
 use super::world::{FILE, Mean, RUNS, World, packets_sent, throughputs};
-use crate::drawing::{stack, topology};
 use crate::lab::Lab;
 use crate::published::MINEI;
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
+use bentpipe_study::drawing::{stack, topology};
 
 /// Loss rates of the sweeps, percent (M-Q13).
 pub(super) const LOSSES: [f64; 9] = [0.01, 0.04, 0.1, 0.2, 0.4, 1.0, 2.0, 5.0, 10.0];

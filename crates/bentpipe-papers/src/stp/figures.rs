@@ -9,11 +9,11 @@ use bentpipe_study::scenario::FlowKind;
 use super::measure::{Measured, expected, measure, printed};
 use super::setting::{Setting, Transport};
 use super::study::Study;
-use crate::drawing::{stack, topology};
 use crate::finding::Finding;
 use crate::published::{PublishedFigure, STP};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
+use bentpipe_study::drawing::{stack, topology};
 
 /// Number of figures in the paper.
 pub(super) const COUNT: u8 = 3;

@@ -6,6 +6,7 @@
 //! They take some 15 minutes on one core. The count is made as in `replicated`, from 200 runs per column.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::{ChannelConfig, Distribution, ExtraDelay};
@@ -273,6 +274,7 @@ impl StartUp {
                 flow.start = self.cbr;
                 continue;
             };
+            let tcp = Arc::make_mut(tcp);
             flow.start = *starts.next().expect("four flows at most");
             tcp.receiver.shortcuts.ns2_delayed_syn_ack = self.syn_ack_waits;
             if tcp.receiver.ack.daass != Quick::Off {

@@ -11,10 +11,10 @@ use super::record::{FlowTrace, Recorder};
 use super::setting::Setting;
 use super::single;
 use super::variant::Variant;
-use crate::drawing;
 use crate::published::{PublishedFigure, TRANSAT};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
+use bentpipe_study::drawing;
 
 /// Number of figures in the paper.
 pub(super) const COUNT: u8 = 8;

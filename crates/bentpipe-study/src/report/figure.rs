@@ -93,6 +93,7 @@ pub struct Figure {
 }
 
 impl Panel {
+    #[cfg(any(feature = "svg", test))]
     /// The min and max x and y of the data, or the given ranges; an empty range is widened.
     pub(super) fn ranges(&self) -> ((f64, f64), (f64, f64)) {
         let fit = |pick: fn(&(f64, f64)) -> f64| {

@@ -5,18 +5,14 @@ use std::path::{Path, PathBuf};
 
 use super::figure::Figure;
 use super::svg::DrawError;
+use crate::output::OutputFile;
 
 /// Why a file was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The system failed.
-    #[error("{} could not be written: {source}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// Fails if the file, or the temporary one beside it, cannot be written.
-        source: std::io::Error,
-    },
+    /// The file, or the temporary one beside it, cannot be written. The message has the path.
+    #[error("{0}")]
+    Io(std::io::Error),
     /// The figure could not be drawn.
     #[error("{}: {source}", path.display())]
     Draw {
@@ -27,24 +23,13 @@ pub enum WriteError {
     },
 }
 
-/// Writes `contents` to `path` under a temporary name in the same folder and renames it, so that neither a reader
-/// nor an aborted run ever leaves half a file. Folders are created as needed.
+/// Writes `contents` to an [`OutputFile`].
 ///
 /// # Errors
-/// Returns [`WriteError::Io`] with the path.
+/// Returns [`WriteError::Io`], which names the path.
 pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
-    let failed = |source| WriteError::Io { path: path.to_owned(), source };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".bentpipe-");
-    // A temporary file is readable only by its owner by default; a result by everybody, less the umask.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder).map_err(failed)?;
-    file.write_all(contents).map_err(failed)?;
-    file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
+    let mut file = OutputFile::create(path).map_err(WriteError::Io)?;
+    file.write_all(contents).and_then(|()| file.finish()).map_err(WriteError::Io)
 }
 
 /// Writes `NAME.svg` and `NAME.csv` to `folder`.

@@ -4,13 +4,17 @@
 //! its [CSV](Figure::to_csv); [`write_whole`], which leaves a complete file or none.
 
 mod figure;
+#[cfg(feature = "files")]
 mod files;
 mod row;
+#[cfg(feature = "svg")]
 mod svg;
 mod text;
 
 pub use figure::{Axis, Figure, Mark, Panel, Series, Span};
+#[cfg(feature = "files")]
 pub use files::{WriteError, write_figure, write_whole};
 pub use row::{Row, Tally, Verdict};
+#[cfg(feature = "svg")]
 pub use svg::DrawError;
 pub use text::{render_text, to_json};

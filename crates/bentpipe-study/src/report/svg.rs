@@ -78,7 +78,12 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         .map_err(failed)?;
     if let Some((name, spans)) = &panel.spans {
         let inside = spans.iter().filter(|s| s.to >= x0 && s.from <= x1);
-        let bars = inside.map(|s| Rectangle::new([(s.from.max(x0), y0), (s.to.min(x1), y1)], SHADE.mix(0.5).filled()));
+        // However short, it is as wide as a pixel.
+        let pixel = (x1 - x0) / f64::from(PANEL.0);
+        let bars = inside.map(|s| {
+            let end = s.to.max(s.from + pixel).min(x1);
+            Rectangle::new([(s.from.max(x0), y0), (end, y1)], SHADE.mix(0.5).filled())
+        });
         chart
             .draw_series(bars)
             .map_err(failed)?

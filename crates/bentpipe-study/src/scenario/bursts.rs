@@ -1,7 +1,5 @@
 //! The channel of a link: bursts by distribution, by schedule or from a recorded trace, and Gilbert-Elliott.
 
-use std::path::{Path, PathBuf};
-
 use bentpipe_engine::link::{ChannelConfig, Distribution};
 use bentpipe_engine::units::Duration;
 use bentpipe_language::error::{Mistake, Problems, Span};
@@ -9,6 +7,7 @@ use bentpipe_language::quantity::DURATION;
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 
+use super::beside::Beside;
 use super::grammar::{DISTRIBUTION, DISTRIBUTION_SHAPE};
 
 /// Min probability that a draw of a truncated distribution is kept; below it, redrawing takes too long.
@@ -35,9 +34,10 @@ pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<D
         return None;
     }
     let view = item.table(DISTRIBUTION, problems)?;
-    let kinds: Vec<_> = ["fixed", "uniform", "exponential"].iter().filter_map(|key| view.get(key)).collect();
+    let all = ["fixed", "uniform", "exponential", "normal", "pareto"];
+    let kinds: Vec<_> = all.iter().filter_map(|key| view.get(key)).collect();
     let [kind] = kinds.as_slice() else {
-        let message = format!("`{}` must be exactly one of fixed, uniform, exponential", item.path);
+        let message = format!("`{}` must be exactly one of {}", item.path, all.join(", "));
         item.refuse(problems, message, Some("such as { uniform = [\"1 s\", \"10 s\"] }".to_owned()));
         return None;
     };
@@ -51,6 +51,19 @@ pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<D
     if view.get("uniform").is_some() {
         let (low, high) = bounds(kind, problems)?;
         return Some(Distribution::Uniform(low, high));
+    }
+    if view.get("normal").is_some() {
+        let [mean, deviation] = kind.pair(&Shape::DURATION, problems)?;
+        return Some(Distribution::Normal { mean: mean.duration(problems)?, deviation: deviation.duration(problems)? });
+    }
+    if view.get("pareto").is_some() {
+        let (min, mean) = bounds(kind, problems)?;
+        if min == mean || min == Duration::ZERO {
+            let expected = "a minimum above 0 and a larger mean, such as [\"1 ms\", \"3 ms\"]".to_owned();
+            kind.refuse(problems, format!("`{}` is no Pareto distribution", kind.path), Some(expected));
+            return None;
+        }
+        return Some(Distribution::Pareto { min, mean });
     }
     let span = kind.duration(problems)?;
     if !is_exponential {
@@ -80,7 +93,14 @@ pub fn mean_secs(distribution: &Distribution) -> f64 {
     match distribution {
         Distribution::Fixed(span) => s(span),
         Distribution::Uniform(low, high) => (s(low) + s(high)) / 2.0,
-        Distribution::Exponential { mean } => s(mean),
+        Distribution::Exponential { mean } | Distribution::Pareto { mean, .. } => s(mean),
+        Distribution::Normal { mean, deviation } if s(deviation) == 0.0 => s(mean),
+        // E[max(X, 0)] = m F(m/d) + d f(m/d), with the standard normal distribution F and density f.
+        Distribution::Normal { mean, deviation } => {
+            let z = s(mean) / s(deviation);
+            let below = 0.5 * libm::erfc(-z / core::f64::consts::SQRT_2);
+            s(mean) * below + s(deviation) * libm::exp(-z * z / 2.0) / libm::sqrt(2.0 * core::f64::consts::PI)
+        }
         // E[clip(X, a, b)] = a + m (e^(-a/m) - e^(-b/m)).
         Distribution::ExponentialClipped { mean, min, .. } if s(mean) == 0.0 => s(min),
         Distribution::ExponentialClipped { mean, min, max } => {
@@ -106,7 +126,7 @@ pub(crate) fn check_alternation(item: &Item<'_>, a: &Distribution, b: &Distribut
 pub(crate) fn channel(
     item: &Item<'_>,
     view: &View<'_>,
-    beside: &Path,
+    beside: Beside<'_>,
     problems: &mut Problems,
 ) -> Option<ChannelConfig> {
     let process = view.get("gap").or(view.get("length"));
@@ -164,17 +184,8 @@ fn schedule_of(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<(Duration
 }
 
 /// A recorded trace: CSV with the columns start_s and length_s, both in seconds; `#` begins a comment.
-fn trace(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<Vec<(Duration, Duration)>> {
-    let path: PathBuf = beside.join(item.text(problems)?);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) => {
-            let message = format!("`{}` cannot be read: {error}", path.display());
-            item.refuse(problems, message, Some("a CSV file beside the scenario".to_owned()));
-            return None;
-        }
-    };
-    let source = problems.add_source(&path.display().to_string(), &text);
+fn trace(item: &Item<'_>, beside: Beside<'_>, problems: &mut Problems) -> Option<Vec<(Duration, Duration)>> {
+    let (text, source) = beside.text(item.text(problems)?, item, "a CSV file beside the scenario", problems)?;
     parse_trace(&text, source, &item.path, problems)
 }
 

@@ -1,12 +1,14 @@
 //! `[[flows]]`: source, destination, data, time and transport.
 
+use std::sync::Arc;
+
 use bentpipe_engine::units::Duration;
 use bentpipe_language::error::Problems;
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Counted;
 use bentpipe_language::tcp::{TcpTable, tcp_table};
 
-use super::grammar::{CONNECTION_ONLY, FLOW, FLOW_TYPES, STP_ONLY, TCP_ONLY, UDP_ONLY};
+use super::grammar::{CONNECTION_ONLY, FLOW, FLOW_PREFIX, FLOW_TYPES, STP_ONLY, TCP_ONLY, UDP_ONLY};
 use super::model::{FlowKind, FlowSpec, Spread, TcpFlow, UdpFlow};
 use super::splits;
 use super::spoof;
@@ -26,7 +28,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     let view = item.table(FLOW, problems)?;
     let name = match view.get("name") {
         Some(item) => item.name(problems)?.to_owned(),
-        None => format!("flow-{}", index + 1),
+        None => format!("{FLOW_PREFIX}{}", index + 1),
     };
     let ends = [view.require("from", problems), view.require("to", problems)];
     let [from, to] = ends.map(|end| end.and_then(|end| node(&end, world.network, problems)));
@@ -63,7 +65,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     let kind = match transport {
         "udp" => udp(&view, problems).map(FlowKind::Udp),
         "stp" => stp::flow(&view, problems).map(|flow| FlowKind::Stp(Box::new(flow))),
-        _ => tcp(&view, item, world, [from, to], problems).map(|flow| FlowKind::Tcp(Box::new(flow))),
+        _ => tcp(&view, item, world, [from, to], problems).map(|flow| FlowKind::Tcp(Arc::new(flow))),
     };
     let dscp = view.get("dscp").map_or(Some(0), |item| item.count(Counted::new("", 0, 63), problems));
     let (from, to) = (from?, to?);

@@ -1,6 +1,5 @@
 //! `[[links]]`: nodes, rates, delays, queues and losses.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use bentpipe_engine::link::modulation::with_implementation_loss;
@@ -8,17 +7,19 @@ use bentpipe_engine::link::{
     ChannelConfig, Discipline, Distribution, ExtraDelay, LinkConfig, LossConfig, PacketBursts, QueueConfig, QueueLimit,
     Ties,
 };
-use bentpipe_engine::units::{Decibels, Duration, Probability};
+use bentpipe_engine::units::{Decibels, Duration, Probability, Rate};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
 use bentpipe_language::quantity::{self, DECIBELS};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::{Counted, Shape};
 
+use super::beside::Beside;
 use super::bursts;
 use super::cells::cells;
 use super::grammar::{BIT_ERRORS, BURSTS, DIRECTION, FRAMINGS, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, TIES};
 use super::model::LinkSpec;
+use super::moves;
 use super::queues::{probability, queue};
 use super::tdma;
 use super::traces;
@@ -35,13 +36,13 @@ pub(crate) struct Network {
 }
 
 /// The settings of a direction: its own, and the link's for both.
-struct Layers<'v, 'a> {
+pub(super) struct Layers<'v, 'a> {
     own: Option<&'v View<'a>>,
     common: &'v View<'a>,
 }
 
 impl<'a> Layers<'_, 'a> {
-    fn get(&self, key: &str) -> Option<Item<'a>> {
+    pub(super) fn get(&self, key: &str) -> Option<Item<'a>> {
         self.own.and_then(|own| own.get(key)).or_else(|| self.common.get(key))
     }
 
@@ -64,7 +65,7 @@ impl Network {
     }
 
     /// Reads the entries of `[[links]]`.
-    pub(crate) fn read(entries: &[Item<'_>], beside: &Path, problems: &mut Problems) -> Network {
+    pub(crate) fn read(entries: &[Item<'_>], beside: Beside<'_>, problems: &mut Problems) -> Network {
         let mut network = Network { is_whole: !entries.is_empty(), ..Network::default() };
         for item in entries {
             network.is_whole &= network.entry(item, beside, problems).is_some();
@@ -72,7 +73,7 @@ impl Network {
         network
     }
 
-    fn entry(&mut self, item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<()> {
+    fn entry(&mut self, item: &Item<'_>, beside: Beside<'_>, problems: &mut Problems) -> Option<()> {
         let view = item.table(LINK, problems)?;
         let name_item = view.require("name", problems);
         let name = name_item.as_ref().and_then(|item| item.name(problems)).unwrap_or("?").to_owned();
@@ -146,17 +147,22 @@ impl Network {
     }
 }
 
-fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Option<LinkConfig> {
+fn config(layers: &Layers<'_, '_>, beside: Beside<'_>, problems: &mut Problems) -> Option<LinkConfig> {
     let trace = rate_trace(layers, problems);
     let rate = if trace.is_some() { None } else { layers.require("rate", problems) };
     let delay = layers.require("delay", problems);
     let has_trace = trace.is_some();
-    let trace = match trace {
-        Some(item) => Some(traces::rate_trace(&item, beside, problems)?),
-        None => None,
-    };
+    let (mut rates, mut opportunities) = (None, None);
+    match &trace {
+        Some(item) if matches!(item.node.value, Value::Table(_)) => rates = Some(moves::rates(item, beside, problems)?),
+        Some(item) => opportunities = Some(traces::rate_trace(item, beside, problems)?),
+        None => {}
+    }
+    let mean = rates.as_ref().map(|rates| Rate::from_bits_per_second(rates.mean().max(1)));
+    let trace = opportunities;
     let rate = match (&trace, rate) {
         (Some(trace), _) => Some(Some(trace.mean())),
+        (None, None) if mean.is_some() => mean,
         (None, Some(item)) if item.as_text() == Some("unlimited") => Some(None),
         (None, item) => item?.rate(problems).map(Some),
     };
@@ -177,6 +183,7 @@ fn config(layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Op
     config.rate_trace = trace.map(Arc::new);
     config.tdma = tdma.map(Arc::new);
     losses(&mut config, layers, beside, problems)?;
+    moves::read(&mut config, rates, layers, beside, problems)?;
     if let Some(item) = layers.get("packet_bursts") {
         config.packet_bursts = Some(packet_bursts(&item, problems)?);
     }
@@ -255,6 +262,15 @@ fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mu
             refuse("tdma", "cells follow no schedule", "`tdma` of a link behind the port, with framing = \"packets\"")
         }),
         Some(refuse("queue", "the queue of a link in cells is set in `atm`", "atm.buffer = \"8192 cells\"")),
+        (config.moves.is_some()).then(|| {
+            let key = ["schedule", "delay_trace", "loss_trace"].into_iter().find(|key| layers.get(key).is_some());
+            refuse(key.unwrap_or("schedule"), "a link in cells does not change", "framing = \"packets\"")
+        }),
+        Some(refuse("phases", "a link in cells does not change", "framing = \"packets\"")),
+        Some(refuse("jitter", "`jitter` is not supported for cells", "framing = \"packets\"")),
+        Some(refuse("reorder", "cells stay in order", "framing = \"packets\"")),
+        Some(refuse("duplicate", "`duplicate` is not supported for cells", "framing = \"packets\"")),
+        Some(refuse("corrupt", "`corrupt` is not supported for cells", "`bit_error_rate`, or framing = \"packets\"")),
         Some(refuse("header", "cells have headers of their own", "no `header`")),
         Some(refuse("mtu", "AAL5 carries packets of any length", "no `mtu`")),
         (config.extra_delay.0 > Duration::ZERO)
@@ -275,7 +291,7 @@ fn bit_error_rate(item: &Item<'_>, problems: &mut Problems) -> Option<Probabilit
     Some(with_implementation_loss(nominal?, loss))
 }
 
-fn losses(config: &mut LinkConfig, layers: &Layers<'_, '_>, beside: &Path, problems: &mut Problems) -> Option<()> {
+fn losses(config: &mut LinkConfig, layers: &Layers<'_, '_>, beside: Beside<'_>, problems: &mut Problems) -> Option<()> {
     let packet = probability(layers.get("loss"), Probability::ZERO, problems);
     let bit = layers.get("bit_error_rate").map_or(Some(Probability::ZERO), |item| bit_error_rate(&item, problems));
     let (bursts, elliott) = (layers.get("bursts"), layers.get("gilbert_elliott"));

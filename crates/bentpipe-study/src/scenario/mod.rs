@@ -5,6 +5,7 @@
 //! `windows` derive settings from the path; `write` turns a [`Scenario`] back into text. [`bentpipe_language`] is the
 //! part shared with gateway settings.
 
+mod beside;
 pub(crate) mod bursts;
 mod cells;
 mod channels;
@@ -14,10 +15,12 @@ mod hosts;
 mod layers;
 mod links;
 pub(crate) mod model;
+mod moves;
 mod queues;
 mod reference;
 mod resolve;
 mod schema;
+mod series;
 mod splits;
 mod spoof;
 mod stp;
@@ -37,6 +40,7 @@ pub use bentpipe_language::error::{ScenarioError, ScenarioErrors};
 pub use bentpipe_language::quantity::{BadQuantity, size};
 pub use bentpipe_language::single;
 pub use bentpipe_language::tcp::{Cell, TcpOverrides, UnknownName, VariantRow, Variants, profile, resolve_tcp};
+pub use beside::ReadFile;
 pub use bursts::mean_secs;
 pub use model::{
     BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, Scenario, Split, Spoof,
@@ -88,7 +92,21 @@ impl Scenario {
         file_name: &str,
         overrides: &[(String, String)],
     ) -> Result<(Scenario, ScenarioErrors), ScenarioErrors> {
-        resolve::scenario(text, file_name, overrides)
+        Scenario::parse_with_files(text, file_name, overrides, &|path| std::fs::read_to_string(path))
+    }
+
+    /// As [`Scenario::parse_with_warnings`], where `read` returns the text of the traces that the scenario names: a
+    /// browser has no files.
+    ///
+    /// # Errors
+    /// Returns all mistakes in the text, the overrides and the traces they name.
+    pub fn parse_with_files(
+        text: &str,
+        file_name: &str,
+        overrides: &[(String, String)],
+        read: ReadFile<'_>,
+    ) -> Result<(Scenario, ScenarioErrors), ScenarioErrors> {
+        resolve::scenario(text, file_name, overrides, read)
     }
 
     /// An error for a valid scenario that a caller cannot use: at `key`, a path as for `--set`, in the text that
@@ -115,27 +133,42 @@ impl Scenario {
     /// # Errors
     /// Fails if no variant of the scenario or of the engine's table has this name.
     pub fn with_variant(&self, name: &str) -> Result<Scenario, UnknownName> {
+        self.with_rows(None, name)
+    }
+
+    /// The same scenario with another profile and variant for every TCP connection and leg; explicit settings are kept.
+    ///
+    /// # Errors
+    /// Fails if there is no such profile or variant.
+    pub fn with_hosts(&self, profile: &str, variant: &str) -> Result<Scenario, UnknownName> {
+        self.with_rows(Some(profile), variant)
+    }
+
+    fn with_rows(&self, new_profile: Option<&str>, name: &str) -> Result<Scenario, UnknownName> {
         let mut changed = self.clone();
-        for (flow, before) in changed.flows.iter_mut().zip(&self.flows) {
-            let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
-            let change = |leg: usize, profile: &str, variant: &mut String, explicit: &mut TcpOverrides, ends| {
+        windows::change_tcp(&mut changed.flows, |before, tcp| {
+            let change = |leg: usize, profile: &mut String, variant: &mut String, explicit: &mut TcpOverrides, ends| {
                 let known = TcpEnds { profile, variant, explicit, ends };
                 *explicit = windows::all_explicit(self, before, leg, &known)?;
                 name.clone_into(variant);
+                if let Some(new) = new_profile {
+                    new.clone_into(profile);
+                }
                 windows::resolve(self, before, leg, profile, name, explicit)
             };
             let ends = (tcp.sender, tcp.receiver);
             // An STP leg has no variant.
             if tcp.stp.is_none() {
                 (tcp.sender, tcp.receiver) =
-                    change(0, &tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
+                    change(0, &mut tcp.profile_name, &mut tcp.variant_name, &mut tcp.explicit, ends)?;
             }
             for (n, leg) in tcp.splits.iter_mut().enumerate().filter(|(_, leg)| leg.stp.is_none()) {
                 let ends = (leg.sender, leg.receiver);
                 (leg.sender, leg.receiver) =
-                    change(n + 1, &leg.profile_name, &mut leg.variant_name, &mut leg.explicit, ends)?;
+                    change(n + 1, &mut leg.profile_name, &mut leg.variant_name, &mut leg.explicit, ends)?;
             }
-        }
+            Ok(())
+        })?;
         Ok(changed)
     }
 

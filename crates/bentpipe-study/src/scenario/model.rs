@@ -2,6 +2,8 @@
 
 mod layer;
 
+use std::sync::Arc;
+
 use bentpipe_engine::link::{Distribution, LinkConfig};
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::stream::Stream;
@@ -90,6 +92,17 @@ impl FlowSpec {
     pub fn start_under(&self, seed: u64) -> Duration {
         self.spread.map_or(self.start, |spread| spread.draw(seed, &self.name))
     }
+
+    /// True if both have TCP, share its settings, and take the same ways. Compares no settings: flows whose equal settings
+    /// are not shared are not alike.
+    pub fn is_alike(&self, other: &FlowSpec) -> bool {
+        let (FlowKind::Tcp(one), FlowKind::Tcp(two)) = (&self.kind, &other.kind) else { return false };
+        let ways = |flow: &FlowSpec| (flow.from, flow.to);
+        Arc::ptr_eq(one, two)
+            && ways(self) == ways(other)
+            && self.route == other.route
+            && self.return_route == other.return_route
+    }
 }
 
 /// Starts drawn uniformly from `earliest..earliest + width`.
@@ -112,8 +125,8 @@ impl Spread {
 /// The transport of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlowKind {
-    /// TCP.
-    Tcp(Box<TcpFlow>),
+    /// TCP; flows of one entry of the text share the settings.
+    Tcp(Arc<TcpFlow>),
     /// ESA's STP.
     Stp(Box<StpFlow>),
     /// UDP.

@@ -1,6 +1,6 @@
 //! `queue` of a link or of a channel.
 
-use bentpipe_engine::link::{Discipline, QueueConfig, QueueLimit, RedConfig};
+use bentpipe_engine::link::{Codel, Discipline, QueueConfig, QueueLimit, RedConfig};
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems, Span};
@@ -14,16 +14,24 @@ pub(super) fn queue(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
         let view = item.table(QUEUE, problems)?;
         let limit = view.require("limit", problems).and_then(|item| limit(&item, rate, problems));
         let discipline = view.get("discipline").map_or(Some("drop-tail"), |item| item.choice(DISCIPLINES, problems));
-        let discipline = match discipline? {
+        let (name, of_codel) = (discipline?, ["target", "interval"]);
+        let belongs = |key: &&str| match name {
+            "red" => !of_codel.contains(key),
+            "codel" | "fq-codel" => ["limit", "discipline"].contains(key) || of_codel.contains(key),
+            _ => ["limit", "discipline"].contains(key),
+        };
+        for item in QUEUE.iter().map(|field| field.key).filter(|key| !belongs(key)).filter_map(|key| view.get(key)) {
+            let is_codels = of_codel.iter().any(|key| item.path.ends_with(key));
+            let (kind, expected) =
+                if is_codels { ("CoDel", "discipline = \"codel\"") } else { ("RED", "discipline = \"red\"") };
+            let expected = format!("{expected} beside it");
+            item.refuse(problems, format!("`{}` applies only to {kind}", item.path), Some(expected));
+        }
+        let discipline = match name {
             "red" => Discipline::Red(red(&view, rate, problems)?),
-            _ => {
-                let red_only = QUEUE.iter().map(|field| field.key).filter(|key| !["limit", "discipline"].contains(key));
-                for item in red_only.filter_map(|key| view.get(key)) {
-                    let expected = "discipline = \"red\" beside it".to_owned();
-                    item.refuse(problems, format!("`{}` applies only to RED", item.path), Some(expected));
-                }
-                Discipline::DropTail
-            }
+            "codel" => Discipline::Codel(codel(&view, problems)?),
+            "fq-codel" => Discipline::FqCodel(codel(&view, problems)?),
+            _ => Discipline::DropTail,
         };
         return Some(QueueConfig { limit: limit?, discipline });
     }
@@ -65,6 +73,21 @@ pub(crate) fn limit(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
             problems.add(item.node.span, mistake);
         })
         .ok()
+}
+
+fn codel(view: &View<'_>, problems: &mut Problems) -> Option<Codel> {
+    let span = |key, default, problems: &mut Problems| match view.get(key) {
+        Some(item) => item.duration(problems),
+        None => Some(default),
+    };
+    let target = span("target", Codel::DEFAULT.target, problems)?;
+    let interval = span("interval", Codel::DEFAULT.interval, problems)?;
+    if target == Duration::ZERO || target > interval {
+        let mistake = Mistake::new(&format!("{}.target", view.path), "`target` must be above 0 and at most `interval`");
+        problems.add(view.span, mistake.expected("such as target = \"5 ms\", interval = \"100 ms\""));
+        return None;
+    }
+    Some(Codel { target, interval })
 }
 
 /// ns-2's defaults: thresholds 5 and 15 packets, 1/linterm 0.1, gentle, wait, packets of 500 B.

@@ -1,7 +1,5 @@
 //! From a document to a [`Scenario`].
 
-use std::path::Path;
-
 use bentpipe_engine::units::Duration;
 use bentpipe_language::document::{self, Value};
 use bentpipe_language::error::{Mistake, Problems, ScenarioErrors};
@@ -10,6 +8,7 @@ use bentpipe_language::reader::View;
 use bentpipe_language::shape::{Counted, Shape};
 use bentpipe_language::tcp::{TcpTable, tcp_table, variants};
 
+use super::beside::{Beside, ReadFile};
 use super::flows;
 use super::grammar::{LAYER, OVERRIDES, SCENARIO};
 use super::hosts;
@@ -34,6 +33,7 @@ pub(crate) fn scenario(
     text: &str,
     name: &str,
     sets: &[(String, String)],
+    read: ReadFile<'_>,
 ) -> Result<(Scenario, ScenarioErrors), ScenarioErrors> {
     let mut problems = Problems::of("scenario");
     let source = problems.add_source(name, text);
@@ -45,13 +45,12 @@ pub(crate) fn scenario(
     for (key, value) in sets {
         overrides::apply(&mut root, key, value, &OVERRIDES, &mut problems);
     }
-    let beside = Path::new(name).parent().unwrap_or(Path::new(""));
-    let scenario = resolve(&root, beside, &mut problems);
+    let scenario = resolve(&root, Beside::of(name, read), &mut problems);
     let warnings = problems.take_warnings();
     Ok((problems.finish(scenario)?, warnings))
 }
 
-fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option<Scenario> {
+fn resolve(root: &document::Node, beside: Beside<'_>, problems: &mut Problems) -> Option<Scenario> {
     let Value::Table(table) = &root.value else { return None };
     let view = View::open(table, String::new(), root.span, SCENARIO, problems);
     let text = |key, problems: &mut Problems| view.get(key).and_then(|item| item.text(problems)).map(str::to_owned);
@@ -80,7 +79,9 @@ fn resolve(root: &document::Node, beside: &Path, problems: &mut Problems) -> Opt
     let mut flows = Vec::new();
     let mut places = Vec::new();
     let mut timers_given = Vec::new();
-    for (index, item) in entries(&view, "flows", problems).into_iter().enumerate() {
+    // An emulation needs none.
+    let listed = if view.get("flows").is_some() { entries(&view, "flows", problems) } else { Vec::new() };
+    for (index, item) in listed.into_iter().enumerate() {
         let read = flows::read(&item, index, &world, problems);
         places.extend(std::iter::repeat_n((item.node.span, item.path.clone()), read.len()));
         timers_given.extend(std::iter::repeat_n(timers::given(&item), read.len()));

@@ -3,6 +3,8 @@
 //! STP's 550 ms are for a bare path of 530 ms (`stp` paper, section IV). A layer with ARQ delivers a packet late
 //! instead of losing it, and a timer that ignores this treats each repair as a loss.
 
+use std::sync::Arc;
+
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::units::Duration;
 use bentpipe_language::document::Value;
@@ -48,6 +50,7 @@ pub(super) fn fit_all(scenario: &mut Scenario, given: &[Vec<bool>]) {
         match &mut flow.kind {
             FlowKind::Stp(stp) => fit(0, &mut stp.config),
             FlowKind::Tcp(tcp) => {
+                let tcp = Arc::make_mut(tcp);
                 tcp.stp.as_mut().into_iter().for_each(|config| fit(0, config));
                 let legs = tcp.splits.iter_mut().enumerate();
                 legs.for_each(|(n, leg)| leg.stp.as_mut().into_iter().for_each(|config| fit(n + 1, config)));

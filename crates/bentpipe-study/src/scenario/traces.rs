@@ -1,18 +1,17 @@
 //! The rate of a link from a packet-delivery trace of mahimahi: a file or a list of times in milliseconds.
 
-use std::path::Path;
-
 use bentpipe_engine::link::{BadTrace, RateTrace};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems, Span};
 use bentpipe_language::reader::Item;
 
+use super::beside::Beside;
 use super::grammar::{MILLIS, RATE_TRACE};
 
 const EXPECTED: &str = "milliseconds in ascending order, one per line, the last above 0";
 
 /// The trace that an item names or contains.
-pub(crate) fn rate_trace(item: &Item<'_>, beside: &Path, problems: &mut Problems) -> Option<RateTrace> {
+pub(crate) fn rate_trace(item: &Item<'_>, beside: Beside<'_>, problems: &mut Problems) -> Option<RateTrace> {
     if let Value::List(_) = item.node.value {
         let entries = item.list(&RATE_TRACE, problems)?;
         let millis: Option<Vec<u64>> = entries.iter().map(|entry| entry.count(MILLIS, problems)).collect();
@@ -32,16 +31,7 @@ pub(crate) fn rate_trace(item: &Item<'_>, beside: &Path, problems: &mut Problems
         item.mismatch(problems, &RATE_TRACE);
         return None;
     };
-    let path = beside.join(name);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) => {
-            let message = format!("`{}` cannot be read: {error}", path.display());
-            item.refuse(problems, message, Some("a packet-delivery trace beside the scenario".to_owned()));
-            return None;
-        }
-    };
-    let source = problems.add_source(&path.display().to_string(), &text);
+    let (text, source) = beside.text(name, item, "a packet-delivery trace beside the scenario", problems)?;
     parse(&text, source, &item.path, problems)
 }
 

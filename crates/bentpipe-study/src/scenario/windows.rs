@@ -1,11 +1,14 @@
 //! Windows from the path: a fixed window defaults to the capacity of the path.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+
 use bentpipe_engine::link::LinkConfig;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_language::tcp::{TcpOverrides, UnknownName, lacks_window, resolve_tcp};
 
-use super::model::{FlowKind, FlowSpec, Scenario};
+use super::model::{FlowKind, FlowSpec, Scenario, TcpFlow};
 use crate::limit::{self, SegmentSize};
 use crate::topology;
 
@@ -45,19 +48,40 @@ pub(super) fn all_explicit(
 /// Sets every fixed window that is not given to the capacity of its path.
 pub(super) fn fit_all(scenario: &mut Scenario) {
     let mut flows = std::mem::take(&mut scenario.flows);
-    for flow in &mut flows {
-        let before = flow.clone();
-        let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+    let Ok(()) = change_tcp(&mut flows, |flow, tcp| -> Result<(), Infallible> {
         let mut ends = (tcp.sender, tcp.receiver);
-        fit(scenario, &before, 0, (&tcp.variant_name, &tcp.explicit), &mut ends);
+        fit(scenario, flow, 0, (&tcp.variant_name, &tcp.explicit), &mut ends);
         (tcp.sender, tcp.receiver) = ends;
         for (n, leg) in tcp.splits.iter_mut().enumerate() {
             let mut ends = (leg.sender, leg.receiver);
-            fit(scenario, &before, n + 1, (&leg.variant_name, &leg.explicit), &mut ends);
+            fit(scenario, flow, n + 1, (&leg.variant_name, &leg.explicit), &mut ends);
             (leg.sender, leg.receiver) = ends;
         }
-    }
+        Ok(())
+    });
     scenario.flows = flows;
+}
+
+/// Changes the settings of all TCP flows; once for flows in a row that are alike, which share them afterwards too.
+/// `change` receives the flow as it was.
+pub(super) fn change_tcp<E>(
+    flows: &mut [FlowSpec],
+    mut change: impl FnMut(&FlowSpec, &mut TcpFlow) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut latest: Option<(FlowSpec, Arc<TcpFlow>)> = None;
+    for flow in flows {
+        if let Some((before, after)) = &latest
+            && flow.is_alike(before)
+        {
+            flow.kind = FlowKind::Tcp(after.clone());
+            continue;
+        }
+        let before = flow.clone();
+        let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+        change(&before, Arc::make_mut(tcp))?;
+        latest = Some((before, tcp.clone()));
+    }
+    Ok(())
 }
 
 /// For the sender and the receiver: true if the window follows the path.

@@ -15,8 +15,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use super::part::PartFile;
 use super::row::{COLUMNS, Cell, Column, Kind, row};
+use crate::output::OutputFile;
 
 /// Number of rows buffered in memory and written together.
 const ROW_GROUP: usize = 1 << 16;
@@ -54,8 +54,8 @@ pub struct Columns {
 }
 
 enum Sink {
-    Csv(Box<csv::Writer<PartFile>>),
-    Parquet { writer: Box<SerializedFileWriter<PartFile>>, buffers: Vec<Buffer>, rows: usize },
+    Csv(Box<csv::Writer<OutputFile>>),
+    Parquet { writer: Box<SerializedFileWriter<OutputFile>>, buffers: Vec<Buffer>, rows: usize },
 }
 
 impl std::fmt::Debug for Sink {
@@ -71,7 +71,7 @@ impl Columns {
     /// # Errors
     /// Fails with the path if the file cannot be created.
     pub fn create(path: &Path, format: Format, names: Vec<String>, comment: &str) -> io::Result<Self> {
-        let file = PartFile::create(path)?;
+        let file = OutputFile::create(path)?;
         let sink = match format {
             Format::Csv => {
                 let mut writer = csv::Writer::from_writer(file);
@@ -225,7 +225,7 @@ impl Buffer {
     }
 }
 
-fn write_group(writer: &mut SerializedFileWriter<PartFile>, buffers: &mut [Buffer]) -> Result<(), ParquetError> {
+fn write_group(writer: &mut SerializedFileWriter<OutputFile>, buffers: &mut [Buffer]) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     for (index, buffer) in buffers.iter_mut().enumerate() {
         let mut column = group.next_column()?.expect("the schema has as many columns as the table");

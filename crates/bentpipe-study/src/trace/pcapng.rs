@@ -14,7 +14,7 @@ use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 
-use super::part::PartFile;
+use crate::output::OutputFile;
 
 /// An option's length has 16 bits; longer comments continue in the next option.
 const MAX_COMMENT: usize = 65_000;
@@ -24,7 +24,7 @@ const NANOSECONDS: u8 = 9;
 
 /// An unfinished capture.
 pub struct PcapWriter {
-    writer: PcapNgWriter<PartFile>,
+    writer: PcapNgWriter<OutputFile>,
     taps: u32,
 }
 
@@ -39,7 +39,7 @@ impl PcapWriter {
         options.push(SectionHeaderOption::UserApplication(concat!("bentpipe ", env!("CARGO_PKG_VERSION")).into()));
         // The same bytes on every machine.
         let section = SectionHeaderBlock { endianness: Endianness::Little, options, ..SectionHeaderBlock::default() };
-        let mut writer = PcapNgWriter::with_section_header(PartFile::create(path)?, section).map_err(to_io)?;
+        let mut writer = PcapNgWriter::with_section_header(OutputFile::create(path)?, section).map_err(to_io)?;
         for tap in taps {
             let interface = InterfaceDescriptionBlock {
                 linktype: DataLink::RAW,

@@ -2,4 +2,6 @@
 
 mod language;
 mod mistakes;
+mod moving;
+mod names;
 mod shipped_scenarios;

@@ -124,6 +124,38 @@ fn every_rule_refuses() {
         ("links.sat.queue.min_threshold", "5 packets"),
         ("links.sat.queue.discipline", "rde"),
         ("links.sat.queue", "{ limit = \"9 packets\", discipline = \"red\", weight = 2.0 }"),
+        ("links.sat.schedule", "[{ delay = \"1 ms\" }]"),
+        ("links.sat.schedule", "[{ at = \"1 s\" }]"),
+        ("links.sat.schedule", "[{ at = \"1 s\", queue = \"9 packets\", over = \"1 s\" }]"),
+        ("links.sat.schedule", "[{ at = \"2 s\", delay = \"1 ms\" }, { at = \"1 s\", delay = \"2 ms\" }]"),
+        (
+            "links.sat.schedule",
+            "[{ at = \"1 s\", rate = \"1 Mbit/s\", over = \"2 s\" }, { at = \"2 s\", rate = \"2 Mbit/s\" }]",
+        ),
+        ("links.sat.schedule", "[{ at = \"1 s\", rate = \"0 bit/s\" }]"),
+        ("links.sat.schedule", "[{ at = \"1 s\", loss = \"101 %\" }]"),
+        ("links.sat.schedule_period", "10 s"),
+        ("links.sat.phases", "{ outage = \"1 s\" }"),
+        ("links.sat.phases", "{ length = \"10 us\" }"),
+        ("links.sat.phases", "{ length = \"1 s\", outage = \"1 s\" }"),
+        ("links.sat.phases", "{ length = \"1 s\", loss = \"5 %\" }"),
+        ("links.sat.phases", "{ length = \"1 s\", rate = [\"2 Mbit/s\", \"1 Mbit/s\"] }"),
+        ("links.sat.delay_trace", "{ values = [[\"1 s\", \"1 ms\"], [\"0 s\", \"1 ms\"]] }"),
+        ("links.sat.delay_trace", "{}"),
+        ("links.sat.delay_trace", "no-such-trace.csv"),
+        ("links.sat.loss_trace", "{ values = [[\"0 s\", \"200 %\"]] }"),
+        ("links.sat.jitter", "{ correlation = \"50 %\" }"),
+        ("links.sat.jitter", "{ delay = \"1 ms\", correlation = \"100 %\" }"),
+        ("links.sat.jitter", "{ delay = \"1 ms\", every = \"1 ns\" }"),
+        ("links.sat.jitter", "{ delay = { pareto = [\"3 ms\", \"3 ms\"] } }"),
+        ("links.sat.jitter", "{ delay = { normal = [\"3 ms\", \"1 ms\"], clip = [\"1 ms\", \"2 ms\"] } }"),
+        ("links.sat.jitter", "5 ms"),
+        ("links.sat.reorder", "{ probability = \"1 %\" }"),
+        ("links.sat.duplicate", "2"),
+        ("links.sat.corrupt", "-1"),
+        ("links.sat.queue", "{ limit = \"9 packets\", discipline = \"codel\", gentle = true }"),
+        ("links.sat.queue", "{ limit = \"9 packets\", discipline = \"red\", target = \"5 ms\" }"),
+        ("links.sat.queue", "{ limit = \"9 packets\", discipline = \"fq-codel\", target = \"200 ms\" }"),
         ("links.sat.bursts", "{ gap = \"1 s\" }"),
         ("links.sat.bursts", "{}"),
         ("links.sat.bursts", "{ gap = \"0 s\", length = \"0 s\" }"),
@@ -263,4 +295,36 @@ fn cells_nodes_and_paces_are_checked() {
         let errors = Scenario::parse(&text(link, rest), "t.toml", &[]).expect_err(expected).to_string();
         assert!(errors.contains(expected), "{link} {rest}\n{errors}");
     }
+}
+
+/// Settings of a link that moves which exclude each other.
+#[test]
+fn what_moves_is_set_once() {
+    let said = |line: &str| changed("queue = \"50 packets\"", line).to_string();
+    let rows = [
+        "schedule = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]\nphases = { length = \"1 s\", outage = \"1 ms\" }",
+        "schedule = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]\ntdma = { frame = \"1 s\", bursts = [[\"0 s\", \"1 ms\"]] }",
+        "schedule = [{ at = \"1 s\", delay = \"1 ms\" }]\ndelay_trace = { values = [[\"0 s\", \"1 ms\"]] }",
+        "schedule = [{ at = \"1 s\", delay = \"1 ms\" }]\nphases = { length = \"1 s\", delay = [\"1 ms\", \"2 ms\"] }",
+        "loss_trace = { values = [[\"0 s\", 0]] }\nphases = { length = \"1 s\", outage = \"1 ms\", loss = \"5 %\" }",
+        "loss_trace = { values = [[\"0 s\", 0]] }\ngilbert_elliott = { good = \"1 s\", bad = \"1 s\", loss_bad = \"9 %\" }",
+        "schedule = [{ at = \"1 s\", delay = \"1 ms\" }, { at = \"3 s\", delay = \"2 ms\" }]\nschedule_period = \"2 s\"",
+        "schedule = [{ at = \"1 s\", delay = \"1 ms\" }]\nframing = \"aal5\"",
+        "jitter = { delay = \"1 ms\" }\nframing = \"aal5\"",
+        "corrupt = \"1 %\"\nframing = \"aal5\"",
+    ];
+    let mut all: Vec<String> = rows.iter().map(|row| said(row)).collect();
+    let unlimited = "rate = \"unlimited\"\nschedule = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]";
+    all.push(changed("rate = \"2 Mbit/s\"", unlimited).to_string());
+    let managed = "queue = { limit = \"9 packets\", discipline = \"codel\" }\nschedule = [{ at = \"1 s\", queue = \"5 packets\" }]";
+    all.push(said(managed));
+    for traced in [
+        "rate_trace = { values = [[\"0 s\", \"0 bit/s\"]] }",
+        "rate_trace = { values = [[\"0 s\", \"1 Mbit/s\"]] }\nschedule = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]",
+        "rate_trace = { values = [[\"0 s\", \"1 Mbit/s\"]] }\nphases = { length = \"1 s\", outage = \"1 ms\" }",
+        "rate_trace = { values = [[\"0 s\", \"1 Mbit/s\"]] }\nrate = \"1 Mbit/s\"",
+    ] {
+        all.push(changed("rate = \"2 Mbit/s\"", traced).to_string());
+    }
+    insta::assert_snapshot!(all.join("\n"));
 }

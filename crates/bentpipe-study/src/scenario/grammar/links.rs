@@ -4,6 +4,8 @@ use bentpipe_engine::link::RateTrace;
 use bentpipe_language::quantity::{CELLS, DECIBELS};
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
+use super::moves::{DELAY_TRACE, JITTER, LOSS_TRACE, PHASES, RATE_SERIES, REORDER, SCHEDULE};
+
 /// A link.
 pub(crate) const LINK: &[Field] = &{
     let mut all = [OF_BOTH_DIRECTIONS[0]; OF_BOTH_DIRECTIONS.len() + DIRECTION.len()];
@@ -76,7 +78,7 @@ pub(crate) const DIRECTION: &[Field] = &[
     field(
         "rate_trace",
         RATE_TRACE,
-        "Instead of `rate`: a packet-delivery trace in mahimahi's format. Either a file, relative to the scenario, or a list. Each line is a time in milliseconds at which 1500 B can leave. The trace repeats after its last line.",
+        "Instead of `rate`: a packet-delivery trace in mahimahi's format. Either a file, relative to the scenario, or a list. Each line is a time in milliseconds at which 1500 B can leave. The trace repeats after its last line. A table gives rates over time instead: a line of constant rate between two times.",
     ),
     field(
         "tdma",
@@ -84,6 +86,39 @@ pub(crate) const DIRECTION: &[Field] = &[
         "The line sends in the bursts of a repeating frame (TDMA, SS-TDMA), at `rate` within a burst. A node has one beam each way: no two links from the same node, or to the same node, may send at once.",
     ),
     field("delay", Shape::DURATION, "Propagation delay, one way. Required."),
+    field(
+        "schedule",
+        Shape::List(&Shape::Table(SCHEDULE)),
+        "Changes of `rate`, `delay`, `loss` and `queue` at known times, in order. Before the first change the link has its own values. Packets stay in order, and none is dropped by a change.",
+    ),
+    field(
+        "schedule_period",
+        Shape::DURATION,
+        "After this time the schedule starts again, with the link's own values; at least 1 ms. Default: it does not repeat.",
+    ),
+    field(
+        "delay_trace",
+        Shape::Any(&[Shape::Text, Shape::Table(DELAY_TRACE)]),
+        "Recorded delays; they replace `delay`, which still chooses paths. A CSV file, relative to the scenario, with the columns `time_s` and `delay_ms`: each delay holds until the next time. It repeats; the last value holds as long as the one before.",
+    ),
+    field(
+        "loss_trace",
+        Shape::Any(&[Shape::Text, Shape::Table(LOSS_TRACE)]),
+        "Recorded probabilities of loss, as `delay_trace`, with the columns `time_s` and `loss`. They replace `loss`.",
+    ),
+    field(
+        "phases",
+        Shape::Table(PHASES),
+        "Phases of equal length with a rate and a delay of their own, each after an outage, as in a network that reassigns its satellites at fixed times.",
+    ),
+    field("jitter", Shape::Table(JITTER), "Delay that varies from instant to instant, added to the propagation delay."),
+    field("reorder", Shape::Table(REORDER), "Packets that arrive late, so that later ones overtake them."),
+    field("duplicate", Shape::Probability, "Probability that a packet arrives twice. Default: 0."),
+    field(
+        "corrupt",
+        Shape::Probability,
+        "Probability that a bit of a packet is flipped. The packet still arrives, and the checksum of its destination drops it. In real time a real bit is flipped. Default: 0.",
+    ),
     field(
         "queue",
         Shape::Any(&[QUEUE_LIMIT, Shape::Table(QUEUE)]),
@@ -151,13 +186,14 @@ pub(crate) const TDMA: &[Field] = &[
 /// Instants of a trace, in milliseconds.
 pub(crate) const MILLIS: Counted = Counted::new("", 0, RateTrace::MAX_MILLIS);
 
-pub(crate) const RATE_TRACE: Shape = Shape::Any(&[Shape::Text, Shape::List(&Shape::Count(MILLIS))]);
+pub(crate) const RATE_TRACE: Shape =
+    Shape::Any(&[Shape::Text, Shape::List(&Shape::Count(MILLIS)), Shape::Table(RATE_SERIES)]);
 
 pub(super) const QUEUE_LIMIT: Shape =
     Shape::Any(&[Shape::PACKETS, Shape::SIZE, Shape::DURATION, Shape::Choice(&["unlimited"])]);
 
 /// The disciplines of a queue.
-pub(crate) const DISCIPLINES: &[&str] = &["drop-tail", "red"];
+pub(crate) const DISCIPLINES: &[&str] = &["drop-tail", "red", "codel", "fq-codel"];
 
 /// Orders of a simultaneous arrival and departure.
 pub(crate) const TIES: &[&str] = &["departure", "begun"];
@@ -168,7 +204,13 @@ pub(crate) const QUEUE: &[Field] = &[
     field(
         "discipline",
         Shape::Choice(DISCIPLINES),
-        "Queue discipline: \"drop-tail\", or \"red\" (Floyd and Jacobson 1993). Default: \"drop-tail\".",
+        "Queue discipline: \"drop-tail\", \"red\" (Floyd and Jacobson 1993), \"codel\" (RFC 8289), or \"fq-codel\" (RFC 8290, a queue for each flow). Default: \"drop-tail\".",
+    ),
+    field("target", Shape::DURATION, "CoDel, FQ-CoDel: acceptable wait in a standing queue. Default: 5 ms."),
+    field(
+        "interval",
+        Shape::DURATION,
+        "CoDel, FQ-CoDel: time in which senders react, a round trip or more; at least `target`. Default: 100 ms.",
     ),
     field("min_threshold", Shape::PACKETS, "RED: average queue below which nothing is dropped. Default: 5 packets."),
     field(
@@ -258,6 +300,16 @@ pub(crate) const DISTRIBUTION: &[Field] = &[
         "With `exponential`: draws outside these bounds are set to the nearer bound.",
     ),
     field("truncate", Shape::Pair(&Shape::DURATION), "With `exponential`: draws outside these bounds are drawn again."),
+    field(
+        "normal",
+        Shape::Pair(&Shape::DURATION),
+        "Normally distributed with this mean and standard deviation; negative values become 0.",
+    ),
+    field(
+        "pareto",
+        Shape::Pair(&Shape::DURATION),
+        "Pareto distributed with this minimum and mean: few values, but long ones, are above the mean.",
+    ),
 ];
 
 pub(super) const NODE: Shape = Shape::Text;

@@ -6,6 +6,7 @@ use bentpipe_language::shape::{Counted, Field, Shape, field};
 mod flows;
 mod layers;
 mod links;
+mod moves;
 
 pub(crate) use flows::{
     AMOUNT, BUFFER_SHARINGS, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERN, PATTERNS,
@@ -19,11 +20,19 @@ pub(crate) use links::{
     GILBERT_ELLIOTT, LINK, MILLIS, PACKET_BURSTS, QUEUE, RATE_TRACE, SHARINGS, TDMA, TIES,
 };
 
+pub(crate) use moves::{
+    DELAY_TRACE, JITTER, LOSS_TRACE, PHASES, RATE_SERIES, REORDER, SCHEDULE, TIMED_LOSS, TIMED_RATE,
+};
+
 /// What `--set` needs to know of the keys.
 pub(crate) const OVERRIDES: Rules = Rules {
     alternatives: &[&["bytes", "greedy", "paced", "request_response"], &["bursts", "gilbert_elliott"]],
     texts: &[("queue", "limit")],
+    prefixes: &[("flows", FLOW_PREFIX)],
 };
+
+/// An unnamed flow is called so, with its position from 1.
+pub(crate) const FLOW_PREFIX: &str = "flow-";
 
 /// A scenario.
 pub(crate) const SCENARIO: &[Field] = &[
@@ -45,7 +54,7 @@ pub(crate) const SCENARIO: &[Field] = &[
     field("nodes", Shape::Named(&Shape::Table(HOST)), "Processing times of nodes, under the nodes' names."),
     field("links", Shape::List(&Shape::Table(LINK)), "The links. A node exists if a link names it. Required."),
     field("layers", Shape::List(&Shape::Table(LAYER)), "Link layers (S-LACP) between IP and a link."),
-    field("flows", Shape::List(&Shape::Table(FLOW)), "The flows. Required."),
+    field("flows", Shape::List(&Shape::Table(FLOW)), "The flows. Required, except for `emulate` and `shell`."),
 ];
 
 /// A node.

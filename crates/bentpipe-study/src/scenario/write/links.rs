@@ -1,12 +1,13 @@
 //! `[[links]]`.
 
 use bentpipe_engine::link::{
-    CellConfig, ChannelConfig, Discipline, LinkConfig, LossConfig, PacketBursts, QueueLimit, Sharing, Ties,
+    CellConfig, ChannelConfig, Discipline, LinkConfig, LossConfig, PacketBursts, QueueLimit, Reorder, Sharing, Ties,
 };
-use bentpipe_engine::units::Duration;
-use bentpipe_language::quantity::{CELLS, SIZE, format_probability, format_rate};
+use bentpipe_engine::units::{Duration, Probability};
+use bentpipe_language::quantity::{CELLS, RATE, SIZE, format_probability, format_rate};
 use toml::{Table, Value};
 
+use super::moves;
 use super::values::{distribution, duration, integer, probability, table, text};
 use crate::scenario::model::{LinkSpec, Scenario};
 
@@ -26,12 +27,19 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
         packet_bursts,
         ties,
         drop_list,
+        moves,
+        phases,
+        jitter,
+        reorder,
+        duplicate,
+        corrupt,
         cells,
     } = &spec.config;
     let mut link = Table::new();
     let mut put = |key: &str, value: Value| {
         link.insert(key.to_owned(), value);
     };
+    let rates = moves.as_ref().and_then(|moves| moves.rate.as_ref());
     put("name", text(&spec.name));
     put("from", text(&scenario.nodes[spec.from]));
     put("to", text(&scenario.nodes[spec.to]));
@@ -43,6 +51,8 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
                 schedule.bursts().iter().map(|&(start, length)| Value::Array(vec![duration(start), duration(length)]));
             put("tdma", table([("frame", duration(schedule.frame())), ("bursts", Value::Array(bursts.collect()))]));
         }
+        (None, None) if rates.is_some_and(|track| moves::is_trace(track)) => {}
+        (None, None) if let Some(track) = rates => put("rate", text(RATE.format(track.initial()))),
         (None, None) => put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),
     }
     put("delay", duration(*delay));
@@ -80,6 +90,23 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     if !drop_list.is_empty() {
         put("drop_list", Value::Array(drop_list.iter().copied().map(integer).collect()));
     }
+    if let Some(moves) = moves {
+        moves::put(moves, &mut put);
+    }
+    if let Some(phases) = phases {
+        put("phases", moves::phases(phases));
+    }
+    if let Some(jitter) = jitter {
+        put("jitter", moves::jitter(jitter));
+    }
+    if let Some(Reorder { probability: p, delay }) = reorder {
+        put("reorder", table([("probability", probability(*p)), ("delay", duration(*delay))]));
+    }
+    for (key, share) in [("duplicate", duplicate), ("corrupt", corrupt)] {
+        if *share != Probability::ZERO {
+            put(key, probability(*share));
+        }
+    }
     Value::Table(link)
 }
 
@@ -110,6 +137,12 @@ fn atm(cells: &CellConfig) -> Value {
 fn queue(limit: Value, discipline: &Discipline) -> Value {
     match discipline {
         Discipline::DropTail => table([("limit", limit), ("discipline", text("drop-tail"))]),
+        Discipline::Codel(codel) | Discipline::FqCodel(codel) => table([
+            ("limit", limit),
+            ("discipline", text(if matches!(discipline, Discipline::Codel(_)) { "codel" } else { "fq-codel" })),
+            ("target", duration(codel.target)),
+            ("interval", duration(codel.interval)),
+        ]),
         Discipline::Red(red) => table([
             ("limit", limit),
             ("discipline", text("red")),

@@ -7,6 +7,7 @@ use crate::scenario::model::{HostSpec, Scenario};
 mod flows;
 mod layers;
 mod links;
+mod moves;
 mod tcp;
 mod values;
 
@@ -51,6 +52,8 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
     if !scenario.layers.is_empty() {
         root.insert("layers".into(), Value::Array(scenario.layers.iter().map(|spec| layer(spec, scenario)).collect()));
     }
-    root.insert("flows".into(), Value::Array(scenario.flows.iter().map(|spec| flow(spec, scenario)).collect()));
+    if !scenario.flows.is_empty() {
+        root.insert("flows".into(), Value::Array(scenario.flows.iter().map(|spec| flow(spec, scenario)).collect()));
+    }
     toml::to_string(&root).expect("text, numbers and tables can always be written")
 }

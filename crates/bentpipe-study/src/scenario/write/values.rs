@@ -39,5 +39,7 @@ pub(super) fn distribution(distribution: &Distribution) -> Value {
         Distribution::ExponentialTruncated { mean, min, max } => {
             table([("exponential", duration(mean)), ("truncate", pair(min, max))])
         }
+        Distribution::Normal { mean, deviation } => table([("normal", pair(mean, deviation))]),
+        Distribution::Pareto { min, mean } => table([("pareto", pair(min, mean))]),
     }
 }

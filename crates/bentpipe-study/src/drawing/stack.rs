@@ -1,9 +1,9 @@
 //! The protocol stack of each node that a flow passes.
 
+use crate::scenario::{FlowKind, LinkSpec, Scenario};
+use crate::topology;
 use bentpipe_engine::atm::{aal5, cell};
 use bentpipe_engine::wire::{ipv4, llc_snap, stp};
-use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario};
-use bentpipe_study::topology;
 
 use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE, width_of};
 use super::{Drawing, csv_row, words};
@@ -94,8 +94,8 @@ fn columns(scenario: &Scenario, path: &[usize], kind: &FlowKind) -> Vec<Column> 
 }
 
 /// The protocols of the nodes on the first flow's path, with the size of a full packet on each layer; `notes` are
-/// written below.
-pub(crate) fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawing {
+/// written below. There must be a flow whose ends are joined.
+pub fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawing {
     let flow = scenario.flows.first().expect("a flow to follow");
     let (path, back) = topology::flow_paths(scenario, flow).expect("its ends are joined");
     let columns = columns(scenario, &path, &flow.kind);

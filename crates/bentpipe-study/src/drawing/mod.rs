@@ -8,27 +8,33 @@ mod stack;
 mod topology;
 mod words;
 
-use std::path::Path;
+#[cfg(feature = "files")]
+use {
+    crate::report::{WriteError, write_whole},
+    std::path::Path,
+};
 
-use bentpipe_study::report::{WriteError, write_whole};
-
-pub(crate) use blocks::blocks;
-pub(crate) use queues::{Shape, Station, queues};
-pub(crate) use stack::stack;
-pub(crate) use topology::topology;
+pub use blocks::blocks;
+pub use queues::{Shape, Station, queues};
+pub use stack::stack;
+pub use topology::topology;
 
 /// A drawing, and its content as a table.
-pub(crate) struct Drawing {
-    svg: String,
-    csv: String,
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// The picture.
+    pub svg: String,
+    /// The table.
+    pub csv: String,
 }
 
+#[cfg(feature = "files")]
 impl Drawing {
     /// Writes `ID.svg` and `ID.csv` to `folder`.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
-    pub(crate) fn write(&self, folder: &Path, id: &str) -> Result<(), WriteError> {
+    pub fn write(&self, folder: &Path, id: &str) -> Result<(), WriteError> {
         write_whole(&folder.join(format!("{id}.svg")), self.svg.as_bytes())?;
         write_whole(&folder.join(format!("{id}.csv")), self.csv.as_bytes())
     }

@@ -1,9 +1,9 @@
 //! Short texts for settings of links and nodes, for drawings and their tables.
 
+use crate::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario};
 use bentpipe_engine::atm::sonet::OpticalCarrier;
 use bentpipe_engine::link::{CellConfig, Distribution, LossConfig, QueueLimit, Sharing};
 use bentpipe_engine::units::{Duration, Rate};
-use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario};
 
 /// The number without trailing zeros.
 pub(super) fn plain(value: f64) -> String {
@@ -75,7 +75,9 @@ pub(super) fn processing(time: &Distribution) -> Vec<String> {
         }
         Distribution::Exponential { mean }
         | Distribution::ExponentialClipped { mean, .. }
-        | Distribution::ExponentialTruncated { mean, .. } => format!("{} on average", span(*mean)),
+        | Distribution::ExponentialTruncated { mean, .. }
+        | Distribution::Normal { mean, .. }
+        | Distribution::Pareto { mean, .. } => format!("{} on average", span(*mean)),
     };
     vec![time, "per packet".into()]
 }

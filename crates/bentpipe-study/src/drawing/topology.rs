@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::scenario::{FlowKind, LinkSpec, Scenario};
+use crate::topology;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::units::Rate;
-use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario};
-use bentpipe_study::topology;
 
 use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE, width_of};
 use super::{Drawing, csv_row, words};
@@ -97,7 +97,7 @@ fn tasks(scenario: &Scenario, node: usize) -> Vec<String> {
 }
 
 /// The scenario's nodes, links and flows; all links as a table.
-pub(crate) fn topology(scenario: &Scenario, title: &str) -> Drawing {
+pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
     let forward = forward_links(scenario);
     let places = places(&ranks(scenario, &forward));
     let half = |node: usize| width_of(&scenario.nodes[node]).max(28) / 2 + 10;

@@ -1,7 +1,7 @@
 //! The blocks that a packet passes in order: processors, queues with their servers, delays, errors.
 
-use bentpipe_study::scenario::{LinkSpec, Scenario};
-use bentpipe_study::topology;
+use crate::scenario::{LinkSpec, Scenario};
+use crate::topology;
 
 use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE};
 use super::{Drawing, csv_row, words};
@@ -73,7 +73,7 @@ fn draw(canvas: &mut Canvas, (x, y): (i32, i32), Block(title, lines): &Block) {
 }
 
 /// All flows from their sources; below, the path of the first flow's ACKs.
-pub(crate) fn blocks(scenario: &Scenario, title: &str) -> Drawing {
+pub fn blocks(scenario: &Scenario, title: &str) -> Drawing {
     let paths: Vec<_> = scenario
         .flows
         .iter()

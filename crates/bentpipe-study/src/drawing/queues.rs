@@ -9,7 +9,7 @@ const HEIGHT: i32 = 110;
 
 /// The shape of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// A queue: bars from the right.
     Queue,
     /// Servers side by side.
@@ -18,13 +18,15 @@ pub(crate) enum Shape {
 
 /// A queue or a group of servers.
 #[derive(Clone, Debug)]
-pub(crate) struct Station {
-    pub(crate) title: String,
-    pub(crate) shape: Shape,
+pub struct Station {
+    /// What stands above it.
+    pub title: String,
+    /// How it is drawn.
+    pub shape: Shape,
     /// The facts written below: quantity and value.
-    pub(crate) facts: Vec<(String, String)>,
+    pub facts: Vec<(String, String)>,
     /// Why packets return here from the next station.
-    pub(crate) back: Option<String>,
+    pub back: Option<String>,
 }
 
 fn inside(canvas: &mut Canvas, (x, y): (i32, i32), shape: Shape) {
@@ -47,8 +49,8 @@ fn inside(canvas: &mut Canvas, (x, y): (i32, i32), shape: Shape) {
     }
 }
 
-/// The stations from left to right, with their facts below them and as a table.
-pub(crate) fn queues(title: &str, ends: [&str; 2], stations: &[Station]) -> Drawing {
+/// The stations, of which there is at least one, from left to right, with their facts below them and as a table.
+pub fn queues(title: &str, ends: [&str; 2], stations: &[Station]) -> Drawing {
     let mut canvas = Canvas::default();
     let mut csv = String::from("station,quantity,value\n");
     let x = |n: usize| 150 + (WIDTH + GAP) * n as i32;

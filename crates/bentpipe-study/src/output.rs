@@ -1,0 +1,263 @@
+//! Output files. A regular file is written under a temporary name and renamed: a reader never sees half of it, and an aborted run
+//! leaves none. Anything else (a device, a FIFO, standard output) is written as it is.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, BufWriter, Stdout, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// Maximum symbolic links that are followed, as in Linux.
+const MAX_LINKS: usize = 40;
+
+const BUFFER: usize = 1 << 17;
+
+/// A file that is being written. Dropped before [`OutputFile::finish`], a regular file keeps its old contents.
+#[derive(Debug)]
+pub struct OutputFile {
+    path: PathBuf,
+    sink: Sink,
+}
+
+#[derive(Debug)]
+enum Sink {
+    /// To be renamed to the path.
+    Part(BufWriter<NamedTempFile>),
+    Stream(BufWriter<File>),
+    Stdout(BufWriter<Stdout>),
+}
+
+/// What a path stands for.
+enum Target {
+    /// A regular file, if there is one already, or a name for one; symbolic links are followed.
+    Whole(PathBuf, Option<Metadata>),
+    /// A device, a FIFO or an open file.
+    Stream,
+    Stdout,
+}
+
+/// True if this path is standard output: `-`, or one of its names in the file system.
+pub fn is_stdout(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+}
+
+fn target(path: &Path) -> io::Result<Target> {
+    if is_stdout(path) {
+        return Ok(Target::Stdout);
+    }
+    let path = follow(path)?;
+    match std::fs::metadata(&path) {
+        Ok(found) if found.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
+        Ok(found) if found.is_file() && !is_open_file(&path) => {
+            // The rename would replace a file that may not be written.
+            OpenOptions::new().write(true).open(&path)?;
+            Ok(Target::Whole(path, Some(found)))
+        }
+        Ok(_) => Ok(Target::Stream),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Target::Whole(path, None)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The path behind symbolic links, except behind those of open files: a pipe has no other name.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Some(link) = std::fs::read_link(&path).ok().filter(|_| !is_open_file(&path)) else { return Ok(path) };
+        path = folder(&path).join(link);
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// True for `/dev/fd/N` and `/proc/PID/fd/N`.
+fn is_open_file(path: &Path) -> bool {
+    let folder = folder(path);
+    folder == Path::new("/dev/fd") || (folder.starts_with("/proc") && folder.ends_with("fd"))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A temporary file in the folder of `path`, with the mode of the file that it will replace, and its owner if the system allows
+/// that.
+fn part(path: &Path, replaced: Option<&Metadata>) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".bentpipe-");
+    // By default only its owner may read a temporary file. A result may be read by everybody, less the umask.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let file = builder.tempfile_in(folder(path))?;
+    if let Some(replaced) = replaced {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            // Only root may give a file away.
+            let _ = std::os::unix::fs::fchown(file.as_file(), Some(replaced.uid()), Some(replaced.gid()));
+        }
+        file.as_file().set_permissions(replaced.permissions())?;
+    }
+    Ok(file)
+}
+
+/// Checks before a run that a file can be written, and creates its folder.
+///
+/// # Errors
+/// Fails as [`OutputFile::create`] would. A device or FIFO is not opened.
+pub fn check(path: &Path) -> io::Result<()> {
+    if let Target::Whole(path, replaced) = target(path)? {
+        std::fs::create_dir_all(folder(&path))?;
+        part(&path, replaced.as_ref())?;
+    }
+    Ok(())
+}
+
+impl OutputFile {
+    /// Starts writing to `path`; `-` is standard output. Folders are created as needed. Opening a FIFO waits for its reader.
+    ///
+    /// # Errors
+    /// Fails if the path is a folder, or cannot be written. The message has the path.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Self::open(path).map_err(|error| named(path, error))
+    }
+
+    fn open(path: &Path) -> io::Result<Self> {
+        let (path, sink) = match target(path)? {
+            Target::Stdout => {
+                (PathBuf::from("standard output"), Sink::Stdout(BufWriter::with_capacity(BUFFER, io::stdout())))
+            }
+            Target::Stream => {
+                let file = OpenOptions::new().write(true).open(path)?;
+                (path.to_owned(), Sink::Stream(BufWriter::with_capacity(BUFFER, file)))
+            }
+            Target::Whole(path, replaced) => {
+                std::fs::create_dir_all(folder(&path))?;
+                let file = part(&path, replaced.as_ref())?;
+                (path, Sink::Part(BufWriter::with_capacity(BUFFER, file)))
+            }
+        };
+        Ok(OutputFile { path, sink })
+    }
+
+    /// Writes what is buffered, and renames a regular file to its name.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written or renamed. The message has the path.
+    pub fn finish(self) -> io::Result<()> {
+        let finished = match self.sink {
+            Sink::Part(file) => match file.into_inner() {
+                Ok(file) => file.persist(&self.path).map(drop).map_err(|error| error.error),
+                Err(error) => Err(error.into_error()),
+            },
+            Sink::Stream(mut stream) => stream.flush(),
+            Sink::Stdout(mut stdout) => stdout.flush(),
+        };
+        finished.map_err(|error| named(&self.path, error))
+    }
+
+    fn sink(&mut self) -> &mut dyn Write {
+        match &mut self.sink {
+            Sink::Part(file) => file,
+            Sink::Stream(stream) => stream,
+            Sink::Stdout(stdout) => stdout,
+        }
+    }
+}
+
+/// The same error with the path in its message.
+fn named(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sink().write(bytes).map_err(|error| named(&self.path, error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink().flush().map_err(|error| named(&self.path, error))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    fn write(path: &Path, text: &str) -> io::Result<()> {
+        let mut file = OutputFile::create(path)?;
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    }
+
+    fn read(path: &Path) -> String {
+        std::fs::read_to_string(path).expect("readable")
+    }
+
+    #[test]
+    fn a_file_is_whole_or_as_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deep/out.csv");
+        write(&path, "first").expect("writable");
+        let mut half = OutputFile::create(&path).expect("writable");
+        half.write_all(b"second").expect("buffered");
+        drop(half);
+        assert_eq!(read(&path), "first");
+        assert_eq!(std::fs::read_dir(path.parent().expect("a folder")).expect("readable").count(), 1);
+    }
+
+    #[test]
+    fn mode_and_links_are_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        write(&real, "first").expect("writable");
+        std::fs::set_permissions(&real, PermissionsExt::from_mode(0o640)).expect("ours");
+        symlink("real", &link).expect("a link");
+        write(&link, "second").expect("writable");
+        assert!(std::fs::symlink_metadata(&link).expect("it is there").is_symlink());
+        assert_eq!(read(&real), "second");
+        assert_eq!(std::fs::metadata(&real).expect("it is there").mode() & 0o777, 0o640);
+        // A link to a file that does not exist yet.
+        let (dangling, new) = (folder.path().join("dangling"), folder.path().join("new"));
+        symlink(&new, &dangling).expect("a link");
+        write(&dangling, "third").expect("writable");
+        assert_eq!(read(&new), "third");
+        // A circle.
+        symlink(folder.path().join("b"), folder.path().join("a")).expect("a link");
+        symlink(folder.path().join("a"), folder.path().join("b")).expect("a link");
+        assert!(write(&folder.path().join("a"), "x").expect_err("a circle").to_string().contains("symbolic links"));
+    }
+
+    #[test]
+    fn devices_and_fifos_stay_what_they_are() {
+        write(Path::new("/dev/null"), "lost").expect("writable");
+        let null = std::fs::metadata("/dev/null").expect("it is there");
+        assert!(!null.is_file());
+        let folder = tempfile::tempdir().expect("a folder");
+        let fifo = folder.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo is there");
+        assert!(made.success());
+        check(&fifo).expect("it is not opened, so it needs no reader yet");
+        let reader = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || {
+                let mut text = String::new();
+                File::open(fifo).and_then(|mut file| file.read_to_string(&mut text)).expect("readable");
+                text
+            }
+        });
+        write(&fifo, "through").expect("writable");
+        assert_eq!(reader.join().expect("no panic"), "through");
+        assert!(!std::fs::metadata(&fifo).expect("it is there").is_file());
+    }
+
+    #[test]
+    fn a_folder_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = write(folder.path(), "x").expect_err("a folder").to_string();
+        assert!(error.contains("it is a folder") && error.contains(&folder.path().display().to_string()), "{error}");
+        assert!(check(folder.path()).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! The keys of what changes with time on a link: `schedule`, traces, `phases`, `jitter` and `reorder`.
+
+use bentpipe_language::shape::{Field, Shape, field};
+
+use super::links::{DISTRIBUTION_SHAPE, QUEUE_LIMIT};
+
+/// A change of a link.
+pub(crate) const SCHEDULE: &[Field] = &[
+    field("at", Shape::DURATION, "When the change begins, after the start of the run or of the period. Required."),
+    field(
+        "over",
+        Shape::DURATION,
+        "`rate`, `delay` and `loss` go to their new value on a straight line that takes so long. Default: 0 s, a step.",
+    ),
+    field("rate", Shape::RATE, "New line rate; \"0 bit/s\" stops the line. A packet may be sent at several rates."),
+    field("delay", Shape::DURATION, "New propagation delay, for packets that leave the line from then on."),
+    field("loss", Shape::Probability, "New probability of loss, for packets that arrive from then on."),
+    field("queue", QUEUE_LIMIT, "New maximum queue. Packets that wait stay. A time counts with the link's `rate`."),
+];
+
+/// Recorded delays.
+pub(crate) const DELAY_TRACE: &[Field] = &[
+    field("file", Shape::Text, "A CSV file; with `interval`, a file with one value per line, in milliseconds."),
+    field(
+        "interval",
+        Shape::DURATION,
+        "Time between the values of `file` or `text`, which then has values only, with spaces or line ends between them.",
+    ),
+    field("text", Shape::Text, "Instead of `file`: its content."),
+    field("values", Shape::List(&Shape::Pair(&Shape::DURATION)), "Instead of `file`: time and delay of each change."),
+    field(
+        "period",
+        Shape::DURATION,
+        "After this time the trace starts again. Default: the last value holds as long as the one before it.",
+    ),
+];
+
+/// Recorded rates.
+pub(crate) const RATE_SERIES: &[Field] = &[
+    field(
+        "file",
+        Shape::Text,
+        "A CSV file with the columns `time_s` and `rate_mbps`; with `interval`, one rate per line, in Mbit/s.",
+    ),
+    field(
+        "interval",
+        Shape::DURATION,
+        "Time between the values of `file` or `text`, which then has values only, with spaces or line ends between them.",
+    ),
+    field("text", Shape::Text, "Instead of `file`: its content."),
+    field("values", Shape::List(&TIMED_RATE), "Instead of `file`: time and rate of each change."),
+    field(
+        "period",
+        Shape::DURATION,
+        "After this time the trace starts again. Default: the last value holds as long as the one before it.",
+    ),
+];
+
+/// A time and a rate.
+pub(crate) const TIMED_RATE: Shape = Shape::Pair(&TIME_OR_RATE);
+const TIME_OR_RATE: Shape = Shape::Any(&[Shape::DURATION, Shape::RATE]);
+
+/// Recorded losses.
+pub(crate) const LOSS_TRACE: &[Field] = &[
+    field("file", Shape::Text, "A CSV file; with `interval`, a file with one probability per line."),
+    field(
+        "interval",
+        Shape::DURATION,
+        "Time between the values of `file` or `text`, which then has values only, with spaces or line ends between them.",
+    ),
+    field("text", Shape::Text, "Instead of `file`: its content."),
+    field("values", Shape::List(&TIMED_LOSS), "Instead of `file`: time and probability of each change."),
+    field(
+        "period",
+        Shape::DURATION,
+        "After this time the trace starts again. Default: the last value holds as long as the one before it.",
+    ),
+];
+
+/// A time and a probability.
+pub(crate) const TIMED_LOSS: Shape = Shape::Pair(&TIME_OR_LOSS);
+const TIME_OR_LOSS: Shape = Shape::Any(&[Shape::DURATION, Shape::Probability]);
+
+/// Phases.
+pub(crate) const PHASES: &[Field] = &[
+    field("length", Shape::DURATION, "Length of a phase, such as \"15 s\". Required."),
+    field("first", Shape::DURATION, "When the first change comes; at most `length`. Default: `length`."),
+    field("outage", Shape::DURATION, "At each change the line stands still for so long. Default: none."),
+    field(
+        "loss",
+        Shape::Probability,
+        "Probability that a packet is lost that would arrive in an outage. Default: 0, packets only wait.",
+    ),
+    field("rate", Shape::Pair(&Shape::RATE), "The rate of each phase, uniform between these. Default: the link's."),
+    field(
+        "delay",
+        Shape::Pair(&Shape::DURATION),
+        "The delay of each phase, uniform between these. Default: the link's.",
+    ),
+];
+
+/// Jitter.
+pub(crate) const JITTER: &[Field] = &[
+    field("delay", DISTRIBUTION_SHAPE, "The added delay. Required."),
+    field(
+        "every",
+        Shape::DURATION,
+        "The delay is drawn anew in every slot of this length, whatever the traffic; at least 1 us. Default: 1 ms.",
+    ),
+    field(
+        "correlation",
+        Shape::Probability,
+        "Correlation of neighbouring slots, less than 1: that of normal values, which are mapped to the distribution by rank. Default: 0.",
+    ),
+    field("reorder", Shape::Flag, "True: packets may overtake each other. Default: false."),
+];
+
+/// Late packets.
+pub(crate) const REORDER: &[Field] = &[
+    field("probability", Shape::Probability, "Probability that a packet is late. Required."),
+    field("delay", Shape::DURATION, "By how much it is late. Required."),
+];

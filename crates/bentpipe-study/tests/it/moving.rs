@@ -1,0 +1,132 @@
+//! Links that move: each key at its place, and traces from files.
+
+use bentpipe_engine::link::{Change, Codel, Discipline, Distribution, QueueLimit, Reorder, Track};
+use bentpipe_engine::units::{Bytes, Duration, Probability};
+use bentpipe_study::scenario::Scenario;
+
+use super::language::{EVERYTHING, ms, parse};
+
+/// What moves: each key at its place, in the engine's units.
+#[test]
+fn what_moves_arrives() {
+    let scenario = parse(EVERYTHING);
+    let config = |name: &str| &scenario.links.iter().find(|link| link.name == name).expect("a link").config;
+    let leo = config("leo/forward");
+    let moves = leo.moves.as_ref().expect("a schedule");
+    let rate = moves.rate.as_ref().expect("rates");
+    let change = |at, over, value| Change { at: ms(at), over: ms(over), value };
+    assert_eq!(rate.initial(), 40_000_000);
+    assert_eq!(rate.changes(), [change(3000, 0, 0), change(3100, 0, 30_000_000), change(5000, 2000, 50_000_000)]);
+    assert_eq!(rate.period(), Some(ms(15_000)));
+    // 3 s at 40, 0.1 s at 0, 1.9 s at 30, 2 s at 40 on the mean, 8 s at 50: 657 Mbit in 15 s.
+    assert_eq!(leo.rate.map(|rate| rate.bits_per_second()), Some(43_800_000));
+    let loss = moves.loss.as_ref().expect("losses");
+    assert_eq!(loss.changes(), [change(5000, 1000, Track::ONE / 50), change(7000, 0, 0)]);
+    let delay = moves.delay.as_ref().expect("delays");
+    let ticks = |micros| Duration::from_micros(micros).as_ticks();
+    let delays = [change(0, 0, ticks(20_000)), change(10, 0, ticks(31_500)), change(30, 0, ticks(7000))];
+    assert_eq!((delay.changes(), delay.period()), (&delays[..], Some(ms(1000))));
+    let queue = moves.queue.as_ref().expect("queues");
+    let limits: Vec<_> = queue.changes().iter().map(|change| moves.limits[change.value as usize]).collect();
+    assert_eq!(limits, [QueueLimit::Packets(40), QueueLimit::Bytes(Bytes::new(64_000))]);
+    let jitter = leo.jitter.expect("jitter");
+    assert_eq!(jitter.delay, Distribution::Normal { mean: ms(4), deviation: ms(1) });
+    assert_eq!((jitter.correlation.get(), jitter.every, jitter.reorder), (0.8, ms(2), true));
+    let back = config("leo/backward").jitter.expect("jitter");
+    let pareto = Distribution::Pareto { min: ms(1), mean: Duration::from_micros(2500) };
+    assert_eq!((back.delay, back.every, back.reorder), (pareto, ms(1), false));
+    assert_eq!((leo.duplicate.get(), leo.corrupt.get()), (0.005, 1e-4));
+    assert_eq!(leo.reorder, Some(Reorder { probability: Probability::new(0.01).expect("in range"), delay: ms(5) }));
+    let phases = config("meo/forward").phases.expect("phases");
+    assert_eq!(
+        (phases.length, phases.first, phases.outage, phases.loss),
+        (ms(15_000), ms(12_000), ms(80), Track::ONE / 2)
+    );
+    assert_eq!(phases.delay, Some((ms(60), ms(70))));
+    let lossy = config("lossy/forward").moves.as_ref().expect("a trace");
+    let codel = Codel { target: ms(6), interval: ms(120) };
+    assert_eq!(config("lossy/forward").queue.discipline, Discipline::FqCodel(codel));
+    let loss = lossy.loss.as_ref().expect("losses");
+    assert_eq!(
+        (loss.initial(), loss.period()),
+        (Track::ONE / 100, Some(ms(2000))),
+        "the last value holds for 1 s, too"
+    );
+    assert_eq!(lossy.delay.as_ref().map(|delay| (delay.initial(), delay.period())), Some((ticks(65_000), None)));
+}
+
+/// An emulation needs no flows; such a scenario reads back, too.
+#[test]
+fn a_scenario_without_flows_reads_back() {
+    let links = "name = \"links\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"9 ms\"\n";
+    let scenario = parse(links);
+    assert!(scenario.flows.is_empty());
+    assert_eq!(parse(&scenario.to_toml()), scenario);
+}
+
+/// A trace of delays or losses from a file, and what is wrong with one.
+#[test]
+fn a_series_of_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("moving.toml");
+    let scenario = |trace: &str, content: &str| {
+        std::fs::write(folder.path().join("sky.txt"), content).expect("it is written");
+        let text = format!(
+            "name = \"moving\"\n[[links]]\nname = \"sat\"\nfrom = \"A\"\nto = \"B\"\nrate = \"1 Mbit/s\"\n\
+             delay = \"30 ms\"\n{trace}\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\ntype = \"udp\"\n\
+             rate = \"1 Mbit/s\"\npacket = \"1000 B\"\n"
+        );
+        std::fs::write(&file, text).expect("it is written");
+        Scenario::load(&file, &[])
+    };
+    let values = |trace: &str, content: &str| {
+        let read = scenario(trace, content).unwrap_or_else(|errors| panic!("{errors}"));
+        let moves = read.links[0].config.moves.clone().expect("a trace");
+        let track = moves.delay.clone().or(moves.loss.clone()).expect("a track");
+        let of = |change: &Change| (change.at.as_nanos() / 1000, change.value);
+        (track.changes().iter().map(of).collect::<Vec<_>>(), track.period())
+    };
+    let ticks = |micros| Duration::from_micros(micros).as_ticks();
+    let csv = "# recorded\ntime_s, delay_ms\n0,20\n0.5, 7.25\n2,30\n";
+    let delays = vec![(0, ticks(20_000)), (500_000, ticks(7250)), (2_000_000, ticks(30_000))];
+    assert_eq!(values("delay_trace = \"sky.txt\"", csv), (delays, Some(ms(3500))));
+    let lines = "{ file = \"sky.txt\", interval = \"10 ms\" }";
+    let plain = vec![(0, ticks(12_000)), (10_000, ticks(68_000))];
+    assert_eq!(values(&format!("delay_trace = {lines}"), "12\n68\n"), (plain, Some(ms(20))));
+    let losses = vec![(0, Track::ONE / 100), (10_000, 0)];
+    assert_eq!(values(&format!("loss_trace = {lines}"), "1 %\n0\n"), (losses, Some(ms(20))));
+    let inline = "delay_trace = { interval = \"10 ms\", text = \"\"\"\n12 68\n7\n\"\"\" }";
+    assert_eq!(
+        values(inline, "").0.iter().map(|value| value.1).collect::<Vec<_>>(),
+        [12, 68, 7].map(|ms| ticks(ms * 1000))
+    );
+    let said = |trace: &str, content: &str| scenario(trace, content).expect_err("it is wrong").to_string();
+    let csv = "delay_trace = \"sky.txt\"";
+    assert!(said(csv, "time_s,loss\n0,1\n").contains("the trace has other columns"));
+    assert!(said(csv, "time_s,delay_ms\n").contains("the trace has no values"));
+    assert!(said(csv, "time_s,delay_ms\n1,5\n0,6\n").contains("a time is earlier than the previous one"));
+    assert!(said(csv, "time_s,delay_ms\n1\n").contains("the line does not have two columns"));
+    assert!(said(csv, "time_s,delay_ms\n1,fast\n").contains("sky.txt:2:1"));
+    assert!(said("delay_trace = \"no.txt\"", "").contains("cannot be read"));
+    assert!(said("loss_trace = \"sky.txt\"", "time_s,loss\n0,101 %\n").contains("sky.txt:2:1"));
+    let short = "delay_trace = { values = [[\"0 s\", \"1 ms\"], [\"1 s\", \"2 ms\"]], period = \"500 ms\" }";
+    assert!(said(short, "").contains("a time is after the period"));
+    let slow = "delay_trace = { file = \"sky.txt\", interval = \"10 us\" }";
+    assert!(said(slow, "1\n").contains("does not fit here"));
+    assert!(
+        said("delay_trace = { period = \"1 s\" }", "").contains("must have exactly one of `file`, `text` and `values`")
+    );
+}
+
+/// 1.5 MB with headers: 1 MB in the first second at 8 Mbit/s, the rest in 4 s at 1 Mbit/s, and 100 ms on the way. The mean rate would
+/// allow less.
+#[test]
+fn a_scheduled_line_bounds_the_time() {
+    let scenario = parse(
+        "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"8 Mbit/s\"\ndelay = \"100 ms\"\n\
+         schedule = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]\n\
+         [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1460 kB\"\n",
+    );
+    let limit = bentpipe_study::limit::flow_limit(&scenario, &scenario.flows[0]).expect("a path").expect("TCP");
+    assert_eq!(limit.time, Some(ms(5100)));
+}

@@ -9,22 +9,32 @@ use bentpipe_engine::stp::{self, StpConfig};
 use bentpipe_engine::tcp::{
     Abort, Connection, FIRST_BYTE, Handshake, Input, Ordinary, Output, Role, Segment, TcbCache, TcbSharing, TcpConfig,
 };
-use bentpipe_engine::units::{Bytes, Time};
+use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Machine, Probe, Step};
 use bentpipe_study::scenario::Workload;
 
+use crate::ended::{Ended, Outcome};
 use crate::layer::LayerEnd;
 use crate::pacer::Pacer;
 use crate::packet::{self, Parcel, Store};
 use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
 use crate::udp::{UdpSink, UdpSource};
+use crate::workload::{ENDLESS, Share};
 
 /// One end of a flow. All kinds are behind a pointer: a run may have a hundred thousand ends, of which few act at a
 /// time.
 #[derive(Clone, Debug)]
 pub(crate) enum Endpoint {
     Tcp(Box<TcpEnd>),
+    /// A connection's end that has not acted yet, like this model.
+    Late {
+        model: u32,
+    },
+    /// One whose connection is closed; what remains of it has this place.
+    Ended {
+        at: u32,
+    },
     UdpSource(Box<UdpSource>),
     UdpSink(Box<UdpSink>),
     /// A gateway that acknowledges for the destination.
@@ -44,7 +54,8 @@ pub(crate) enum Endpoint {
 #[derive(Clone, Debug)]
 pub(crate) struct TcpEnd {
     pub(crate) connection: Transport,
-    workload: Workload,
+    /// Shared by ends made from one model.
+    workload: Rc<Workload>,
     client: bool,
     flow: u32,
     /// When the application opens the connection.
@@ -67,16 +78,12 @@ pub(crate) struct TcpEnd {
     shared: Option<Rc<RefCell<TcbCache>>>,
     bare_first: bool,
     ns2_lengths: bool,
-    /// When the opening was done.
-    pub(crate) connected_at: Option<Time>,
-    /// When the last byte to be sent was acknowledged, and the last one expected arrived.
-    pub(crate) acked_at: Option<Time>,
-    pub(crate) received_at: Option<Time>,
-    pub(crate) aborted: Option<Abort>,
+    /// See [`Outcome`].
+    connected_at: Option<Time>,
+    acked_at: Option<Time>,
+    received_at: Option<Time>,
+    aborted: Option<Abort>,
 }
-
-/// The data of a greedy source: more than a million seconds at a gigabit per second.
-const ENDLESS: u64 = 1 << 50;
 
 impl TcpEnd {
     pub(crate) fn new(
@@ -108,24 +115,11 @@ impl TcpEnd {
         shared: &Rc<RefCell<TcbCache>>,
     ) -> Self {
         let client = role == Role::Active;
-        let (to_send, expected, requests_left) = match (workload, client) {
-            (Workload::Bulk(bytes), true) => (bytes.get(), 0, 0),
-            (Workload::Bulk(bytes), false) => (0, bytes.get(), 0),
-            (Workload::Paced { total, .. }, true) => (total.map_or(ENDLESS, Bytes::get), 0, 0),
-            (Workload::Paced { total, .. }, false) => (0, total.map_or(u64::MAX, Bytes::get), 0),
-            (Workload::Greedy { .. }, true) => (ENDLESS, 0, 0),
-            (Workload::Greedy { .. }, false) => (0, u64::MAX, 0),
-            (Workload::RequestResponse { request, response, count, .. }, true) => {
-                (request.get() * count as u64, response.get() * count as u64, count)
-            }
-            (Workload::RequestResponse { request, response, count, .. }, false) => {
-                (response.get() * count as u64, request.get() * count as u64, count)
-            }
-        };
+        let Share { to_send, expected, requests } = Share::of(workload, client);
         let three_way = config.shortcuts.handshake == Handshake::ThreeWay;
         TcpEnd {
             connection,
-            workload,
+            workload: Rc::new(workload),
             client,
             flow,
             start,
@@ -135,7 +129,7 @@ impl TcpEnd {
             expected,
             read: 0,
             next_action: if client { start } else { Time::ZERO },
-            requests_left,
+            requests_left: requests,
             pacer: None,
             shared: (config.tcb_sharing != TcbSharing::Off).then(|| shared.clone()),
             bare_first: config.shortcuts.ns2_bare_first_segment && config.shortcuts.handshake == Handshake::None,
@@ -147,6 +141,37 @@ impl TcpEnd {
         }
     }
 
+    /// The end of another flow with the same settings.
+    pub(crate) fn for_flow(&self, flow: u32, start: Time) -> TcpEnd {
+        let mut end = TcpEnd { flow, start, ..self.clone() };
+        if !end.opened {
+            end.next_action = end.first_action();
+        }
+        end
+    }
+
+    /// What it has come to so far.
+    pub(crate) fn outcome(&self) -> Outcome {
+        Outcome {
+            connected_at: self.connected_at,
+            acked_at: self.acked_at,
+            received_at: self.received_at,
+            aborted: self.aborted,
+            received: self.connection.received(),
+            stats: self.connection.stats(),
+        }
+    }
+
+    /// What remains of it, if its connection is closed and it has nothing more to do.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        let Transport::Tcp(connection) = &self.connection else { return None };
+        if !self.is_done() || self.next_action != Time::NEVER {
+            return None;
+        }
+        let closed = connection.closed()?;
+        Some(Ended { outcome: self.outcome(), closed, ns2_lengths: self.ns2_lengths })
+    }
+
     /// The connection of this end: the last leg of a split flow.
     pub(crate) fn joins(&mut self, connection: u32) {
         self.flow = connection;
@@ -154,7 +179,7 @@ impl TcpEnd {
 
     /// Sets the times of writes, for an application that writes at a rate.
     pub(crate) fn paced(mut self, seed: u64, name: &str) -> Self {
-        if let Workload::Paced { rate, pattern, .. } = self.workload
+        if let Workload::Paced { rate, pattern, .. } = *self.workload
             && self.client
         {
             self.pacer = Some(Box::new(Pacer::new(rate, pattern, self.start, seed, name)));
@@ -180,9 +205,9 @@ impl TcpEnd {
             || (self.acked_at.is_some() || self.to_send == 0) && (self.received_at.is_some() || self.expected == 0)
     }
 
-    /// True if it ends by itself.
-    pub(crate) fn is_finite(&self) -> bool {
-        !matches!(self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
+    /// True if it ends by itself, and has not yet: the run waits for it.
+    pub(crate) fn counts(&self) -> bool {
+        !matches!(*self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. }) && !self.is_done()
     }
 
     fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
@@ -192,7 +217,7 @@ impl TcpEnd {
             self.connection.inherit(&shared.borrow());
         }
         self.connection.handle(cx, Input::Open);
-        match self.workload {
+        match *self.workload {
             Workload::Bulk(bytes) if self.client => {
                 self.connection.handle(cx, Input::Write(bytes.get()));
             }
@@ -208,7 +233,7 @@ impl TcpEnd {
 
     fn ask<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.next_action = Time::NEVER;
-        if let Workload::RequestResponse { request, .. } = self.workload
+        if let Workload::RequestResponse { request, .. } = *self.workload
             && self.requests_left > 0
         {
             self.requests_left -= 1;
@@ -218,7 +243,7 @@ impl TcpEnd {
 
     /// Writes the data due by now, and plans the next write.
     fn write_paced<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        let (Workload::Paced { write, .. }, Some(pacer)) = (self.workload, &mut self.pacer) else { return };
+        let (Workload::Paced { write, .. }, Some(pacer)) = (*self.workload, &mut self.pacer) else { return };
         self.next_action = Time::NEVER;
         while self.connection.written() < self.to_send {
             if pacer.next() > cx.now {
@@ -237,7 +262,7 @@ impl TcpEnd {
 
     /// True if all data has been written.
     fn has_written(&self) -> bool {
-        match self.workload {
+        match *self.workload {
             Workload::Bulk(_) => true,
             Workload::Paced { .. } => self.connection.written() >= self.to_send,
             _ => false,
@@ -245,7 +270,7 @@ impl TcpEnd {
     }
 
     /// Runs the application's planned action.
-    fn act<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+    pub(crate) fn act<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if !self.opened {
             if cx.now >= self.first_action() {
                 self.open(cx);
@@ -253,7 +278,7 @@ impl TcpEnd {
             return;
         }
         if self.next_action <= cx.now {
-            match self.workload {
+            match *self.workload {
                 Workload::RequestResponse { .. } => self.ask(cx),
                 Workload::Paced { .. } => self.write_paced(cx),
                 // The time of a greedy source is over: data in flight is not waited for.
@@ -299,7 +324,7 @@ impl TcpEnd {
         if total >= self.expected && self.received_at.is_none() && self.expected > 0 {
             self.received_at = Some(cx.now);
         }
-        if let Workload::RequestResponse { request, response, think, count } = self.workload {
+        if let Workload::RequestResponse { request, response, think, count } = *self.workload {
             if self.client {
                 let answered = total / response.get().max(1);
                 let asked = (count - self.requests_left) as u64;

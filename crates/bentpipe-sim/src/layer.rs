@@ -11,9 +11,6 @@ use crate::packet::Parcel;
 #[derive(Clone, Debug)]
 pub(crate) struct LayerEnd {
     pub(crate) end: End,
-    /// The link that it sends on, and the one that it receives from.
-    pub(crate) sends_on: usize,
-    pub(crate) hears: usize,
     /// Max packet length.
     pub(crate) mtu: u32,
     /// Number of longer packets.
@@ -69,17 +66,9 @@ struct Sent {
 
 impl LayerEnd {
     /// An end with channels whose packets have this many frames each.
-    pub(crate) fn new(
-        end: End,
-        [sends_on, hears]: [usize; 2],
-        mtu: u32,
-        rules: (Vec<(Rule, u8)>, u8),
-        segments: Vec<u8>,
-    ) -> Self {
+    pub(crate) fn new(end: End, mtu: u32, rules: (Vec<(Rule, u8)>, u8), segments: Vec<u8>) -> Self {
         LayerEnd {
             end,
-            sends_on,
-            hears,
             mtu,
             too_long: 0,
             rules: rules.0,
@@ -183,6 +172,12 @@ impl Frames {
                 self.slots.len() as u32 - 1
             }
         }
+    }
+
+    /// A second frame with the same content, which arrives by itself.
+    pub(crate) fn copy(&mut self, slot: u32) -> u32 {
+        let frame = self.slots[slot as usize].clone().expect("a frame in flight");
+        self.keep(frame)
     }
 
     pub(crate) fn take(&mut self, slot: u32) -> Frame {

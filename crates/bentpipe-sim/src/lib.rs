@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod delays;
+mod ended;
 mod endpoint;
 mod fingerprint;
 mod gateway;
@@ -20,6 +21,7 @@ mod run;
 mod spoofing;
 mod transport;
 mod udp;
+mod workload;
 mod world;
 
 pub use delays::Delays;

@@ -74,6 +74,10 @@ impl Wire for Parcel {
     fn wire_len(&self) -> u32 {
         self.wire_len
     }
+
+    fn flow(&self) -> u64 {
+        u64::from(self.to.0)
+    }
 }
 
 impl Bound for Parcel {
@@ -102,6 +106,7 @@ struct Head {
 const FORWARD: u8 = 1;
 const DATAGRAM: u8 = 2;
 const OPTIONS: u8 = 4;
+const CORRUPT: u8 = 8;
 
 /// Additional fields of some segments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -181,11 +186,11 @@ impl Store {
         Packet { flow, forward: marks & FORWARD != 0, wire_len, body }
     }
 
-    /// The segment of a parcel, if it is one without options.
+    /// The segment of a parcel, if it is a sound one without options.
     #[inline(always)]
     pub(crate) fn plain_segment(&self, parcel: Parcel) -> Option<Segment> {
         let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot as usize];
-        if marks & (OPTIONS | DATAGRAM) != 0 {
+        if marks & (OPTIONS | DATAGRAM | CORRUPT) != 0 {
             return None;
         }
         Some(Segment { seq, ack, window, len, ..Segment::new(flags) })
@@ -218,6 +223,26 @@ impl Store {
         let Head { ack, marks, .. } = self.heads[parcel.slot as usize];
         let has_blocks = marks & OPTIONS != 0 && !self.options[parcel.slot as usize].sack.is_empty();
         (self.is_bare_ack(parcel) && !has_blocks).then_some(ack as u32)
+    }
+
+    /// A second parcel with the same packet.
+    pub(crate) fn copy(&mut self, parcel: Parcel) -> Parcel {
+        let slot = parcel.slot as usize;
+        let copy = self.keep(self.heads[slot]);
+        if self.heads[slot].marks & OPTIONS != 0 {
+            self.keep_options(copy.slot as usize, self.options[slot]);
+        }
+        Parcel { to: parcel.to, ..copy }
+    }
+
+    /// A bit of the packet is flipped.
+    pub(crate) fn corrupt(&mut self, parcel: Parcel) {
+        self.heads[parcel.slot as usize].marks |= CORRUPT;
+    }
+
+    /// True if the checksum of the packet is wrong.
+    pub(crate) fn is_corrupt(&self, parcel: Parcel) -> bool {
+        self.heads[parcel.slot as usize].marks & CORRUPT != 0
     }
 
     /// The packet has arrived or is lost.

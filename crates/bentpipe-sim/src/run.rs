@@ -9,6 +9,7 @@ use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::Time;
 use bentpipe_study::scenario::{FlowSpec, Scenario, Workload};
 use bentpipe_study::topology::Unreachable;
+#[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
 use crate::observe::Observer;
@@ -73,7 +74,7 @@ pub fn run_with<O: Observer>(
 ) -> Result<RunResult, RunError> {
     /// Events between two of these calls: some milliseconds of work.
     const EVENTS_PER_QUESTION: u32 = 1 << 17;
-    let mut world = World::new(scenario, seed, timers, !O::WATCHES)?;
+    let mut world = World::new(scenario, seed, timers, O::WATCHES)?;
     let limit = Time::ZERO + scenario.time_limit;
     let mut until_question = EVENTS_PER_QUESTION;
     let mut exhausted = false;
@@ -132,7 +133,8 @@ pub fn replicate(
     })
 }
 
-/// Runs independent jobs on `threads` threads (0: one per core), with results in the order of the jobs.
+/// Runs independent jobs on `threads` threads (0: one per core; without the feature `parallel` on this one), with
+/// results in the order of the jobs.
 ///
 /// # Errors
 /// Returns the error of the first failing job.
@@ -141,9 +143,29 @@ pub fn in_parallel<J: Send, R: Send>(
     threads: usize,
     work: impl Fn(J) -> Result<R, RunError> + Sync,
 ) -> Result<Vec<R>, RunError> {
+    run_all(jobs, threads, &work)?.into_iter().collect()
+}
+
+#[cfg(feature = "parallel")]
+fn run_all<J: Send, R: Send>(
+    jobs: Vec<J>,
+    threads: usize,
+    work: &(impl Fn(J) -> R + Sync),
+) -> Result<Vec<R>, RunError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let wanted = if threads == 0 { cores } else { threads };
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
+        .num_threads(wanted.min(cores).min(jobs.len()).max(1))
         .build()
         .map_err(|cause| RunError::Threads { threads, cause: cause.to_string() })?;
-    pool.install(|| jobs.into_par_iter().map(&work).collect::<Vec<_>>()).into_iter().collect()
+    Ok(pool.install(|| jobs.into_par_iter().map(work).collect()))
+}
+
+#[cfg(not(feature = "parallel"))]
+fn run_all<J: Send, R: Send>(
+    jobs: Vec<J>,
+    _threads: usize,
+    work: &(impl Fn(J) -> R + Sync),
+) -> Result<Vec<R>, RunError> {
+    Ok(jobs.into_iter().map(work).collect())
 }

@@ -1,13 +1,14 @@
 //! The state of a run: links and ends of flows, their paths, and the next event.
 
-use bentpipe_engine::link::Wire;
+use bentpipe_engine::link::{Altered, Wire};
 use bentpipe_engine::network::{Age, Books, Due, Hop, Network, Tournament};
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::classify::Headers;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Step};
 
-use crate::endpoint::Endpoint;
+use crate::ended::Ended;
+use crate::endpoint::{Endpoint, TcpEnd};
 use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::observe::{Observer, Watching};
@@ -15,6 +16,7 @@ use crate::packet::{Parcel, Store};
 
 mod build;
 mod layers;
+mod lifetimes;
 mod results;
 mod spoofing;
 mod wiring;
@@ -31,9 +33,12 @@ pub enum Timers {
     Literal,
 }
 
-/// The world's state of an end, in one place: with many ends none of it is in the cache.
-#[derive(Clone, Copy, Debug)]
+/// An end and the world's state of it, in one line of the cache: with many ends, each event would otherwise wait for
+/// several.
+#[derive(Debug)]
+#[repr(align(64))]
 struct EndState {
+    kind: Endpoint,
     /// The due time of its timer; [`Time::NEVER`] if none.
     until: Time,
     /// When that was set.
@@ -47,9 +52,16 @@ struct EndState {
 }
 
 impl EndState {
-    /// An end that waits for nothing yet.
-    fn new(first_hop: Hop) -> Self {
-        EndState { until: Time::NEVER, begun: Time::ZERO, on_agenda: Time::NEVER, first_hop, is_done: false }
+    /// An end that waits for nothing yet, and has no path.
+    fn new(kind: Endpoint) -> Self {
+        EndState {
+            kind,
+            until: Time::NEVER,
+            begun: Time::ZERO,
+            on_agenda: Time::NEVER,
+            first_hop: Hop::Arrived,
+            is_done: false,
+        }
     }
 }
 
@@ -60,7 +72,14 @@ pub(crate) struct World {
     network: Network<Parcel>,
     packets: Store,
     /// Two for each connection, one for each spoofed flow, then two for each link layer.
-    ends: Vec<Endpoint>,
+    ends: Vec<EndState>,
+    /// What late ends are made from: an active and a passive one for flows that are alike.
+    models: Vec<TcpEnd>,
+    /// What remains of ends whose connection is closed.
+    ended: Vec<Ended>,
+    /// Memory of former ends, for the next ones.
+    #[allow(clippy::vec_box, reason = "the boxes themselves are used again")]
+    spare: Vec<Box<TcpEnd>>,
     /// By spoofed flow: its end at the gateway.
     spoofers: Vec<usize>,
     /// The ends from here to those of layers are the destinations of spoofed flows.
@@ -75,8 +94,6 @@ pub(crate) struct World {
     starts: Vec<Time>,
     /// The end at which each flow arrives.
     goals: Vec<u32>,
-    /// The state of each end.
-    states: Vec<EndState>,
     /// The agenda of ends; in the order of events they follow the network's components.
     agenda: Tournament,
     timers: Timers,
@@ -111,7 +128,7 @@ impl World {
 
     /// True if an end has a timer. The agenda does not tell, because it may have stopped timers.
     pub(crate) fn has_timers(&self) -> bool {
-        self.states.iter().any(|state| state.until != Time::NEVER)
+        self.ends.iter().any(|end| end.until != Time::NEVER)
     }
 
     /// Runs the next event, if it is not after `limit`. Returns false if there is none.
@@ -149,6 +166,13 @@ impl World {
         loop {
             let mut watch = Watching::new(observer, &self.packets, self.flow_ends);
             let Some((parcel, fate)) = self.network.take(self.now, &mut watch, component) else { return };
+            let altered = self.network.altered();
+            if altered != Altered::NOT
+                && let Ok(hop) = fate
+            {
+                self.go_altered(altered, hop, parcel, observer);
+                return;
+            }
             match fate {
                 Ok(Hop::Arrived) => self.deliver(parcel.to.index(), parcel, observer),
                 Ok(hop) => self.go(hop, parcel, observer),
@@ -156,6 +180,23 @@ impl World {
             }
             if self.network.is_link(component) {
                 return;
+            }
+        }
+    }
+
+    /// Moves a packet that a link has altered: twice, or with a wrong bit, which the checksum of its destination finds. A frame
+    /// of a link layer with a wrong bit is lost at the end of its link.
+    #[cold]
+    fn go_altered<O: Observer>(&mut self, altered: Altered, hop: Hop, parcel: Parcel, observer: &mut O) {
+        let copy = altered.twice.then(|| self.copy(parcel));
+        for parcel in std::iter::once(parcel).chain(copy) {
+            if !altered.corrupt {
+                self.go(hop, parcel, observer);
+            } else if self.is_frame(parcel) {
+                self.lose(parcel, observer);
+            } else {
+                self.packets.corrupt(parcel);
+                self.go(hop, parcel, observer);
             }
         }
     }
@@ -179,7 +220,7 @@ impl World {
 
     #[inline(always)]
     fn deliver<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
-        if let Endpoint::Tcp(tcp) = &mut self.ends[to]
+        if let Endpoint::Tcp(tcp) = &mut self.ends[to].kind
             && let Some(segment) = self.packets.plain_segment(parcel)
         {
             // Its slot is reused first, because it is in the cache.
@@ -195,7 +236,10 @@ impl World {
     /// Delivers to an end that is not a connection, or a segment with options.
     #[inline(never)]
     fn deliver_elsewhere<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
-        match &mut self.ends[to] {
+        if !self.is_frame(parcel) && self.packets.is_corrupt(parcel) {
+            return self.packets.release(parcel);
+        }
+        match &mut self.ends[to].kind {
             Endpoint::UdpSink(sink) => {
                 sink.bytes += parcel.wire_len() as u64;
                 sink.delays.record(self.now.saturating_since(self.packets.departure(parcel)));
@@ -213,11 +257,16 @@ impl World {
                 tcp.take_segment(&mut cx, self.packets.segment(parcel));
                 self.run_end(to, observer);
             }
+            Endpoint::Late { .. } => {
+                self.make(to);
+                return self.deliver(to, parcel, observer);
+            }
+            Endpoint::Ended { .. } => self.reach_ended(to, parcel, observer),
             Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
             Endpoint::Spoofer(_) => self.reach_spoofer(to, parcel, observer),
             Endpoint::Sink(sink) => {
                 sink.take(self.now, parcel.wire_len());
-                if !self.states[to].is_done {
+                if !self.ends[to].is_done {
                     self.note_done(to);
                 }
             }
@@ -228,11 +277,11 @@ impl World {
 
     /// Polls an end until it waits. TCP ends have a separate loop, so that their segments stay in registers.
     fn run_end<O: Observer>(&mut self, n: usize, observer: &mut O) {
-        while let Endpoint::Tcp(tcp) = &mut self.ends[n]
+        while let EndState { kind: Endpoint::Tcp(tcp), first_hop, .. } = &mut self.ends[n]
             && tcp.is_tcp()
         {
             let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-            let (now, age, hop) = (self.now, self.age, self.states[n].first_hop);
+            let (now, age, hop) = (self.now, self.age, *first_hop);
             let elsewhere = loop {
                 match (tcp.poll(&mut cx, &mut self.packets), hop) {
                     (Step::Do(parcel), Hop::Link(link)) => {
@@ -244,8 +293,11 @@ impl World {
                     (Step::Do(parcel), _) => break parcel,
                     (Step::Wait(until), _) => {
                         let is_done = tcp.is_done();
-                        if is_done && !self.states[n].is_done {
+                        if is_done && !self.ends[n].is_done {
                             self.note_done(n);
+                        }
+                        if is_done && until.is_none() && !O::WATCHES {
+                            self.retire(n);
                         }
                         return self.wait(n, until);
                     }
@@ -261,12 +313,18 @@ impl World {
     fn run_other<O: Observer>(&mut self, n: usize, observer: &mut O) {
         loop {
             let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-            let step = match &mut self.ends[n] {
+            let step = match &mut self.ends[n].kind {
                 Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
                 &mut Endpoint::Port { gateway, .. } => self.gateways[gateway as usize].poll(&mut cx, &mut self.packets),
                 Endpoint::Spoofer(spoofer) => spoofer.poll(&mut cx, &mut self.packets),
                 Endpoint::Tcp(stp) => stp.poll_stp(&mut cx, &mut self.packets),
-                Endpoint::UdpSink(_) | Endpoint::Sink(_) => Step::Wait(None),
+                Endpoint::Late { .. } if lifetimes::is_active(n) => {
+                    self.make(n);
+                    return self.run_end(n, observer);
+                }
+                Endpoint::UdpSink(_) | Endpoint::Sink(_) | Endpoint::Late { .. } | Endpoint::Ended { .. } => {
+                    Step::Wait(None)
+                }
                 Endpoint::Layer(_) => return self.run_layer(n, observer),
             };
             match step {
@@ -274,7 +332,7 @@ impl World {
                 Step::Wait(until) => break self.wait(n, until),
             }
         }
-        if !self.states[n].is_done {
+        if !self.ends[n].is_done {
             self.note_done(n);
         }
     }
@@ -282,20 +340,20 @@ impl World {
     /// Sends an end's packet to its first hop.
     #[inline(always)]
     fn send<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
-        self.go(self.states[self.leaves_by(parcel)].first_hop, parcel, observer);
+        self.go(self.ends[self.leaves_by(parcel)].first_hop, parcel, observer);
     }
 
     /// The position of an end's timer in the order of events.
     #[inline(always)]
     fn due_of_end(&self, n: usize) -> Due {
-        let EndState { until, begun, .. } = self.states[n];
+        let EndState { until, begun, .. } = self.ends[n];
         if until == Time::NEVER { Due::NEVER } else { Due::new(until, begun, self.network.components() + n) }
     }
 
     #[inline(always)]
     fn put_on_agenda(&mut self, n: usize, due: Due) {
         self.agenda.set(n, due);
-        self.states[n].on_agenda = due.at();
+        self.ends[n].on_agenda = due.at();
     }
 
     /// Stores the timer of an end with its scheduling time, so that a lazy agenda orders simultaneous events like a
@@ -303,7 +361,7 @@ impl World {
     #[inline(always)]
     fn wait(&mut self, n: usize, until: Option<Time>) {
         let until = until.unwrap_or(Time::NEVER);
-        let state = &mut self.states[n];
+        let state = &mut self.ends[n];
         if until != state.until {
             (state.until, state.begun) = (until, self.now);
         }
@@ -325,7 +383,7 @@ impl World {
 
     #[inline(always)]
     fn note_done(&mut self, n: usize) {
-        let done = match &self.ends[n] {
+        let done = match &self.ends[n].kind {
             Endpoint::Tcp(tcp) if tcp.is_done() => {
                 tcp.leave();
                 true
@@ -334,7 +392,7 @@ impl World {
             _ => false,
         };
         if done {
-            self.states[n].is_done = true;
+            self.ends[n].is_done = true;
             self.busy -= 1;
         }
     }

@@ -88,7 +88,7 @@ fn facts(scenario: &Scenario, ground: &Ground) -> Option<Facts> {
         line,
         initial_window: f64::from(tcp.sender.variant.initial_window),
         every: match tcp.sender.variant.growth {
-            Growth::Bytes(_) => 1.0,
+            Growth::Bytes(_) | Growth::All => 1.0,
             Growth::PerAck => f64::from(tcp.receiver.ack.every.max(1)),
         },
         random,

@@ -4,6 +4,8 @@
 //! logarithmic scale, until its ends are a fifth apart. Each point is decided like the choice itself, with fewer
 //! replications.
 
+use std::sync::Arc;
+
 use bentpipe_engine::link::LinkConfig;
 use bentpipe_engine::units::{Bytes, Duration, Probability};
 use bentpipe_study::limit::flow_limit;
@@ -90,7 +92,7 @@ impl Dimension {
             }),
             Dimension::Size => {
                 if let FlowKind::Tcp(tcp) = &mut changed.flows[ground.flow].kind {
-                    tcp.workload = Workload::Bulk(Bytes::new(value.round() as u64));
+                    Arc::make_mut(tcp).workload = Workload::Bulk(Bytes::new(value.round() as u64));
                 }
             }
         }

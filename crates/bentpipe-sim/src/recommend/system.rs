@@ -1,6 +1,7 @@
 //! The systems for a path: none, a layer over the satellite link, a split connection, or both.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::tcp::TcpConfig;
@@ -118,8 +119,7 @@ impl Ground {
             }
         }
         let path = topology::forward_path(scenario, spec).map_err(|_| Unfit::Unreachable(spec.name.clone()))?;
-        // The first of several.
-        let there = path.into_iter().rev().max_by_key(|&link| scenario.links[link].config.delay);
+        let there = topology::longest_delay(scenario, &path);
         let there = there.ok_or_else(|| Unfit::Unreachable(spec.name.clone()))?;
         let way_back = topology::return_path(scenario, spec).map_err(|_| Unfit::Unreachable(spec.name.clone()))?;
         let (from, to) = (scenario.links[there].from, scenario.links[there].to);
@@ -170,7 +170,7 @@ impl Ground {
                 continue;
             }
             let FlowKind::Tcp(tcp) = &mut scenario.flows[n].kind else { continue };
-            divide(tcp, &at, near, system.sender(), window);
+            divide(Arc::make_mut(tcp), &at, near, system.sender(), window);
         }
         if any { Ok(()) } else { Err(Unfit::NoGateway) }
     }

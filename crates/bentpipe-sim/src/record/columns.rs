@@ -4,7 +4,7 @@
 //! `FLOW/leg-1/sender` and so on, links by their names. [`bentpipe_study::trace::COLUMNS`] describes the columns.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
@@ -12,7 +12,6 @@ use bentpipe_study::scenario::Scenario;
 use bentpipe_study::topology::{connections, legs};
 use bentpipe_study::trace::{self, Format};
 
-use super::named;
 use crate::observe::{LINK_BASE, Observer, Passage};
 use crate::packet::Packet;
 
@@ -20,7 +19,6 @@ use crate::packet::Packet;
 #[derive(Debug)]
 pub struct Columns {
     table: trace::Columns,
-    path: PathBuf,
     /// Number of ends of connections; links are numbered after them.
     ends: u32,
 }
@@ -38,8 +36,8 @@ impl Columns {
             [format!("{name}/sender"), format!("{name}/receiver")]
         });
         let names: Vec<_> = ends.chain(scenario.links.iter().map(|link| link.name.clone())).collect();
-        let table = trace::Columns::create(path, format, names, comment).map_err(|e| named(path, e))?;
-        Ok(Columns { table, path: path.to_owned(), ends: 2 * connections.len() as u32 })
+        let table = trace::Columns::create(path, format, names, comment)?;
+        Ok(Columns { table, ends: 2 * connections.len() as u32 })
     }
 
     /// Writes the remaining rows and renames the table to its final name.
@@ -47,7 +45,7 @@ impl Columns {
     /// # Errors
     /// Returns the first error since the start, with the path.
     pub fn finish(self) -> io::Result<()> {
-        self.table.finish().map_err(|e| named(&self.path, e))
+        self.table.finish()
     }
 }
 

@@ -131,6 +131,7 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
 fn growth(data: &TcpConfig, other: &TcpConfig) -> f64 {
     match data.variant.growth {
         Growth::PerAck => 1.0 + 1.0 / f64::from(other.ack.every.max(1)),
+        Growth::All => 2.0,
         Growth::Bytes(limit) => 1.0 + f64::from(limit.min(other.ack.every)) / f64::from(other.ack.every.max(1)),
     }
 }

@@ -10,7 +10,7 @@
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::tcp::{Flags, Segment};
@@ -24,7 +24,7 @@ use bentpipe_study::scenario::{FlowKind, Scenario};
 use bentpipe_study::topology;
 use bentpipe_study::trace::PcapWriter;
 
-use super::{Tap, named};
+use super::Tap;
 use crate::observe::{Observer, Passage};
 use crate::packet::{self, Body, IPV4_HEADER, Packet};
 
@@ -46,7 +46,6 @@ pub enum Snap {
 #[derive(Debug)]
 pub struct Pcap {
     writer: PcapWriter,
-    path: PathBuf,
     snap: Snap,
     error: Option<io::Error>,
     /// The number of the tap at each node, at each link's entrance, and at its exit.
@@ -85,7 +84,7 @@ impl Pcap {
         let names: Vec<_> = taps.iter().map(|tap| tap.name(scenario)).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         let comment = format!("{comment}\n{}", remark(scenario));
-        let writer = PcapWriter::create(path, &names, &comment).map_err(|e| named(path, e))?;
+        let writer = PcapWriter::create(path, &names, &comment)?;
         let number = |tap: Tap| taps.iter().position(|t| *t == tap).map(|n| n as u32);
         let links = 0..scenario.links.len();
         let connections = topology::connections(scenario);
@@ -105,7 +104,6 @@ impl Pcap {
         }
         Ok(Pcap {
             writer,
-            path: path.to_owned(),
             snap,
             error: None,
             hosts: (0..scenario.nodes.len()).map(|node| number(Tap::Host(node))).collect(),
@@ -127,7 +125,7 @@ impl Pcap {
     /// # Errors
     /// Returns the first error since the start, with the path.
     pub fn finish(self) -> io::Result<()> {
-        self.error.map_or(Ok(()), Err).and_then(|()| self.writer.finish()).map_err(|e| named(&self.path, e))
+        self.error.map_or(Ok(()), Err).and_then(|()| self.writer.finish())
     }
 
     /// The packet's two taps at this passage: the link's, and the host's at the start or end of its path.

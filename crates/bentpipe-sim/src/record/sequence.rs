@@ -45,6 +45,8 @@ pub struct FlowTrace {
     pub left: Vec<f64>,
     /// Timeouts, seconds.
     pub timeouts: Vec<f64>,
+    /// Round-trip samples: when, seconds, and how long, milliseconds.
+    pub round_trips: Vec<Point>,
 }
 
 /// A sender's windows after an ACK or a loss.
@@ -155,6 +157,11 @@ impl Sequence {
         Sequence::new(scenario, bottleneck)
     }
 
+    /// Bytes of data in a full segment of a connection.
+    pub(super) fn payload(&self, connection: usize) -> f64 {
+        self.numbers[connection].payload
+    }
+
     /// Bursts of the observed link that begin before `end` seconds: start and end, seconds.
     pub fn bursts_until(&self, end: f64) -> Vec<(f64, f64)> {
         let Some(mut channel) = self.bursts.clone() else { return Vec::new() };
@@ -183,7 +190,7 @@ impl Sequence {
             series("sent", Mark::Dot, &mut sent(false)),
             series("ACK", Mark::Step, &mut data.acks.iter().copied()),
             series("lost", Mark::Cross, &mut data.queue_drops.iter().chain(&data.channel_drops).copied()),
-            series("sent again", Mark::Ring, &mut sent(true)),
+            series("retransmitted", Mark::Ring, &mut sent(true)),
         ];
         let bursts: Vec<_> = self.bursts_until(end).iter().map(|&(from, to)| Span { from, to }).collect();
         Panel {
@@ -228,6 +235,7 @@ impl Probe for Sequence {
             Event::RecoveryEntered { .. } if is_sender => flow.entered.push(at),
             Event::RecoveryLeft if is_sender => flow.left.push(at),
             Event::Timeout { .. } if is_sender => flow.timeouts.push(at),
+            Event::Rtt { sample, .. } if is_sender => flow.round_trips.push((at, sample.as_millis_f64())),
             _ => {}
         }
     }

@@ -239,7 +239,7 @@ impl FlowSummary {
                 FlowKind::Tcp(tcp) => leg_summaries(scenario, spec, tcp, flow),
                 FlowKind::Stp(_) | FlowKind::Udp(_) => Vec::new(),
             },
-            delay: flow.delays.as_ref().and_then(DelaySummary::new),
+            delay: flow.delays.as_deref().and_then(DelaySummary::new),
             aborted: flow.aborted.map(|abort| match abort {
                 Abort::Refused => "refused",
                 Abort::Reset => "reset",

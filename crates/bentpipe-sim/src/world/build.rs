@@ -14,7 +14,7 @@ use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
 use super::wiring::{Counts, Ways};
-use super::{EndState, Timers, World, spoofing};
+use super::{EndState, Timers, World, lifetimes, spoofing};
 use crate::endpoint::{Endpoint, TcpEnd};
 use crate::gateway::Gateway;
 use crate::layer::Frames;
@@ -46,17 +46,20 @@ impl Settings {
 type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
 
 impl World {
-    /// The world of a scenario. With `chains` there must be no observer.
-    pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers, chains: bool) -> Result<World, RunError> {
+    /// The world of a scenario. `watched`: there is an observer.
+    pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers, watched: bool) -> Result<World, RunError> {
         let mut settings = Settings::default();
         let connections = topology::connections(scenario);
-        let counts = Counts::of(scenario);
+        let counts = Counts::of(scenario, &connections);
         let (ends, first_sink) = (counts.all(), counts.connections);
-        let Ways { network, first_hop, spoofers } = Ways::new(scenario, seed, counts, chains)?;
+        let Ways { network, first_hop, spoofers } = Ways::new(scenario, &connections, seed, !watched)?;
         let mut world = World {
             network,
             packets: Store::default(),
             ends: Vec::with_capacity(ends),
+            models: Vec::new(),
+            ended: Vec::new(),
+            spare: Vec::new(),
             flow_ends: counts.of_flows(),
             spoofers,
             first_sink,
@@ -65,7 +68,6 @@ impl World {
             gateways: Vec::new(),
             starts: Vec::with_capacity(scenario.flows.len()),
             goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
-            states: first_hop.into_iter().map(EndState::new).collect(),
             agenda: Tournament::new(ends),
             timers,
             busy: 0,
@@ -80,8 +82,22 @@ impl World {
         for (n, flow) in scenario.flows.iter().enumerate() {
             let start = Time::ZERO + flow.start_under(seed);
             world.starts.push(start);
+            if n > 0
+                && matches!(world.ends.last(), Some(EndState { kind: Endpoint::Late { .. }, .. }))
+                && flow.is_alike(&scenario.flows[n - 1])
+            {
+                world.add_late_ends();
+                continue;
+            }
             let shared = |from: usize, to: usize, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
             match &flow.kind {
+                FlowKind::Tcp(tcp) if !watched && lifetimes::can_be_late(tcp) => {
+                    let end = |config, role| {
+                        TcpEnd::new(&Arc::new(config), role, tcp.workload, 0, Time::ZERO, &Rc::default())
+                    };
+                    world.add_models([end(tcp.sender, Role::Active), end(tcp.receiver, Role::Passive)]);
+                    world.add_late_ends();
+                }
                 FlowKind::Tcp(tcp) => {
                     let there = shared(flow.from, flow.to, &mut hosts);
                     let back = shared(flow.to, flow.from, &mut hosts);
@@ -94,24 +110,24 @@ impl World {
                         Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
                     };
                     let last = tcp.splits.last().map_or(tcp.stp, |last| last.stp);
-                    world.ends.push(end(tcp.sender, tcp.stp, Role::Active, &there));
+                    world.ends.push(EndState::new(end(tcp.sender, tcp.stp, Role::Active, &there)));
                     let receiver = match tcp.spoof {
                         Some(spoof) => sinks.spoofer(first_sink, n, tcp, spoof),
                         None => end(receiver, last, Role::Passive, &back),
                     };
-                    world.ends.push(receiver);
+                    world.ends.push(EndState::new(receiver));
                 }
                 FlowKind::Stp(stp) => {
                     let end = |role| {
                         let end = TcpEnd::stp(stp.config, role, stp.workload, n as u32, start);
                         Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
                     };
-                    world.ends.extend([end(Role::Active), end(Role::Passive)]);
+                    world.ends.extend([end(Role::Active), end(Role::Passive)].map(EndState::new));
                 }
                 FlowKind::Udp(udp) => {
                     let source = UdpSource::new(udp, n as u32, start, seed, &flow.name);
-                    world.ends.push(Endpoint::UdpSource(Box::new(source)));
-                    world.ends.push(Endpoint::UdpSink(Box::default()));
+                    world.ends.push(EndState::new(Endpoint::UdpSource(Box::new(source))));
+                    world.ends.push(EndState::new(Endpoint::UdpSink(Box::default())));
                 }
             }
         }
@@ -120,8 +136,11 @@ impl World {
                 world.split(flow, n, leg, tcp);
             }
         }
-        world.ends.extend(sinks.into_ends());
+        world.ends.extend(sinks.into_ends().map(EndState::new));
         world.add_layers(scenario);
+        for (end, hop) in world.ends.iter_mut().zip(first_hop) {
+            end.first_hop = hop;
+        }
         world.plan_first_actions();
         Ok(world)
     }
@@ -139,44 +158,40 @@ impl World {
         };
         let far_config = config(tcp.splits[leg - 1].stp, tcp.splits[leg - 1].sender);
         self.gateways.push(Gateway::new([near_config, far_config], [near as u32, far]));
-        let mut last = core::mem::replace(&mut self.ends[near], Endpoint::Port { gateway, leg: Leg::Near });
+        let mut last = core::mem::replace(&mut self.ends[near].kind, Endpoint::Port { gateway, leg: Leg::Near });
         match &mut last {
             Endpoint::Tcp(end) => end.joins(n as u32),
             Endpoint::Spoofer(end) => end.joins(n as u32),
             _ => {}
         }
-        self.ends.extend([Endpoint::Port { gateway, leg: Leg::Far }, last]);
+        self.ends.extend([Endpoint::Port { gateway, leg: Leg::Far }, last].map(EndState::new));
         self.goals[flow] = goal;
     }
 
     fn plan_first_actions(&mut self) {
         for n in 0..self.ends.len() {
-            let first = match &self.ends[n] {
-                Endpoint::Tcp(tcp) => {
-                    let counts = tcp.is_finite() && !tcp.is_done();
-                    self.busy += counts as usize;
-                    self.has_finite |= counts;
-                    self.states[n].is_done = !counts;
-                    tcp.first_action()
+            // Whether the run ends only when this end is done.
+            let (counts, first) = match &self.ends[n].kind {
+                Endpoint::Tcp(tcp) => (tcp.counts(), tcp.first_action()),
+                &Endpoint::Late { model } => {
+                    let first = if lifetimes::is_active(n) { self.starts[n / 2] } else { Time::ZERO };
+                    (self.models[model as usize].counts(), first)
                 }
-                Endpoint::UdpSource(source) => source.first_action(),
+                Endpoint::Sink(sink) => (sink.is_finite(), Time::NEVER),
+                Endpoint::UdpSource(source) => (false, source.first_action()),
                 // Listens from the start; the far port is polled with the near one.
-                Endpoint::Port { leg: Leg::Near, .. } => Time::ZERO,
-                Endpoint::Port { leg: Leg::Far, .. } | Endpoint::UdpSink(_) | Endpoint::Layer(_) => Time::NEVER,
-                Endpoint::Spoofer(spoofer) => spoofer.first_action(),
-                Endpoint::Sink(sink) => {
-                    let counts = sink.is_finite();
-                    self.busy += counts as usize;
-                    self.has_finite |= counts;
-                    self.states[n].is_done = !counts;
-                    Time::NEVER
-                }
+                Endpoint::Port { leg: Leg::Near, .. } => (false, Time::ZERO),
+                Endpoint::Spoofer(spoofer) => (false, spoofer.first_action()),
+                Endpoint::Port { leg: Leg::Far, .. }
+                | Endpoint::UdpSink(_)
+                | Endpoint::Layer(_)
+                | Endpoint::Ended { .. } => (false, Time::NEVER),
             };
-            if !matches!(self.ends[n], Endpoint::Tcp(_) | Endpoint::Sink(_)) {
-                self.states[n].is_done = true;
-            }
+            self.busy += counts as usize;
+            self.has_finite |= counts;
+            self.ends[n].is_done = !counts;
             if first != Time::NEVER {
-                self.states[n].until = first;
+                self.ends[n].until = first;
                 self.put_on_agenda(n, self.due_of_end(n));
             }
         }

@@ -10,7 +10,7 @@ use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 use bentpipe_study::topology;
 
-use super::World;
+use super::{EndState, World};
 use crate::endpoint::Endpoint;
 use crate::layer::{LayerEnd, Taken};
 use crate::observe::{Observer, Passage};
@@ -20,12 +20,11 @@ impl World {
     pub(super) fn add_layers(&mut self, scenario: &Scenario) {
         for layer in &scenario.layers {
             for side in 0..2 {
-                let (sends_on, hears) = (layer.over[side], layer.over[1 - side]);
                 let end = End::new(&layer.end(&scenario.links, side));
                 let segments = layer.channels.iter().map(|channel| channel.config.segments).collect();
-                let mtu = scenario.links[sends_on].config.mtu.unwrap_or(u32::MAX);
-                let layer_end = LayerEnd::new(end, [sends_on, hears], mtu, layer.rules(), segments);
-                self.ends.push(Endpoint::Layer(Box::new(layer_end)));
+                let mtu = scenario.links[layer.over[side]].config.mtu.unwrap_or(u32::MAX);
+                let layer_end = LayerEnd::new(end, mtu, layer.rules(), segments);
+                self.ends.push(EndState::new(Endpoint::Layer(Box::new(layer_end))));
             }
         }
         if !scenario.layers.is_empty() {
@@ -59,19 +58,22 @@ impl World {
     /// True if it is a frame of a layer, not a packet of a flow.
     #[inline(always)]
     pub(super) fn is_frame(&self, parcel: Parcel) -> bool {
-        parcel.to.index() >= self.flow_ends
-    }
-
-    /// The other end of a layer.
-    fn far_end(&self, end: usize) -> usize {
-        self.flow_ends + ((end - self.flow_ends) ^ 1)
+        self.network.layers().index(parcel.to).is_some()
     }
 
     fn layer(&mut self, end: usize) -> &mut LayerEnd {
-        match &mut self.ends[end] {
+        match &mut self.ends[end].kind {
             Endpoint::Layer(layer) => layer,
             _ => unreachable!("the ends after those of flows are layers'"),
         }
+    }
+
+    /// A second parcel with the same packet or frame.
+    pub(super) fn copy(&mut self, parcel: Parcel) -> Parcel {
+        if !self.is_frame(parcel) {
+            return self.packets.copy(parcel);
+        }
+        Parcel::new(self.frames.copy(parcel.slot), parcel.to, bentpipe_engine::link::Wire::wire_len(&parcel))
     }
 
     /// A packet or a frame does not reach the end of its link.
@@ -89,7 +91,7 @@ impl World {
 
     fn bring<O: Observer>(&mut self, end: usize, input: Input, observer: &mut O) {
         let mut cx = Context { now: self.now, who: Who(end as u32), probe: observer };
-        match &mut self.ends[end] {
+        match &mut self.ends[end].kind {
             // There are no payload bytes here.
             Endpoint::Layer(layer) => _ = layer.end.handle(&mut cx, input),
             _ => unreachable!("the ends after those of flows are layers'"),
@@ -102,8 +104,8 @@ impl World {
         let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to.index()] };
         let now = self.now;
         let len = bentpipe_engine::link::Wire::wire_len(&parcel);
+        let sends_on = self.network.layers().sends_on(EndId::from(end)).index();
         let layer = self.layer(end);
-        let sends_on = layer.sends_on;
         if len > layer.mtu {
             if O::WATCHES {
                 observer.packet(now, sends_on, Passage::Offered, &self.packets.get(parcel));
@@ -131,10 +133,12 @@ impl World {
     /// Polls an end of a layer until it waits. A delivered packet may return to it as an ACK before this returns:
     /// the ACK is then served first, and the machine is polled again.
     pub(super) fn run_layer<O: Observer>(&mut self, end: usize, observer: &mut O) {
-        let far = self.far_end(end);
+        let (layers, id) = (self.network.layers(), EndId::from(end));
+        let (far, frames) = (layers.far(id).index(), layers.frames(id));
+        let (sends_on, hears) = (layers.sends_on(id).index(), layers.hears(id).index());
         loop {
             let now = self.now;
-            let layer = match &mut self.ends[end] {
+            let layer = match &mut self.ends[end].kind {
                 Endpoint::Layer(layer) => layer,
                 _ => unreachable!("the ends after those of flows are layers'"),
             };
@@ -143,7 +147,6 @@ impl World {
                 Step::Do(output) => output,
                 Step::Wait(until) => return self.wait(end, until),
             };
-            let (sends_on, hears) = (layer.sends_on, layer.hears);
             match output {
                 Output::Transmit { frame, handle } => {
                     if let Some(handle) = handle {
@@ -151,8 +154,7 @@ impl World {
                     }
                     let weight = layer.end.weight(&frame);
                     let parcel = Parcel::new(self.frames.keep(frame), EndId::from(far), weight);
-                    let hop = self.states[end].first_hop;
-                    self.go(hop, parcel, observer);
+                    self.go(frames, parcel, observer);
                 }
                 Output::Deliver { channel, seq } => {
                     let taken = self.layer(far).take(channel, seq, false).expect("a delivered packet was sent");
@@ -210,17 +212,18 @@ impl World {
 
     /// Adds the packets that a layer refused, which never reached its link.
     pub(crate) fn add_too_long(&self, counters: &mut [LinkCounters]) {
-        for end in &self.ends[self.flow_ends..] {
-            if let Endpoint::Layer(layer) = end {
-                counters[layer.sends_on].offered += layer.too_long;
-                counters[layer.sends_on].dropped_too_long += layer.too_long;
+        for (n, end) in self.ends.iter().enumerate().skip(self.flow_ends) {
+            if let Endpoint::Layer(layer) = &end.kind {
+                let link = &mut counters[self.network.layers().sends_on(EndId::from(n)).index()];
+                link.offered += layer.too_long;
+                link.dropped_too_long += layer.too_long;
             }
         }
     }
 
     /// Counters of the layers.
     pub(crate) fn layer_stats(&self) -> Vec<[Stats; 2]> {
-        let stats = |end: &Endpoint| match end {
+        let stats = |end: &EndState| match &end.kind {
             Endpoint::Layer(layer) => layer.end.stats(),
             _ => unreachable!("the ends after those of flows are layers'"),
         };

@@ -6,6 +6,7 @@ use bentpipe_engine::units::Time;
 
 use super::World;
 use crate::delays::Delays;
+use crate::ended::Outcome;
 use crate::endpoint::Endpoint;
 
 /// The results of one flow.
@@ -33,7 +34,7 @@ pub struct FlowResult {
     /// Segments for which the spoofing gateway had no room.
     pub refused: u64,
     /// One-way delays of its datagrams; `None` if it has none.
-    pub delays: Option<Delays>,
+    pub delays: Option<Box<Delays>>,
 }
 
 impl World {
@@ -41,7 +42,7 @@ impl World {
     fn leg_stats(&self, flow: usize, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
         let mut legs = Vec::new();
         let (mut sender, mut end) = (first, 2 * flow + 1);
-        while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end] {
+        while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end].kind {
             let gateway = &self.gateways[gateway as usize];
             legs.push([sender, gateway.splice.leg(Leg::Near).stats()]);
             sender = gateway.splice.leg(Leg::Far).stats();
@@ -53,40 +54,50 @@ impl World {
         legs
     }
 
+    /// What the end of a connection has come to; `None` for an end of another kind.
+    fn outcome(&self, end: usize) -> Option<Outcome> {
+        match &self.ends[end].kind {
+            Endpoint::Tcp(tcp) => Some(tcp.outcome()),
+            &Endpoint::Ended { at } => Some(self.ended[at as usize].outcome),
+            &Endpoint::Late { model } => Some(self.models[model as usize].outcome()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn flow_result(&self, n: usize) -> FlowResult {
-        let start = self.starts[n];
-        match (&self.ends[2 * n], &self.ends[self.goals[n] as usize]) {
-            (Endpoint::Tcp(from), Endpoint::Tcp(to)) => FlowResult {
+        let (start, goal) = (self.starts[n], self.goals[n] as usize);
+        match (self.outcome(2 * n), self.outcome(goal), &self.ends[2 * n].kind, &self.ends[goal].kind) {
+            (Some(from), Some(to), ..) => FlowResult {
                 start,
                 connected_at: from.connected_at,
                 acked_at: from.acked_at,
                 // With requests and responses the client's last byte ends the flow.
                 received_at: from.received_at.or(to.received_at),
-                delivered: to.connection.received(),
-                stats: from.connection.stats(),
-                receiver_stats: to.connection.stats(),
-                legs: self.leg_stats(n, from.connection.stats(), to.connection.stats()),
+                delivered: to.received,
+                stats: from.stats,
+                receiver_stats: to.stats,
+                legs: self.leg_stats(n, from.stats, to.stats),
                 aborted: from.aborted.or(to.aborted),
                 refused: 0,
                 delays: None,
             },
-            (Endpoint::Tcp(from), Endpoint::Spoofer(spoofer)) => {
-                let sink = self.sink_of(self.goals[n] as usize);
+            (Some(from), None, _, Endpoint::Spoofer(spoofer)) => {
+                let sink = self.sink_of(goal);
                 FlowResult {
                     start,
                     connected_at: from.connected_at,
                     acked_at: from.acked_at,
                     received_at: sink.received_at,
                     delivered: sink.received,
-                    stats: from.connection.stats(),
+                    stats: from.stats,
                     receiver_stats: spoofer.stats(),
-                    legs: self.leg_stats(n, from.connection.stats(), spoofer.stats()),
+                    legs: self.leg_stats(n, from.stats, spoofer.stats()),
                     aborted: from.aborted,
                     refused: spoofer.drops(),
                     delays: None,
                 }
             }
-            (Endpoint::UdpSource(from), Endpoint::UdpSink(sink)) => FlowResult {
+            (None, None, Endpoint::UdpSource(from), Endpoint::UdpSink(sink)) => FlowResult {
                 start,
                 connected_at: None,
                 acked_at: None,
@@ -97,7 +108,7 @@ impl World {
                 legs: Vec::new(),
                 aborted: None,
                 refused: 0,
-                delays: Some(sink.delays.clone()),
+                delays: Some(Box::new(sink.delays.clone())),
             },
             _ => unreachable!("both ends of a flow have its transport"),
         }

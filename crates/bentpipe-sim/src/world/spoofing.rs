@@ -73,7 +73,7 @@ impl World {
 
     fn bring_spoofer<O: Observer>(&mut self, end: usize, input: Input, observer: &mut O) {
         let mut cx = Context { now: self.now, who: Who(end as u32), probe: observer };
-        if let Endpoint::Spoofer(gateway) = &mut self.ends[end] {
+        if let Endpoint::Spoofer(gateway) = &mut self.ends[end].kind {
             gateway.handle(&mut cx, input);
         }
     }
@@ -84,7 +84,7 @@ impl World {
         let Some(&end) = self.spoofers.get(which) else { return };
         self.bring_spoofer(end, Input::Released(u64::from(parcel.wire_len() - HEADERS)), observer);
         self.run_end(end, observer);
-        let Endpoint::Spoofer(gateway) = &self.ends[end] else { return };
+        let Endpoint::Spoofer(gateway) = &self.ends[end].kind else { return };
         let buffer = gateway.buffer.clone();
         let others = buffer.borrow().ends.len();
         for other in 0..others {
@@ -93,7 +93,7 @@ impl World {
                 continue;
             }
             let mut cx = Context { now: self.now, who: Who(other as u32), probe: &mut *observer };
-            if let Endpoint::Spoofer(gateway) = &mut self.ends[other] {
+            if let Endpoint::Spoofer(gateway) = &mut self.ends[other].kind {
                 gateway.note_room(&mut cx);
             }
             self.run_end(other, observer);
@@ -103,7 +103,7 @@ impl World {
     /// The destination of a gateway's forwarded data.
     pub(super) fn sink_of(&self, gateway: usize) -> &Sink {
         let which = self.spoofers.iter().position(|&end| end == gateway).expect("it has one");
-        match &self.ends[self.first_sink + which] {
+        match &self.ends[self.first_sink + which].kind {
             Endpoint::Sink(sink) => sink,
             _ => unreachable!("the ends after those of flows are sinks"),
         }

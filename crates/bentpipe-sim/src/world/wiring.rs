@@ -11,6 +11,9 @@ use super::spoofing;
 use crate::packet::Parcel;
 use crate::run::RunError;
 
+/// A flow's number, the number of a leg of it, and the leg.
+pub(super) type Connection<'s> = (usize, usize, Leg<'s>);
+
 /// Number of ends of each kind, in this order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
@@ -23,9 +26,9 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(scenario: &Scenario) -> Self {
+    pub(super) fn of(scenario: &Scenario, connections: &[Connection<'_>]) -> Self {
         Counts {
-            connections: 2 * topology::connections(scenario).len(),
+            connections: 2 * connections.len(),
             sinks: spoofing::count(scenario),
             layers: 2 * scenario.layers.len(),
         }
@@ -51,7 +54,13 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    pub(super) fn new(scenario: &Scenario, seed: u64, counts: Counts, chains: bool) -> Result<Ways, RunError> {
+    pub(super) fn new(
+        scenario: &Scenario,
+        connections: &[Connection<'_>],
+        seed: u64,
+        chains: bool,
+    ) -> Result<Ways, RunError> {
+        let counts = Counts::of(scenario, connections);
         let mut laying = Laying {
             scenario,
             wiring: Wiring::new(scenario, counts.of_flows()),
@@ -59,7 +68,11 @@ impl Ways {
             first_sink: counts.connections,
             spoofers: vec![0; counts.sinks],
         };
-        for (n, (flow, leg_number, leg)) in topology::connections(scenario).into_iter().enumerate() {
+        for (n, &(flow, leg_number, leg)) in connections.iter().enumerate() {
+            if n > 0 && n < scenario.flows.len() && is_like_before(scenario, n) {
+                laying.lay_like_before(n);
+                continue;
+            }
             let kind = &scenario.flows[flow].kind;
             let there = leg.forward_path(scenario)?;
             // Nobody answers datagrams.
@@ -75,13 +88,16 @@ impl Ways {
             laying.lay(2 * n, 2 * n + 1, &there, [leg.from, leg.to]);
             laying.lay(2 * n + 1, 2 * n, &back, [leg.to, leg.from]);
         }
-        for layer in 0..scenario.layers.len() {
-            let first = counts.of_flows() + 2 * layer;
-            laying.first_hop[first..first + 2].copy_from_slice(&laying.wiring.lead_frames(layer));
-        }
-        let network = laying.wiring.network(seed, channels(scenario), chains);
+        let network = laying.wiring.network(seed, channels(scenario, connections), chains);
         Ok(Ways { network, first_hop: laying.first_hop, spoofers: laying.spoofers })
     }
+}
+
+/// True if a flow's only connection takes the ways of the flow before.
+fn is_like_before(scenario: &Scenario, n: usize) -> bool {
+    let flow = &scenario.flows[n];
+    let is_alone = matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.splits.is_empty() && tcp.spoof.is_none());
+    is_alone && flow.is_alike(&scenario.flows[n - 1])
 }
 
 struct Laying<'s> {
@@ -96,6 +112,14 @@ impl Laying<'_> {
     /// The path from one end to another.
     fn lay(&mut self, from: usize, to: usize, path: &[usize], nodes: [usize; 2]) {
         self.first_hop[from] = self.wiring.lead(EndId::from(to), path, nodes);
+    }
+
+    /// The paths of connection `n`, which are those of the one before.
+    fn lay_like_before(&mut self, n: usize) {
+        for end in [2 * n, 2 * n + 1] {
+            self.wiring.lead_like(EndId::from(end), EndId::from(end - 2));
+            self.first_hop[end] = self.first_hop[end - 2];
+        }
     }
 
     /// Source and gateway reach each other, the gateway reaches the sink.
@@ -133,10 +157,9 @@ impl Laying<'_> {
 }
 
 /// The virtual channel of the packets to each end: one per pair of hosts, as in Classical IP over ATM.
-fn channels(scenario: &Scenario) -> Vec<u32> {
+fn channels(scenario: &Scenario, connections: &[Connection<'_>]) -> Vec<u32> {
     let mut known = BTreeMap::new();
     let mut channels = Vec::new();
-    let connections = topology::connections(scenario);
     let pairs = connections.iter().flat_map(|(.., leg)| [(leg.to, leg.from), (leg.from, leg.to)]);
     // Data forwarded by a spoofing gateway has its own end, after those of the connections.
     let spoofed = scenario.flows.iter().filter_map(|flow| Some((flow.kind.spoof()?.at, flow.to)));

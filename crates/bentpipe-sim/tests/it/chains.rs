@@ -51,6 +51,9 @@ fn line() -> impl Strategy<Value = String> {
             let millis: Vec<u32> = steps.iter().map(|step| { at += step; at }).collect();
             format!("rate_trace = {millis:?}\n")
         }),
+        2 => (1..30u32, 0..4u32, 0..3u32).prop_map(|(at, over, stop)| format!(
+            "rate = \"2 Mbit/s\"\nschedule = [{{ at = \"{at}0 ms\", rate = \"{stop} Mbit/s\", over = \"{over} ms\" }}, {{ at = \"{}0 ms\", rate = \"1 Mbit/s\", queue = \"9 packets\", delay = \"{over}0 ms\" }}]\nschedule_period = \"700 ms\"\n", at + 3
+        )),
         1 => Just("rate = \"8 Mbit/s\"\ntdma = { frame = \"20 ms\", bursts = [[\"1 ms\", \"2 ms\"], [\"9 ms\", \"3 ms\"]] }\n".to_owned()),
     ];
     (rate, delay).prop_map(|(rate, delay)| {
@@ -65,6 +68,9 @@ fn queue() -> impl Strategy<Value = String> {
         3 => Just(String::new()),
         3 => (1..30u32).prop_map(|n| format!("queue = \"{n} packets\"\n")),
         1 => (2000..40_000u32).prop_map(|n| format!("queue = \"{n} B\"\n")),
+        1 => (5..40u32, any::<bool>()).prop_map(|(n, fair)| format!(
+            "queue = {{ limit = \"{n} packets\", discipline = \"{}\", target = \"20 ms\" }}\n", if fair { "fq-codel" } else { "codel" }
+        )),
         1 => (5..40u32).prop_map(|n| format!("queue = {{ limit = \"{n} packets\", discipline = \"red\" }}\n")),
     ]
 }
@@ -79,6 +85,10 @@ fn sky() -> impl Strategy<Value = String> {
         )),
         1 => Just("packet_bursts = { start = \"1 %\", burstiness = \"50 %\" }\n".to_owned()),
         1 => (0..40u32, 1..30u32).prop_map(|(a, b)| format!("drop_list = [{a}, {}]\n", a + b)),
+        1 => (1..30u32).prop_map(|ms| format!("delay_trace = {{ values = [[\"0 s\", \"{ms} ms\"], [\"40 ms\", \"2 ms\"], [\"90 ms\", \"60 ms\"]] }}\n")),
+        1 => any::<bool>().prop_map(|reorder| format!("jitter = {{ delay = {{ exponential = \"3 ms\" }}, correlation = \"50 %\", reorder = {reorder} }}\n")),
+        1 => Just("reorder = { probability = \"2 %\", delay = \"9 ms\" }\nduplicate = \"2 %\"\ncorrupt = \"1 %\"\n".to_owned()),
+        1 => Just("loss_trace = { values = [[\"0 s\", \"1 %\"], [\"300 ms\", 0]] }\n".to_owned()),
         1 => Just("header = \"8 B\"\nmtu = \"1480 B\"\n".to_owned()),
     ]
 }
@@ -87,6 +97,11 @@ fn sky() -> impl Strategy<Value = String> {
 fn link(from: String, to: String) -> impl Strategy<Value = String> {
     let cells = "rate = \"5 Mbit/s\"\nframing = \"aal5\"\ndelay = \"10 ms\"\n";
     let packets = (line(), queue(), sky(), any::<bool>())
+        // A queue with CoDel keeps its limit.
+        .prop_map(|(line, queue, sky, begun)| {
+            let queue = if line.contains("schedule") && queue.contains("codel") { String::new() } else { queue };
+            (line, queue, sky, begun)
+        })
         .prop_map(|(line, queue, sky, begun)| line + &queue + &sky + if begun { "ties = \"begun\"\n" } else { "" });
     let kind = prop_oneof![12 => packets, 1 => Just(cells.to_owned())];
     kind.prop_map(move |settings| {

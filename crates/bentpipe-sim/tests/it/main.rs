@@ -8,6 +8,7 @@ mod determinism;
 mod golden;
 mod layers;
 mod mechanisms;
+mod moving;
 mod properties;
 mod record;
 mod seeds;

@@ -12,6 +12,10 @@ fn queue() -> impl Strategy<Value = String> {
     prop_oneof![
         (2..80u32).prop_map(|n| format!("forward.queue = \"{n} packets\"")),
         (3000..60_000u32).prop_map(|n| format!("forward.queue = \"{n} B\"")),
+        (5..60u32, any::<bool>()).prop_map(|(n, fair)| format!(
+            "forward.queue = {{ limit = \"{n} packets\", discipline = \"{}\" }}",
+            if fair { "fq-codel" } else { "codel" }
+        )),
         (5..60u32).prop_map(|n| format!("forward.queue = {{ limit = \"{n} packets\", discipline = \"red\" }}")),
         Just(String::new()),
     ]
@@ -32,10 +36,68 @@ fn channel() -> impl Strategy<Value = String> {
                 span("length", length, length + 200)
             )
         }),
+        3 => moving(),
     ]
 }
 
-const VARIANTS: [&str; 13] = [
+/// Settings of a link that changes while it is used: schedules, traces, phases, jitter, and what it does to single packets.
+/// They go into a link of two directions, of 1 to 300 ms and 200 kbit/s and more.
+pub(crate) fn moving() -> impl Strategy<Value = String> {
+    let step = (1..4000u32, prop::option::of(0..400u32), 0..20_000u32, 1..300u32, 0..30u32, prop::option::of(3..60u32));
+    let schedule = (prop::collection::vec(step, 1..6), any::<bool>()).prop_map(|(steps, repeats)| {
+        let (mut at, mut all) = (0, String::new());
+        for (gap, over, rate, delay, loss, queue) in steps {
+            at += gap;
+            let queue = queue.map_or(String::new(), |n| format!(", queue = \"{n} packets\""));
+            let ramp = over.map_or(String::new(), |over| format!(", over = \"{over} ms\""));
+            all += &format!(
+                "{{ at = \"{at} ms\", rate = \"{rate} kbit/s\", delay = \"{delay} ms\", loss = \"{loss} %\"{queue}{ramp} }}, "
+            );
+            at += over.unwrap_or(0);
+        }
+        at += 500;
+        all += &format!("{{ at = \"{at} ms\", rate = \"900 kbit/s\" }}");
+        let period = if repeats { format!("schedule_period = \"{} ms\"\n", at + 700) } else { String::new() };
+        format!("schedule = [{all}]\n{period}")
+    });
+    let delays = prop::collection::vec((1..90u32, 1..300u32), 1..9).prop_map(|steps| {
+        let mut at = 0;
+        let rows = steps.into_iter().map(|(gap, delay)| {
+            at += gap;
+            format!("[\"{at} ms\", \"{delay} ms\"]")
+        });
+        format!("delay_trace = {{ values = [[\"0 s\", \"9 ms\"], {}] }}\n", rows.collect::<Vec<_>>().join(", "))
+    });
+    let phases = (500..6000u32, 0..400u32, 0..100u32, 200..3000u32, 1..200u32).prop_map(|(length, outage, loss, rate, delay)| {
+        format!(
+            "phases = {{ length = \"{length} ms\", outage = \"{} ms\", loss = \"{loss} %\", rate = [\"{rate} kbit/s\", \"4 Mbit/s\"], \
+             delay = [\"{delay} ms\", \"300 ms\"] }}\n",
+            outage + 1
+        )
+    });
+    let jitter = (0..3usize, 0..99u32, any::<bool>()).prop_map(|(kind, correlation, reorder)| {
+        let delay = [
+            "{ uniform = [\"0 s\", \"40 ms\"] }",
+            "{ normal = [\"20 ms\", \"9 ms\"] }",
+            "{ pareto = [\"1 ms\", \"4 ms\"] }",
+        ];
+        format!("jitter = {{ delay = {}, correlation = \"{correlation} %\", reorder = {reorder} }}\n", delay[kind])
+    });
+    let packets = (0..40u32, 1..200u32, 0..30u32, 0..30u32).prop_map(|(late, by, twice, bad)| {
+        let share = |n: u32| f64::from(n) / 1000.0;
+        format!(
+            "reorder = {{ probability = {:?}, delay = \"{by} ms\" }}\nduplicate = {:?}\ncorrupt = {:?}\n",
+            share(late),
+            share(twice),
+            share(bad)
+        )
+    });
+    let line = prop_oneof![3 => schedule, 2 => phases, 2 => delays, 1 => Just(String::new())];
+    let rest = |what: BoxedStrategy<String>| prop_oneof![1 => Just(String::new()), 1 => what];
+    (line, rest(jitter.boxed()), rest(packets.boxed())).prop_map(|(line, jitter, packets)| line + &jitter + &packets)
+}
+
+const VARIANTS: [&str; 16] = [
     "tahoe",
     "reno",
     "newreno",
@@ -49,6 +111,9 @@ const VARIANTS: [&str; 13] = [
     "burst-ca",
     "cubic",
     "rack",
+    "linux-reno",
+    "linux-cubic",
+    "bbr",
 ];
 
 fn flow(n: usize) -> impl Strategy<Value = String> {
@@ -96,6 +161,8 @@ pub(crate) fn world() -> impl Strategy<Value = String> {
     let links = (1..20u32, 200..20_000u32, 1..300u32, queue(), channel());
     let flows = (1..5usize).prop_flat_map(|n| (0..n).map(flow).collect::<Vec<_>>());
     (links, flows).prop_map(|((near, rate, far, queue, channel), flows)| {
+        // A queue with CoDel keeps its limit.
+        let queue = if channel.contains(", queue = ") { queue.replace("fq-codel", "red").replace("codel", "red") } else { queue };
         let access = |name: &str, between: &str| {
             format!("[[links]]\nname = \"{name}\"\nbetween = [{between}]\nrate = \"10 Mbit/s\"\ndelay = \"{near} ms\"\n\n")
         };

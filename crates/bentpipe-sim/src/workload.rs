@@ -1,0 +1,37 @@
+//! What the two ends of a connection send and expect.
+
+use bentpipe_engine::units::Bytes;
+use bentpipe_study::scenario::Workload;
+
+/// The data of a greedy source: more than a million seconds at a gigabit per second.
+pub(crate) const ENDLESS: u64 = 1 << 50;
+
+/// The part of one end in a workload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    /// Bytes to write until it is done.
+    pub(crate) to_send: u64,
+    /// Bytes to receive; `u64::MAX` if there is no end.
+    pub(crate) expected: u64,
+    /// Requests to send.
+    pub(crate) requests: u32,
+}
+
+impl Share {
+    /// The part of the client, or of the server.
+    pub(crate) fn of(workload: Workload, client: bool) -> Share {
+        let (sent, received, requests) = match workload {
+            Workload::Bulk(bytes) => (bytes.get(), 0, 0),
+            Workload::Paced { total, .. } => (total.map_or(ENDLESS, Bytes::get), 0, 0),
+            Workload::Greedy { .. } => (ENDLESS, 0, 0),
+            Workload::RequestResponse { request, response, count, .. } => {
+                (request.get() * u64::from(count), response.get() * u64::from(count), count)
+            }
+        };
+        if client {
+            return Share { to_send: sent, expected: received, requests };
+        }
+        let is_endless = matches!(workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. });
+        Share { to_send: received, expected: if is_endless { u64::MAX } else { sent }, requests: 0 }
+    }
+}

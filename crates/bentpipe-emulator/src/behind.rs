@@ -11,10 +11,9 @@ use std::process::{Child, Command};
 use bentpipe_io::tun::TunConfig;
 use bentpipe_io::{Namespace, Session, Signals, TrainTun};
 use bentpipe_study::scenario::Scenario;
-use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
 
 use super::{EmulateError, Unsupported};
+use crate::covered::{add_hosts, cover, own_mounts};
 use crate::lab::{needs_program, needs_tun, routes, settle, tune};
 use crate::nat::{self, Outside};
 use crate::network::Network;
@@ -32,6 +31,10 @@ pub struct Behind {
     outside: Outside,
     addressing: Addressing,
     has_v6: bool,
+    /// The machine's address as seen from behind the link.
+    machine: Ipv4Addr,
+    /// The nodes outside and inside.
+    names: [String; 2],
     /// Last field, so that devices are dropped before rules.
     _session: Session,
 }
@@ -74,34 +77,37 @@ impl Behind {
         let emulator = Emulator::new(network, addressing, vec![outer, inner]);
         let emulator = emulator.map_err(EmulateError::system("the emulator"))?;
         let has_v6 = plan.has_v6();
-        Ok(Behind { emulator, namespace, outside: way_out, addressing, has_v6, _session: session })
+        let names = [outside, inside].map(|node| scenario.nodes[node].clone());
+        let machine = addressing.v4(0);
+        Ok(Behind { emulator, namespace, outside: way_out, addressing, has_v6, machine, names, _session: session })
     }
 
-    /// Starts a program in the namespace.
+    /// Starts a program in the namespace. There the names of the two nodes resolve, the outer one to the machine.
     ///
     /// # Errors
     /// Fails if the program is missing or may not be run, or if its namespaces cannot be entered.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         self.namespace.inside(|| {
             Signals::release_thread();
+            own_mounts()?;
             if let Some(resolver) = &self.outside.resolver {
-                // From here on, mounts are private to this thread and its child.
-                unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_FS)?;
-                let none = None::<&str>;
-                mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
-                let file = tempfile::NamedTempFile::new()?;
-                std::fs::write(file.path(), resolver)?;
-                // It stays world-readable, and mounted after its name is removed.
-                std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-                mount(Some(file.path()), &nat::resolv_conf(), none, MsFlags::MS_BIND, none)?;
+                cover(&nat::resolv_conf(), resolver)?;
             }
+            let [outside, inside] = &self.names;
+            let inside = self.inner_addresses().into_iter().map(|address| (inside.clone(), address));
+            add_hosts(&std::iter::once((outside.clone(), self.machine.into())).chain(inside).collect::<Vec<_>>())?;
             command.spawn()
         })
     }
 
-    /// The machine's address at its end of the link.
+    /// The machine's address as seen from behind the link: that of its end of the link, or the one of [`Behind::set_machine`].
     pub fn outer_address(&self) -> Ipv4Addr {
-        self.addressing.v4(0)
+        self.machine
+    }
+
+    /// Sets another address for the machine. Without root the end of the link is not the machine's own.
+    pub fn set_machine(&mut self, address: Ipv4Addr) {
+        self.machine = address;
     }
 
     /// The addresses behind the link.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_engine::network::{EndId, Hop, LinkId};
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::Time;
@@ -21,9 +21,6 @@ use super::Unsupported;
 #[derive(Debug)]
 pub(super) struct LayerEnd {
     port: LinkPort,
-    /// The link that it sends on, and the path of its frames to it.
-    pub(super) sends_on: LinkId,
-    pub(super) frames: Hop,
     /// Max packet length.
     mtu: usize,
     wakes: Option<Time>,
@@ -37,7 +34,7 @@ pub(super) struct LayerEnd {
 
 impl LayerEnd {
     /// The end that sends on the first or the second link of the layer.
-    pub(super) fn new(layer: &LayerSpec, links: &[LinkSpec], side: usize, frames: Hop) -> Result<Self, Unsupported> {
+    pub(super) fn new(layer: &LayerSpec, links: &[LinkSpec], side: usize) -> Result<Self, Unsupported> {
         let refuse = |key: &str, what: &str| {
             Err(Unsupported { key: format!("layers.{}.{key}", layer.name), what: what.to_owned(), expected: "false" })
         };
@@ -61,8 +58,7 @@ impl LayerEnd {
         let mtu = links[layer.over[side]].config.mtu.map_or(usize::MAX, |mtu| mtu as usize);
         let buffer = vec![0; port.max_frame()];
         let (wakes, since) = (None, Time::ZERO);
-        let sends_on = LinkId::from(layer.over[side]);
-        Ok(LayerEnd { port, sends_on, frames, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
+        Ok(LayerEnd { port, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
     }
 
     /// When to poll it, and when that was set.

@@ -2,12 +2,15 @@
 //!
 //! Reading order: [`Network`] has the links and the layers over them, without a clock; [`Plan`] selects hosts and
 //! their addresses; [`Emulator`] moves packets between devices and the network by the clock; [`Lab`] gives each host a
-//! namespace, [`Behind`] puts one namespace behind the links and the machine before them, with `nat`; [`rootless`] is
+//! namespace, [`Control`] changes the links while they run, [`Behind`] puts one namespace behind the links and the machine before them, with `nat`; [`rootless`] is
 //! for users without root. [`transfers`] and [`sockets`] run a scenario's flows over them, with the engine's TCP and
 //! with the kernel's. Linux only.
 #![forbid(unsafe_code)]
 
 mod behind;
+mod control;
+mod covered;
+pub mod grid;
 mod lab;
 mod layer;
 mod nat;
@@ -22,6 +25,7 @@ mod wakeups;
 use std::io;
 
 pub use behind::Behind;
+pub use control::{Control, MAX_LINE, Request, ask};
 pub use lab::{Host, Lab};
 pub use nat::Outside;
 pub use network::{Exit, Network};

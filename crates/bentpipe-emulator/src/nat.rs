@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::io::Write as _;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -81,6 +81,12 @@ fn ip_says(arguments: &[&str]) -> io::Result<String> {
 pub(crate) fn has_default(version: &[&str]) -> io::Result<bool> {
     let arguments: Vec<&str> = version.iter().copied().chain(["route", "show", "default"]).collect();
     Ok(!ip_says(&arguments)?.trim().is_empty())
+}
+
+/// The IPv4 gateway of the default route in the calling thread's namespace.
+pub(crate) fn gateway() -> io::Result<Option<Ipv4Addr>> {
+    let route = ip_says(&["route", "show", "default"])?;
+    Ok(route.split_once(" via ").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok()))
 }
 
 /// Devices whose default route comes from router advertisements.

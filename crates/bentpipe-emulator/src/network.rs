@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 
 use bentpipe_engine::NoProbe;
-use bentpipe_engine::link::{LinkCounters, Wire};
+use bentpipe_engine::link::{Altered, LinkCounters, Wire};
 use bentpipe_engine::network::{self, Age, Books, Bound, Due, EndId, Hop, LinkId};
-use bentpipe_engine::slacp::Stats;
+use bentpipe_engine::slacp::{Stats, classify};
+use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Emitted, Packet};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{LinkSpec, Scenario};
 use bentpipe_study::topology::{self, Path};
 use bentpipe_study::wiring::Wiring;
 
@@ -29,6 +30,10 @@ struct Parcel {
 impl Wire for Parcel {
     fn wire_len(&self) -> u32 {
         self.packet.len() as u32
+    }
+
+    fn flow(&self) -> u64 {
+        classify::read(&self.packet.to_bytes()).1
     }
 }
 
@@ -65,6 +70,9 @@ pub struct Network {
     hosts: usize,
     /// Two for each layer; as destinations and in the order of events, they come after all others.
     layers: Vec<LayerEnd>,
+    seed: u64,
+    /// Chooses the bits that are flipped.
+    bits: TimeNoise,
 }
 
 impl Network {
@@ -84,11 +92,12 @@ impl Network {
                 }
             }
         }
+        refuse_idle(scenario, &paths)?;
         let mut wiring = Wiring::new(scenario, paths.len());
         let mut layers = Vec::new();
-        for (number, layer) in scenario.layers.iter().enumerate() {
-            for (side, frames) in wiring.lead_frames(number).into_iter().enumerate() {
-                layers.push(LayerEnd::new(layer, &scenario.links, side, frames)?);
+        for layer in &scenario.layers {
+            for side in 0..2 {
+                layers.push(LayerEnd::new(layer, &scenario.links, side)?);
             }
         }
         let (mut ways, mut table) = (Vec::new(), vec![None; hosts.len() * hosts.len()]);
@@ -106,7 +115,8 @@ impl Network {
         let channels = (0..(ways.len() + layers.len()) as u32).collect();
         // Without chains: counters are read while packets are in flight.
         let network = wiring.network(scenario.seed, channels, false);
-        Ok(Network { network, ways, table, hosts: hosts.len(), layers })
+        let bits = TimeNoise::named(scenario.seed, "corrupt bits");
+        Ok(Network { network, ways, table, hosts: hosts.len(), layers, seed: scenario.seed, bits })
     }
 
     /// The next host for packets from `from` to `to`, if there is a path.
@@ -152,10 +162,43 @@ impl Network {
             }
             match self.network.take(at, &mut NoProbe, component) {
                 None => {}
-                Some((parcel, Ok(hop))) => self.go(at, Some(due.age()), hop, parcel, &mut exit),
+                Some((parcel, Ok(hop))) => {
+                    let altered = self.network.altered();
+                    if altered == Altered::NOT {
+                        self.go(at, Some(due.age()), hop, parcel, &mut exit);
+                    } else {
+                        self.go_altered(due, altered, hop, parcel, &mut exit);
+                    }
+                }
                 Some((parcel, Err(_))) => exit(at, Exit::Lost(parcel.packet)),
             }
         }
+    }
+
+    /// Moves a packet that a link has altered: twice, or with a flipped bit.
+    #[cold]
+    fn go_altered(
+        &mut self,
+        due: Due,
+        altered: Altered,
+        hop: Hop,
+        mut parcel: Parcel,
+        exit: &mut impl FnMut(Time, Exit),
+    ) {
+        let at = due.at();
+        if altered.corrupt {
+            let mut bytes = parcel.packet.to_bytes();
+            let bit = (self.bits.at(at.index(), 0) * (8 * bytes.len()) as f64) as usize;
+            if let Some(byte) = bytes.get_mut(bit / 8) {
+                *byte ^= 1 << (bit % 8);
+            }
+            parcel.packet = Packet::new(&bytes);
+        }
+        if altered.twice {
+            let copy = Parcel { packet: parcel.packet.clone(), to: parcel.to };
+            self.go(at, Some(due.age()), hop, copy, exit);
+        }
+        self.go(at, Some(due.age()), hop, parcel, exit);
     }
 
     /// Moves a packet to its next hop, by an event with this scheduling time, or from outside.
@@ -168,40 +211,38 @@ impl Network {
             }
             Hop::Station(station) => self.network.enter(at, &mut NoProbe, station, parcel),
             Hop::Layer { end, .. } => {
-                let end = self.layer(end);
+                let far = self.network.layers().far(end);
                 let packet = parcel.packet.to_bytes();
-                if self.layers[end].send(at, &packet) {
-                    self.layers[end ^ 1].remember(&packet, parcel.to);
+                if self.layer(end).send(at, &packet) {
+                    self.layer(far).remember(&packet, parcel.to);
                 }
             }
             Hop::Arrived => match self.ways.get(parcel.to.index()) {
                 Some(way) => exit(at, Exit::Arrived(way.to, parcel.packet)),
-                None => {
-                    let end = self.layer(parcel.to);
-                    self.layers[end].receive(at, &parcel.packet.to_bytes());
-                }
+                None => self.layer(parcel.to).receive(at, &parcel.packet.to_bytes()),
             },
         }
     }
 
-    /// The index of an end among the ends of layers.
-    fn layer(&self, end: EndId) -> usize {
-        end.index() - self.ways.len()
+    /// An end of a layer.
+    fn layer(&mut self, end: EndId) -> &mut LayerEnd {
+        let index = self.network.layers().index(end).expect("an end of a layer");
+        &mut self.layers[index]
     }
 
     /// Polls an end of a layer until it waits.
     fn run_layer(&mut self, due: Due, end: usize, exit: &mut impl FnMut(Time, Exit)) {
         let (at, age) = (due.at(), Some(due.age()));
         loop {
-            let (frames, hears) = (self.layers[end].frames, self.layers[end ^ 1].sends_on);
             let layer = &mut self.layers[end];
             let Some((emitted, bytes)) = layer.poll(at) else { return };
             let packet = Packet::new(bytes);
+            let (layers, id) = (self.network.layers(), EndId::from(self.ways.len() + end));
             let (hop, to) = match emitted {
-                Emitted::Frame(_) => (frames, EndId::from(self.ways.len() + (end ^ 1))),
+                Emitted::Frame(_) => (layers.frames(id), layers.far(id)),
                 Emitted::Packet(_) => {
                     let to = layer.bound_for(&packet.to_bytes()).expect("a delivered packet has entered the layer");
-                    (self.network.behind(hears, to), to)
+                    (self.network.behind(layers.hears(id), to), to)
                 }
             };
             self.go(at, age, hop, Parcel { packet, to }, exit);
@@ -220,6 +261,12 @@ impl Network {
     /// Counters of the ends of layers, in the scenario's order.
     pub fn layer_stats(&self) -> Vec<[Stats; 2]> {
         self.layers.chunks(2).map(|ends| [ends[0].stats(), ends[1].stats()]).collect()
+    }
+
+    /// Changes the settings of a link at `now`; no packet is lost by it.
+    pub fn retune(&mut self, now: Time, link: usize, spec: &LinkSpec) {
+        let name = format!("link/{}", spec.name);
+        self.network.retune(now, LinkId::from(link), &spec.config, self.seed, &name);
     }
 
     /// How long a link's line is busy with its queue; unknown for a link in cells.
@@ -245,6 +292,26 @@ impl Network {
         let layers = self.layers.iter().enumerate().filter_map(head);
         layers.fold(self.network.first(), Due::min)
     }
+}
+
+/// Refuses a link that no packet takes because another one joins the same nodes.
+fn refuse_idle(scenario: &Scenario, paths: &BTreeMap<(usize, usize), Path>) -> Result<(), Unsupported> {
+    let takes = |link: &usize| paths.values().flatten().any(|on| on == link) || scenario.layer_over(*link).is_some();
+    for (idle, spec) in scenario.links.iter().enumerate().filter(|(n, _)| !takes(n)) {
+        let twin = scenario
+            .links
+            .iter()
+            .enumerate()
+            .find(|(n, other)| *n != idle && takes(n) && (other.from, other.to) == (spec.from, spec.to));
+        if let Some((_, twin)) = twin {
+            return Err(Unsupported {
+                key: format!("links.{}", spec.name.split('/').next().unwrap_or(&spec.name)),
+                what: format!("all packets take `{}`, which joins the same nodes", twin.name),
+                expected: "one link between two nodes, or a flow with a `route` over this one",
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The path between two nodes: that of the connections between them, or else the shortest.

@@ -104,10 +104,17 @@ fn two_routes_between_the_same_hosts_are_refused() {
     };
     let links = format!("name = \"two\"\n{}{}", link("low"), link("high"));
     let one = scenario(&format!("{links}{}", flow("first", "high")));
-    let mut network = Network::new(&one, &[0, 1]).expect("one route");
+    let error = Network::new(&one, &[0, 1]).expect_err("nothing takes the other link");
+    assert_eq!(
+        (error.key.as_str(), error.what.as_str()),
+        ("links.low", "all packets take `high`, which joins the same nodes")
+    );
+    let back = "[[links]]\nname = \"back\"\nfrom = \"B\"\nto = \"A\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+    let single = scenario(&format!("name = \"two\"\n{}{back}{}", link("high"), flow("first", "high")));
+    let mut network = Network::new(&single, &[0, 1]).expect("one route");
     network.offer(at(0), 0, 1, packet(1)).expect("a way");
     let offered: Vec<u64> = network.counters().iter().map(|link| link.offered).collect();
-    assert_eq!(offered, [0, 1], "the flow's route, not the first link");
+    assert_eq!(offered, [1, 0], "the flow's route");
     let two = scenario(&format!("{links}{}{}", flow("first", "high"), flow("second", "low")));
     let error = Network::new(&two, &[0, 1]).expect_err("packets do not say of which flow they are");
     assert_eq!(error.key, "flows.second");
@@ -147,7 +154,13 @@ fn the_simulators_losses_packet_for_packet() {
         "forward.packet_bursts = { start = \"1 %\", length = \"4 packets\" }",
         "forward.drop_list = [0, 3, 4, 117]",
         "forward.queue = { limit = \"20 packets\", discipline = \"red\" }",
+        "forward.queue = { limit = \"40 packets\", discipline = \"codel\" }",
+        "forward.queue = { limit = \"40 packets\", discipline = \"fq-codel\" }",
         "framing = \"aal5\"",
+        "forward.schedule = [{ at = \"2 s\", rate = \"0 bit/s\" }, { at = \"2.4 s\", rate = \"2 Mbit/s\", over = \"1 s\", delay = \"20 ms\" }, { at = \"4 s\", loss = \"20 %\" }]\nforward.schedule_period = \"5 s\"",
+        "forward.phases = { length = \"1 s\", outage = \"30 ms\", loss = \"100 %\", rate = [\"0.9 Mbit/s\", \"2 Mbit/s\"], delay = [\"20 ms\", \"300 ms\"] }",
+        "forward.jitter = { delay = { exponential = \"30 ms\" }, correlation = \"50 %\", reorder = true }\nforward.loss = \"1 %\"",
+        "forward.reorder = { probability = \"5 %\", delay = \"70 ms\" }\nforward.loss_trace = { values = [[\"0 s\", \"0 %\"], [\"1 s\", \"5 %\"]] }",
         "forward.rate_trace = [3, 10, 12, 12, 40]\nforward.queue = \"20 packets\"",
     ];
     for kind in kinds {
@@ -178,4 +191,43 @@ fn the_simulators_losses_packet_for_packet() {
         delivered.extend(out(&mut network, limit).into_iter().map(|(at, ..)| at));
         assert_eq!(delivered, seen.delivered, "{kind}");
     }
+}
+
+/// A change while packets wait: all arrive, in order, those that wait at the new rate.
+#[test]
+fn a_link_changes_and_loses_nothing() {
+    let text = LINE.split("[[flows]]").next().expect("links");
+    let before = scenario(text);
+    let after = scenario(&text.replace("rate = \"1 Mbit/s\"", "rate = \"4 Mbit/s\""));
+    let mut network = Network::new(&before, &hosts(&before, &["A", "B"])).expect("no flows are needed");
+    (0..20).for_each(|n| network.offer(at(0), 0, 1, packet(n)).expect("a way"));
+    let sat = before.links.iter().position(|link| link.name == "sat/forward").expect("a link");
+    let mut all = out(&mut network, at(50_000));
+    network.retune(at(50_000), sat, &after.links[sat]);
+    all.extend(out(&mut network, at(5_000_000)));
+    // The first reaches the line after 2 ms; each takes 8 ms. At 50 ms six are sent; the rest takes 2 ms each.
+    let expected = (0..20u8).map(|n| {
+        let sent = if n < 6 { 2 + 8 * (u64::from(n) + 1) } else { 50 + 2 * (u64::from(n) - 5) };
+        (at((250 + sent) * 1000), 1, n)
+    });
+    assert_eq!(all, expected.collect::<Vec<_>>());
+}
+
+/// Doubled and corrupt packets: one bit differs, and both copies come.
+#[test]
+fn packets_are_doubled_and_bits_flipped() {
+    let text = LINE.replace(
+        "delay = \"250 ms\"",
+        "delay = \"250 ms\"\nforward.duplicate = \"100 %\"\nforward.corrupt = \"100 %\"",
+    );
+    let scenario = scenario(&text);
+    let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect("links only");
+    network.offer(at(0), 0, 1, packet(0)).expect("a way");
+    let mut bits = Vec::new();
+    network.advance(at(1_000_000), |_, exit| {
+        if let Exit::Arrived(_, packet) = exit {
+            bits.push(packet.to_bytes().iter().map(|byte| byte.count_ones()).sum::<u32>());
+        }
+    });
+    assert_eq!(bits, [1, 1]);
 }

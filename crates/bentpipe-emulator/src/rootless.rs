@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The connection to the outside of a process that has become root; dropping it ends the connection.
 #[derive(Debug)]
 pub struct Pasta(Child);
+
+impl Pasta {
+    /// The address under which `pasta` passes connections on to the machine's own programs: that of the default gateway.
+    pub fn machine(&self) -> Option<Ipv4Addr> {
+        nat::gateway().ok()?
+    }
+}
 
 impl Drop for Pasta {
     fn drop(&mut self) {

@@ -13,6 +13,7 @@ use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Buffers, Clock, Lateness, Packet, TrainTun, Waiter};
+use bentpipe_study::scenario::LinkSpec;
 use bentpipe_study::trace::PcapWriter;
 
 use crate::network::{Exit, Network};
@@ -289,6 +290,13 @@ impl Emulator {
                 devices[host].put(packet);
             }
         });
+    }
+
+    /// Changes the settings of a link from now on; no packet is lost by it.
+    pub fn retune(&mut self, link: usize, spec: &LinkSpec) {
+        let now = self.clock.now();
+        self.advance(now);
+        self.network.retune(now, link, spec);
     }
 
     /// How long a link's line is busy with its queue.

@@ -1,16 +1,19 @@
 //! The same transfers between sockets of the Linux kernel, over the same links.
 //!
-//! The congestion control is reno, which every kernel has. Buffers match the scenario's windows, and timestamps its
-//! setting. Everything else is the kernel's: RACK-TLP, PRR, its delayed ACKs.
+//! Buffers match the scenario's windows, and timestamps its setting. Everything else is the kernel's: RACK-TLP, PRR, its delayed
+//! ACKs. The receiving program takes all that has arrived at once, and the sending one sets TCP_NODELAY: a small segment at the edge
+//! of a window would hold the last one back otherwise, until it is acknowledged.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
-use bentpipe_engine::tcp::{AckPolicy, Daass, SsthreshBase, Variant};
+use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Clock, Namespace, hurry, ip};
+use bentpipe_study::scenario::profile::profile;
 use bentpipe_study::scenario::{FlowKind, Scenario};
 
 use super::EmulateError;
@@ -27,21 +30,25 @@ pub struct KernelSettings {
     pub route: Vec<String>,
 }
 
-/// The scenario with ends as near to the kernel's as the engine's settings allow. RACK-TLP and PRR are not included.
+impl KernelSettings {
+    /// The congestion control of this name. A route sets it: the sysctl of a namespace takes only those that are free for all.
+    pub fn with_control(control: &str) -> Self {
+        KernelSettings { sysctls: Vec::new(), route: vec!["congctl".to_owned(), control.to_owned()] }
+    }
+}
+
+/// The scenario with Linux's ends, as far as the engine has them: the variant `linux-reno` and the settings of the profile `linux`.
 pub fn nearest(scenario: &Scenario) -> Scenario {
-    let sack = Variant::named("sack").expect("a row of the table");
+    let linux =
+        profile("linux").expect("a profile").with_row(Variant::named("linux-reno").expect("a row of the table"));
     let mut scenario = scenario.clone();
     for flow in &mut scenario.flows {
         let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
+        let tcp = Arc::make_mut(tcp);
         for end in [&mut tcp.sender, &mut tcp.receiver] {
-            end.variant = sack;
-            // Sixteen segments acknowledged at once (TCP_MAX_QUICKACKS), then every other one, or after TCP_DELACK_MIN.
-            end.ack =
-                AckPolicy { daass: Daass::FirstSegments(16), delay: Duration::from_millis(40), ..AckPolicy::DELAYED };
-            // TCP_RTO_MIN.
-            end.rto.min = Duration::from_millis(200);
-            // tcp_reno_ssthresh halves the window, not the data in flight.
-            end.shortcuts.ssthresh_base = SsthreshBase::Window;
+            let TcpConfig { variant, ack, rto, shortcuts, .. } = linux;
+            (end.variant, end.ack, end.rto) = (variant, ack, rto);
+            end.shortcuts.ssthresh_base = shortcuts.ssthresh_base;
         }
     }
     scenario
@@ -154,6 +161,7 @@ fn sleep_until(clock: Clock, at: Time) {
 fn send(to: SocketAddr, bytes: u64, clock: Clock, start: Time, over: &AtomicBool) -> io::Result<()> {
     sleep_until(clock, start);
     let mut stream = TcpStream::connect(to)?;
+    stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(StdDuration::from_millis(200)))?;
     let block = [0x5a; 1 << 16];
     let mut left = bytes;
@@ -183,7 +191,7 @@ fn receive(listener: &TcpListener, bytes: u64, clock: Clock, over: &AtomicBool) 
     };
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(StdDuration::from_millis(200)))?;
-    let mut block = vec![0; 1 << 18];
+    let mut block = vec![0; 1 << 25];
     let mut read = 0;
     while !over.load(Ordering::Relaxed) {
         match stream.read(&mut block) {

@@ -92,7 +92,9 @@ fn streams_are_whole_where_packets_of_trains_are_lost() {
         assert!((80..400).contains(&lost), "{lost} packets are lost: 138 000 at 0.1 %, and acknowledgements");
         assert_eq!(emulator.refused(), 0, "hosts take every train");
         assert!(traffic.reads * 3 < traffic.sent, "trains come in: {traffic:?}");
-        assert!(traffic.writes * 2 < traffic.arrived, "trains go out: {traffic:?}");
+        // Packet by packet there would be as many writes as packets. The sooner the emulator wakes, the shorter trains are: two
+        // idle cores gave 1.9 packets per write, busy ones 2.4.
+        assert!(traffic.writes * 3 < traffic.arrived * 2, "trains go out: {traffic:?}");
     }
 }
 

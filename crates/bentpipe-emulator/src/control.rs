@@ -1,0 +1,176 @@
+//! The socket at which a running emulation is told to change: one line of text in, one answer out.
+//!
+//! A thread does the waiting for clients, so the loop of the emulation never does. All is bounded: the length of a line, the
+//! time that a client may take, the number of requests that wait.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use nix::sys::stat::{Mode, umask};
+
+/// The longest line.
+pub const MAX_LINE: u64 = 4096;
+
+/// A client that takes longer for its line or its answer is left.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Requests that wait; further clients wait at the socket.
+const WAITING: usize = 16;
+
+/// A request and the way back.
+#[derive(Debug)]
+pub struct Request {
+    /// The line, without its end.
+    pub line: String,
+    client: UnixStream,
+}
+
+impl Request {
+    /// Answers. A client that does not listen gets nothing.
+    pub fn answer(mut self, text: &str) {
+        let _ = self.client.write_all(text.as_bytes());
+    }
+}
+
+/// The socket; gone when it is dropped.
+#[derive(Debug)]
+pub struct Control {
+    path: PathBuf,
+    requests: Receiver<Request>,
+    /// Readable when there is a request.
+    bell: UnixStream,
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+impl Control {
+    /// Opens the socket at `path`, which only its owner may use (mode 0600), and starts a thread. A socket that an earlier
+    /// emulation left is replaced; one that answers, and any other file, is not.
+    ///
+    /// # Errors
+    /// Fails if the socket cannot be created, with [`io::ErrorKind::AddrInUse`] if another emulation answers there and
+    /// [`io::ErrorKind::AlreadyExists`] if it is another file.
+    pub fn open(path: &Path) -> io::Result<Control> {
+        if let Ok(there) = std::fs::symlink_metadata(path) {
+            if !std::os::unix::fs::FileTypeExt::is_socket(&there.file_type()) {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file is there and no socket"));
+            }
+            if UnixStream::connect(path).is_ok() {
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, "another emulation answers there"));
+            }
+            std::fs::remove_file(path)?;
+        }
+        // Never open for others, not even for an instant.
+        let before = umask(Mode::from_bits_truncate(0o177));
+        let listener = UnixListener::bind(path);
+        umask(before);
+        let listener = listener?;
+        let (sender, requests) = sync_channel(WAITING);
+        let (bell, ringer) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        std::thread::Builder::new().name("control".into()).spawn(move || serve(&listener, &sender, &ringer))?;
+        Ok(Control { path: path.to_owned(), requests, bell })
+    }
+
+    /// The next request, if there is one; never waits.
+    pub fn request(&mut self) -> Option<Request> {
+        let mut rings = [0; WAITING];
+        while matches!(self.bell.read(&mut rings), Ok(1..)) {}
+        self.requests.try_recv().ok()
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn serve(listener: &UnixListener, sender: &SyncSender<Request>, mut ringer: &UnixStream) {
+    for client in listener.incoming() {
+        let Ok(client) = client else {
+            // Without descriptors the client stays, and would be accepted again at once.
+            std::thread::sleep(PATIENCE);
+            continue;
+        };
+        let Some(request) = read(client) else { continue };
+        if sender.send(request).is_err() || ringer.write_all(&[1]).is_err() {
+            return;
+        }
+    }
+}
+
+/// The line of a client that is in time.
+fn read(client: UnixStream) -> Option<Request> {
+    client.set_read_timeout(Some(PATIENCE)).ok()?;
+    client.set_write_timeout(Some(PATIENCE)).ok()?;
+    let mut line = String::new();
+    // More than is accepted, because a client whose bytes are left unread would not get its answer.
+    let read = BufReader::new((&client).take(16 * MAX_LINE)).read_line(&mut line);
+    let request = Request { line: line.trim_end().to_owned(), client };
+    match read {
+        Ok(_) if line.ends_with('\n') && line.len() as u64 <= MAX_LINE => Some(request),
+        Ok(_) => {
+            request.answer(&format!("error: expected one line of at most {MAX_LINE} bytes\n"));
+            None
+        }
+        Err(_) => {
+            request.answer("error: the line did not come in time, or is no text\n");
+            None
+        }
+    }
+}
+
+/// Sends a line to the emulation at `path`; its answer.
+///
+/// # Errors
+/// Fails if nobody answers there, or not in ten seconds.
+pub fn ask(path: &Path, line: &str) -> io::Result<String> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(10 * PATIENCE))?;
+    stream.write_all(format!("{line}\n").as_bytes())?;
+    io::read_to_string(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_line_comes_in_and_an_answer_goes_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("control");
+        let mut control = Control::open(&path).expect("it opens");
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(Control::open(&path).expect_err("it answers").kind(), io::ErrorKind::AddrInUse);
+        let asking = {
+            let path = path.clone();
+            std::thread::spawn(move || ask(&path, "hello"))
+        };
+        let request = loop {
+            if let Some(request) = control.request().filter(|request| !request.line.is_empty()) {
+                break request;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(request.line, "hello");
+        request.answer("ok\n");
+        assert_eq!(asking.join().expect("it ends").expect("an answer"), "ok\n");
+        let long = "x".repeat(MAX_LINE as usize);
+        assert!(ask(&path, &long).is_ok_and(|said| said.contains("at most 4096 bytes")));
+        drop(control);
+        assert!(!path.exists());
+        std::fs::write(&path, "mine").expect("it is written");
+        assert_eq!(Control::open(&path).expect_err("no socket").kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read_to_string(&path).expect("it is left"), "mine");
+    }
+}

@@ -1,0 +1,63 @@
+//! Files of the machine that a program behind the link sees otherwise: `resolv.conf`, and `hosts` with the names of the
+//! scenario's nodes.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+
+const HOSTS: &str = "/etc/hosts";
+
+/// Makes the mounts of the calling thread, and of programs that it starts, private.
+pub(crate) fn own_mounts() -> io::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_FS)?;
+    let none = None::<&str>;
+    Ok(mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?)
+}
+
+/// Shows this text instead of the file `path`, whose links are resolved.
+pub(crate) fn cover(path: &Path, text: &str) -> io::Result<()> {
+    let (folder, none) = (tempfile::tempdir()?, None::<&str>);
+    // The file is on a file system of its own and keeps its name there: nothing can be mounted over a file without a name, as a
+    // second link behind this one would.
+    mount(Some("tmpfs"), folder.path(), Some("tmpfs"), MsFlags::empty(), Some("size=1m,mode=755"))?;
+    let file = folder.path().join("file");
+    let covered = fs::write(&file, text)
+        .and_then(|()| fs::set_permissions(&file, Permissions::from_mode(0o644)))
+        .and_then(|()| Ok(mount(Some(&file), path, none, MsFlags::MS_BIND, none)?));
+    umount2(folder.path(), MntFlags::MNT_DETACH)?;
+    covered
+}
+
+/// Adds names to `hosts`, before the machine's own. Without such a file nothing is done: there is nothing to mount on.
+pub(crate) fn add_hosts(names: &[(String, IpAddr)]) -> io::Result<()> {
+    let Ok(path) = fs::canonicalize(HOSTS) else { return Ok(()) };
+    let own = fs::read_to_string(&path)?;
+    cover(&path, &format!("{}{own}", lines(names)))
+}
+
+/// A line for each name that a resolver would look up there.
+fn lines(names: &[(String, IpAddr)]) -> String {
+    let is_name = |name: &str| {
+        name != "localhost"
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
+            && !name.is_empty()
+    };
+    names.iter().filter(|(name, _)| is_name(name)).map(|(name, address)| format!("{address} {name}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_resolve_are_added() {
+        let address = IpAddr::from([10, 0, 0, 1]);
+        let names = ["server", "localhost", "ground station", "a\nb", ""].map(|name| (name.to_owned(), address));
+        assert_eq!(lines(&names), "10.0.0.1 server\n");
+    }
+}

@@ -1,0 +1,212 @@
+//! A grid of transfers over which the engine's Linux hosts are compared with the kernel's.
+//!
+//! Each cell is a link, what happens on it, and a congestion control. Losses are those of packets by their number, the same for
+//! both: the kernel sends one packet more, the ACK of the handshake, which the engine's hosts join with the first data. Queues are
+//! long and windows bound by the receiver where nothing is to overflow, so that no single packet decides.
+
+use bentpipe_engine::stream::Stream;
+use bentpipe_study::scenario::{Scenario, ScenarioErrors};
+
+/// A link: its rate and the delay of one way, the bytes sent over it, and the receiver's window, 1.5 times what it holds.
+struct Orbit {
+    name: &'static str,
+    rate: &'static str,
+    delay: &'static str,
+    bytes: u64,
+    window: u64,
+    /// Three times what the link holds.
+    queue: &'static str,
+    /// A queue that overflows.
+    short: &'static str,
+    /// The first packet to lose: after slow start.
+    lost: u64,
+}
+
+const ORBITS: [Orbit; 3] = [
+    Orbit {
+        name: "GEO",
+        rate: "20 Mbit/s",
+        delay: "300 ms",
+        bytes: 10_000_000,
+        window: 2_250_000,
+        queue: "1800 ms",
+        short: "100 packets",
+        lost: 2500,
+    },
+    Orbit {
+        name: "MEO",
+        rate: "50 Mbit/s",
+        delay: "75 ms",
+        bytes: 20_000_000,
+        window: 1_400_000,
+        queue: "450 ms",
+        short: "100 packets",
+        lost: 5000,
+    },
+    Orbit {
+        name: "LEO",
+        rate: "50 Mbit/s",
+        delay: "20 ms",
+        bytes: 20_000_000,
+        window: 375_000,
+        queue: "120 ms",
+        short: "50 packets",
+        lost: 5000,
+    },
+];
+
+/// What happens on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mishap {
+    None,
+    One,
+    Five,
+    /// The last three segments but one of a short transfer.
+    Tail,
+    /// 100 packets in a row.
+    Fade,
+    Overflow,
+    /// 1 % of the packets of a short transfer, drawn by their numbers.
+    Random,
+}
+
+const MISHAPS: [(&str, Mishap); 7] = [
+    ("no loss", Mishap::None),
+    ("one loss", Mishap::One),
+    ("five losses", Mishap::Five),
+    ("tail", Mishap::Tail),
+    ("fade", Mishap::Fade),
+    ("overflow", Mishap::Overflow),
+    ("1 % random", Mishap::Random),
+];
+
+/// The controls: the kernel's name, the engine's variant, and the bar where nothing random decides, percent.
+const CONTROLS: [(&str, &str, f64); 3] =
+    [("reno", "linux-reno", 1.0), ("cubic", "linux-cubic", 1.0), ("bbr", "bbr", 5.0)];
+
+/// The bar of medians over random losses, percent. The same packets are lost to both, but a retransmission more shifts the rest.
+const RANDOM_BAR: f64 = 3.0;
+/// The timers of a kernel of 250 Hz are late by up to 32 ms from 256 ms on: the bar of what one timer decides, seconds.
+const TICK: f64 = 0.032;
+/// Data of 1448 bytes in all segments but the last, which has 1000.
+const SHORT: u64 = 699 * 1448 + 1000;
+
+/// A cell of the grid.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The link, what happens on it, and the control, such as "GEO, one loss, cubic".
+    pub name: String,
+    /// The kernel's name of the control.
+    pub control: &'static str,
+    /// True if random losses decide: medians over seeds are compared.
+    pub is_random: bool,
+    /// Greatest difference that counts as agreement, percent.
+    pub bar: f64,
+    /// Greatest difference that counts as agreement however short the transfer, seconds.
+    pub bar_s: f64,
+    variant: &'static str,
+    orbit: usize,
+    mishap: Mishap,
+}
+
+/// All cells.
+pub fn cells() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (control, variant, bar) in CONTROLS {
+        for (orbit, Orbit { name, .. }) in ORBITS.iter().enumerate() {
+            for (what, mishap) in MISHAPS {
+                let is_random = mishap == Mishap::Random;
+                cells.push(Cell {
+                    name: format!("{name}, {what}, {control}"),
+                    control,
+                    is_random,
+                    bar: if is_random { bar.max(RANDOM_BAR) } else { bar },
+                    bar_s: if mishap == Mishap::Tail { TICK } else { 0.0 },
+                    variant,
+                    orbit,
+                    mishap,
+                });
+            }
+        }
+    }
+    cells
+}
+
+impl Cell {
+    /// The scenario of the engine's hosts, or of the kernel's.
+    ///
+    /// # Errors
+    /// Fails if a scenario of the grid is wrong.
+    pub fn scenario(&self, kernel: bool, seed: u64) -> Result<Scenario, ScenarioErrors> {
+        Scenario::parse(&self.text(kernel, seed), "grid.toml", &[])
+    }
+
+    fn text(&self, kernel: bool, seed: u64) -> String {
+        let Orbit { rate, delay, queue, short, lost, .. } = ORBITS[self.orbit];
+        let Orbit { mut bytes, mut window, .. } = ORBITS[self.orbit];
+        let mut queue = queue;
+        let mut numbers: Vec<u64> = Vec::new();
+        match self.mishap {
+            Mishap::None => {}
+            Mishap::One => numbers.push(lost),
+            Mishap::Five => numbers.extend([0, 10, 100, 105, 106].map(|more| lost + more)),
+            // Packet 0 is the SYN: 700 is the last segment. The window never binds, so that segments are whole.
+            Mishap::Tail => (numbers, bytes, window) = (vec![698, 699, 700], SHORT, 3_000_000),
+            Mishap::Fade => numbers.extend(lost..lost + 100),
+            Mishap::Overflow => (queue, window) = (short, 2 * window),
+            Mishap::Random => {
+                bytes = SHORT;
+                let mut stream = Stream::named(seed, "grid");
+                numbers.extend((1..4000).filter(|_| stream.uniform() < 0.01));
+            }
+        }
+        let shift = u64::from(kernel);
+        let list: Vec<String> = numbers.iter().map(|number| (number + shift).to_string()).collect();
+        let loss = if list.is_empty() { String::new() } else { format!("forward.drop_list = [{}]", list.join(", ")) };
+        format!(
+            "name = \"grid\"\nseed = {seed}\ntime_limit = \"600 s\"\n\
+             [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n\
+             [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
+             forward.queue = \"{queue}\"\n{loss}\n\
+             [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"{bytes} B\"\n",
+            self.variant
+        )
+    }
+
+    /// True if `ours` agrees with the kernel's time, both in seconds.
+    pub fn agrees(&self, ours: f64, kernel: f64) -> bool {
+        let difference = (ours - kernel).abs();
+        difference <= self.bar_s || difference * 100.0 <= self.bar * kernel
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_cells_are_scenarios() {
+        for cell in cells() {
+            for kernel in [false, true] {
+                let read = cell.scenario(kernel, 1);
+                assert!(read.is_ok(), "{}: {:?}", cell.name, read.err());
+            }
+        }
+    }
+
+    /// 1 % of 5 s are 50 ms; a timer's tick counts only where a timer decides.
+    #[test]
+    fn the_bars_are_those_written_down() {
+        let cell = |name: &str| cells().into_iter().find(|cell| cell.name == name).expect("a cell");
+        for (name, ours, agrees) in [
+            ("GEO, one loss, cubic", 5.049, true),
+            ("GEO, one loss, cubic", 5.051, false),
+            ("LEO, tail, reno", 5.049, true),
+            ("LEO, 1 % random, reno", 5.149, true),
+            ("LEO, 1 % random, reno", 5.151, false),
+        ] {
+            assert_eq!(cell(name).agrees(ours, 5.0), agrees, "{name}");
+        }
+        assert!(cell("LEO, tail, reno").agrees(0.631, 0.6) && !cell("LEO, one loss, reno").agrees(0.631, 0.6));
+    }
+}

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use bentpipe_engine::mux::Route;
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
@@ -55,23 +54,6 @@ impl Access {
         let whose = self.whose(to.ip().to_canonical());
         let judged = self.policy.destination(to, whose);
         self.counted(judged)
-    }
-
-    /// Whether the peer may have this route: its client is one of its own, and the destination may be connected to.
-    ///
-    /// # Errors
-    /// Why not.
-    pub fn of_peer(&mut self, route: &Route) -> Result<(), Refusal> {
-        let judged = self.policy.source(route.source.ip());
-        self.counted(judged)?;
-        self.far(route.destination)
-    }
-
-    /// Whether a packet of the peer's has a source that it may have.
-    pub fn packet_of_peer(&mut self, packet: &[u8]) -> bool {
-        let may = self.policy.source_of(packet);
-        self.refused += u64::from(!may);
-        may
     }
 
     fn counted(&mut self, judged: Result<(), Refusal>) -> Result<(), Refusal> {

@@ -177,6 +177,11 @@ impl Carrier {
         self.port.as_ref().map_or(0, |port| port.end().waiting(channel))
     }
 
+    /// Whether something has come that is not handed over yet: an event or a packet.
+    pub(crate) fn has_arrived(&self) -> bool {
+        !self.events.is_empty() || self.port.as_ref().is_some_and(|port| port.end().has_output())
+    }
+
     /// Packets of which it is not known that they have arrived.
     pub fn unconfirmed(&self) -> usize {
         self.port.as_ref().map_or(0, LinkPort::unconfirmed)

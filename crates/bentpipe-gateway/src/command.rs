@@ -5,6 +5,7 @@ pub mod doctor;
 mod failure;
 mod installed;
 mod interfaces;
+mod peers;
 mod plan;
 mod prepare;
 mod privileges;
@@ -16,7 +17,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bentpipe_io::LinkPortConfig;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -26,10 +26,14 @@ pub use failure::{End, Failure};
 use self::failure::{print, warned};
 use self::installed::Installed;
 use self::interfaces::Watched;
+use self::peers::Peers;
 use self::privileges::{give_up_privileges, needs_privilege, share_privileges};
 use crate::settings::{GatewayFile, ShapeTable};
-use crate::tunnel::{PrivateKey, TunnelConfig};
-use crate::{Carrier, Control, Gateway as Box_, Loop, Published, Readings, Scrape, Shape, Stop, Work, ask};
+use crate::tunnel::PrivateKey;
+use crate::{
+    BothShapes, Control, Gateway as Box_, LinkShape, Loop, Published, Readings, Scrape, Shape, SplitShape, Stop, Work,
+    ask,
+};
 
 /// Does what was asked.
 ///
@@ -90,51 +94,81 @@ fn keygen(args: &Keygen) -> Result<End, Failure> {
 fn run(args: &Run) -> Result<End, Failure> {
     let file = load(&args.file)?;
     // What is wrong with keys, or what the kernel does not have, is said before anything is changed.
-    let tunnel = file.tunnel.is_some().then(|| plan::tunnel(&file)).transpose()?;
+    let peers = file.tunnel.is_some().then(|| Peers::new(&args.file, &file)).transpose()?;
     plan::check(&args.file, &file)?;
     if args.dry_run {
+        print(&Peers::shown(&file))?;
         print(&plan::rules(&file).script(&plan::instance(&file)))?;
         return Ok(End::Done);
     }
     needs_privilege()?;
     share_privileges()?;
-    start(args, &file, tunnel)
+    start(args, &file, peers)
 }
 
-fn start(args: &Run, file: &GatewayFile, tunnel: Option<TunnelConfig>) -> Result<End, Failure> {
+fn start(args: &Run, file: &GatewayFile, peers: Option<Peers>) -> Result<End, Failure> {
+    let peers = || peers.expect("shapes of two boxes are read with their peers");
     match &file.shape {
         ShapeTable::Split(table) => {
-            let gateway = joined(file, tunnel, plan::satellite(file).for_streams(), plan::split(file, table))?;
-            serve(args, file, gateway, plan::reload_split)
+            joined(args, file, peers(), plan::split(file, table), |shape: &mut SplitShape, read| {
+                plan::reload_split(shape, read)
+            })
         }
-        ShapeTable::Link(table) => {
-            let gateway = joined(file, tunnel, plan::packets(file), plan::link(file, table)?)?;
-            serve(args, file, gateway, plan::reload_link)
+        ShapeTable::Link(table) => joined(
+            args,
+            file,
+            peers(),
+            plan::link(file, table)?,
+            |_: &mut LinkShape, _| "peer_prefixes has been updated",
+        ),
+        ShapeTable::Both(split, link) => {
+            let shape = BothShapes::new(plan::split(file, split), plan::link(file, link)?);
+            joined(args, file, peers(), shape, |shape: &mut BothShapes, read| {
+                plan::reload_split(shape.split_mut(), read)
+            })
         }
-        ShapeTable::Uplink(table) => serve(args, file, plan::uplink(file, table)?, plan::reload_uplink),
-        ShapeTable::Relay(table) => serve(args, file, plan::relay(file, table)?, plan::reload_relay),
+        ShapeTable::Uplink(table) => serve(args, file, plan::uplink(file, table)?, infallible(plan::reload_uplink)),
+        ShapeTable::Relay(table) => serve(args, file, plan::relay(file, table)?, infallible(plan::reload_relay)),
     }
 }
 
-/// A shape with its tunnel to the other box.
+fn infallible<W>(
+    reload: fn(&mut Loop<W>, &GatewayFile) -> String,
+) -> impl FnMut(&mut Loop<W>, &GatewayFile) -> Result<String, Failure> {
+    move |gateway, read| Ok(reload(gateway, read))
+}
+
+/// A shape with its tunnels to other boxes.
 fn joined<S: Shape>(
+    args: &Run,
     file: &GatewayFile,
-    tunnel: Option<TunnelConfig>,
-    link: LinkPortConfig,
+    mut peers: Peers,
     shape: S,
-) -> Result<Box_<S>, Failure> {
-    let tunnel = tunnel.expect("shapes of two boxes are read with their tunnel");
-    let made = Box_::new(plan::table(file).listen, |now| Carrier::new(tunnel, link, now), shape);
+    reload: fn(&mut S, &GatewayFile) -> &'static str,
+) -> Result<End, Failure> {
+    let line = file.is_hub().then_some(file.satellite.rate);
+    let made = Box_::new(plan::table(file).listen, line, shape);
     let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
+    for peer in peers.all()? {
+        let name = peer.name.clone().unwrap_or_default();
+        gateway.add(peer).map_err(|error| Failure::usage(format!("peer {name}: {error}"), None))?;
+    }
     gateway.keep_state(plan::table(file).state.clone());
-    Ok(gateway)
+    let kind = std::mem::discriminant(&file.shape);
+    serve(args, file, gateway, |gateway, read| {
+        if kind != std::mem::discriminant(&read.shape) {
+            return Ok(plan::NOTHING.to_owned());
+        }
+        let told = peers.reload(&args.file, gateway, read)?;
+        Ok(told + reload(gateway.shape_mut(), read))
+    })
 }
 
 fn serve<W: Work>(
     args: &Run,
     file: &GatewayFile,
     mut gateway: Loop<W>,
-    reload: fn(&mut Loop<W>, &GatewayFile) -> &'static str,
+    mut reload: impl FnMut(&mut Loop<W>, &GatewayFile) -> Result<String, Failure>,
 ) -> Result<End, Failure> {
     let metrics =
         file.metrics.map(|at| Scrape::bind(at).map_err(|error| Failure::broken(format!("metrics at {at}: {error}"))));
@@ -176,12 +210,17 @@ fn serve<W: Work>(
     let ran = gateway.run(|gateway| {
         if wants_reload.swap(false, Ordering::SeqCst) {
             match GatewayFile::load(&args.file) {
-                Ok(read) => {
-                    let changed = reload(gateway, &read);
-                    let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
-                    eprintln!("reload: {changed}{rest}");
-                    installed.reload(&read);
-                }
+                Ok(read) => match reload(gateway, &read) {
+                    Ok(changed) => {
+                        let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
+                        eprintln!("reload: {changed}{rest}");
+                        installed.reload(&read);
+                    }
+                    Err(error) => {
+                        error.report();
+                        eprintln!("reload: the old settings remain");
+                    }
+                },
                 Err(errors) => eprintln!("{}\nreload: the old settings remain", errors.render(false)),
             }
         }

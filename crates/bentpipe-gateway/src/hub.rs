@@ -4,20 +4,27 @@
 //! send shares one line by deficit round robin (Shreedhar and Varghese 1995) with a weight each: a carrier keeps to its own
 //! rate, and the sum to the line's. A terminal is added or removed without touching the others.
 //!
-//! Not here: shapes. Whoever drives the hub keeps one for each slot.
+//! A box with one peer is a hub with one terminal, whose carrier's rate is that of the line.
+//!
+//! Not here: shapes, which know what goes to which slot.
+
+mod readings;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use bentpipe_engine::Step;
-use bentpipe_engine::units::{Rate, Time};
+use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_io::LinkPortConfig;
+use thiserror::Error;
 
 use super::carrier::{Carried, Carrier};
 use crate::tunnel::{Kind, PublicKey, TunnelConfig, classify};
 
 /// Bytes that a carrier of weight 1 may send in one turn: a full datagram, so that no turn is empty.
 const QUANTUM: i64 = 1500;
+/// Of the line's time what was lost by polling late may be made up for, as carriers do with theirs.
+const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// A carrier's place among the others. It is the lower half of its session numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,39 +56,47 @@ struct Terminal {
 /// The carriers of a hub.
 #[derive(Debug)]
 pub struct Hub {
-    rate: Rate,
+    rate: Option<Rate>,
     terminals: BTreeMap<Slot, Terminal>,
     marks: BTreeMap<[u8; 8], Slot>,
     /// Those that may have something to do, in turn.
     active: VecDeque<Slot>,
     /// The others, by the time that they want to be asked.
     waiting: BTreeSet<(Time, Slot)>,
+    /// Those that a datagram has come for, and that may have something to hand over.
+    heard: BTreeSet<Slot>,
     /// When the line is free again.
     free_at: Time,
     /// Datagrams that belong to no terminal.
     garbage: u64,
+    /// Whether a carrier was given something since this was asked last.
+    was_touched: bool,
 }
 
 /// Why a terminal cannot be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum AddError {
     /// Another one has its key.
+    #[error("another peer has the same key")]
     SameKey,
     /// There are 65536 already.
+    #[error("there are 65536 peers already")]
     Full,
 }
 
 impl Hub {
-    /// A hub without terminals, on a line of that rate.
-    pub fn new(rate: Rate) -> Self {
+    /// A hub without terminals, on a line of that rate; `None`: each keeps to its own rate, and nothing to a sum.
+    pub fn new(rate: Option<Rate>) -> Self {
         Hub {
             rate,
             terminals: BTreeMap::new(),
             marks: BTreeMap::new(),
             active: VecDeque::new(),
             waiting: BTreeSet::new(),
+            heard: BTreeSet::new(),
             free_at: Time::ZERO,
             garbage: 0,
+            was_touched: false,
         }
     }
 
@@ -108,6 +123,7 @@ impl Hub {
         let terminal = self.terminals.remove(&slot)?;
         self.marks.remove(&terminal.carrier.tunnel().mark());
         self.active.retain(|other| *other != slot);
+        self.heard.remove(&slot);
         if let Some(at) = terminal.wake_at {
             self.waiting.remove(&(at, slot));
         }
@@ -124,6 +140,52 @@ impl Hub {
         self.terminals.iter().map(|(slot, terminal)| (*slot, &terminal.carrier))
     }
 
+    /// Changes the rate of the line.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        self.rate = rate;
+    }
+
+    /// Changes a terminal's share of the line.
+    pub fn set_weight(&mut self, slot: Slot, weight: u32) {
+        if let Some(terminal) = self.terminals.get_mut(&slot) {
+            terminal.weight = weight.max(1);
+        }
+    }
+
+    /// A terminal's carrier, to look at.
+    pub fn carrier(&self, slot: Slot) -> Option<&Carrier> {
+        self.terminals.get(&slot).map(|terminal| &terminal.carrier)
+    }
+
+    /// Whether a terminal's link is there.
+    pub fn is_up(&self, slot: Slot) -> bool {
+        self.carrier(slot).is_some_and(Carrier::is_up)
+    }
+
+    /// Whether a carrier may have something to do that it had not when this was asked last.
+    pub fn take_touched(&mut self) -> bool {
+        std::mem::take(&mut self.was_touched)
+    }
+
+    /// All make new keys before anything more is sent: [`Carrier::renew`].
+    pub fn renew(&mut self, now: Time) {
+        self.terminals.values_mut().for_each(|terminal| terminal.carrier.renew(now));
+        let slots: Vec<_> = self.terminals.keys().copied().collect();
+        slots.into_iter().for_each(|slot| self.touch(slot));
+    }
+
+    /// The kernel refused a datagram of that size to that address as too long.
+    pub fn on_too_long(&mut self, now: Time, to: SocketAddr, size: usize) {
+        let is_there = |terminal: &Terminal| terminal.carrier.tunnel().endpoint() == Some(to);
+        let there = self.terminals.iter().filter(|(_, terminal)| is_there(terminal));
+        let slots: Vec<_> = there.map(|(slot, _)| *slot).collect();
+        for slot in slots {
+            if let Some(carrier) = self.carrier_mut(slot) {
+                carrier.on_too_long(now, size);
+            }
+        }
+    }
+
     /// A terminal's carrier, to give it packets.
     pub fn carrier_mut(&mut self, slot: Slot) -> Option<&mut Carrier> {
         self.touch(slot);
@@ -138,6 +200,7 @@ impl Hub {
     /// It may have something to do.
     fn touch(&mut self, slot: Slot) {
         let Some(terminal) = self.terminals.get_mut(&slot) else { return };
+        self.was_touched = true;
         if !terminal.is_active {
             terminal.is_active = true;
             self.active.push_back(slot);
@@ -158,17 +221,28 @@ impl Hub {
             Some(Kind::Init3) => self.terminals.keys().next().copied(),
             None => None,
         };
+        // A stranger's or an old datagram: where there is only one terminal, its tunnel says what of.
+        let only = || self.terminals.keys().next().copied().filter(|_| self.terminals.len() == 1);
+        let slot = slot.filter(|slot| self.terminals.contains_key(slot)).or_else(only);
         let terminal = slot.and_then(|slot| Some((slot, self.terminals.get_mut(&slot)?)));
         let Some((slot, terminal)) = terminal else {
             self.garbage += 1;
             return;
         };
         terminal.carrier.receive(now, from, datagram);
+        self.heard.insert(slot);
         self.touch(slot);
     }
 
-    /// What a carrier wants, or when one will: as [`Carrier::poll`]. While the line is busy nobody is asked.
+    /// What a carrier wants, or when one will: as [`Carrier::poll`]. While the line is busy only what has come is handed over.
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<(Slot, Carried)> {
+        while let Some(&slot) = self.heard.first() {
+            let terminal = self.terminals.get_mut(&slot).filter(|terminal| terminal.carrier.has_arrived());
+            match terminal.map(|terminal| terminal.carrier.poll(now, wall, out)) {
+                Some(Step::Do(carried)) => return Step::Do(self.charge(now, slot, carried)),
+                Some(Step::Wait(_)) | None => self.heard.remove(&slot),
+            };
+        }
         while let Some(&(_, slot)) = self.waiting.first().filter(|(at, _)| *at <= now) {
             self.touch(slot);
         }
@@ -190,17 +264,24 @@ impl Hub {
                     self.active.pop_front();
                     self.waiting.extend(until.map(|at| (at, slot)));
                 }
-                Step::Do(carried) => {
-                    if let Carried::Send(sealed) = &carried {
-                        let bytes = sealed.len as u64 + if sealed.to.is_ipv6() { 48 } else { 28 };
-                        terminal.deficit -= bytes as i64;
-                        self.free_at = self.free_at.max(now) + self.rate.time_for_ceil(bytes);
-                    }
-                    return Step::Do((slot, carried));
-                }
+                Step::Do(carried) => return Step::Do(self.charge(now, slot, carried)),
             }
         }
         Step::Wait(self.waiting.first().map(|(at, _)| *at))
+    }
+
+    /// What is sent takes its time of the line, and of the terminal's share.
+    fn charge(&mut self, now: Time, slot: Slot, carried: Carried) -> (Slot, Carried) {
+        if let Carried::Send(sealed) = &carried {
+            let bytes = sealed.len as u64 + if sealed.to.is_ipv6() { 48 } else { 28 };
+            if let Some(terminal) = self.terminals.get_mut(&slot) {
+                terminal.deficit -= bytes as i64;
+            }
+            if let Some(rate) = self.rate {
+                self.free_at = self.free_at.max(now.saturating_sub(CATCH_UP)) + rate.time_for_ceil(bytes);
+            }
+        }
+        (slot, carried)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The gateway in real time: two boxes with a tunnel between them, or one at the uplink.
+//! The gateway in real time: two boxes with a tunnel between them, a hub with many, or one box at the uplink.
 //!
 //! - `link` ([`LinkShape`]): IP packets from a TUN device, carried by S-LACP. Nothing is terminated.
 //! - `split` ([`SplitShape`]): TCP connections end here in the destination's name and go on from the other box in the
@@ -9,11 +9,12 @@
 //! One thread and one loop: sockets, the TUN device and a timer wake it, the machines say what is to be done.
 //!
 //! Reading order: [`Satellite`] what is known of the link; [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
-//! [`LinkShape`], [`SplitShape`]; [`Uplink`]; [`Relaying`]; [`Loop`], and [`Gateway`] what it turns for two boxes; `udp` and `timer` its
-//! doors; [`Rules`] what the kernel has to know; [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
+//! [`LinkShape`], [`SplitShape`], [`BothShapes`]; [`Hub`] the carriers of all peers, [`Reach`] what lies behind each; [`Uplink`];
+//! [`Relaying`]; [`Loop`], and [`Gateway`] what it turns for boxes with tunnels; `udp` and `timer` its doors; [`Rules`] what the kernel has to know; [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
 #![forbid(unsafe_code)]
 
 mod access;
+mod both;
 mod buffer;
 mod carrier;
 #[cfg(feature = "command")]
@@ -29,7 +30,9 @@ mod log;
 mod metrics;
 mod parts;
 mod path_mtu;
+mod peers;
 mod policy;
+mod pool;
 mod ports;
 mod readings;
 mod relay;
@@ -51,13 +54,15 @@ mod udp;
 mod uplink;
 
 pub use access::Access;
+pub use both::BothShapes;
 pub use carrier::{Carried, Carrier, CarrierStats, PathChange, line_overhead, max_packet};
 pub use control::{Control, ask};
 pub use hub::{AddError, Hub, Slot, TerminalConfig};
 pub use key_file::{KeyFileError, read_key};
 pub use link::LinkShape;
 pub use metrics::{Metric, metrics};
-pub use policy::{Destination, Policy, Prefix, Refusal};
+pub use peers::{Carries, PeerConfig, Reach};
+pub use policy::{Destination, Policy, Prefix, Refusal, Sources};
 pub use readings::{Published, Reading, Readings, Value};
 pub use relay::{RelayConfig, RelayGateway, RelayStats, Relaying, congestion_controls, has_congestion};
 pub use rules::{Instance, Rules};

@@ -1,7 +1,11 @@
-//! The `link` shape: IP packets between a TUN device and the carrier.
+//! The `link` shape: IP packets between a TUN device and the carriers.
+//!
+//! A packet goes to the peer behind which its destination lies. What a peer sends has a source that lies behind it, or is
+//! dropped.
 
 mod readings;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -11,10 +15,12 @@ use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
 
-use super::access::Access;
-use super::policy::Policy;
+use super::carrier::Carrier;
+use super::hub::Slot;
+use super::peers::{Reach, Routes};
+use super::policy::Sources;
 use super::readings::Readings;
-use super::run::FIRST_TOKEN;
+use super::run::DEVICE;
 use super::shape::{Shape, Turn};
 use crate::tunnel::Event;
 
@@ -36,9 +42,22 @@ pub struct LinkShape {
     buffers: Buffers,
     /// The packet of a train that is being read.
     packet: Vec<u8>,
+    /// What the device was told.
+    mtu: Option<u16>,
+    routes: Routes,
+    peers: BTreeMap<Slot, Peer>,
+    /// Packets of the host that go to nobody.
+    unrouted: u64,
+}
+
+/// Whom a peer speaks for, and what was counted.
+#[derive(Debug, Default)]
+struct Peer {
+    from: Sources,
     /// Packets that are too long for a frame.
     too_long: u64,
-    access: Access,
+    /// Packets of the peer that had others' sources.
+    forbidden: u64,
 }
 
 impl LinkShape {
@@ -51,14 +70,11 @@ impl LinkShape {
             filled_at: Time::ZERO,
             buffers: Buffers::default(),
             packet: Vec::new(),
-            too_long: 0,
-            access: Access::default(),
+            mtu: None,
+            routes: Routes::default(),
+            peers: BTreeMap::new(),
+            unrouted: 0,
         }
-    }
-
-    /// Which sources the peer's packets may have from now on; before, all that are somebody's.
-    pub fn set_policy(&mut self, policy: Policy) {
-        self.access.set_policy(policy);
     }
 
     /// Packets from the other box for which the host had no room.
@@ -72,11 +88,6 @@ impl LinkShape {
     /// Fails if the device is gone.
     pub fn overruns(&self) -> io::Result<u64> {
         self.tun.overruns()
-    }
-
-    /// Packets of the host that no frame has room for.
-    pub fn too_long(&self) -> u64 {
-        self.too_long
     }
 }
 
@@ -94,15 +105,31 @@ impl Shape for LinkShape {
         "link"
     }
 
-    fn read(&self, readings: &mut Readings) {
+    fn read(&self, slot: Slot, readings: &mut Readings) {
+        if let Some(Peer { too_long, forbidden, .. }) = self.peers.get(&slot) {
+            readings.add_link_peer(*too_long);
+            readings.add_forbidden("link", *forbidden);
+        }
+    }
+
+    fn read_common(&self, readings: &mut Readings) {
         // A device that is gone ends the loop; what it counted is not known any more.
-        readings.add_link(self.tun.refused(), self.tun.overruns().ok(), self.too_long);
-        readings.add_forbidden("link", self.access.refused());
+        readings.add_link(self.tun.refused(), self.tun.overruns().ok(), self.unrouted);
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         let fd = self.tun.as_fd().as_raw_fd();
-        turn.registry.register(&mut SourceFd(&fd), Token(FIRST_TOKEN), Interest::READABLE)
+        turn.registry.register(&mut SourceFd(&fd), DEVICE, Interest::READABLE)
+    }
+
+    fn join(&mut self, slot: Slot, reach: Reach) {
+        self.routes.set(slot, reach.to.as_deref());
+        self.peers.entry(slot).or_default().from = reach.from;
+    }
+
+    fn leave(&mut self, slot: Slot) {
+        self.routes.remove(slot);
+        self.peers.remove(&slot);
     }
 
     fn ready(&mut self, _: &mut Turn<'_>, _: Token, ready: &Ready) -> io::Result<()> {
@@ -111,18 +138,28 @@ impl Shape for LinkShape {
         Ok(())
     }
 
-    fn on_event(&mut self, _: &mut Turn<'_>, _: Event) -> io::Result<()> {
+    fn on_event(&mut self, turn: &mut Turn<'_>, slot: Slot, _: Event) -> io::Result<()> {
+        self.on_path_mtu(turn, slot)
+    }
+
+    fn on_path_mtu(&mut self, turn: &mut Turn<'_>, _: Slot) -> io::Result<()> {
+        // The longest that goes whole to any peer. To others such packets go in parts, so that nobody's path makes everybody's
+        // packets shorter; hosts of IPv6 send 1280 bytes whatever they are told (RFC 8200 §5).
+        let of_peers = self.peers.keys().filter_map(|slot| turn.hub.carrier(*slot)).filter(|carrier| carrier.is_up());
+        let Some(max_packet) = of_peers.map(Carrier::max_packet).max() else { return Ok(()) };
+        let mtu = max_packet.max(MIN_MTU);
+        if self.mtu != Some(mtu) {
+            self.tun.set_mtu(mtu)?;
+            self.mtu = Some(mtu);
+        }
         Ok(())
     }
 
-    fn on_path_mtu(&mut self, _: &mut Turn<'_>, max_packet: u16) -> io::Result<()> {
-        // Hosts of IPv6 send 1280 bytes whatever they are told (RFC 8200 §5): such packets go in parts.
-        self.tun.set_mtu(max_packet.max(MIN_MTU))
-    }
-
-    fn on_packet(&mut self, _: &mut Turn<'_>, packet: &[u8]) -> io::Result<()> {
+    fn on_packet(&mut self, _: &mut Turn<'_>, slot: Slot, packet: &[u8]) -> io::Result<()> {
         // The peer speaks for its own hosts, and for nobody else's.
-        if !self.access.packet_of_peer(packet) {
+        let Some(peer) = self.peers.get_mut(&slot) else { return Ok(()) };
+        if !peer.from.permit_packet(packet) {
+            peer.forbidden += 1;
             return Ok(());
         }
         self.tun.put_whole(packet)
@@ -132,16 +169,25 @@ impl Shape for LinkShape {
         self.tun.hand_over()
     }
 
-    fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {
+    fn fill(&mut self, turn: &mut Turn<'_>, _: Option<Slot>) -> io::Result<bool> {
         if self.filled_at != turn.now {
             (self.filled_at, self.left) = (turn.now, BATCH);
         }
         while self.is_readable && self.left > 0 {
             self.left -= 1;
-            let LinkShape { tun, buffers, packet, too_long, .. } = self;
-            let (carrier, now) = (&mut *turn.carrier, turn.now);
+            let LinkShape { tun, buffers, packet, routes, peers, unrouted, .. } = self;
+            let (hub, now) = (&mut *turn.hub, turn.now);
             let read = tun.read(buffers, |buffers, train| {
-                train.each(packet, |packet| *too_long += u64::from(carrier.send(now, packet).is_err()));
+                train.each(packet, |packet| {
+                    let Some(slot) = routes.of_packet(packet) else {
+                        *unrouted += 1;
+                        return;
+                    };
+                    let sent = hub.carrier_mut(slot).map(|carrier| carrier.send(now, packet));
+                    if let (Some(Err(_)), Some(peer)) = (sent, peers.get_mut(&slot)) {
+                        peer.too_long += 1;
+                    }
+                });
                 buffers.give_read(train);
             });
             self.is_readable = read.map_err(device_error)?;

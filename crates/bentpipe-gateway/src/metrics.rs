@@ -11,7 +11,7 @@ use crate::split::{SplitStats, Waiting};
 use crate::trouble::Refusals;
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
-use crate::{Carrier, Satellite};
+use crate::{Carrier, Hub, Satellite};
 
 /// A metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,14 +70,17 @@ fn samples() -> std::io::Result<[Readings; 4]> {
     }
     let [split, link, uplink, relay] = &mut all;
     for readings in [&mut *split, &mut *link] {
-        readings.add_carrier(Time::ZERO, &carrier(rate), &Refusals::default());
+        readings.add_hub(&Hub::new(None), &Refusals::default());
+        readings.add_carrier(Time::ZERO, &carrier(rate));
     }
     split.add_split(&SplitStats::default(), &Waiting { unsent: 0, held: 0, memory: 0 });
+    split.add_split_common(0, 0);
     split.add_forbidden("split", 0);
     link.add_forbidden("link", 0);
     uplink.add_forbidden("uplink", 0);
     relay.add_forbidden("uplink", 0);
     link.add_link(0, Some(0), 0);
+    link.add_link_peer(0);
     uplink.add_uplink(rate, &UplinkStats::default(), 0, 0);
     relay.add_relay(rate, 0, &RelayStats::default());
     for readings in &mut all {

@@ -60,9 +60,11 @@ pub struct Policy {
     pub allow: Vec<Destination>,
     /// Destinations that may not be reached, whatever is allowed.
     pub deny: Vec<Destination>,
-    /// Addresses that the peer may speak from; `None`: all but those that are nobody's.
-    pub sources: Option<Vec<Prefix>>,
 }
+
+/// Addresses that a peer may speak from; `None`: all but those that are nobody's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources(pub Option<Vec<Prefix>>);
 
 /// Refused by default: RFC 6890's "this network", loopback, link-local, multicast, and the limited broadcast address.
 const SPECIAL: [Prefix; 9] = [
@@ -118,6 +120,21 @@ impl Prefix {
     /// Whether an address, of which IPv4 is written as IPv4, begins with it.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4() && self.cut(address) == self.cut(self.address)
+    }
+
+    /// Whether it is one of IPv6.
+    pub fn is_v6(&self) -> bool {
+        self.address.is_ipv6()
+    }
+
+    /// Its version and its first address, as a number.
+    pub(crate) fn first(&self) -> (bool, u128) {
+        (self.address.is_ipv6(), self.cut(self.address))
+    }
+
+    /// Whether an address has both.
+    pub fn overlaps(&self, other: &Prefix) -> bool {
+        self.lies_in(other) || other.lies_in(self)
     }
 
     fn lies_in(&self, other: &Prefix) -> bool {
@@ -191,14 +208,16 @@ impl Policy {
         }
         if self.allow.is_empty() || allowed.next().is_some() { Ok(()) } else { Err(Refusal::NotAllowed) }
     }
+}
 
+impl Sources {
     /// Whether the peer may speak from `address`.
     ///
     /// # Errors
     /// Why not.
-    pub fn source(&self, address: IpAddr) -> Result<(), Refusal> {
+    pub fn permit(&self, address: IpAddr) -> Result<(), Refusal> {
         let address = address.to_canonical();
-        match &self.sources {
+        match &self.0 {
             Some(sources) if sources.iter().any(|prefix| prefix.contains(address)) => Ok(()),
             Some(_) => Err(Refusal::NotAllowed),
             // Of what is special link-local addresses are hosts', on links of their own.
@@ -208,13 +227,24 @@ impl Policy {
     }
 
     /// Whether an IP packet comes from an address that the peer may speak from; false if it is no packet of IP.
-    pub fn source_of(&self, packet: &[u8]) -> bool {
-        let address = match packet.first().map(|first| first >> 4) {
-            Some(4) => packet.get(12..16).and_then(|bytes| bytes.first_chunk::<4>()).map(|&bytes| IpAddr::from(bytes)),
-            Some(6) => packet.get(8..24).and_then(|bytes| bytes.first_chunk::<16>()).map(|&bytes| IpAddr::from(bytes)),
-            _ => None,
-        };
-        address.is_some_and(|address| self.source(address).is_ok())
+    pub fn permit_packet(&self, packet: &[u8]) -> bool {
+        addresses(packet).is_some_and(|[from, _]| self.permit(from).is_ok())
+    }
+}
+
+/// Source and destination of an IP packet; `None` if it is none.
+pub(crate) fn addresses(packet: &[u8]) -> Option<[IpAddr; 2]> {
+    fn both<const N: usize>(packet: &[u8], at: usize) -> Option<[IpAddr; 2]>
+    where
+        IpAddr: From<[u8; N]>,
+    {
+        let address = |at: usize| Some(IpAddr::from(*packet.get(at..)?.first_chunk::<N>()?));
+        Some([address(at)?, address(at + N)?])
+    }
+    match packet.first()? >> 4 {
+        4 => both::<4>(packet, 12),
+        6 => both::<16>(packet, 8),
+        _ => None,
     }
 }
 

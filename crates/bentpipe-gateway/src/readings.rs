@@ -4,6 +4,7 @@
 
 mod one_box;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use bentpipe_engine::units::Duration;
@@ -49,6 +50,8 @@ pub struct Reading {
     pub table: &'static str,
     /// Its key there. Of several with one key status shows the sum.
     pub key: &'static str,
+    /// The peer that it is of, where peers have names: a table of that name in `peers`, and a label.
+    pub peer: Option<Arc<str>>,
     /// Its name for Prometheus.
     pub metric: &'static str,
     /// What it means.
@@ -65,6 +68,8 @@ pub struct Readings {
     name: String,
     shape: &'static str,
     list: Vec<Reading>,
+    /// Whose values are being added.
+    peer: Option<Arc<str>>,
 }
 
 /// Where the loop puts what there is to say, and others find it.
@@ -73,7 +78,7 @@ pub type Published = Arc<Mutex<Arc<Readings>>>;
 impl Readings {
     /// None yet, of the gateway of this name and shape.
     pub fn new(name: &str, shape: &'static str) -> Self {
-        Readings { name: name.to_owned(), shape, list: Vec::new() }
+        Readings { name: name.to_owned(), shape, list: Vec::new(), peer: None }
     }
 
     /// The gateway's name.
@@ -86,7 +91,19 @@ impl Readings {
         self.shape
     }
 
-    /// The values; those of one metric follow each other.
+    /// Adds values of a peer; `None`: it has no name, as there is no other.
+    pub(crate) fn of_peer(&mut self, name: Option<Arc<str>>, add: impl FnOnce(&mut Self)) {
+        self.peer = name;
+        add(self);
+        self.peer = None;
+    }
+
+    /// Whether values of a peer that has a name are being added.
+    pub(crate) fn has_peer(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    /// The values; those of one metric follow each other, of each peer.
     pub fn list(&self) -> &[Reading] {
         &self.list
     }
@@ -100,7 +117,7 @@ impl Readings {
         help: &'static str,
         value: Value,
     ) {
-        self.list.push(Reading { table, key, metric, help, label: None, value });
+        self.list.push(Reading { table, key, peer: self.peer.clone(), metric, help, label: None, value });
     }
 
     /// Adds one of several values of a metric, told apart by a label.
@@ -111,7 +128,8 @@ impl Readings {
         (label, of): (&'static str, &str),
         value: Value,
     ) {
-        self.list.push(Reading { table, key, metric, help, label: Some((label, of.to_owned())), value });
+        let (peer, label) = (self.peer.clone(), Some((label, of.to_owned())));
+        self.list.push(Reading { table, key, peer, metric, help, label, value });
     }
 
     /// Adds a value for each channel.
@@ -122,9 +140,10 @@ impl Readings {
         help: &'static str,
         values: impl Iterator<Item = Value>,
     ) {
+        let peer = &self.peer;
         self.list.extend(values.enumerate().map(|(channel, value)| {
             let label = Some(("channel", channel.to_string()));
-            Reading { table: "satellite", key, metric, help, label, value }
+            Reading { table: "satellite", key, peer: peer.clone(), metric, help, label, value }
         }));
     }
 
@@ -170,19 +189,34 @@ impl Readings {
         Ok(())
     }
 
+    /// The values of each metric together, metrics in the order in which they came first.
+    fn by_metric(&self) -> Vec<&Reading> {
+        let mut order = HashMap::new();
+        for reading in &self.list {
+            let next = order.len();
+            order.entry(reading.metric).or_insert(next);
+        }
+        let mut list: Vec<_> = self.list.iter().collect();
+        list.sort_by_key(|reading| order[reading.metric]);
+        list
+    }
+
     /// The text exposition format of Prometheus, version 0.0.4. Not by a crate: `prometheus-client` writes OpenMetrics,
     /// and `prometheus` would be a second home for each value.
     pub fn exposition(&self) -> String {
         use std::fmt::Write;
         let mut text = String::new();
         let mut before = "";
-        for Reading { key, metric, help, label, value, .. } in &self.list {
+        for Reading { key, peer, metric, help, label, value, .. } in self.by_metric() {
             if *metric != before {
                 let kind = value.kind();
                 let _ = write!(text, "# HELP {metric} {help}\n# TYPE {metric} {kind}\n");
                 before = metric;
             }
             let mut labels = format!("gateway=\"{}\",shape=\"{}\"", escaped(&self.name), self.shape);
+            if let Some(peer) = peer {
+                let _ = write!(labels, ",peer=\"{}\"", escaped(peer));
+            }
             if let Some((name, value)) = label {
                 let _ = write!(labels, ",{name}=\"{}\"", escaped(value));
             }

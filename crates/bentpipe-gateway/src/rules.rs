@@ -10,6 +10,8 @@ mod instance;
 
 pub use instance::Instance;
 
+use crate::policy::Prefix;
+
 /// Which packets are the gateway's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rules {
@@ -23,6 +25,10 @@ pub enum Rules {
         ports: Vec<u16>,
         /// Whether new connections that the gateway does not take are reset, also while it does not run; else they pass.
         refuse: bool,
+        /// Destinations to capture, which lie behind peers; `None`: all.
+        to: Option<Vec<Prefix>>,
+        /// The TUN device, where the same gateway has peers of `link`: as in [`Rules::Link`].
+        device: Option<String>,
     },
     /// TCP connections of clients behind these interfaces, for other hosts: into a TUN device.
     Uplink {
@@ -50,6 +56,14 @@ pub enum Rules {
     },
 }
 
+/// What a rule says of destination addresses of a version; `None`: none of them are wanted.
+fn addresses(to: Option<&[Prefix]>, is_v6: bool) -> Option<String> {
+    let Some(all) = to else { return Some(String::new()) };
+    let of_version: Vec<_> = all.iter().filter(|prefix| prefix.is_v6() == is_v6).map(Prefix::to_string).collect();
+    let name = if is_v6 { "ip6" } else { "ip" };
+    (!of_version.is_empty()).then(|| format!(" {name} daddr {}", set(of_version.into_iter())))
+}
+
 /// What a rule says of destination ports.
 fn destinations(ports: &[u16]) -> String {
     if ports.is_empty() { String::new() } else { format!(" tcp dport {}", set(ports.iter().map(u16::to_string))) }
@@ -73,19 +87,42 @@ const NEW: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 /// What an administrator should know who looks for his connections in FORWARD.
 const BYPASS: &str = "\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that go on from here:\n\t\t# `allow` and `deny` in the settings say which destinations they may reach.\n";
 
-/// New connections that come in by these interfaces for other hosts go to whoever listens at `port`.
-fn handed_over(from: &[String], ports: &[u16], port: u16, (mark, untracked): (u32, &str)) -> String {
-    let (from, to) = (interfaces(from), destinations(ports));
-    let of = |(family, name)| {
-        format!(
-            "\t\tiifname {from} meta nfproto {family} {NEW}{to} fib daddr type != local tproxy {name} to :{port} meta \
-             mark set {mark:#x}{untracked} accept\n"
-        )
-    };
-    let mut text = String::from(BYPASS);
-    text += "\t\t# New ones, to be ended here. While nobody listens they pass. Before what is ours already: a name that a\n";
-    text += "\t\t# connection has just left (TIME-WAIT) may be taken again at once.\n";
-    text + &[("ipv4", "ip"), ("ipv6", "ip6")].map(of).concat()
+/// Which new connections a gateway takes: by where they come in, and where they go.
+struct Captured<'a> {
+    from: &'a [String],
+    to: Option<&'a [Prefix]>,
+    ports: &'a [u16],
+}
+
+impl Captured<'_> {
+    /// They go to whoever listens at `port`, unless they are for this machine.
+    fn handed_over(&self, port: u16, (mark, untracked): (u32, &str)) -> String {
+        let (from, ports) = (interfaces(self.from), destinations(self.ports));
+        let of = |(family, name, is_v6)| {
+            let Some(to) = addresses(self.to, is_v6) else { return String::new() };
+            format!(
+                "\t\tiifname {from} meta nfproto {family}{to} {NEW}{ports} fib daddr type != local tproxy {name} to :{port} meta \
+                 mark set {mark:#x}{untracked} accept\n"
+            )
+        };
+        let mut text = String::from(BYPASS);
+        text += "\t\t# New ones, to be ended here. While nobody listens they pass. Before what is ours already: a name that a\n";
+        text += "\t\t# connection has just left (TIME-WAIT) may be taken again at once.\n";
+        text + &[("ipv4", "ip", false), ("ipv6", "ip6", true)].map(of).concat()
+    }
+
+    /// The first packet of a connection that should have been taken is refused: none leaks out beside the tunnel.
+    fn guard(&self) -> String {
+        let (from, ports) = (interfaces(self.from), destinations(self.ports));
+        let mut text =
+            "\t\t# `without_peer = \"refuse\"`: what the gateway does not take is reset, also while it does not run.\n"
+                .to_owned();
+        let versions = if self.to.is_some() { &[false, true][..] } else { &[false] };
+        for to in versions.iter().filter_map(|&is_v6| addresses(self.to, is_v6)) {
+            text += &format!("\t\tiifname {from}{to} {NEW}{ports} fib daddr type != local reject with tcp reset\n");
+        }
+        text
+    }
 }
 
 /// Connections that are ours already.
@@ -97,13 +134,13 @@ fn ours(mark: u32, untracked: &str) -> String {
     format!("\tchain ours {{\n\t\tsocket wildcard 1 return\n\t\tmeta mark set {mark:#x}{untracked} accept\n\t}}\n")
 }
 
-/// The first packet of a connection that should have been taken is refused: none leaks out beside the tunnel.
-fn guard(from: &[String], ports: &[u16]) -> String {
-    let (from, to) = (interfaces(from), destinations(ports));
-    format!(
-        "\t\t# `without_peer = \"refuse\"`: what the gateway does not take is reset, also while it does not run.\n\
-         \t\tiifname {from} {NEW}{to} fib daddr type != local reject with tcp reset\n"
-    )
+/// The chain of `link`: segments of TCP fit the device.
+fn fitting(device: &str) -> String {
+    let mut text = "\tchain forward {\n\t\ttype filter hook forward priority mangle; policy accept;\n".to_owned();
+    for way in ["iifname", "oifname"] {
+        text += &format!("\t\t{way} \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n");
+    }
+    text + "\t}\n"
 }
 
 /// The chain of `split`.
@@ -122,16 +159,17 @@ impl Rules {
     pub fn nft(&self, instance: &Instance) -> String {
         let mark = instance.mark();
         let text = match self {
-            Rules::Split { capture, port, ports, refuse } => {
+            Rules::Split { capture, port, ports, refuse, to, device } => {
+                let captured = Captured { from: capture, to: to.as_deref(), ports };
                 let mut text = ours(mark, "") + PREROUTING;
                 if !capture.is_empty() {
-                    text += &handed_over(capture, ports, *port, (mark, ""));
+                    text += &captured.handed_over(*port, (mark, ""));
                 }
                 text += OURS;
                 if *refuse && !capture.is_empty() {
-                    text += &guard(capture, ports);
+                    text += &captured.guard();
                 }
-                text + "\t}\n"
+                text + "\t}\n" + &device.as_deref().map_or(String::new(), fitting)
             }
             Rules::Uplink { satellite, ports, .. } => {
                 let (from, to, into) = (interfaces(satellite), destinations(ports), instance.into_mark());
@@ -146,17 +184,11 @@ impl Rules {
                 text + &sent_untracked(instance)
             }
             Rules::Relay { satellite, port, ports } => {
-                let taken = handed_over(satellite, ports, *port, (mark, " notrack"));
+                let captured = Captured { from: satellite, to: None, ports };
+                let taken = captured.handed_over(*port, (mark, " notrack"));
                 format!("{}{UNTRACKED}{taken}{OURS}{}", ours(mark, " notrack"), sent_untracked(instance))
             }
-            Rules::Link { device } => {
-                let mut text =
-                    "\tchain forward {\n\t\ttype filter hook forward priority mangle; policy accept;\n".to_owned();
-                for way in ["iifname", "oifname"] {
-                    text += &format!("\t\t{way} \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n");
-                }
-                text + "\t}\n"
-            }
+            Rules::Link { device } => fitting(device),
         };
         replaced(instance, &text)
     }
@@ -165,8 +197,9 @@ impl Rules {
     /// nothing.
     pub fn guard(&self, instance: &Instance) -> Option<String> {
         match self {
-            Rules::Split { capture, ports, refuse: true, .. } if !capture.is_empty() => {
-                Some(replaced(instance, &format!("{PREROUTING}{}\t}}\n", guard(capture, ports))))
+            Rules::Split { capture, ports, refuse: true, to, .. } if !capture.is_empty() => {
+                let guard = Captured { from: capture, to: to.as_deref(), ports }.guard();
+                Some(replaced(instance, &format!("{PREROUTING}{guard}\t}}\n")))
             }
             _ => None,
         }

@@ -17,6 +17,8 @@ use super::timer::Timer;
 
 /// The loop's and the tunnel's own tokens lie below this one; a shape's from here on.
 pub(super) const FIRST_TOKEN: usize = 16;
+/// A TUN device beside whatever has the tokens from there on.
+pub(super) const DEVICE: Token = Token(FIRST_TOKEN - 1);
 
 const TIMER: Token = Token(1);
 const WAKER: Token = Token(2);

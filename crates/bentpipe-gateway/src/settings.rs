@@ -3,6 +3,7 @@
 //! Reading order: [`GatewayFile`] is what comes out, `grammar` what may be written, `read` how it is read.
 
 mod grammar;
+mod peers;
 mod read;
 mod taken;
 
@@ -16,6 +17,8 @@ use bentpipe_language::reference::{Table, tables};
 
 use crate::policy::{Destination, Prefix};
 
+pub use crate::peers::Carries;
+
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayFile {
@@ -23,6 +26,8 @@ pub struct GatewayFile {
     pub name: String,
     /// The tunnel, where there is another box.
     pub tunnel: Option<TunnelTable>,
+    /// Its peers: none for one box, one that has no name, or those of a hub.
+    pub peers: Vec<PeerTable>,
     /// What is known of the link.
     pub satellite: SatelliteTable,
     /// What goes through it.
@@ -38,24 +43,39 @@ pub struct GatewayFile {
 pub struct TunnelTable {
     /// The file that the private key lies in.
     pub private_key: PathBuf,
-    /// The peer's public key.
-    pub peer_key: String,
-    /// The file of a secret that both boxes have besides.
-    pub preshared_key: Option<PathBuf>,
     /// The file that notes where the peer was last.
     pub state: PathBuf,
     /// Where this end listens.
     pub listen: SocketAddr,
-    /// Where the peer is, if this end knows.
-    pub peer: Option<SocketAddr>,
     /// The longest IP packet that passes between the two.
     pub mtu: u16,
     /// An idle end says so often that it is there.
     pub keepalive: Duration,
     /// A peer that is not heard for so long is given up.
     pub dead_after: Duration,
-    /// Addresses that the peer may speak from; `None`: all that are somebody's.
-    pub peer_prefixes: Option<Vec<Prefix>>,
+}
+
+/// A peer: one of `[[peers]]`, or the only one, of `[tunnel]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PeerTable {
+    /// What it is called; `None`: it is the only one, and all destinations lie behind it.
+    pub name: Option<String>,
+    /// Its public key.
+    pub key: String,
+    /// The file of a secret that both boxes have besides.
+    pub preshared_key: Option<PathBuf>,
+    /// Where it is, if this end knows.
+    pub endpoint: Option<SocketAddr>,
+    /// Addresses that it may speak from, and that lie behind it if it has a name; `None`: it may speak from all that are somebody's.
+    pub prefixes: Option<Vec<Prefix>>,
+    /// What this end may send to it.
+    pub rate: Rate,
+    /// There and back.
+    pub round_trip: Duration,
+    /// Its share beside the others'.
+    pub weight: u32,
+    /// What goes to it.
+    pub carries: Carries,
 }
 
 /// `[satellite]`
@@ -78,6 +98,8 @@ pub enum ShapeTable {
     Split(SplitTable),
     /// IP packets, by a TUN device.
     Link(LinkTable),
+    /// Of a hub: each peer has one of the two.
+    Both(SplitTable, LinkTable),
     /// TCP connections of clients behind the satellite end here, and the engine's TCP answers them.
     Uplink(Box<UplinkTable>),
     /// The same, and the kernel's TCP answers them: `sender = "kernel"`.
@@ -155,6 +177,11 @@ pub struct UplinkTable {
 }
 
 impl GatewayFile {
+    /// Whether it has `[[peers]]`.
+    pub fn is_hub(&self) -> bool {
+        self.peers.iter().any(|peer| peer.name.is_some())
+    }
+
     /// Reads a file.
     ///
     /// # Errors

@@ -6,7 +6,8 @@ use bentpipe_engine::units::Time;
 use mio::event::Event as Ready;
 use mio::{Registry, Token};
 
-use super::carrier::Carrier;
+use super::hub::{Hub, Slot};
+use super::peers::Reach;
 use super::readings::Readings;
 use crate::tunnel::Event;
 
@@ -15,8 +16,8 @@ use crate::tunnel::Event;
 pub struct Turn<'a> {
     /// The present.
     pub now: Time,
-    /// The way to the other box.
-    pub carrier: &'a mut Carrier,
+    /// The ways to the other boxes.
+    pub hub: &'a mut Hub,
     /// Where what is to wake the loop is registered.
     pub registry: &'a Registry,
 }
@@ -26,8 +27,13 @@ pub trait Shape {
     /// Its name, in status and metrics.
     fn name(&self) -> &'static str;
 
-    /// Says what it counted.
-    fn read(&self, readings: &mut Readings);
+    /// Says what it counted for a peer.
+    fn read(&self, slot: Slot, readings: &mut Readings);
+
+    /// Says what it counted for nobody in particular.
+    fn read_common(&self, readings: &mut Readings) {
+        let _ = readings;
+    }
 
     /// Registers what is there from the start.
     ///
@@ -35,32 +41,35 @@ pub trait Shape {
     /// Fails if a listener or device cannot be registered with epoll.
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()>;
 
+    /// A peer is there from now on, or its reach is another one.
+    fn join(&mut self, slot: Slot, reach: Reach);
+
+    /// A peer is gone, and its carrier too.
+    fn leave(&mut self, slot: Slot);
+
     /// Something that the shape has registered is ready.
     ///
     /// # Errors
     /// Fails if a listener or device fails; errors of one connection end only it.
     fn ready(&mut self, turn: &mut Turn<'_>, token: Token, ready: &Ready) -> io::Result<()>;
 
-    /// The link came or went.
+    /// The link to a peer came or went.
     ///
     /// # Errors
     /// Fails if a listener or device cannot be opened or closed.
-    fn on_event(&mut self, turn: &mut Turn<'_>, event: Event) -> io::Result<()>;
+    fn on_event(&mut self, turn: &mut Turn<'_>, slot: Slot, event: Event) -> io::Result<()>;
 
-    /// The path takes packets of other lengths than before.
+    /// The path to a peer takes packets of other lengths than before.
     ///
     /// # Errors
     /// Fails if a device cannot be changed: it was removed.
-    fn on_path_mtu(&mut self, turn: &mut Turn<'_>, max_packet: u16) -> io::Result<()> {
-        let _ = (turn, max_packet);
-        Ok(())
-    }
+    fn on_path_mtu(&mut self, turn: &mut Turn<'_>, slot: Slot) -> io::Result<()>;
 
-    /// A packet has come from the other box.
+    /// A packet has come from a peer.
     ///
     /// # Errors
     /// Fails if a listener or device fails; errors of one connection end only it.
-    fn on_packet(&mut self, turn: &mut Turn<'_>, packet: &[u8]) -> io::Result<()>;
+    fn on_packet(&mut self, turn: &mut Turn<'_>, slot: Slot, packet: &[u8]) -> io::Result<()>;
 
     /// No more packets come at this instant.
     ///
@@ -70,11 +79,12 @@ pub trait Shape {
         Ok(())
     }
 
-    /// Gives the carrier what it has room for; whether the shape could do more at once.
+    /// Gives carriers what they have room for; `sent` is one that has just sent something, where others have had their turn at
+    /// this instant. Whether the shape could do more at once.
     ///
     /// # Errors
     /// Fails if the device cannot be read: it was removed.
-    fn fill(&mut self, turn: &mut Turn<'_>) -> io::Result<bool>;
+    fn fill(&mut self, turn: &mut Turn<'_>, sent: Option<Slot>) -> io::Result<bool>;
 
     /// Takes no more work; answers whether all that there was is done.
     ///

@@ -18,10 +18,8 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Where the peer was when the file was written.
 pub fn last_endpoint(path: &Path, peer: &PublicKey) -> Option<SocketAddr> {
     let text = std::fs::read_to_string(path).ok()?;
-    text.lines().find_map(|line| {
-        let (key, at) = line.split_once(' ')?;
-        (key.parse() == Ok(*peer)).then(|| at.parse().ok())?
-    })
+    let peer = peer.to_string();
+    text.lines().find_map(|line| line.strip_prefix(&peer)?.strip_prefix(' ')?.parse().ok())
 }
 
 /// The file, and what stands in it.

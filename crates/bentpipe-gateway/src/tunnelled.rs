@@ -1,66 +1,125 @@
-//! What two boxes have in common for the loop: a UDP socket, the carrier behind it, and the shape.
+//! What boxes with tunnels have in common for the loop: a UDP socket, the hub of carriers behind it, and the shape.
+//!
+//! A box with one peer is a hub with one.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bentpipe_engine::Step;
-use bentpipe_engine::units::Time;
+use bentpipe_engine::units::{Rate, Time};
 use mio::event::Event as Ready;
 use mio::{Registry, Token};
 
 use super::carrier::{Carried, Carrier, PathChange};
+use super::hub::{AddError, Hub, Slot};
 use super::log;
+use super::peers::{PeerConfig, Reach};
 use super::ports;
 use super::readings::Readings;
 use super::resume::Resume;
-use super::run::{FIRST_TOKEN, Loop, Work};
+use super::run::{Loop, Work};
 use super::shape::{Shape, Turn};
 use super::state::State;
 use super::udp::Udp;
-use crate::tunnel::Event;
+use crate::tunnel::{Event, PublicKey};
 
 const UDP: Token = Token(0);
 
-/// A shape of two boxes and its way to the other one.
+/// A shape of boxes with tunnels, and the ways to the others.
 #[derive(Debug)]
 pub struct Tunnelled<S> {
     udp: Udp,
     udp_is_readable: bool,
-    carrier: Carrier,
+    hub: Hub,
+    names: BTreeMap<Slot, Name>,
     shape: S,
     state: Option<State>,
     resume: Resume,
 }
 
-/// One of two boxes.
+/// What a peer is called in log lines: `None`, where there is only one.
+#[derive(Clone, Debug)]
+struct Name(Option<Arc<str>>);
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(name) => write!(f, "peer {name}"),
+            None => f.write_str("the peer"),
+        }
+    }
+}
+
+/// A box with tunnels to others.
 pub type Gateway<S> = Loop<Tunnelled<S>>;
 
 impl<S: Shape> Gateway<S> {
-    /// A box whose tunnel speaks from `local`; `carrier` is told the time that its clocks begin at.
+    /// A box without peers whose tunnels speak from `local`. What they send together keeps to `rate`; `None`: each keeps to its own.
     ///
     /// # Errors
     /// Fails if the UDP address cannot be bound, or if epoll or a listener of the shape cannot be opened.
-    pub fn new(local: SocketAddr, carrier: impl FnOnce(Time) -> Carrier, shape: S) -> io::Result<Self> {
+    pub fn new(local: SocketAddr, rate: Option<Rate>, shape: S) -> io::Result<Self> {
         Loop::begin(|now, registry| {
             let udp = Udp::bind(local).map_err(|error| ports::explained(ports::Kind::Udp, local.port(), error))?;
             udp.register(registry, UDP)?;
             let mut work = Tunnelled {
                 udp,
                 udp_is_readable: true,
-                carrier: carrier(now),
+                hub: Hub::new(rate),
+                names: BTreeMap::new(),
                 shape,
                 state: None,
                 resume: Resume::new(),
             };
-            let Tunnelled { carrier, shape, .. } = &mut work;
-            shape.start(&mut Turn { now, carrier, registry })?;
+            let Tunnelled { hub, shape, .. } = &mut work;
+            shape.start(&mut Turn { now, hub, registry })?;
             Ok(work)
         })
     }
 
-    /// Where the tunnel listens.
+    /// Adds a peer; the others notice nothing.
+    ///
+    /// # Errors
+    /// Fails if another peer has its key, or there are too many.
+    pub fn add(&mut self, peer: PeerConfig) -> Result<(), AddError> {
+        let now = self.now();
+        let work = self.work_mut();
+        let slot = work.hub.add(now, peer.terminal)?;
+        work.names.insert(slot, Name(peer.name));
+        work.shape.join(slot, peer.reach);
+        Ok(())
+    }
+
+    /// Removes a peer: its connections are reset and its keys wiped. Where it was last, as far as that is known.
+    pub fn remove(&mut self, key: &PublicKey) -> Option<SocketAddr> {
+        let work = self.work_mut();
+        let slot = work.hub.slot_of(key)?;
+        work.shape.leave(slot);
+        work.names.remove(&slot);
+        work.hub.remove(slot).and_then(|carrier| carrier.tunnel().endpoint())
+    }
+
+    /// Changes what can be changed of a peer without touching its tunnel; false if there is none with that key.
+    pub fn change(&mut self, key: &PublicKey, name: Option<Arc<str>>, weight: u32, reach: Reach) -> bool {
+        let work = self.work_mut();
+        let Some(slot) = work.hub.slot_of(key) else { return false };
+        work.names.insert(slot, Name(name));
+        work.hub.set_weight(slot, weight);
+        work.shape.join(slot, reach);
+        true
+    }
+
+    /// Changes the rate that all keep to together.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        self.work_mut().hub.set_rate(rate);
+    }
+
+    /// Where the tunnels listen.
     ///
     /// # Errors
     /// Fails if the kernel does not tell the socket's address.
@@ -68,14 +127,14 @@ impl<S: Shape> Gateway<S> {
         self.work().udp.local()
     }
 
-    /// Notes where the peer is in that file.
+    /// Notes where the peers are in that file.
     pub fn keep_state(&mut self, path: PathBuf) {
         self.work_mut().state = Some(State::new(path));
     }
 
-    /// The way to the other box.
-    pub fn carrier(&self) -> &Carrier {
-        &self.work().carrier
+    /// The ways to the other boxes.
+    pub fn hub(&self) -> &Hub {
+        &self.work().hub
     }
 
     /// The shape.
@@ -95,65 +154,64 @@ impl<S: Shape> Work for Tunnelled<S> {
             self.udp_is_readable = true;
             return Ok(());
         }
-        debug_assert!(token.0 >= FIRST_TOKEN);
-        let Tunnelled { carrier, shape, .. } = self;
-        shape.ready(&mut Turn { now, carrier, registry }, token, ready)
+        let Tunnelled { hub, shape, .. } = self;
+        shape.ready(&mut Turn { now, hub, registry }, token, ready)
     }
 
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let Tunnelled { udp, carrier, shape, .. } = self;
+        let Tunnelled { udp, hub, names, shape, .. } = self;
         if self.resume.has_jumped() {
             log::line("this machine's clocks have jumped, as after sleep or a snapshot: the tunnel makes new keys");
-            carrier.renew(now);
+            hub.renew(now);
         }
         if self.udp_is_readable {
-            self.udp_is_readable = udp.receive(|from, datagram| carrier.receive(now, from, datagram))?;
+            self.udp_is_readable = udp.receive(|from, datagram| hub.receive(now, from, datagram))?;
         }
-        let mut turn = Turn { now, carrier, registry };
-        let mut more = shape.fill(&mut turn)?;
+        let mut turn = Turn { now, hub, registry };
+        let mut more = shape.fill(&mut turn, None)?;
         let until = loop {
-            match turn.carrier.poll(now, wall, udp.room()) {
-                Step::Do(Carried::Send(sealed)) => {
+            match turn.hub.poll(now, wall, udp.room()) {
+                Step::Do((slot, Carried::Send(sealed))) => {
                     udp.send(now, sealed.to, sealed.len);
-                    more |= shape.fill(&mut turn)?;
+                    more |= shape.fill(&mut turn, Some(slot))?;
                 }
-                Step::Do(Carried::Packet(at)) => shape.on_packet(&mut turn, &udp.room()[at])?,
-                Step::Do(Carried::Event(event)) => {
-                    say(turn.carrier, event);
-                    shape.on_event(&mut turn, event)?;
+                Step::Do((slot, Carried::Packet(at))) => shape.on_packet(&mut turn, slot, &udp.room()[at])?,
+                Step::Do((slot, Carried::Event(event))) => {
+                    say(&names[&slot], turn.hub.carrier(slot), event);
+                    shape.on_event(&mut turn, slot, event)?;
                 }
-                Step::Do(Carried::Log(note)) => log::line(note),
-                Step::Do(Carried::PathMtu(change)) => {
-                    log::line(path_line(&change));
-                    shape.on_path_mtu(&mut turn, change.max_packet)?;
+                Step::Do((slot, Carried::Log(note))) => log::line(Said(&names[&slot], note)),
+                Step::Do((slot, Carried::PathMtu(change))) => {
+                    log::line(path_line(&names[&slot], &change));
+                    shape.on_path_mtu(&mut turn, slot)?;
                 }
                 Step::Wait(until) => {
                     shape.flush()?;
                     // What has come may have called for an answer.
-                    let before = turn.carrier.waiting(0);
-                    more |= shape.fill(&mut turn)?;
-                    if turn.carrier.waiting(0) == before {
+                    turn.hub.take_touched();
+                    more |= shape.fill(&mut turn, None)?;
+                    if !turn.hub.take_touched() {
                         break until;
                     }
                 }
             }
         };
         udp.flush(now);
-        if let Some(length) = udp.take_too_long() {
-            turn.carrier.on_too_long(now, length);
+        if let Some((to, length)) = udp.take_too_long() {
+            turn.hub.on_too_long(now, to, length);
             more = true;
         }
         if let Some(state) = &mut self.state {
-            let tunnel = turn.carrier.tunnel();
-            state.note(now, tunnel.endpoint().map(|at| (tunnel.peer(), at)).into_iter());
+            let tunnels = turn.hub.carriers().map(|(_, carrier)| carrier.tunnel());
+            state.note(now, tunnels.filter_map(|tunnel| Some((tunnel.peer(), tunnel.endpoint()?))));
         }
         Ok((more || self.udp_is_readable, until))
     }
 
     fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool> {
-        let Tunnelled { carrier, shape, .. } = self;
-        shape.drain(&mut Turn { now, carrier, registry })
+        let Tunnelled { hub, shape, .. } = self;
+        shape.drain(&mut Turn { now, hub, registry })
     }
 
     fn end(&mut self, _: Time) -> io::Result<()> {
@@ -169,27 +227,47 @@ impl<S: Shape> Work for Tunnelled<S> {
     }
 
     fn read(&self, now: Time, readings: &mut Readings) {
-        readings.add_carrier(now, &self.carrier, &self.udp.refusals());
-        self.shape.read(readings);
-    }
-}
-
-fn path_line(change: &PathChange) -> String {
-    let PathChange { mtu, black_hole, .. } = change;
-    match black_hole {
-        true => {
-            format!("longer datagrams to the peer are lost: the path MTU is {mtu} bytes until a larger one is found")
+        readings.add_hub(&self.hub, &self.udp.refusals());
+        self.shape.read_common(readings);
+        for (slot, carrier) in self.hub.carriers() {
+            readings.of_peer(self.names[&slot].0.clone(), |readings| {
+                readings.add_carrier(now, carrier);
+                self.shape.read(slot, readings);
+            });
         }
-        false => format!("the path MTU is {mtu} bytes"),
     }
 }
 
-/// One line for each change of the link.
-fn say(carrier: &Carrier, event: Event) {
-    let at = carrier.tunnel().endpoint().map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
+/// What a tunnel has to say, and which.
+struct Said<'a>(&'a Name, crate::tunnel::Note);
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.0 {
+            Some(name) => write!(f, "peer {name}: {}", self.1),
+            None => self.1.fmt(f),
+        }
+    }
+}
+
+fn path_line(name: &Name, change: &PathChange) -> String {
+    let PathChange { mtu, black_hole, .. } = change;
+    match (black_hole, &name.0) {
+        (true, _) => {
+            format!("longer datagrams to {name} are lost: the path MTU is {mtu} bytes until a larger one is found")
+        }
+        (false, None) => format!("the path MTU is {mtu} bytes"),
+        (false, Some(_)) => format!("the path MTU to {name} is {mtu} bytes"),
+    }
+}
+
+/// One line for each change of a link.
+fn say(name: &Name, carrier: Option<&Carrier>, event: Event) {
+    let at = carrier.and_then(|carrier| carrier.tunnel().endpoint());
+    let at = at.map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
     match event {
-        Event::Up { fresh: true } => log::line(format_args!("the peer at {at} is up")),
-        Event::Up { fresh: false } => log::line(format_args!("the peer at {at} is back; the link goes on")),
-        Event::Down => log::line(format_args!("the peer at {at} has been silent for `dead_after`: the link is down")),
+        Event::Up { fresh: true } => log::line(format_args!("{name} at {at} is up")),
+        Event::Up { fresh: false } => log::line(format_args!("{name} at {at} is back; the link goes on")),
+        Event::Down => log::line(format_args!("{name} at {at} has been silent for `dead_after`: the link is down")),
     }
 }

@@ -36,8 +36,8 @@ pub(super) struct Udp {
     to: Option<SocketAddr>,
     /// Datagrams that the kernel refused: as lost on the line.
     trouble: Trouble,
-    /// The length of one that was too long.
-    too_long: Option<usize>,
+    /// One that was too long: where to, and its length.
+    too_long: Option<(SocketAddr, usize)>,
 }
 
 impl Udp {
@@ -128,7 +128,7 @@ impl Udp {
                 Ok(()) => self.trouble.on_sent(now),
                 Err(error) => {
                     if error.raw_os_error() == Some(Errno::EMSGSIZE as i32) {
-                        self.too_long = Some(self.segment);
+                        self.too_long = Some((to, self.segment));
                     }
                     self.trouble.on_refused(now, &error, count)
                 }
@@ -145,8 +145,8 @@ impl Udp {
         self.trouble.refusals()
     }
 
-    /// The length of a datagram that the kernel refused as too long since this was asked last.
-    pub(super) fn take_too_long(&mut self) -> Option<usize> {
+    /// Where a datagram was to go that the kernel refused as too long since this was asked last, and its length.
+    pub(super) fn take_too_long(&mut self) -> Option<(SocketAddr, usize)> {
         self.too_long.take()
     }
 

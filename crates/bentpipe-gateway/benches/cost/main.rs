@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 
 use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::units;
-use bentpipe_engine::units::{Rate, Time};
+use bentpipe_engine::units::Rate;
 use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
-    Carrier, ClientAddress, Fallback, Gateway, Instance, LinkShape, Policy, RelayConfig, RelayGateway, Rules,
+    ClientAddress, Fallback, Gateway, Instance, LinkShape, PeerConfig, Policy, RelayConfig, RelayGateway, Rules,
     Satellite, Shape, SplitConfig, SplitShape, Stop,
 };
 use bentpipe_io::TrainTun;
@@ -113,13 +113,13 @@ impl Row {
         let (send, receive) = std::sync::mpsc::channel();
         let thread = self.boxes[side].spawn(move || {
             rules.install(&instance()).expect("nft and ip work");
-            let carrier = |now: Time| Carrier::new(tunnel, port, now);
             let local = SocketAddr::from(([0, 0, 0, 0], 4500));
-            let mut gateway = Gateway::new(local, carrier, shape()).expect("root may");
+            let mut gateway = Gateway::new(local, None, shape()).expect("root may");
+            gateway.add(PeerConfig::alone(tunnel, port)).expect("the first one");
             send.send(gateway.stop()).expect("somebody waits");
             let user = |gateway: &mut Gateway<S>| {
                 show.store(cpu_of_thread(), Ordering::Relaxed);
-                tell.store(gateway.carrier().is_up(), Ordering::Relaxed);
+                tell.store(gateway.hub().carriers().all(|(_, carrier)| carrier.is_up()), Ordering::Relaxed);
             };
             gateway.run(user).expect("the system works");
             rules.remove(&instance()).expect("nft works");
@@ -134,13 +134,12 @@ impl Row {
                 client_address: ClientAddress::Keep,
                 fallback: Fallback::Direct,
                 window: satellite().window(),
-                max_packet: satellite().max_packet(),
                 max_streams: 10_000,
                 budget: 256 << 20,
                 policy: Policy::default(),
             };
             let capture = if side == 0 { vec!["lan".to_owned()] } else { Vec::new() };
-            let rules = Rules::Split { capture, port: PORT, ports: Vec::new(), refuse: false };
+            let rules = Rules::Split { capture, port: PORT, ports: Vec::new(), refuse: false, to: None, device: None };
             self.gateway(side, true, move || SplitShape::new(config), rules)
         })
     }

@@ -2,6 +2,7 @@
 
 mod floods;
 mod peer;
+mod terminals;
 
 use crate::pair::{Line, inside};
 use crate::{Measured, Row, older};
@@ -48,6 +49,24 @@ pub(crate) const ROWS: &[Row] = &[
         demand: "older connections at start, stop, reload, return",
         bar: "none of 1000 harmed",
         measure: older,
+    },
+    Row {
+        name: "hub-cost",
+        demand: "hub with 200 terminals, idle (short form: 20)",
+        bar: "500 kB and 0.1 % of a core each",
+        measure: terminals::cost,
+    },
+    Row {
+        name: "hub-storm",
+        demand: "hub with 200 terminals: restart after kill -9",
+        bar: "all up within 20 s",
+        measure: terminals::storm,
+    },
+    Row {
+        name: "hub-flood",
+        demand: "hub with 200 terminals: one takes all it can",
+        bar: "others' bulk 70 %",
+        measure: terminals::flood,
     },
     Row { name: "guard", demand: "kill -9 with without_peer = \"refuse\"", bar: "no SYN in clear", measure: guard },
     Row { name: "unit", demand: "systemd-analyze security", bar: "3.0 or less", measure: unit },

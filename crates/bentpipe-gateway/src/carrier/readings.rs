@@ -4,11 +4,10 @@ use bentpipe_engine::units::Time;
 
 use super::{Carrier, CarrierStats};
 use crate::readings::{Readings, Value};
-use crate::trouble::Refusals;
 
 impl Readings {
     /// Adds what the way to the other box counted.
-    pub(crate) fn add_carrier(&mut self, now: Time, carrier: &Carrier, refused: &Refusals) {
+    pub(crate) fn add_carrier(&mut self, now: Time, carrier: &Carrier) {
         use Value::{Flag, Level, Millis, Text, Total};
         let (all, tunnel) = (self, carrier.tunnel());
         all.add(
@@ -20,7 +19,9 @@ impl Readings {
         );
 
         let peer = Text(tunnel.endpoint().map(|at| at.to_string()));
-        all.add("tunnel", "peer", "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);
+        // With a name for Prometheus `peer` is the name.
+        let key = if all.has_peer() { "endpoint" } else { "peer" };
+        all.add("tunnel", key, "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);
         let cipher = Text(tunnel.cipher().map(|cipher| cipher.name().to_owned()));
         all.add("tunnel", "cipher", "bentpipe_gateway_cipher_info", "Cipher of the tunnel, as a label.", cipher);
         let silence = Millis(Some(now.saturating_since(tunnel.heard_at())));
@@ -78,13 +79,6 @@ impl Readings {
         ] {
             all.add("tunnel", key, metric, help, Total(count));
         }
-        let (metric, help) =
-            ("bentpipe_gateway_datagrams_unsent_total", "Datagrams that the kernel did not accept for sending.");
-        let Refusals { too_long, no_room, unreachable } = refused;
-        for (reason, &count) in [("too long", too_long), ("no room", no_room), ("unreachable", unreachable)] {
-            all.add_labelled("tunnel", ("refused_by_kernel", metric, help), ("reason", reason), Total(count));
-        }
-
         let layer = carrier.stats();
         layer_readings(all, &layer);
         let waiting = (0..layer.channels.len()).map(|channel| Level(carrier.waiting(channel as u8) as u64));

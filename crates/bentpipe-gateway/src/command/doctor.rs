@@ -69,9 +69,8 @@ fn tun() -> Finding {
 }
 
 fn admin() -> Finding {
-    let has = caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false);
     let help = "run as root, or with the systemd unit; in a container: --cap-add NET_ADMIN";
-    let result = if has { Ok("available".into()) } else { Err(("not available".into(), help)) };
+    let result = if is_admin() { Ok("available".into()) } else { Err(("not available".into(), help)) };
     Finding { what: "CAP_NET_ADMIN", is_needed: true, result }
 }
 
@@ -89,23 +88,35 @@ fn program(name: &'static str, package: &'static str) -> Finding {
 fn tproxy() -> Finding {
     let help = "a kernel with CONFIG_NFT_TPROXY and CONFIG_NFT_SOCKET (modprobe nft_tproxy nft_socket), for `split` and \
                 `sender = \"kernel\"`";
-    let rules = Rules::Split { capture: vec!["lo".into()], port: 4000, ports: Vec::new(), refuse: true };
-    let result = rules
-        .check(&Instance::new("doctor"))
-        .map(|()| "nft accepts the rules".to_owned())
-        .map_err(|error| (error.to_string(), help));
-    Finding { what: "TPROXY", is_needed: true, result }
+    let rules = Rules::Split {
+        capture: vec!["lo".into()],
+        port: 4000,
+        ports: Vec::new(),
+        refuse: true,
+        to: None,
+        device: None,
+    };
+    Finding { what: "TPROXY", is_needed: true, result: accepted(&rules, help) }
+}
+
+/// Whether nft accepts rules, which only root can ask.
+fn accepted(rules: &Rules, help: &'static str) -> Result<String, (String, &'static str)> {
+    if !is_admin() {
+        return Err(("not checked: that needs root".to_owned(), "run it as root"));
+    }
+    let checked = rules.check(&Instance::new("doctor"));
+    checked.map(|()| "nft accepts the rules".to_owned()).map_err(|error| (error.to_string(), help))
+}
+
+fn is_admin() -> bool {
+    caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false)
 }
 
 /// The same for `uplink`.
 fn uplink() -> Finding {
     let help = "a kernel with CONFIG_NFT_SOCKET and CONFIG_NFT_CT (modprobe nft_socket nft_ct), for `uplink`";
     let rules = Rules::Uplink { satellite: vec!["lo".into()], device: "bentpipe0".into(), ports: Vec::new() };
-    let result = rules
-        .check(&Instance::new("doctor"))
-        .map(|()| "nft accepts the rules".to_owned())
-        .map_err(|error| (error.to_string(), help));
-    Finding { what: "rules of uplink", is_needed: false, result }
+    Finding { what: "rules of uplink", is_needed: false, result: accepted(&rules, help) }
 }
 
 /// What `sender = "kernel"` sends by if it is not told otherwise.

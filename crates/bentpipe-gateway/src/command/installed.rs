@@ -21,13 +21,15 @@ impl Installed {
         Ok(Installed { rules: (!no_rules).then_some(rules), instance })
     }
 
-    /// Takes over what of the rules may change while the gateway runs: whether new connections are refused.
+    /// Takes over what of the rules may change while the gateway runs: whether new connections are refused, and which
+    /// destinations lie behind peers.
     pub(super) fn reload(&mut self, read: &GatewayFile) {
-        let Some(Rules::Split { refuse, .. }) = &mut self.rules else { return };
-        let Rules::Split { refuse: wanted, .. } = plan::rules(read) else { return };
-        if std::mem::replace(refuse, wanted) == wanted {
+        let Some(Rules::Split { refuse, to, .. }) = &mut self.rules else { return };
+        let Rules::Split { refuse: may_refuse, to: behind, .. } = plan::rules(read) else { return };
+        if to.is_some() != behind.is_some() || (*refuse, &*to) == (may_refuse, &behind) {
             return;
         }
+        (*refuse, *to) = (may_refuse, behind);
         if let Some(rules) = &self.rules
             && let Err(error) = rules.install(&self.instance)
         {

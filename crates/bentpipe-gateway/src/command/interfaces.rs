@@ -12,6 +12,7 @@ pub(super) fn needed(file: &GatewayFile) -> Vec<String> {
     match &file.shape {
         ShapeTable::Split(table) => table.taken.interfaces.clone(),
         ShapeTable::Link(table) => vec![table.device.clone()],
+        ShapeTable::Both(table, link) => [&table.taken.interfaces[..], std::slice::from_ref(&link.device)].concat(),
         ShapeTable::Uplink(table) => [&table.taken.interfaces[..], std::slice::from_ref(&table.device)].concat(),
         ShapeTable::Relay(table) => table.taken.interfaces.clone(),
     }

@@ -5,17 +5,16 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::settings::{
-    GatewayFile, LinkTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
+    GatewayFile, LinkTable, PeerTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
 };
-use crate::tunnel::{KeyError, PrivateKey, TunnelConfig};
+use crate::tunnel::KeyError;
 use crate::{
-    ClientAddress, Fallback, Gateway, Instance, KeyFileError, LinkShape, Policy, RelayConfig, RelayGateway, Rules,
-    Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, has_congestion,
-    last_endpoint, read_key,
+    Carries, ClientAddress, Fallback, Instance, KeyFileError, LinkShape, Policy, RelayConfig, RelayGateway, Rules,
+    Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, has_congestion, max_packet,
+    read_key,
 };
-use bentpipe_engine::slacp::classify::HostAddress;
-use bentpipe_engine::units::Bytes;
-use bentpipe_io::{LinkPortConfig, TrainTun};
+use bentpipe_engine::units::{Bytes, Duration, Rate};
+use bentpipe_io::TrainTun;
 
 use super::failure::Failure;
 
@@ -24,26 +23,8 @@ pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
     file.tunnel.as_ref().expect("shapes with two gateways have a tunnel")
 }
 
-pub(super) fn tunnel(file: &GatewayFile) -> Result<TunnelConfig, Failure> {
-    let table = table(file);
-    let private: PrivateKey = secret(&table.private_key)?;
-    let preshared = table.preshared_key.as_deref().map(secret).transpose()?;
-    let peer = table.peer_key.parse().map_err(|error| Failure::usage(format!("tunnel.peer_key: {error}"), None))?;
-    if private.public() == peer {
-        let message = "tunnel.peer_key is the public key of this box itself";
-        return Err(Failure::usage(message, Some("each box needs the other's public key")));
-    }
-    Ok(TunnelConfig {
-        preshared,
-        last_endpoint: last_endpoint(&table.state, &peer),
-        keepalive: table.keepalive,
-        dead_after: table.dead_after,
-        ..TunnelConfig::new(private, peer, table.peer)
-    })
-}
-
 /// The key in a file that only its owner may read.
-fn secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, Failure> {
+pub(super) fn secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, Failure> {
     read_key(path).map_err(|error| {
         let help = match &error {
             KeyFileError::Unreadable { .. } => {
@@ -56,10 +37,11 @@ fn secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, Failure> {
     })
 }
 
-pub(super) fn satellite(file: &GatewayFile) -> Satellite {
+/// The link, as this end sends on it to a peer of that rate and round trip.
+pub(super) fn satellite(file: &GatewayFile, rate: Rate, round_trip: Duration) -> Satellite {
     Satellite {
-        rate: file.satellite.rate,
-        round_trip: file.satellite.round_trip,
+        rate,
+        round_trip,
         path_mtu: table(file).mtu,
         over_ipv6: table(file).listen.is_ipv6(),
         reordering: file.satellite.reordering,
@@ -75,7 +57,7 @@ pub(super) fn instance(file: &GatewayFile) -> Instance {
 /// Whom the file lets reach whom.
 fn policy(file: &GatewayFile) -> Policy {
     let taken = match &file.shape {
-        ShapeTable::Split(table) => Some(&table.taken),
+        ShapeTable::Split(table) | ShapeTable::Both(table, _) => Some(&table.taken),
         ShapeTable::Uplink(table) => Some(&table.taken),
         ShapeTable::Relay(table) => Some(&table.taken),
         ShapeTable::Link(_) => None,
@@ -83,16 +65,21 @@ fn policy(file: &GatewayFile) -> Policy {
     Policy {
         allow: taken.map(|taken| taken.allow.clone()).unwrap_or_default(),
         deny: taken.map(|taken| taken.deny.clone()).unwrap_or_default(),
-        sources: file.tunnel.as_ref().and_then(|tunnel| tunnel.peer_prefixes.clone()),
     }
 }
 
 pub(super) fn rules(file: &GatewayFile) -> Rules {
+    let of_split = |table: &SplitTable, link: Option<&LinkTable>| {
+        let (capture, ports) = (table.taken.interfaces.clone(), table.taken.ports.clone());
+        let behind = |peer: &PeerTable| peer.prefixes.clone().unwrap_or_default();
+        let peers = file.peers.iter().filter(|peer| peer.carries == Carries::Streams);
+        let to = file.is_hub().then(|| peers.flat_map(behind).collect());
+        let device = link.map(|link| link.device.clone());
+        Rules::Split { capture, port: table.port, ports, refuse: !table.direct_without_peer, to, device }
+    };
     match &file.shape {
-        ShapeTable::Split(table) => {
-            let (capture, ports) = (table.taken.interfaces.clone(), table.taken.ports.clone());
-            Rules::Split { capture, port: table.port, ports, refuse: !table.direct_without_peer }
-        }
+        ShapeTable::Split(table) => of_split(table, None),
+        ShapeTable::Both(table, link) => of_split(table, Some(link)),
         ShapeTable::Link(table) => Rules::Link { device: table.device.clone() },
         ShapeTable::Uplink(table) => Rules::Uplink {
             satellite: table.taken.interfaces.clone(),
@@ -117,13 +104,13 @@ fn client_address(taken: &TakenTable) -> ClientAddress {
 }
 
 fn split_config(file: &GatewayFile, table: &SplitTable) -> SplitConfig {
-    let satellite = satellite(file);
+    // A stream's window is that of the fastest peer.
+    let windows = file.peers.iter().map(|peer| satellite(file, peer.rate, peer.round_trip).window());
     SplitConfig {
         listen: if table.taken.interfaces.is_empty() { Vec::new() } else { everywhere(table.port) },
         client_address: client_address(&table.taken),
         fallback: if table.direct_without_peer { Fallback::Direct } else { Fallback::Refuse },
-        window: satellite.window(),
-        max_packet: satellite.max_packet(),
+        window: windows.max().unwrap_or(1 << 20),
         max_streams: table.taken.max_streams,
         budget: table.taken.memory.get(),
         policy: policy(file),
@@ -136,22 +123,13 @@ pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
 
 /// Changes what can be changed without touching connections; returns a
 /// description.
-pub(super) fn reload_split(gateway: &mut Gateway<SplitShape>, file: &GatewayFile) -> &'static str {
-    let ShapeTable::Split(table) = &file.shape else { return NOTHING };
-    gateway.shape_mut().reconfigure(&split_config(file, table));
+pub(super) fn reload_split(shape: &mut SplitShape, file: &GatewayFile) -> &'static str {
+    let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return NOTHING };
+    shape.reconfigure(&split_config(file, table));
     "client_address, without_peer, allow, deny and peer_prefixes have been updated"
 }
 
-/// As [`reload_split`].
-pub(super) fn reload_link(gateway: &mut Gateway<LinkShape>, file: &GatewayFile) -> &'static str {
-    if !matches!(file.shape, ShapeTable::Link(_)) {
-        return NOTHING;
-    }
-    gateway.shape_mut().set_policy(policy(file));
-    "peer_prefixes has been updated"
-}
-
-const NOTHING: &str = "this shape has no setting that changes while it runs";
+pub(super) const NOTHING: &str = "this shape has no setting that changes while it runs";
 const ONE_BOX: &str = "client_address, allow and deny have been updated";
 
 /// True if a change takes effect only at the next start.
@@ -159,7 +137,7 @@ pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
     let without_what_is_changed = |file: &GatewayFile| {
         let mut file = file.clone();
         let taken = match &mut file.shape {
-            ShapeTable::Split(table) => {
+            ShapeTable::Split(table) | ShapeTable::Both(table, _) => {
                 table.direct_without_peer = true;
                 Some(&mut table.taken)
             }
@@ -170,12 +148,14 @@ pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
         if let Some(taken) = taken {
             (taken.keep_client_address, taken.allow, taken.deny) = (true, Vec::new(), Vec::new());
         }
-        if let Some(tunnel) = &mut file.tunnel {
-            tunnel.peer_prefixes = None;
+        if file.is_hub() {
+            file.peers.clear();
+            file.satellite.rate = running.satellite.rate;
         }
+        file.peers.iter_mut().for_each(|peer| peer.prefixes = None);
         file
     };
-    without_what_is_changed(running) != without_what_is_changed(read)
+    running.is_hub() != read.is_hub() || without_what_is_changed(running) != without_what_is_changed(read)
 }
 
 fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
@@ -204,11 +184,11 @@ pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGa
 }
 
 /// As [`reload_split`].
-pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> &'static str {
-    let ShapeTable::Uplink(table) = &file.shape else { return NOTHING };
+pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> String {
+    let ShapeTable::Uplink(table) = &file.shape else { return NOTHING.to_owned() };
     gateway.set_policy(policy(file));
     gateway.set_client_address(client_address(&table.taken));
-    ONE_BOX
+    ONE_BOX.to_owned()
 }
 
 /// Kernel features that the settings need and this machine lacks.
@@ -244,24 +224,15 @@ pub(super) fn relay(file: &GatewayFile, table: &RelayTable) -> Result<RelayGatew
 }
 
 /// As [`reload_split`].
-pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> &'static str {
-    let ShapeTable::Relay(table) = &file.shape else { return NOTHING };
+pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> String {
+    let ShapeTable::Relay(table) = &file.shape else { return NOTHING.to_owned() };
     gateway.set_policy(policy(file));
     gateway.set_client_address(client_address(&table.taken));
-    ONE_BOX
-}
-
-/// The layer of `link`. The box that names its peer is the terminal: the hosts that take turns are those behind it.
-pub(super) fn packets(file: &GatewayFile) -> LinkPortConfig {
-    let is_terminal = file.tunnel.as_ref().is_some_and(|tunnel| tunnel.peer.is_some());
-    satellite(file).for_packets(if is_terminal { HostAddress::Source } else { HostAddress::Destination })
+    ONE_BOX.to_owned()
 }
 
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {
-    let mtu = satellite(file).max_packet();
+    let mtu = max_packet(self::table(file).mtu, self::table(file).listen.is_ipv6());
     let tun = TrainTun::with_addresses(&table.device, &table.addresses, mtu);
-    let tun = tun.map_err(|error| Failure::broken(format!("the device {}: {error}", table.device)))?;
-    let mut shape = LinkShape::new(tun);
-    shape.set_policy(policy(file));
-    Ok(shape)
+    Ok(LinkShape::new(tun.map_err(|error| Failure::broken(format!("the device {}: {error}", table.device)))?))
 }

@@ -16,9 +16,13 @@ pub(super) fn json(readings: &Readings) -> String {
             Value::Micros(span) => json!(span.as_nanos() / 1000),
             Value::Text(text) => json!(text),
         };
+        let of = match &reading.peer {
+            None => &mut all,
+            Some(peer) => inner(inner(&mut all, "peers"), peer),
+        };
         let table = match reading.table {
-            "" => &mut all,
-            table => all.entry(table).or_insert_with(|| json!({})).as_object_mut().expect("a table's name is no key"),
+            "" => of,
+            table => inner(of, table),
         };
         let sum = table.entry(reading.key).or_insert(Json::Null);
         *sum = match (sum.as_u64(), value.as_u64()) {
@@ -27,4 +31,8 @@ pub(super) fn json(readings: &Readings) -> String {
         };
     }
     format!("{:#}\n", Json::Object(all))
+}
+
+fn inner<'a>(table: &'a mut Map<String, Json>, name: &str) -> &'a mut Map<String, Json> {
+    table.entry(name).or_insert_with(|| json!({})).as_object_mut().expect("a table's name is no key")
 }

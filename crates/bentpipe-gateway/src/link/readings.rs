@@ -4,7 +4,7 @@ use crate::readings::{Readings, Value};
 
 impl Readings {
     /// Adds what the device of the shape `link` counted; `overruns` is `None` if the device is gone.
-    pub(crate) fn add_link(&mut self, refused: u64, overruns: Option<u64>, too_long: u64) {
+    pub(crate) fn add_link(&mut self, refused: u64, overruns: Option<u64>, unrouted: u64) {
         use Value::Total;
         let help = "Packets from the peer that the host's stack did not accept.";
         self.add("link", "refused_by_host", "bentpipe_gateway_packets_refused_by_host_total", help, Total(refused));
@@ -12,7 +12,13 @@ impl Readings {
             let help = "Sends of the host (packets or GSO trains) that the kernel dropped because the TUN device's queue was full.";
             self.add("link", "overruns", "bentpipe_gateway_device_overruns_total", help, Total(overruns));
         }
+        let help = "Packets of the host whose destination is in no peer's `prefixes`.";
+        self.add("link", "unrouted", "bentpipe_gateway_packets_unrouted_total", help, Total(unrouted));
+    }
+
+    /// Adds what the shape `link` counted for a peer.
+    pub(crate) fn add_link_peer(&mut self, too_long: u64) {
         let help = "Packets of the host that are too long for a frame.";
-        self.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Total(too_long));
+        self.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(too_long));
     }
 }

@@ -11,7 +11,7 @@ fn list(texts: &[&str]) -> Vec<Destination> {
 }
 
 fn policy(allow: &[&str], deny: &[&str]) -> Policy {
-    Policy { allow: list(allow), deny: list(deny), sources: None }
+    Policy { allow: list(allow), deny: list(deny) }
 }
 
 /// Without settings: what is nobody else's is refused, in each form in which it can be written.
@@ -90,29 +90,29 @@ fn defaults_are_opened_by_name() {
 
 #[test]
 fn sources_of_the_peer() {
-    let some = Policy { sources: Some(vec!["10.1.0.0/24".parse().expect("a prefix")]), ..Policy::default() };
+    let some = Sources(Some(vec!["10.1.0.0/24".parse().expect("a prefix")]));
     let from = |text: &str| text.parse::<IpAddr>().expect("an address");
-    assert_eq!(some.source(from("10.1.0.2")), Ok(()));
-    assert_eq!(some.source(from("::ffff:10.1.0.2")), Ok(()));
-    assert_eq!(some.source(from("10.1.1.2")), Err(Refusal::NotAllowed));
-    assert_eq!(some.source(from("fd01::2")), Err(Refusal::NotAllowed));
-    let all = Policy::default();
+    assert_eq!(some.permit(from("10.1.0.2")), Ok(()));
+    assert_eq!(some.permit(from("::ffff:10.1.0.2")), Ok(()));
+    assert_eq!(some.permit(from("10.1.1.2")), Err(Refusal::NotAllowed));
+    assert_eq!(some.permit(from("fd01::2")), Err(Refusal::NotAllowed));
+    let all = Sources::default();
     for nobody in ["0.0.0.0", "127.0.0.1", "::1", "::", "224.0.0.1", "ff02::1", "255.255.255.255", "::ffff:127.0.0.1"] {
-        assert_eq!(all.source(from(nobody)), Err(Refusal::Special), "{nobody}");
+        assert_eq!(all.permit(from(nobody)), Err(Refusal::Special), "{nobody}");
     }
     for host in ["10.1.1.2", "fd01::2", "fe80::1", "169.254.1.1"] {
-        assert_eq!(all.source(from(host)), Ok(()), "{host}");
+        assert_eq!(all.permit(from(host)), Ok(()), "{host}");
     }
     let mut packet = [0; 40];
     packet[0] = 0x45;
     packet[12..16].copy_from_slice(&[10, 1, 0, 2]);
-    assert!(some.source_of(&packet));
+    assert!(some.permit_packet(&packet));
     packet[14] = 1;
-    assert!(!some.source_of(&packet) && all.source_of(&packet));
+    assert!(!some.permit_packet(&packet) && all.permit_packet(&packet));
     packet[0] = 0x60;
-    assert!(!some.source_of(&packet));
+    assert!(!some.permit_packet(&packet));
     for odd in [&[][..], &[0x45; 15], &[0x60; 23], &[0x25; 40]] {
-        assert!(!all.source_of(odd), "no packet of IP");
+        assert!(!all.permit_packet(odd), "no packet of IP");
     }
 }
 
@@ -301,7 +301,7 @@ proptest! {
         port in 0u16..6,
         whose in prop::sample::select(vec![Whose::Others, Whose::Own, Whose::Many, Whose::Unknown]),
     ) {
-        let policy = Policy { allow, deny, sources: None };
+        let policy = Policy { allow, deny };
         // Half of the time an address of the lists.
         let known: Vec<IpAddr> =
             policy.allow.iter().chain(&policy.deny).filter_map(|entry| entry.prefix).map(|prefix| prefix.address).collect();

@@ -1,9 +1,16 @@
 //! How prefixes and destinations are written in settings.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use super::{Destination, Prefix};
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
 
 impl FromStr for Prefix {
     type Err = String;

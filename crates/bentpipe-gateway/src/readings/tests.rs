@@ -8,7 +8,8 @@ use crate::relay::RelayStats;
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
 use crate::{
-    Carrier, CarrierStats, ClientAddress, Fallback, Gateway, GatewayStats, Policy, Satellite, SplitConfig, SplitShape,
+    CarrierStats, ClientAddress, Fallback, Gateway, GatewayStats, PeerConfig, Policy, Satellite, SplitConfig,
+    SplitShape,
 };
 
 /// A metric's name, and a label's without colons (data model of Prometheus).
@@ -78,12 +79,11 @@ fn strictly(text: &str) -> BTreeMap<(String, BTreeMap<String, String>), f64> {
 }
 
 fn gateway() -> Gateway<SplitShape> {
-    let [private, other] = [PrivateKey::generate(), PrivateKey::generate()];
-    let tunnel = TunnelConfig {
-        keepalive: Duration::from_secs(1),
-        dead_after: Duration::from_secs(4),
-        ..TunnelConfig::new(private, other.public(), Some(([127, 0, 0, 1], 9).into()))
-    };
+    with_peers(&[None])
+}
+
+fn with_peers(names: &[Option<&str>]) -> Gateway<SplitShape> {
+    let private = PrivateKey::generate();
     let satellite = Satellite {
         rate: Rate::from_bits_per_second(8_000_000).expect("not zero"),
         round_trip: Duration::from_millis(600),
@@ -97,13 +97,22 @@ fn gateway() -> Gateway<SplitShape> {
         client_address: ClientAddress::Keep,
         fallback: Fallback::Direct,
         window: 1 << 20,
-        max_packet: satellite.max_packet(),
         max_streams: 10,
         budget: 4 << 20,
         policy: Policy::default(),
     });
     let local = ([127, 0, 0, 1], 0).into();
-    Gateway::new(local, |now| Carrier::new(tunnel, satellite.for_streams(), now), shape).expect("a free port")
+    let mut gateway = Gateway::new(local, None, shape).expect("a free port");
+    for name in names {
+        let tunnel = TunnelConfig {
+            keepalive: Duration::from_secs(1),
+            dead_after: Duration::from_secs(4),
+            ..TunnelConfig::new(private.clone(), PrivateKey::generate().public(), Some(([127, 0, 0, 1], 9).into()))
+        };
+        let alone = PeerConfig::alone(tunnel, satellite.for_streams());
+        gateway.add(PeerConfig { name: name.map(Into::into), ..alone }).expect("a key of its own");
+    }
+    gateway
 }
 
 #[test]
@@ -207,4 +216,23 @@ fn an_uplink_has_the_same_names_for_the_same_things() {
     let split = gateway.readings("a");
     assert_eq!(of(&split).get("bentpipe_gateway_streams_open"), of(&readings).get("bentpipe_gateway_streams_open"));
     assert!(readings.list().iter().all(|reading| keys.insert((reading.table, reading.key))));
+}
+
+/// Each peer's values have its name, and those of a metric stand together.
+#[test]
+fn peers_have_labels() {
+    let readings = with_peers(&[Some("boat-7"), Some("boat-8")]).readings("hub");
+    let samples = strictly(&readings.exposition());
+    let of = |metric: &str| -> Vec<_> {
+        let all = samples.keys().filter(|(name, _)| name == metric);
+        all.map(|(_, labels)| labels.get("peer").map(String::as_str)).collect()
+    };
+    let both = [Some("boat-7"), Some("boat-8")];
+    for metric in ["link_up", "peer_info", "datagrams_sent_total", "streams_open", "rate_told_bytes_per_second"] {
+        assert_eq!(of(&format!("bentpipe_gateway_{metric}")), both, "{metric}");
+    }
+    assert_eq!(of("bentpipe_gateway_peers"), [None]);
+    let value =
+        |key: &str| readings.list().iter().find(|reading| reading.key == key).map(|reading| reading.value.clone());
+    assert_eq!((value("peers"), value("peers_up")), (Some(Value::Level(2)), Some(Value::Level(0))));
 }

@@ -4,8 +4,14 @@ use super::*;
 fn what_would_be_typed() {
     let near = Instance::new("near");
     let (mark, table, preference) = (near.mark(), near.local().table, near.local().preference);
-    let split =
-        |refuse| Rules::Split { capture: vec!["lan0".into(), "lan1".into()], port: 4000, ports: vec![80, 443], refuse };
+    let split = |refuse| Rules::Split {
+        capture: vec!["lan0".into(), "lan1".into()],
+        port: 4000,
+        ports: vec![80, 443],
+        refuse,
+        to: None,
+        device: None,
+    };
     let expected = format!(
         "nft -f - <<'END'
 add table inet bentpipe_near
@@ -41,7 +47,7 @@ ip -6 route replace local default dev lo table {table}
     assert!(split(true).nft(&near).ends_with(refusal), "behind all others");
     let guard = split(true).guard(&near).expect("it is wanted");
     assert!(guard.ends_with(refusal) && !guard.contains("tproxy") && !guard.contains("mark set"), "{guard}");
-    let far = Rules::Split { capture: vec![], port: 4000, ports: vec![], refuse: true };
+    let far = Rules::Split { capture: vec![], port: 4000, ports: vec![], refuse: true, to: None, device: None };
     assert!(!far.nft(&near).contains("reject") && far.guard(&near).is_none(), "it takes nobody's");
 
     let (into, sent) = (near.device(), near.sent());
@@ -115,4 +121,30 @@ fn names_share_nothing() {
     }
     // FNV-1a, 32 bits, of "a" is 0xe40c292c (its authors' test vectors): slot 0x12c.
     assert_eq!(Instance::new("a").mark(), 0x00b3_0000 + 4 * 0x12c);
+}
+
+/// Of a hub only what lies behind its peers, by version; nothing of a version that none of them has.
+#[test]
+fn a_hub_takes_what_lies_behind_its_peers() {
+    let hub = |to: &[&str]| Rules::Split {
+        capture: vec!["lan0".into()],
+        port: 4000,
+        ports: vec![],
+        refuse: true,
+        to: Some(to.iter().map(|text| text.parse().expect("a prefix")).collect()),
+        device: Some("bentpipe0".into()),
+    };
+    let instance = Instance::new("hub");
+    let both = hub(&["10.1.0.0/16", "fd01::/64", "10.2.0.7"]);
+    let text = both.nft(&instance);
+    let (v4, v6) = ("ip daddr { 10.1.0.0/16, 10.2.0.7/32 } tcp flags", "ip6 daddr { fd01::/64 } tcp flags");
+    for family in [format!("meta nfproto ipv4 {v4}"), format!("meta nfproto ipv6 {v6}")] {
+        assert!(text.contains(&family), "{text}");
+    }
+    assert!(text.contains("chain forward") && text.contains("oifname \"bentpipe0\""), "{text}");
+    let guard = both.guard(&instance).expect("it is wanted");
+    assert!(guard.contains(v4) && guard.contains(v6) && guard.matches("reject").count() == 2, "{guard}");
+    let (one, none) = (hub(&["10.1.0.0/16"]).nft(&instance), hub(&[]).nft(&instance));
+    assert!(one.contains("tproxy ip to") && !one.contains("tproxy ip6"), "{one}");
+    assert!(!none.contains("tproxy") && !none.contains("reject"), "{none}");
 }

@@ -10,11 +10,16 @@ pub(super) const FILE: &[Field] = &[
         Shape::Table(TUNNEL),
         "The tunnel to the peer. Required for `split` and `link`; not allowed with `uplink`.",
     ),
+    field(
+        "peers",
+        Shape::List(&Shape::Table(PEER)),
+        "The peers of a hub, each a table `[[peers]]`, instead of `tunnel.peer_key`. A reload adds, changes and removes them without touching the others.",
+    ),
     field("satellite", Shape::Table(SATELLITE), "Properties of the satellite link. Required."),
     field(
         "split",
         Shape::Table(SPLIT),
-        "Shape `split`: TCP connections end here and continue from the peer. One shape is required.",
+        "Shape `split`: TCP connections end here and continue from the peer. One shape is required; with `peers`, `split` and `link` may both be there.",
     ),
     field(
         "link",
@@ -44,7 +49,11 @@ pub(super) const TUNNEL: &[Field] = &[
         Shape::Text,
         "File of the private key, as written by `bentpipe gateway keygen`, relative to this file. Required.",
     ),
-    field("peer_key", Shape::Text, "The peer's public key, as printed by `bentpipe gateway keygen`. Required."),
+    field(
+        "peer_key",
+        Shape::Text,
+        "The peer's public key, as printed by `bentpipe gateway keygen`. Required without `peers`.",
+    ),
     field(
         "preshared_key",
         Shape::Text,
@@ -79,13 +88,56 @@ pub(super) const TUNNEL: &[Field] = &[
     ),
 ];
 
+/// Keys of `tunnel` that a hub has in each of `peers`, and what they are called there.
+pub(super) const OF_ONE_PEER: &[(&str, &str)] =
+    &[("peer_key", "key"), ("preshared_key", "preshared_key"), ("peer", "endpoint"), ("peer_prefixes", "prefixes")];
+
+pub(super) const WEIGHT: Counted = Counted::new("", 1, 1000);
+pub(super) const CARRIES: &[&str] = &["split", "link"];
+
+pub(super) const PEER: &[Field] = &[
+    field("name", Shape::Text, "Name of the peer in log, status and metrics: letters, digits, `-` and `_`. Required."),
+    field("key", Shape::Text, "The peer's public key, as printed by `bentpipe gateway keygen`. Required."),
+    field(
+        "preshared_key",
+        Shape::Text,
+        "File of a secret that this box and the peer have, as `tunnel.preshared_key`. Default: none.",
+    ),
+    field("endpoint", Shape::Text, "Address and UDP port of the peer. Default: none; the peer opens the tunnel."),
+    field(
+        "prefixes",
+        Shape::List(&Shape::Text),
+        "Addresses behind the peer, such as \"10.1.7.0/24\": packets (`link`) and connections (`split`) to them go to this peer, and it may speak from them only. Prefixes of all peers are disjoint. Required, but for `split` with `client_address = \"replace\"`.",
+    ),
+    field(
+        "rate",
+        Shape::RATE,
+        "Rate at which this end may send to the peer, headers included. Default: `satellite.rate`.",
+    ),
+    field(
+        "round_trip",
+        Shape::DURATION,
+        "Round-trip time of the empty link to the peer. Default: `satellite.round_trip`.",
+    ),
+    field(
+        "weight",
+        Shape::Count(WEIGHT),
+        "Share of `satellite.rate` beside those of the other peers, while they want more than there is. Default: 1.",
+    ),
+    field(
+        "shape",
+        Shape::Choice(CARRIES),
+        "Shape of the link to the peer, where the file has both `split` and `link`; the peer's file has the same. Default: the only one.",
+    ),
+];
+
 pub(super) const REORDERING: Counted = Counted::new("frames", 0, 1000);
 
 pub(super) const SATELLITE: &[Field] = &[
     field(
         "rate",
         Shape::RATE,
-        "Rate at which this end may send, headers included. For `uplink`: rate towards the clients, IP headers included. Required.",
+        "Rate at which this end may send, headers included; with `peers`, to all of them together. For `uplink`: rate towards the clients, IP headers included. Required.",
     ),
     field("round_trip", Shape::DURATION, "Round-trip time of the empty link. Required."),
     field(
@@ -137,11 +189,15 @@ pub(super) const SPLIT: &[Field] = &[
     field(
         "without_peer",
         Shape::Choice(WITHOUT_PEER),
-        "New connections while the peer is down. \"direct\": they pass without the gateway. \"refuse\": they are reset. Default: \"direct\".",
+        "New connections while the peer is down. \"direct\": they pass without the gateway. \"refuse\": they are reset. Default: \"direct\"; with `peers` always \"refuse\".",
     ),
-    field("max_streams", Shape::Count(STREAMS), "Maximum number of open connections of the peer. Default: 16384.")
+    field("max_streams", Shape::Count(STREAMS), "Maximum number of open connections of a peer. Default: 16384.")
         .renamed_from("most_streams"),
-    field("memory", Shape::SIZE, "Maximum memory for data that hosts have not accepted yet. Default: 256 MiB."),
+    field(
+        "memory",
+        Shape::SIZE,
+        "Maximum memory for data that hosts have not accepted yet. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
+    ),
 ];
 
 pub(super) const LINK: &[Field] = &[

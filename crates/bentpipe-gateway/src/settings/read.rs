@@ -8,19 +8,17 @@ use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::document::{self, Value};
 use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
-use bentpipe_language::reader::{Item, View};
+use bentpipe_language::reader::{Item, View, entry_name};
 use bentpipe_language::shape::Shape;
 use bentpipe_language::tcp::{self, Cell, TcpOverrides, TcpTable, Variants};
 
 use super::grammar::{
-    ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, REORDERING, SATELLITE, SENDER, SPLIT, TUNNEL, UPLINK, WITHOUT_PEER,
+    ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, REORDERING, SATELLITE, SENDER, SPLIT, UPLINK, WITHOUT_PEER,
 };
-use super::taken::{interfaces, taken, written};
-use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TunnelTable, UplinkTable};
+use super::peers::{peers, tunnel};
+use super::taken::{interfaces, taken};
+use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable};
 
-const LISTEN: &str = "0.0.0.0:4500";
-const KEEPALIVE: Duration = Duration::from_secs(5);
-const DEAD_AFTER: Duration = Duration::from_secs(15);
 const REORDERING_DEFAULT: u64 = 3;
 const PORT_DEFAULT: u16 = 4000;
 /// IPv6's least MTU, and the most that an IP packet can have.
@@ -62,9 +60,13 @@ pub(super) fn mistake(text: &str, name: &str, key: &str, message: String, expect
     let root = document::parse(text, source, &mut problems);
     let mut node = &root;
     for step in key.split('.') {
-        let Value::Table(table) = &node.value else { break };
-        let Some(entry) = table.get(step) else { break };
-        node = &entry.node;
+        let next = match &node.value {
+            Value::Table(table) => table.get(step).map(|entry| &entry.node),
+            Value::List(list) => list.iter().find(|node| entry_name(node) == Some(step)),
+            _ => None,
+        };
+        let Some(next) = next else { break };
+        node = next;
     }
     problems.add(node.span, Mistake::new(key, message).expected(expected));
     problems.finish::<()>(None).expect_err("there is one")
@@ -87,6 +89,7 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
     };
     let satellite = view.require("satellite", problems).and_then(|item| satellite(&item, problems));
     let shape = shape(&view, satellite.as_ref(), problems);
+    let peers = peers(&view, beside, (satellite.as_ref(), shape.as_ref()), problems);
     let control = match view.get("control") {
         Some(item) => Some(beside.join(item.text(problems)?)),
         None => name.as_ref().map(|name| PathBuf::from(format!("/run/bentpipe/{name}.sock"))),
@@ -95,8 +98,8 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
         Some(item) => Some(parsed(&item, "an address and a port such as \"127.0.0.1:9179\"", problems)?),
         None => None,
     };
-    let (tunnel, satellite, shape) = (tunnel?, satellite?, shape?);
-    Some(GatewayFile { name: name?, tunnel, satellite, shape, control: control?, metrics })
+    let (tunnel, peers, satellite, shape) = (tunnel?, peers?, satellite?, shape?);
+    Some(GatewayFile { name: name?, tunnel, peers, satellite, shape, control: control?, metrics })
 }
 
 /// A name that can be a file's and an interface's.
@@ -111,7 +114,7 @@ pub(super) fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problem
     Some(name)
 }
 
-fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, problems: &mut Problems) -> Option<T> {
+pub(super) fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, problems: &mut Problems) -> Option<T> {
     let text = item.text(problems)?;
     let value = text.parse().ok();
     if value.is_none() {
@@ -120,69 +123,7 @@ fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, problems: &mut 
     value
 }
 
-fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut Problems) -> Option<TunnelTable> {
-    let view = item.table(TUNNEL, problems)?;
-    let private_key = view.require("private_key", problems).and_then(|item| Some(beside.join(item.text(problems)?)));
-    let peer_key = view.require("peer_key", problems).and_then(|item| {
-        let text = item.text(problems)?;
-        // 32 bytes in base64; whether they are a key the tunnel finds out.
-        let fits = text.len() == 44 && text.ends_with('=');
-        if !fits {
-            item.refuse(problems, "this is no public key", Some("44 characters, as `keygen` prints them".to_owned()));
-        }
-        fits.then(|| text.to_owned())
-    });
-    let preshared_key = match view.get("preshared_key") {
-        Some(item) => Some(beside.join(item.text(problems)?)),
-        None => None,
-    };
-    let state = match view.get("state") {
-        Some(item) => beside.join(item.text(problems)?),
-        None => PathBuf::from(format!("/run/bentpipe/{name}.state")),
-    };
-    let address = "an address and a port such as \"198.51.100.7:4500\"";
-    let listen = match view.get("listen") {
-        Some(item) => parsed(&item, address, problems),
-        None => LISTEN.parse().ok(),
-    };
-    let peer = match view.get("peer") {
-        Some(item) => Some(parsed(&item, address, problems)?),
-        None => None,
-    };
-    let mtu = mtu(&view, problems);
-    let duration = |key, default, problems: &mut Problems| match view.get(key) {
-        Some(item) => positive(&item, problems),
-        None => Some(default),
-    };
-    let keepalive = duration("keepalive", KEEPALIVE, problems)?;
-    let dead_after = duration("dead_after", DEAD_AFTER, problems)?;
-    let peer_prefixes = match view.get("peer_prefixes") {
-        Some(item) => written(&item, problems).map(Some),
-        None => Some(None),
-    };
-    if dead_after < keepalive.saturating_mul(2) {
-        let at = view.get("dead_after").or(view.get("keepalive"))?;
-        at.refuse(
-            problems,
-            "a peer that is idle would be given up",
-            Some("`dead_after` of twice `keepalive` or more".to_owned()),
-        );
-    }
-    Some(TunnelTable {
-        private_key: private_key?,
-        peer_key: peer_key?,
-        preshared_key,
-        state,
-        listen: listen?,
-        peer,
-        mtu: mtu?,
-        keepalive,
-        dead_after,
-        peer_prefixes: peer_prefixes?,
-    })
-}
-
-fn positive(item: &Item<'_>, problems: &mut Problems) -> Option<Duration> {
+pub(super) fn positive(item: &Item<'_>, problems: &mut Problems) -> Option<Duration> {
     let span = item.duration(problems)?;
     if span == Duration::ZERO {
         item.refuse(problems, format!("`{}` cannot be zero", item.path), Some(Shape::DURATION.expected()));
@@ -205,9 +146,14 @@ fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable>
 
 fn shape(view: &View<'_>, satellite: Option<&SatelliteTable>, problems: &mut Problems) -> Option<ShapeTable> {
     let tables = ["split", "link", "uplink"].map(|key| view.get(key));
+    let is_hub = view.get("peers").is_some();
+    if let ([Some(streams), Some(packets), None], true) = (&tables, is_hub) {
+        let (streams, packets) = (split(streams, is_hub, problems), link(packets, problems));
+        return Some(ShapeTable::Both(streams?, packets?));
+    }
     if let [_, rest @ ..] = &tables.iter().flatten().collect::<Vec<_>>()[..] {
         for item in rest {
-            let expected = Some("one of the three tables".to_owned());
+            let expected = Some("one of the three tables; `split` and `link` with `[[peers]]`".to_owned());
             item.refuse(problems, "a gateway is `split`, `link` or `uplink`, not more of them", expected);
         }
         if !rest.is_empty() {
@@ -215,7 +161,7 @@ fn shape(view: &View<'_>, satellite: Option<&SatelliteTable>, problems: &mut Pro
         }
     }
     match tables {
-        [Some(item), ..] => split(&item, problems).map(ShapeTable::Split),
+        [Some(item), ..] => split(&item, is_hub, problems).map(ShapeTable::Split),
         [_, Some(item), _] => link(&item, problems).map(ShapeTable::Link),
         [.., Some(item)] => one_box(&item, satellite, problems),
         [None, None, None] => {
@@ -239,7 +185,7 @@ fn device(view: &View<'_>, problems: &mut Problems) -> Option<String> {
     }
 }
 
-fn mtu(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
+pub(super) fn mtu(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
     let Some(item) = view.get("mtu") else { return Some(1500) };
     let mtu = item.size(problems)?.get();
     if !MTU.contains(&mtu) {
@@ -366,13 +312,20 @@ fn uplink_tcp(
     Some((name.to_owned(), tcp, table.gives("fixed_window")))
 }
 
-fn split(item: &Item<'_>, problems: &mut Problems) -> Option<SplitTable> {
+fn split(item: &Item<'_>, is_hub: bool, problems: &mut Problems) -> Option<SplitTable> {
     let view = item.table(SPLIT, problems)?;
     let taken = taken(&view, interfaces(&view, "capture", problems), problems);
     let port = port(&view, problems);
     let without_peer = match view.get("without_peer") {
-        Some(item) => item.choice(WITHOUT_PEER, problems),
-        None => Some(WITHOUT_PEER[0]),
+        Some(item) => {
+            let word = item.choice(WITHOUT_PEER, problems);
+            if is_hub && word == Some(WITHOUT_PEER[0]) {
+                let message = "one of several peers that is down cannot be passed by: its hosts are behind it";
+                item.refuse(problems, message, Some("\"refuse\", or no such key".to_owned()));
+            }
+            word
+        }
+        None => Some(WITHOUT_PEER[usize::from(is_hub)]),
     };
     Some(SplitTable { taken: taken?, port: port?, direct_without_peer: without_peer? == WITHOUT_PEER[0] })
 }

@@ -1,5 +1,7 @@
 use super::*;
 
+mod hub;
+
 const SPLIT: &str = r#"
 name = "terminal"
 
@@ -31,11 +33,11 @@ fn defaults_and_what_is_given() {
     assert_eq!(tunnel.listen, ([0, 0, 0, 0], 4500).into());
     assert_eq!((tunnel.mtu, tunnel.dead_after), (1500, Duration::from_secs(15)));
     assert_eq!(file.control, Path::new("/run/bentpipe/terminal.sock"));
-    assert_eq!((&tunnel.preshared_key, &*tunnel.state), (&None, Path::new("/run/bentpipe/terminal.state")));
+    assert_eq!((&file.peers[0].preshared_key, &*tunnel.state), (&None, Path::new("/run/bentpipe/terminal.state")));
     let given = SPLIT.replace("peer = ", "preshared_key = \"shared.key\"\nstate = \"peers\"\npeer = ");
-    let given = GatewayFile::parse(&given, "dir/gateway.toml").expect("it is right").tunnel.expect("it is given");
-    assert_eq!(given.preshared_key.as_deref(), Some(Path::new("dir/shared.key")));
-    assert_eq!(given.state, Path::new("dir/peers"));
+    let given = GatewayFile::parse(&given, "dir/gateway.toml").expect("it is right");
+    assert_eq!(given.peers[0].preshared_key.as_deref(), Some(Path::new("dir/shared.key")));
+    assert_eq!(given.tunnel.expect("it is given").state, Path::new("dir/peers"));
     assert_eq!((file.satellite.reordering, file.satellite.shared, file.metrics), (3, false, None));
     let shared = SPLIT.replace("round_trip", "shared = true\nround_trip");
     assert!(GatewayFile::parse(&shared, "gateway.toml").expect("it is right").satellite.shared);
@@ -221,7 +223,7 @@ fn who_may_be_reached_and_who_may_speak() {
         .replace("peer = ", "peer_prefixes = [\"10.1.0.0/24\", \"fd01::/64\"]\npeer = ")
         .replace("ports = ", "allow = [\"10.0.0.0/8\", \"[2001:db8::/32]:443\"]\ndeny = [\"*:25\"]\nports = ");
     let file = GatewayFile::parse(&text, "gateway.toml").expect("it is right");
-    assert_eq!(file.tunnel.and_then(|tunnel| tunnel.peer_prefixes).map(|list| list.len()), Some(2));
+    assert_eq!(file.peers[0].prefixes.as_ref().map(Vec::len), Some(2));
     let ShapeTable::Split(split) = file.shape else { panic!("not split") };
     assert_eq!(
         split.taken.allow,

@@ -34,15 +34,13 @@ pub struct SplitConfig {
     pub client_address: ClientAddress,
     /// What becomes of new connections while there is no link.
     pub fallback: Fallback,
-    /// The multiplexer; its side is that of the tunnel.
+    /// Window of a stream, bytes.
     pub window: u64,
-    /// Most payload of a packet, with the message's header.
-    pub max_packet: u16,
-    /// Streams of the peer that may be open at a time.
+    /// Streams of a peer that may be open at a time.
     pub max_streams: u32,
     /// Bytes that may wait for users in all.
     pub budget: u64,
-    /// Which destinations may be reached, by hosts here and from here by the peer, and who its clients are.
+    /// Which destinations may be reached, by hosts here and from here by peers.
     pub policy: Policy,
 }
 
@@ -67,4 +65,24 @@ pub struct SplitStats {
     pub open: usize,
     /// Of the multiplexers of all links so far.
     pub mux: MuxStats,
+}
+
+impl std::ops::Add for SplitStats {
+    type Output = SplitStats;
+
+    fn add(self, other: SplitStats) -> SplitStats {
+        let mut mux = self.mux;
+        mux += other.mux;
+        SplitStats {
+            accepted: self.accepted + other.accepted,
+            connected: self.connected + other.connected,
+            failed: self.failed + other.failed,
+            refused: self.refused + other.refused,
+            lost_with_link: self.lost_with_link + other.lost_with_link,
+            other_port: self.other_port + other.other_port,
+            malformed: self.malformed + other.malformed,
+            open: self.open + other.open,
+            mux,
+        }
+    }
 }

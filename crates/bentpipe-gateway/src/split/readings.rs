@@ -56,4 +56,12 @@ impl Readings {
             self.add("split", key, metric, help, Value::Total(count));
         }
     }
+
+    /// Adds what is of no peer: connections that were refused before it was known for whom they are, and the memory of all.
+    pub(crate) fn add_split_common(&mut self, turned_away: u64, memory: u64) {
+        let help = "Connections of hosts reset because their destination is no peer's, or for want of descriptors.";
+        self.add("split", "turned_away", total!("turned_away"), help, Value::Total(turned_away));
+        let help = "Memory that the connections of all peers take.";
+        self.add("split", "taken_bytes", "bentpipe_gateway_streams_taken_bytes", help, Value::Level(memory));
+    }
 }

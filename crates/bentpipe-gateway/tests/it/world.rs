@@ -9,10 +9,10 @@ use bentpipe_engine::link::{ChannelConfig as Channel, Distribution, LinkConfig, 
 use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{TcpConfig, Variant};
-use bentpipe_engine::units::{Duration, Probability, Rate, Time};
+use bentpipe_engine::units::{Duration, Probability, Rate};
 use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
-    Carrier, ClientAddress, Fallback, Gateway, Instance, LinkShape, Loop, Policy, RelayConfig, RelayGateway,
+    ClientAddress, Fallback, Gateway, Instance, LinkShape, Loop, PeerConfig, Policy, RelayConfig, RelayGateway,
     RelayStats, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway,
     UplinkStats, Work, max_packet,
 };
@@ -189,9 +189,9 @@ impl World {
         let namespace = [&self.near, &self.far][side].clone();
         let (send, receive) = std::sync::mpsc::channel();
         let thread = namespace.spawn(move || {
-            let carrier = |now: Time| Carrier::new(tunnel, port, now);
             let local = SocketAddr::from(([0, 0, 0, 0], 4500));
-            let mut gateway = Gateway::new(local, carrier, shape()).expect("root may");
+            let mut gateway = Gateway::new(local, None, shape()).expect("root may");
+            gateway.add(PeerConfig::alone(tunnel, port)).expect("the first one");
             send.send(gateway.stop()).expect("somebody waits");
             gateway.run(&mut user).expect("the system works");
         });
@@ -211,7 +211,7 @@ impl World {
                 LinkShape::new(TrainTun::with_addresses("bentpipe0", &addresses, mtu).expect("root may"))
             };
             let mut running = self.gateway(side, false, shape, move |gateway| {
-                if gateway.carrier().is_up() {
+                if gateway.hub().carriers().all(|(_, carrier)| carrier.is_up()) {
                     let _ = up.send(());
                 }
             });
@@ -232,7 +232,6 @@ impl World {
             client_address: ClientAddress::Keep,
             fallback: Fallback::Direct,
             window: self.satellite().window(),
-            max_packet: max_packet(1500, false),
             max_streams: 10_000,
             budget: 64 << 20,
             policy: Policy::default(),
@@ -255,7 +254,7 @@ impl World {
         );
         running.install(
             [&self.near, &self.far][side].clone(),
-            Rules::Split { capture, port: PORT, ports: vec![], refuse: false },
+            Rules::Split { capture, port: PORT, ports: vec![], refuse: false, to: None, device: None },
         );
         (running, seen)
     }

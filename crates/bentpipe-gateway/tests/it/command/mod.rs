@@ -7,7 +7,9 @@ mod machine;
 mod metrics;
 mod older;
 mod pair;
+mod peers;
 mod policy;
+mod star;
 mod unprivileged;
 mod uplink;
 

@@ -1,0 +1,255 @@
+//! The peers of a gateway, from the file's tables: when it starts, and as they come, change and go by a reload.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use bentpipe_engine::slacp::classify::HostAddress;
+use bentpipe_io::LinkPortConfig;
+
+use super::failure::Failure;
+use super::plan;
+use crate::settings::{GatewayFile, PeerTable};
+use crate::tunnel::{PrivateKey, PublicKey, TunnelConfig};
+use crate::{Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, last_endpoint};
+
+/// The peers that a gateway has, and what it takes to make more.
+#[derive(Debug)]
+pub(super) struct Peers {
+    private: PrivateKey,
+    /// What was read when the gateway was started: what does not change until it is started again.
+    started: GatewayFile,
+    /// What each peer is at present.
+    tables: Vec<PeerTable>,
+}
+
+impl Peers {
+    /// Reads the keys; those of the peers too, so that what is wrong with them is said before anything is changed.
+    pub(super) fn new(path: &Path, file: &GatewayFile) -> Result<Peers, Failure> {
+        let private: PrivateKey = plan::secret(&plan::table(file).private_key)?;
+        let peers = Peers { private, started: file.clone(), tables: file.peers.clone() };
+        peers.are_others(path, file)?;
+        peers.configs(&file.peers)?;
+        Ok(peers)
+    }
+
+    /// No peer has the key of this box.
+    fn are_others(&self, path: &Path, file: &GatewayFile) -> Result<(), Failure> {
+        let own = self.private.public();
+        let is_own = |table: &&PeerTable| table.key.parse() == Ok(own);
+        match file.peers.iter().find(is_own).map(|table| &table.name) {
+            None => Ok(()),
+            Some(None) => {
+                let message = "tunnel.peer_key is the public key of this box itself";
+                Err(Failure::usage(message, Some("each box needs the other's public key")))
+            }
+            Some(Some(name)) => {
+                let text = std::fs::read_to_string(path).map_err(Failure::broken)?;
+                let (key, message) =
+                    (format!("peers.{name}.key"), "this is the public key of this box itself".to_owned());
+                let expected = "the public key of the peer".to_owned();
+                let path = path.display().to_string();
+                Err(Failure::Settings(GatewayFile::mistake(&text, &path, &key, message, expected)))
+            }
+        }
+    }
+
+    /// What the gateway is told of all peers in the file.
+    pub(super) fn all(&self) -> Result<Vec<PeerConfig>, Failure> {
+        self.configs(&self.tables)
+    }
+
+    fn configs(&self, tables: &[PeerTable]) -> Result<Vec<PeerConfig>, Failure> {
+        tables.iter().map(|table| self.config(table)).collect()
+    }
+
+    fn config(&self, table: &PeerTable) -> Result<PeerConfig, Failure> {
+        let tunnel = plan::table(&self.started);
+        let peer: PublicKey = key(table)?;
+        let preshared = table.preshared_key.as_deref().map(plan::secret).transpose()?;
+        let tunnel = TunnelConfig {
+            preshared,
+            last_endpoint: last_endpoint(&tunnel.state, &peer),
+            keepalive: tunnel.keepalive,
+            dead_after: tunnel.dead_after,
+            ..TunnelConfig::new(self.private.clone(), peer, table.endpoint)
+        };
+        let terminal = TerminalConfig { tunnel, link: self.link(table), weight: table.weight };
+        Ok(PeerConfig { name: table.name.as_deref().map(Into::into), terminal, reach: reach(table) })
+    }
+
+    /// The layer. Of `link` the hosts that take turns are those behind the terminal: the box that names its only peer, or the
+    /// peers of a hub.
+    fn link(&self, table: &PeerTable) -> LinkPortConfig {
+        let satellite = plan::satellite(&self.started, table.rate, table.round_trip);
+        let is_terminal = table.name.is_none() && table.endpoint.is_some();
+        match table.carries {
+            Carries::Streams => satellite.for_streams(),
+            Carries::Packets if is_terminal => satellite.for_packets(HostAddress::Source),
+            Carries::Packets => satellite.for_packets(HostAddress::Destination),
+        }
+    }
+
+    /// Adds, changes and removes peers as the file has them now, and says which. The others notice nothing.
+    pub(super) fn reload<S: Shape>(
+        &mut self,
+        path: &Path,
+        gateway: &mut Gateway<S>,
+        read: &GatewayFile,
+    ) -> Result<String, Failure> {
+        if self.started.is_hub() != read.is_hub() {
+            return Ok(String::new());
+        }
+        self.are_others(path, read)?;
+        if !self.started.is_hub() {
+            // Of the only peer the rest waits, as a change would break all connections.
+            for (had, has) in self.tables.iter_mut().zip(&read.peers).filter(|(had, has)| had.key == has.key) {
+                had.prefixes.clone_from(&has.prefixes);
+                gateway.change(&key(had)?, None, 1, reach(had));
+            }
+            return Ok(String::new());
+        }
+        let before: BTreeMap<_, _> = self.tables.iter().map(|table| (table.key.as_str(), table)).collect();
+        let mut plans = Vec::new();
+        for has in &read.peers {
+            let had = before.get(has.key.as_str());
+            let plan = match had {
+                Some(had) if *had == has => continue,
+                Some(had) if is_light(had, has) => Plan::Change,
+                Some(_) => Plan::Renew(self.config(has)?),
+                None => Plan::Add(self.config(has)?),
+            };
+            plans.push((has, key(has)?, plan));
+        }
+        let stays = |table: &&PeerTable| read.peers.iter().any(|has| has.key == table.key);
+        let mut done = Done::default();
+        for gone in self.tables.iter().filter(|table| !stays(table)) {
+            gateway.remove(&key(gone)?);
+            done.removed.push(name(gone));
+        }
+        for (has, key, plan) in plans {
+            let (list, added) = match plan {
+                Plan::Change => {
+                    gateway.change(&key, has.name.as_deref().map(Into::into), has.weight, reach(has));
+                    (&mut done.changed, Ok(()))
+                }
+                Plan::Renew(mut config) => {
+                    let last = gateway.remove(&key);
+                    config.terminal.tunnel.last_endpoint = last.or(config.terminal.tunnel.last_endpoint);
+                    (&mut done.renewed, gateway.add(config))
+                }
+                Plan::Add(config) => (&mut done.added, gateway.add(config)),
+            };
+            match added {
+                Ok(()) => list.push(name(has)),
+                Err(error) => done.failed.push(format!("{} ({error})", name(has))),
+            }
+        }
+        gateway.set_rate(Some(read.satellite.rate));
+        self.tables.clone_from(&read.peers);
+        Ok(done.to_string())
+    }
+
+    /// The peers for people, where they have names.
+    pub(super) fn shown(file: &GatewayFile) -> String {
+        let mut text = String::new();
+        for table in file.peers.iter().filter(|table| table.name.is_some()) {
+            let shape = match table.carries {
+                Carries::Streams => "split",
+                Carries::Packets => "link",
+            };
+            let list =
+                |prefixes: &Vec<crate::Prefix>| prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let behind = table.prefixes.as_ref().map(list).filter(|text| !text.is_empty());
+            let at = table.endpoint.map_or_else(|| "it calls".to_owned(), |at| at.to_string());
+            let _ = writeln!(
+                text,
+                "# peer {}: {shape}, {}, {at}, {} bit/s, {:.0} ms, weight {}, key {}",
+                name(table),
+                behind.as_deref().unwrap_or("no prefixes"),
+                table.rate.bits_per_second(),
+                table.round_trip.as_millis_f64(),
+                table.weight,
+                table.key,
+            );
+        }
+        text
+    }
+}
+
+enum Plan {
+    Add(PeerConfig),
+    Renew(PeerConfig),
+    Change,
+}
+
+/// What a reload did, for the log.
+#[derive(Default)]
+struct Done {
+    added: Vec<String>,
+    changed: Vec<String>,
+    renewed: Vec<String>,
+    removed: Vec<String>,
+    failed: Vec<String>,
+}
+
+impl std::fmt::Display for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lists = [
+            ("added", &self.added),
+            ("changed", &self.changed),
+            ("connected anew", &self.renewed),
+            ("removed", &self.removed),
+            ("not added", &self.failed),
+        ];
+        let told = lists.iter().filter(|(_, list)| !list.is_empty());
+        told.map(|(what, list)| format!("peers {what}: {}; ", list.join(", "))).try_for_each(|text| f.write_str(&text))
+    }
+}
+
+fn name(table: &PeerTable) -> String {
+    table.name.clone().unwrap_or_else(|| table.key.clone())
+}
+
+fn key(table: &PeerTable) -> Result<PublicKey, Failure> {
+    let place = table.name.as_ref().map_or_else(|| "tunnel.peer_key".to_owned(), |name| format!("peers.{name}.key"));
+    table.key.parse().map_err(|error| Failure::usage(format!("{place}: {error}"), None))
+}
+
+fn reach(table: &PeerTable) -> Reach {
+    match (&table.name, &table.prefixes) {
+        (Some(_), prefixes) => Reach::of(prefixes.clone().unwrap_or_default(), table.carries),
+        (None, prefixes) => Reach { to: None, from: Sources(prefixes.clone()), carries: table.carries },
+    }
+}
+
+/// Whether a change leaves the tunnel and what it carries alone.
+fn is_light(had: &PeerTable, has: &PeerTable) -> bool {
+    let rest = |table: &PeerTable| PeerTable { name: None, prefixes: None, weight: 1, ..table.clone() };
+    rest(had) == rest(has)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_a_tunnel() {
+        let text = |more: &str, key: &str| {
+            format!(
+                "name = \"hub\"\n[tunnel]\nprivate_key = \"key\"\n[satellite]\nrate = \"1 Mbit/s\"\nround_trip = \"600 ms\"\n\
+                 [link]\naddresses = [\"10.8.0.1/24\"]\n[[peers]]\nname = \"a\"\nkey = \"{key}\"\nprefixes = [\"10.1.0.0/24\"]\n{more}"
+            )
+        };
+        let key = PrivateKey::generate().public().to_string();
+        let peer = |more: &str| {
+            let file = GatewayFile::parse(&text(more, &key), "hub.toml").unwrap_or_else(|errors| panic!("{errors}"));
+            file.peers[0].clone()
+        };
+        let had = peer("");
+        assert!(is_light(&had, &peer("weight = 3\n")));
+        for heavy in ["rate = \"2 Mbit/s\"\n", "round_trip = \"1 s\"\n", "endpoint = \"192.0.2.1:4500\"\n"] {
+            assert!(!is_light(&had, &peer(heavy)), "{heavy}");
+        }
+    }
+}

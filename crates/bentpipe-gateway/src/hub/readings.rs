@@ -1,0 +1,25 @@
+//! What the socket says of itself, and the peers behind it together.
+
+use super::Hub;
+use crate::carrier::Carrier;
+use crate::readings::{Readings, Value};
+use crate::trouble::Refusals;
+
+impl Readings {
+    /// Adds what is of no peer in particular.
+    pub(crate) fn add_hub(&mut self, hub: &Hub, refused: &Refusals) {
+        use Value::{Level, Total};
+        let (peers, up) =
+            hub.carriers().fold((0, 0), |(all, up), (_, carrier)| (all + 1, up + u64::from(Carrier::is_up(carrier))));
+        self.add("tunnel", "peers", "bentpipe_gateway_peers", "Peers in the settings.", Level(peers));
+        self.add("tunnel", "peers_up", "bentpipe_gateway_peers_up", "Peers whose link is up.", Level(up));
+        let help = "Received datagrams that belong to no peer.";
+        self.add("tunnel", "stray", "bentpipe_gateway_datagrams_stray_total", help, Total(hub.garbage()));
+        let (metric, help) =
+            ("bentpipe_gateway_datagrams_unsent_total", "Datagrams that the kernel did not accept for sending.");
+        let Refusals { too_long, no_room, unreachable } = refused;
+        for (reason, &count) in [("too long", too_long), ("no room", no_room), ("unreachable", unreachable)] {
+            self.add_labelled("tunnel", ("refused_by_kernel", metric, help), ("reason", reason), Total(count));
+        }
+    }
+}

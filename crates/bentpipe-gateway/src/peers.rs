@@ -1,0 +1,165 @@
+//! Who the peers of a box are, and what lies behind each.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::hub::{Slot, TerminalConfig};
+use crate::policy::{Prefix, Sources};
+
+/// Which hosts a peer stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Destinations that lie behind it; `None`: all.
+    pub to: Option<Vec<Prefix>>,
+    /// Addresses that it may speak from.
+    pub from: Sources,
+    /// What goes to it.
+    pub carries: Carries,
+}
+
+/// The shape of the link to a peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carries {
+    /// `split`: streams of a multiplexer.
+    #[default]
+    Streams,
+    /// `link`: IP packets.
+    Packets,
+}
+
+impl Reach {
+    /// Of a peer of a hub: what lies behind it may speak, and nobody else (WireGuard's cryptokey routing).
+    pub fn of(prefixes: Vec<Prefix>, carries: Carries) -> Self {
+        Reach { from: Sources(Some(prefixes.clone())), to: Some(prefixes), carries }
+    }
+}
+
+/// A peer, as settings have it.
+#[derive(Clone, Debug)]
+pub struct PeerConfig {
+    /// What it is called in log, status and metrics; `None`: it is the only one.
+    pub name: Option<Arc<str>>,
+    /// Who it is, and the link to it.
+    pub terminal: TerminalConfig,
+    /// What lies behind it.
+    pub reach: Reach,
+}
+
+impl PeerConfig {
+    /// The only peer of a box, through which everything goes.
+    pub fn alone(tunnel: crate::tunnel::TunnelConfig, link: bentpipe_io::LinkPortConfig) -> Self {
+        PeerConfig { name: None, terminal: TerminalConfig { tunnel, link, weight: 1 }, reach: Reach::default() }
+    }
+}
+
+/// Behind which peer an address lies. Prefixes of different peers do not overlap.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    /// By version and first address.
+    prefixes: BTreeMap<(bool, u128), (Prefix, Slot)>,
+    /// The peer that all lies behind.
+    all: Option<Slot>,
+}
+
+impl Routes {
+    /// The peer in `slot` has these destinations and no others.
+    pub(crate) fn set(&mut self, slot: Slot, to: Option<&[Prefix]>) {
+        self.remove(slot);
+        match to {
+            None => self.all = Some(slot),
+            Some(prefixes) => {
+                self.prefixes.extend(prefixes.iter().map(|prefix| (prefix.first(), (*prefix, slot))));
+            }
+        }
+    }
+
+    /// The peer in `slot` has none.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        self.prefixes.retain(|_, (_, other)| *other != slot);
+        self.all = self.all.filter(|other| *other != slot);
+    }
+
+    /// Behind whom it lies.
+    pub(crate) fn of(&self, address: IpAddr) -> Option<Slot> {
+        self.by_prefix(address).or(self.all)
+    }
+
+    /// In whose prefixes it lies.
+    pub(crate) fn by_prefix(&self, address: IpAddr) -> Option<Slot> {
+        let host = Prefix::host(address);
+        let before = self.prefixes.range(..=host.first()).next_back();
+        before.filter(|(_, (prefix, _))| prefix.overlaps(&host)).map(|(_, (_, slot))| *slot)
+    }
+
+    /// The peer that all lies behind, where it is the only one.
+    pub(crate) fn only(&self) -> Option<Slot> {
+        self.all
+    }
+
+    /// Behind whom the destination of an IP packet lies.
+    pub(crate) fn of_packet(&self, packet: &[u8]) -> Option<Slot> {
+        // Where all lies behind one peer nobody needs to look.
+        if self.prefixes.is_empty() {
+            return self.all;
+        }
+        crate::policy::addresses(packet).and_then(|[_, to]| self.of(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefixes(texts: &[&str]) -> Vec<Prefix> {
+        texts.iter().map(|text| text.parse().expect("a prefix")).collect()
+    }
+
+    fn of(routes: &Routes, address: &str) -> Option<u16> {
+        routes.of(address.parse().expect("an address")).map(|slot| slot.0)
+    }
+
+    #[test]
+    fn an_address_lies_behind_one_peer() {
+        let mut routes = Routes::default();
+        routes.set(Slot(1), Some(&prefixes(&["10.1.0.0/16", "fd01::/64"])));
+        routes.set(Slot(2), Some(&prefixes(&["10.2.0.0/24", "10.2.1.7", "fd01:0:0:1::/64"])));
+        for (address, slot) in [
+            ("10.1.0.0", Some(1)),
+            ("10.1.255.255", Some(1)),
+            ("10.2.0.255", Some(2)),
+            ("10.2.1.7", Some(2)),
+            ("10.2.1.8", None),
+            ("10.0.255.255", None),
+            ("255.255.255.255", None),
+            ("fd01::1", Some(1)),
+            ("fd01::1:0:0:0:1", Some(2)),
+            ("fd01:0:0:2::", None),
+            ("::", None),
+        ] {
+            assert_eq!(of(&routes, address), slot, "{address}");
+        }
+        routes.set(Slot(1), Some(&prefixes(&["10.3.0.0/16"])));
+        assert_eq!(
+            [of(&routes, "10.1.0.1"), of(&routes, "10.3.0.1"), of(&routes, "10.2.1.7")],
+            [None, Some(1), Some(2)]
+        );
+        routes.remove(Slot(2));
+        assert_eq!(of(&routes, "10.2.1.7"), None);
+        routes.set(Slot(4), None);
+        assert_eq!([of(&routes, "10.2.1.7"), of(&routes, "10.3.0.1")], [Some(4), Some(1)]);
+    }
+
+    #[test]
+    fn a_packet_is_read_by_its_destination() {
+        let mut routes = Routes::default();
+        let mut packet = [0; 40];
+        packet[0] = 0x45;
+        packet[16..20].copy_from_slice(&[10, 1, 2, 3]);
+        assert_eq!(routes.of_packet(&packet), None);
+        routes.set(Slot(3), Some(&prefixes(&["10.1.0.0/16"])));
+        assert_eq!(routes.of_packet(&packet), Some(Slot(3)));
+        assert_eq!(routes.of_packet(&packet[..19]), None, "it is cut off");
+        assert_eq!(routes.of_packet(&[]), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! What several peers share, such as memory: each may have what the others leave, of which a part is kept for each.
+//!
+//! Half of all is kept in equal parts. A peer that uses less than its part holds that part free; one that uses more takes from
+//! the other half. So one peer alone may have everything, and with others at most half and its own part, however greedy it is.
+
+use std::collections::BTreeMap;
+
+use crate::hub::Slot;
+
+/// So much, in some unit.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    total: u64,
+    used: BTreeMap<Slot, u64>,
+    /// What is used or kept, of all.
+    claimed: u64,
+}
+
+impl Pool {
+    pub(crate) fn new(total: u64) -> Self {
+        Pool { total, used: BTreeMap::new(), claimed: 0 }
+    }
+
+    /// What is kept for each.
+    fn kept(&self) -> u64 {
+        self.total / (2 * self.used.len().max(1) as u64)
+    }
+
+    fn claim(&mut self) {
+        let kept = self.kept();
+        self.claimed = self.used.values().map(|used| (*used).max(kept)).sum();
+    }
+
+    /// Another total; what is used beyond it stays used.
+    pub(crate) fn set_total(&mut self, total: u64) {
+        self.total = total;
+        self.claim();
+    }
+
+    /// One more shares.
+    pub(crate) fn join(&mut self, slot: Slot) {
+        self.used.entry(slot).or_insert(0);
+        self.claim();
+    }
+
+    /// One does not share any more.
+    pub(crate) fn leave(&mut self, slot: Slot) {
+        self.used.remove(&slot);
+        self.claim();
+    }
+
+    /// It uses so much now.
+    pub(crate) fn set(&mut self, slot: Slot, now: u64) {
+        let kept = self.kept();
+        if let Some(used) = self.used.get_mut(&slot) {
+            self.claimed = self.claimed - (*used).max(kept) + now.max(kept);
+            *used = now;
+        }
+    }
+
+    /// What it may have in all.
+    pub(crate) fn limit(&self, slot: Slot) -> u64 {
+        let Some(&used) = self.used.get(&slot) else { return 0 };
+        self.total.saturating_sub(self.claimed - used.max(self.kept()))
+    }
+
+    /// What all use.
+    pub(crate) fn in_use(&self) -> u64 {
+        self.used.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn alone_a_peer_has_all() {
+        let mut pool = Pool::new(1000);
+        pool.join(Slot(0));
+        assert_eq!(pool.limit(Slot(0)), 1000);
+        pool.set(Slot(0), 900);
+        assert_eq!((pool.limit(Slot(0)), pool.limit(Slot(1)), pool.in_use()), (1000, 0, 900));
+    }
+
+    #[test]
+    fn the_greedy_leave_each_a_part() {
+        let mut pool = Pool::new(1000);
+        (0..5).for_each(|n| pool.join(Slot(n)));
+        // 100 for each of the four others.
+        assert_eq!(pool.limit(Slot(0)), 600);
+        pool.set(Slot(0), 600);
+        assert_eq!(pool.limit(Slot(1)), 100);
+        pool.set(Slot(0), 200);
+        assert_eq!(pool.limit(Slot(1)), 500);
+        pool.leave(Slot(0));
+        assert_eq!(pool.limit(Slot(1)), 1000 - 3 * 125);
+    }
+
+    proptest! {
+        /// Peers that each take all they may never have more than there is, nor less than their part.
+        #[test]
+        fn never_more_than_all(takes in prop::collection::vec((0u16..6, 0u64..2000), 1..60)) {
+            let mut pool = Pool::new(1000);
+            (0..6).for_each(|n| pool.join(Slot(n)));
+            for (n, wanted) in takes {
+                let limit = pool.limit(Slot(n));
+                prop_assert!(limit >= 1000 / 12, "{limit}");
+                pool.set(Slot(n), wanted.min(limit));
+                prop_assert!(pool.in_use() <= 1000);
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The tunnel and its peers: one in `[tunnel]`, or several in `[[peers]]`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bentpipe_engine::units::{Duration, Rate};
+use bentpipe_language::error::Problems;
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::Shape;
+
+use super::grammar::{CARRIES, INTERFACES, OF_ONE_PEER, PEER, TUNNEL, WEIGHT};
+use super::read::{mtu, parsed, plain_name, positive};
+use super::taken::written;
+use super::{Carries, PeerTable, SatelliteTable, ShapeTable, TunnelTable};
+use crate::policy::Prefix;
+use crate::tunnel::PublicKey;
+
+const LISTEN: &str = "0.0.0.0:4500";
+const KEEPALIVE: Duration = Duration::from_secs(5);
+const DEAD_AFTER: Duration = Duration::from_secs(15);
+const ADDRESS: &str = "an address and a port such as \"198.51.100.7:4500\"";
+/// As long as a gateway's own name.
+const MAX_PEER_NAME: usize = 64;
+
+pub(super) fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut Problems) -> Option<TunnelTable> {
+    let view = item.table(TUNNEL, problems)?;
+    let private_key = view.require("private_key", problems).and_then(|item| Some(beside.join(item.text(problems)?)));
+    let state = match view.get("state") {
+        Some(item) => beside.join(item.text(problems)?),
+        None => PathBuf::from(format!("/run/bentpipe/{name}.state")),
+    };
+    let listen = match view.get("listen") {
+        Some(item) => parsed(&item, ADDRESS, problems),
+        None => LISTEN.parse().ok(),
+    };
+    let mtu = mtu(&view, problems);
+    let duration = |key, default, problems: &mut Problems| match view.get(key) {
+        Some(item) => positive(&item, problems),
+        None => Some(default),
+    };
+    let keepalive = duration("keepalive", KEEPALIVE, problems)?;
+    let dead_after = duration("dead_after", DEAD_AFTER, problems)?;
+    if dead_after < keepalive.saturating_mul(2) {
+        let at = view.get("dead_after").or(view.get("keepalive"))?;
+        at.refuse(
+            problems,
+            "a peer that is idle would be given up",
+            Some("`dead_after` of twice `keepalive` or more".to_owned()),
+        );
+    }
+    Some(TunnelTable { private_key: private_key?, state, listen: listen?, mtu: mtu?, keepalive, dead_after })
+}
+
+/// The peers; none for one box.
+pub(super) fn peers(
+    root: &View<'_>,
+    beside: &Path,
+    (satellite, shape): (Option<&SatelliteTable>, Option<&ShapeTable>),
+    problems: &mut Problems,
+) -> Option<Vec<PeerTable>> {
+    let tunnel = match root.get("tunnel") {
+        // What is wrong with its keys has been said.
+        Some(item) => item.table(TUNNEL, &mut Problems::of("gateway file")),
+        None => None,
+    };
+    let Some(list) = root.get("peers") else {
+        let of_shape = match shape? {
+            ShapeTable::Uplink(_) | ShapeTable::Relay(_) => return Some(Vec::new()),
+            ShapeTable::Split(_) | ShapeTable::Both(..) => Carries::Streams,
+            ShapeTable::Link(_) => Carries::Packets,
+        };
+        return Some(vec![only(&tunnel?, beside, (satellite?, of_shape), problems)?]);
+    };
+    if let Some(item) = root.get("uplink") {
+        item.refuse(problems, "`uplink` is one box: there are no peers", Some("no `[[peers]]`".to_owned()));
+        return None;
+    }
+    for (key, instead) in OF_ONE_PEER {
+        if let Some(item) = tunnel.as_ref().and_then(|tunnel| tunnel.get(key)) {
+            let message = format!("`{}` is for a box with one peer, and this one has `[[peers]]`", item.path);
+            item.refuse(problems, message, Some(format!("`{instead}` in the peer's `[[peers]]`")));
+        }
+    }
+    let items = list.list(&Shape::List(&Shape::Table(PEER)), problems)?;
+    if items.is_empty() {
+        list.refuse(problems, "a hub without peers has nothing to do", Some("a table `[[peers]]` for each".to_owned()));
+        return None;
+    }
+    let mut unique = Unique::default();
+    let peers = items.iter().map(|item| one_of_several(item, beside, (satellite, shape), &mut unique, problems));
+    let peers: Vec<_> = peers.collect();
+    unique.overlaps(problems);
+    peers.into_iter().collect()
+}
+
+/// The only peer, whose keys stand in `[tunnel]`.
+fn only(
+    view: &View<'_>,
+    beside: &Path,
+    (satellite, carries): (&SatelliteTable, Carries),
+    problems: &mut Problems,
+) -> Option<PeerTable> {
+    let key = view.require("peer_key", problems).and_then(|item| {
+        let text = item.text(problems)?;
+        // 32 bytes in base64; whether they are a key the tunnel finds out.
+        let fits = text.len() == 44 && text.ends_with('=');
+        if !fits {
+            item.refuse(problems, "this is no public key", Some("44 characters, as `keygen` prints them".to_owned()));
+        }
+        fits.then(|| text.to_owned())
+    });
+    let preshared_key = file(view, beside, problems);
+    let endpoint = match view.get("peer") {
+        Some(item) => parsed(&item, ADDRESS, problems).map(Some),
+        None => Some(None),
+    };
+    let prefixes = match view.get("peer_prefixes") {
+        Some(item) => written(&item, problems).map(Some),
+        None => Some(None),
+    };
+    Some(PeerTable {
+        name: None,
+        key: key?,
+        preshared_key: preshared_key?,
+        endpoint: endpoint?,
+        prefixes: prefixes?,
+        rate: satellite.rate,
+        round_trip: satellite.round_trip,
+        weight: 1,
+        carries,
+    })
+}
+
+fn file(view: &View<'_>, beside: &Path, problems: &mut Problems) -> Option<Option<PathBuf>> {
+    match view.get("preshared_key") {
+        Some(item) => Some(Some(beside.join(item.text(problems)?))),
+        None => Some(None),
+    }
+}
+
+/// What no two peers may have.
+#[derive(Default)]
+struct Unique<'a> {
+    names: BTreeMap<&'a str, ()>,
+    /// Of which peer a key is.
+    keys: BTreeMap<&'a str, String>,
+    prefixes: Vec<(Prefix, Item<'a>, String)>,
+}
+
+impl Unique<'_> {
+    /// Says which prefixes overlap. Of those that do, two stand beside each other once they are sorted.
+    fn overlaps(mut self, problems: &mut Problems) {
+        self.prefixes.sort_by_key(|(prefix, item, _)| (prefix.first(), item.node.span));
+        for pair in self.prefixes.windows(2) {
+            let [(a, first, of_a), (b, second, of_b)] = pair else { continue };
+            if a.overlaps(b) {
+                // Which stands later in the file is the one to be changed.
+                let ((prefix, item), (other, of)) =
+                    if first.node.span < second.node.span { ((b, second), (a, of_a)) } else { ((a, first), (b, of_b)) };
+                let message = format!("{prefix} overlaps {other} of peer `{of}`");
+                item.refuse(problems, message, Some("prefixes that lie behind this peer only".to_owned()));
+            }
+        }
+    }
+}
+
+fn one_of_several<'a>(
+    item: &Item<'a>,
+    beside: &Path,
+    (satellite, shape): (Option<&SatelliteTable>, Option<&ShapeTable>),
+    unique: &mut Unique<'a>,
+    problems: &mut Problems,
+) -> Option<PeerTable> {
+    let view = item.table(PEER, problems)?;
+    let name = view.require("name", problems).and_then(|item| {
+        let name = plain_name(&item, MAX_PEER_NAME, problems)?;
+        if unique.names.insert(name, ()).is_some() {
+            item.refuse(problems, format!("another peer is called `{name}`"), Some("a name of its own".to_owned()));
+        }
+        Some(name)
+    });
+    let label = name.unwrap_or("without a name");
+    let key = view.require("key", problems).and_then(|item| {
+        let text = item.text(problems)?;
+        if let Err(error) = text.parse::<PublicKey>() {
+            item.refuse(problems, error.to_string(), Some("44 characters, as `keygen` prints them".to_owned()));
+            return None;
+        }
+        if let Some(other) = unique.keys.insert(text, label.to_owned()) {
+            item.refuse(problems, format!("peer `{other}` has this key"), Some("a key of its own".to_owned()));
+        }
+        Some(text.to_owned())
+    });
+    let preshared_key = file(&view, beside, problems);
+    let endpoint = match view.get("endpoint") {
+        Some(item) => parsed(&item, ADDRESS, problems).map(Some),
+        None => Some(None),
+    };
+    let carries = carries(&view, shape, problems);
+    let prefixes = prefixes(&view, carries, shape, problems);
+    if let (Some(prefixes), Some(item)) = (&prefixes, view.get("prefixes")) {
+        let items = item.list(&INTERFACES, problems).unwrap_or_default();
+        unique.prefixes.extend(prefixes.iter().zip(items).map(|(prefix, item)| (*prefix, item, label.to_owned())));
+    }
+    let rate: Option<Rate> = match view.get("rate") {
+        Some(item) => item.rate(problems),
+        None => satellite.map(|satellite| satellite.rate),
+    };
+    let round_trip = match view.get("round_trip") {
+        Some(item) => positive(&item, problems),
+        None => satellite.map(|satellite| satellite.round_trip),
+    };
+    let weight = match view.get("weight") {
+        Some(item) => item.count(WEIGHT, problems).map(|count| count as u32),
+        None => Some(1),
+    };
+    Some(PeerTable {
+        name: Some(name?.to_owned()),
+        key: key?,
+        preshared_key: preshared_key?,
+        endpoint: endpoint?,
+        prefixes: Some(prefixes?),
+        rate: rate?,
+        round_trip: round_trip?,
+        weight: weight?,
+        carries: carries?,
+    })
+}
+
+/// What goes to a peer, which must be one of the file's shapes.
+fn carries(view: &View<'_>, shape: Option<&ShapeTable>, problems: &mut Problems) -> Option<Carries> {
+    let only = match shape? {
+        ShapeTable::Split(_) => Some(Carries::Streams),
+        ShapeTable::Link(_) => Some(Carries::Packets),
+        ShapeTable::Both(..) | ShapeTable::Uplink(_) | ShapeTable::Relay(_) => None,
+    };
+    let Some(item) = view.get("shape") else {
+        if only.is_none() {
+            view.missing("shape", problems);
+        }
+        return only;
+    };
+    let word = item.choice(CARRIES, problems)?;
+    let wanted = if word == CARRIES[0] { Carries::Streams } else { Carries::Packets };
+    if only.is_some_and(|only| only != wanted) {
+        item.refuse(
+            problems,
+            format!("this file has no `[{word}]`"),
+            Some(format!("a table `[{word}]`, or the other shape")),
+        );
+        return None;
+    }
+    Some(wanted)
+}
+
+fn prefixes(
+    view: &View<'_>,
+    carries: Option<Carries>,
+    shape: Option<&ShapeTable>,
+    problems: &mut Problems,
+) -> Option<Vec<Prefix>> {
+    let replaces = match shape? {
+        ShapeTable::Split(split) | ShapeTable::Both(split, _) => !split.taken.keep_client_address,
+        _ => false,
+    };
+    if replaces && carries? == Carries::Streams && view.get("prefixes").is_none() {
+        return Some(Vec::new());
+    }
+    let item = view.require("prefixes", problems)?;
+    let prefixes: Vec<Prefix> = written(&item, problems)?;
+    if prefixes.is_empty() && !replaces {
+        let message = "no prefix: nothing could be sent to this peer, and nothing that it sends be believed";
+        item.refuse(problems, message, Some("such as [\"10.1.7.0/24\"]".to_owned()));
+    }
+    Some(prefixes)
+}

@@ -1,0 +1,71 @@
+//! What the connections of all peers have in common.
+
+use std::collections::BTreeMap;
+
+use bentpipe_engine::mux::StreamId;
+use mio::Token;
+
+use super::config::SplitConfig;
+use crate::access::Access;
+use crate::hub::Slot;
+use crate::peers::Routes;
+use crate::pool::Pool;
+use crate::sockets;
+
+/// Settings, limits and buffers.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) config: SplitConfig,
+    pub(super) access: Access,
+    /// What lies behind peers of this shape.
+    pub(super) routes: Routes,
+    pub(super) tokens: Tokens,
+    /// Bytes.
+    pub(super) memory: Pool,
+    /// Connections for which there are descriptors.
+    pub(super) descriptors: Pool,
+    pub(super) draining: bool,
+    pub(super) scratch: Box<[u8]>,
+    pub(super) packet: Box<[u8]>,
+}
+
+impl Common {
+    /// Connections have the tokens from `first_token` on.
+    pub(super) fn new(config: SplitConfig, first_token: usize) -> Self {
+        Common {
+            access: Access::new(config.policy.clone()),
+            routes: Routes::default(),
+            tokens: Tokens { next: first_token, of: BTreeMap::new() },
+            memory: Pool::new(config.budget),
+            descriptors: Pool::new(0),
+            draining: false,
+            scratch: vec![0; sockets::READ].into(),
+            packet: vec![0; 1 << 16].into(),
+            config,
+        }
+    }
+}
+
+/// Which connection epoll means. A token is not used twice: what is still said of a connection that has ended is nobody's.
+#[derive(Debug)]
+pub(super) struct Tokens {
+    next: usize,
+    of: BTreeMap<Token, (Slot, StreamId)>,
+}
+
+impl Tokens {
+    pub(super) fn take(&mut self, slot: Slot, stream: StreamId) -> Token {
+        let token = Token(self.next);
+        self.next += 1;
+        self.of.insert(token, (slot, stream));
+        token
+    }
+
+    pub(super) fn give_back(&mut self, token: Token) {
+        self.of.remove(&token);
+    }
+
+    pub(super) fn of(&self, token: Token) -> Option<(Slot, StreamId)> {
+        self.of.get(&token).copied()
+    }
+}

@@ -1,0 +1,426 @@
+//! The connections of one peer: a multiplexer, and a connection of the host for each of its streams.
+
+use std::collections::BTreeMap;
+
+use bentpipe_engine::mux::{Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::wire::mux as wire;
+use bentpipe_engine::{Context, Machine, Step};
+use mio::event::Event as Ready;
+use mio::net::TcpStream;
+use mio::{Registry, Token};
+use nix::errno::Errno;
+
+use super::common::Common;
+use super::config::{SplitConfig, SplitStats, Waiting};
+use crate::carrier::Carrier;
+use crate::conn::{Conn, Outcome};
+use crate::half_open::HalfOpen;
+use crate::hub::Slot;
+use crate::policy::Sources;
+use crate::sockets::{self, ClientAddress};
+use crate::tunnel::Event;
+
+/// Messages that wait in the carrier: enough to keep the line busy until the loop looks again, and so few that a quiet
+/// stream's message waits for no more.
+const ROOM: usize = 8;
+
+/// Besides some round trips, how long a gateway that drains waits for word that its last bytes have come.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Payload of a message in a packet of that length.
+fn max_payload(max_packet: u16) -> u32 {
+    u32::from(max_packet) - wire::MAX_DATA_HEADER as u32
+}
+
+/// What a peer's connections need for one turn.
+pub(super) struct Cx<'a> {
+    pub(super) now: Time,
+    pub(super) registry: &'a Registry,
+    pub(super) common: &'a mut Common,
+}
+
+/// The connections of one peer.
+#[derive(Debug)]
+pub(super) struct Streams {
+    slot: Slot,
+    from: Sources,
+    mux: Option<Mux>,
+    conns: BTreeMap<StreamId, (Token, Conn)>,
+    /// Connections for whose hosts something has come in this turn.
+    brought: Vec<StreamId>,
+    /// Those that are being made for the peer.
+    half_open: HalfOpen<StreamId>,
+    /// Bytes that connections hold for the link.
+    unsent: u64,
+    /// Bytes of memory that connections take.
+    memory: u64,
+    /// When the last connection was over, while draining.
+    done_at: Option<Time>,
+    stats: SplitStats,
+    past: MuxStats,
+    /// Connections that the policy refused.
+    forbidden: u64,
+}
+
+impl Streams {
+    pub(super) fn new(slot: Slot, config: &SplitConfig) -> Self {
+        Streams {
+            slot,
+            from: Sources::default(),
+            mux: None,
+            conns: BTreeMap::new(),
+            brought: Vec::new(),
+            half_open: HalfOpen::new(config.max_streams as usize / 2),
+            unsent: 0,
+            memory: 0,
+            done_at: None,
+            stats: SplitStats::default(),
+            past: MuxStats::default(),
+            forbidden: 0,
+        }
+    }
+
+    pub(super) fn set_sources(&mut self, from: Sources) {
+        self.from = from;
+    }
+
+    pub(super) fn stats(&self) -> SplitStats {
+        let mut mux = self.past;
+        if let Some(now) = &self.mux {
+            mux += now.stats();
+        }
+        SplitStats { open: self.conns.len(), mux, ..self.stats }
+    }
+
+    /// Connections were refused before they came here.
+    pub(super) fn count_refused(&mut self, count: u64) {
+        self.stats.refused += count;
+    }
+
+    pub(super) fn forbidden(&self) -> u64 {
+        self.forbidden
+    }
+
+    pub(super) fn waiting(&self, memory: u64) -> Waiting {
+        Waiting { unsent: self.unsent, held: self.held(), memory }
+    }
+
+    fn held(&self) -> u64 {
+        self.mux.as_ref().map_or(0, Mux::held)
+    }
+
+    fn give(&mut self, now: Time, input: Input) {
+        if let Some(mux) = &mut self.mux {
+            mux.handle(&mut Context::silent(now), input);
+        }
+    }
+
+    fn poll_mux(&mut self, now: Time) -> Option<Output> {
+        let mux = self.mux.as_mut()?;
+        match mux.poll(&mut Context::silent(now)) {
+            Step::Do(output) => Some(output),
+            Step::Wait(_) => None,
+        }
+    }
+
+    /// Whether there are descriptors and memory for one connection more.
+    fn has_room(&self, common: &Common) -> bool {
+        (self.conns.len() as u64) < common.descriptors.limit(self.slot)
+            && self.memory < common.memory.limit(self.slot) / 8 * 7
+    }
+
+    /// What it takes of what all peers share.
+    fn tell_use(&self, common: &mut Common) {
+        common.memory.set(self.slot, self.memory);
+        common.descriptors.set(self.slot, self.conns.len() as u64);
+    }
+
+    fn count_memory(&mut self, change: i64) {
+        self.memory = self.memory.saturating_add_signed(change);
+    }
+
+    fn insert(&mut self, stream: StreamId, token: Token, mut conn: Conn) {
+        self.count_memory(conn.memory_change());
+        self.conns.insert(stream, (token, conn));
+    }
+
+    /// A host's connection, for the peer.
+    pub(super) fn take_in(&mut self, cx: &mut Cx<'_>, is_up: bool, socket: TcpStream, route: Route) {
+        if cx.common.access.near(route.destination).is_err() {
+            self.forbidden += 1;
+            sockets::reset(socket);
+            return;
+        }
+        let may = is_up && self.has_room(cx.common);
+        let Some(stream) = self.mux.as_mut().filter(|_| may).and_then(|mux| mux.open(route)) else {
+            sockets::reset(socket);
+            self.stats.refused += 1;
+            return;
+        };
+        self.stats.accepted += 1;
+        let mut conn = Conn::accepted(socket);
+        let token = cx.common.tokens.take(self.slot, stream);
+        if conn.register(cx.registry, token).is_err() {
+            cx.common.tokens.give_back(token);
+            conn.reset();
+            self.stats.refused += 1;
+            self.give(cx.now, Input::Reset { stream, reason: Reason::NoResources });
+            return;
+        }
+        self.insert(stream, token, conn);
+        self.serve(cx, stream);
+        self.tell_use(cx.common);
+    }
+
+    /// The peer has opened a stream.
+    fn connect(&mut self, cx: &mut Cx<'_>, stream: StreamId, route: Route) {
+        let address = cx.common.config.client_address;
+        let from = match address {
+            ClientAddress::Keep => self.from.permit(route.source.ip()),
+            ClientAddress::Replace => Ok(()),
+        };
+        // What lies behind a peer is reached through its tunnel only: the machine's own routes lead elsewhere.
+        let is_behind_peer = cx.common.routes.by_prefix(route.destination.ip()).is_some();
+        if is_behind_peer || from.and_then(|()| cx.common.access.far(route.destination)).is_err() {
+            self.forbidden += 1;
+            self.give(cx.now, Input::Reset { stream, reason: Reason::Forbidden });
+            return;
+        }
+        let (made, other_port) = match self.has_room(cx.common) {
+            true => sockets::connect(route, address, None),
+            false => (Err(Errno::EMFILE.into()), false),
+        };
+        self.stats.other_port += u64::from(other_port);
+        let token = cx.common.tokens.take(self.slot, stream);
+        let registered = made.and_then(|socket| {
+            let mut conn = Conn::connecting(socket);
+            conn.register(cx.registry, token).map(|()| conn)
+        });
+        match registered {
+            Ok(conn) => {
+                self.insert(stream, token, conn);
+                if let Some(evicted) = self.half_open.begin(cx.now, stream, route.source.ip()) {
+                    self.give_up(cx, evicted);
+                }
+            }
+            Err(error) => {
+                cx.common.tokens.give_back(token);
+                self.stats.failed += 1;
+                self.give(cx.now, Input::Reset { stream, reason: sockets::reason(&error) });
+            }
+        }
+        self.tell_use(cx.common);
+    }
+
+    /// A connection that is being made takes too long, or has to go for another one.
+    fn give_up(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
+        self.stats.failed += 1;
+        self.forget(cx.common, stream, true);
+        self.give(cx.now, Input::Reset { stream, reason: Reason::TimedOut });
+    }
+
+    /// Gives up what takes too long.
+    pub(super) fn expire(&mut self, cx: &mut Cx<'_>) {
+        while let Some(expired) = self.half_open.expired(cx.now) {
+            self.give_up(cx, expired);
+        }
+    }
+
+    /// A connection is ready.
+    pub(super) fn ready(&mut self, cx: &mut Cx<'_>, stream: StreamId, ready: &Ready) {
+        if let Some((_, conn)) = self.conns.get_mut(&stream) {
+            conn.note(ready);
+            self.serve(cx, stream);
+            self.tell_use(cx.common);
+        }
+    }
+
+    /// Moves what can be moved between a connection and its stream.
+    fn serve(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
+        let Some((_, conn)) = self.conns.get_mut(&stream) else { return };
+        let limit = sockets::max_unsent(self.memory, cx.common.memory.limit(self.slot));
+        let before = conn.unsent();
+        let was_connecting = conn.is_connecting();
+        let Outcome { read, taken, ended, failed } = conn.serve(&mut cx.common.scratch, limit);
+        self.unsent = self.unsent + conn.unsent() - before;
+        let (change, is_connecting) = (conn.memory_change(), conn.is_connecting());
+        self.count_memory(change);
+        if was_connecting && !is_connecting {
+            self.stats.connected += 1;
+            self.half_open.end(stream);
+        }
+        if read > 0 {
+            self.give(cx.now, Input::Write { stream, bytes: read });
+        }
+        if taken > 0 {
+            self.give(cx.now, Input::Taken { stream, bytes: taken });
+        }
+        if ended {
+            self.give(cx.now, Input::Finish { stream });
+        }
+        if let Some(error) = failed {
+            self.stats.failed += u64::from(was_connecting);
+            let reason = if was_connecting { sockets::reason(&error) } else { Reason::Peer };
+            self.forget(cx.common, stream, true);
+            self.give(cx.now, Input::Reset { stream, reason });
+        }
+    }
+
+    /// Hands over to hosts what the last packets brought.
+    fn serve_brought(&mut self, cx: &mut Cx<'_>) {
+        let mut brought = std::mem::take(&mut self.brought);
+        brought.drain(..).for_each(|stream| self.serve(cx, stream));
+        self.brought = brought;
+    }
+
+    fn forget(&mut self, common: &mut Common, stream: StreamId, by_reset: bool) {
+        if let Some((token, conn)) = self.conns.remove(&stream) {
+            common.tokens.give_back(token);
+            self.half_open.end(stream);
+            self.unsent -= conn.unsent();
+            self.memory -= conn.memory();
+            if by_reset { conn.reset() } else { conn.close() }
+        }
+    }
+
+    /// What the multiplexer says besides messages; `payload` is that of the message that it has just been given.
+    fn follow(&mut self, cx: &mut Cx<'_>, output: Output, payload: &[u8]) {
+        match output {
+            Output::Send(_) => unreachable!("without room nothing is sent"),
+            Output::Opened { stream, route } => self.connect(cx, stream, route),
+            Output::Received { stream, .. } => {
+                if let Some((_, conn)) = self.conns.get_mut(&stream) {
+                    conn.bring(payload);
+                    let change = conn.memory_change();
+                    self.count_memory(change);
+                    // Once for all that has come in this turn, not once a message.
+                    if self.brought.last() != Some(&stream) {
+                        self.brought.push(stream);
+                    }
+                }
+            }
+            Output::Ended { stream } => {
+                if let Some((_, conn)) = self.conns.get_mut(&stream) {
+                    conn.end();
+                    self.serve(cx, stream);
+                }
+            }
+            Output::Closed { stream } => self.forget(cx.common, stream, false),
+            Output::Reset { stream, .. } => self.forget(cx.common, stream, true),
+        }
+    }
+
+    fn follow_all(&mut self, cx: &mut Cx<'_>, payload: &[u8]) {
+        self.give(cx.now, Input::Room(0));
+        while let Some(output) = self.poll_mux(cx.now) {
+            self.follow(cx, output, payload);
+        }
+    }
+
+    /// The link came or went.
+    pub(super) fn on_event(&mut self, cx: &mut Cx<'_>, carrier: &Carrier, event: Event) {
+        if event != (Event::Up { fresh: false }) {
+            self.lose_all(cx.common);
+        }
+        if event == (Event::Up { fresh: true }) {
+            let side = if carrier.tunnel().leads() { Side::Initiator } else { Side::Responder };
+            let SplitConfig { window, max_streams, .. } = cx.common.config;
+            let budget = cx.common.memory.limit(self.slot);
+            let max_payload = max_payload(carrier.max_packet());
+            self.mux = Some(Mux::new(MuxConfig { side, window, max_payload, max_streams, budget }));
+            if cx.common.draining {
+                self.give(cx.now, Input::Drain);
+            }
+        }
+    }
+
+    /// Everything that the old link carried is void: aloud.
+    pub(super) fn lose_all(&mut self, common: &mut Common) {
+        for (stream, (token, conn)) in std::mem::take(&mut self.conns) {
+            common.tokens.give_back(token);
+            self.stats.lost_with_link += 1;
+            self.half_open.end(stream);
+            conn.reset();
+        }
+        (self.unsent, self.memory) = (0, 0);
+        if let Some(mux) = self.mux.take() {
+            self.past += mux.stats();
+        }
+        self.tell_use(common);
+    }
+
+    pub(super) fn set_max_packet(&mut self, max_packet: u16) {
+        if let Some(mux) = &mut self.mux {
+            mux.set_max_payload(max_payload(max_packet));
+        }
+    }
+
+    /// A packet has come from the peer.
+    pub(super) fn on_packet(&mut self, cx: &mut Cx<'_>, packet: &[u8]) {
+        match wire::parse(packet) {
+            Ok((message, payload)) => {
+                self.give(cx.now, Input::Message(message));
+                self.follow_all(cx, &packet[payload]);
+                self.tell_use(cx.common);
+            }
+            Err(_) => self.stats.malformed += 1,
+        }
+    }
+
+    /// Gives the carrier what it has room for.
+    pub(super) fn fill(&mut self, cx: &mut Cx<'_>, carrier: &mut Carrier) {
+        // What streams may hold is what connections do not take otherwise.
+        let elsewhere = self.memory.saturating_sub(self.held());
+        let limit = cx.common.memory.limit(self.slot);
+        self.give(cx.now, Input::Budget(limit.saturating_sub(elsewhere)));
+        self.serve_brought(cx);
+        self.follow_all(cx, &[]);
+        let room = ROOM.saturating_sub(carrier.waiting(0));
+        if room > 0 && carrier.is_up() {
+            self.give(cx.now, Input::Room(room as u32));
+            while let Some(output) = self.poll_mux(cx.now) {
+                let Output::Send(message) = output else {
+                    self.follow(cx, output, &[]);
+                    continue;
+                };
+                let (len, of) = (message.payload() as usize, sockets::stream_of(&message));
+                let conn = of.filter(|_| len > 0).and_then(|stream| self.conns.get_mut(&stream));
+                let mut conn = conn.map(|(_, conn)| conn);
+                let body = conn.as_ref().map_or(&[][..], |conn| conn.next(len));
+                let packet = &mut cx.common.packet;
+                let length = wire::emit(&message, &[body], packet).expect("messages fit a packet");
+                carrier.send_on(cx.now, 0, message.flow(), &packet[..length]).expect("packets fit a frame");
+                if let Some(conn) = &mut conn {
+                    conn.sent(len);
+                    let (change, wants_more) = (conn.memory_change(), conn.wants_more());
+                    self.unsent -= len as u64;
+                    self.count_memory(change);
+                    if wants_more {
+                        self.serve(cx, of.expect("it has a connection"));
+                    }
+                }
+            }
+        }
+        self.tell_use(cx.common);
+    }
+
+    /// Takes no more connections.
+    pub(super) fn begin_drain(&mut self, now: Time) {
+        self.give(now, Input::Drain);
+    }
+
+    /// Whether all is done, as far as can be known.
+    pub(super) fn is_drained(&mut self, now: Time, carrier: &Carrier) -> bool {
+        if !self.conns.is_empty() {
+            self.done_at = None;
+            return false;
+        }
+        // The last bytes may have been lost on their way, and nobody else can repeat them; a peer that ends as well may
+        // not say any more that they have come.
+        let done_at = *self.done_at.get_or_insert(now);
+        let round_trip = carrier.stats().srtt.unwrap_or_default();
+        let patience = LAST_WORDS + round_trip.saturating_mul(4);
+        carrier.unconfirmed() == 0 || now.saturating_since(done_at) > patience
+    }
+}

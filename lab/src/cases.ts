@@ -1,0 +1,59 @@
+// What is compared: each chosen transport with each chosen system, its colour and line, and its newest result.
+import type { Answer, Numbers, Ran, System } from "./protocol";
+
+/** Colours that the colour-blind tell apart (Okabe and Ito 2008). More at once could not be told apart. */
+export const MAX_VARIANTS = 6;
+export const SYSTEMS: { system: System; name: string; what: string; dash: number[] }[] = [
+  { system: "plain", name: "none", what: "plain TCP, end to end", dash: [] },
+  { system: "split", name: "split", what: "two gateways divide each connection into three", dash: [7, 4] },
+  { system: "link", name: "S-LACP", what: "gateways repair losses below IP, over the satellite link", dash: [2, 3] },
+  { system: "both", name: "split + S-LACP", what: "divided connections over a repairing link", dash: [9, 3, 2, 3] },
+];
+
+export interface Case {
+  key: string;
+  variant: string;
+  system: System;
+  label: string;
+  /** Index of its colour. */
+  colour: number;
+  dash: number[];
+  result: Ran | undefined;
+  numbers: Float64Array;
+  error: string | undefined;
+  /** True while a newer result is on its way. */
+  stale: boolean;
+  took: number;
+}
+
+/** The cases of these choices. Those that were there keep their colour and their last result. */
+export function choose(variants: string[], systems: System[], before: Case[]): Case[] {
+  const colours = new Map(before.map((one) => [one.variant, one.colour]));
+  for (const variant of variants) {
+    if (colours.has(variant)) continue;
+    const taken = new Set(variants.map((other) => colours.get(other)));
+    colours.set(variant, [...Array(MAX_VARIANTS).keys()].find((colour) => !taken.has(colour)) ?? 0);
+  }
+  return variants.flatMap((variant) =>
+    SYSTEMS.filter(({ system }) => systems.includes(system)).map(({ system, name, dash }) => {
+      const key = `${variant}/${system}`;
+      const old = before.find((one) => one.key === key);
+      const label = system === "plain" ? variant : `${variant} · ${name}`;
+      const colour = colours.get(variant) ?? 0;
+      return old ?? { key, variant, system, label, colour, dash, result: undefined, numbers: new Float64Array(), error: undefined, stale: true, took: 0 };
+    }),
+  );
+}
+
+export function accept(one: Case, answer: Answer<Ran>): void {
+  one.stale = false;
+  one.took = answer.took;
+  one.error = answer.error;
+  one.result = answer.ok;
+  one.numbers = answer.numbers;
+}
+
+/** The numbers of a result. */
+export function values(one: Case, where: Numbers): Float64Array {
+  return one.numbers.subarray(where.at, where.at + where.len);
+}

@@ -1,0 +1,110 @@
+// Sliders with units: each a range for the pointer and a field for exact values.
+import * as units from "./units";
+import type { Knobs, Settings } from "./protocol";
+
+type Key = "rate_bit_s" | "delay_s" | "loss" | "queue_s" | "bytes";
+
+interface Spec {
+  key: Key;
+  label: string;
+  hint: string;
+  min: number;
+  max: number;
+  /** The left end means 0. */
+  zero?: boolean;
+  show: (value: number) => string;
+  read: (text: string) => number | undefined;
+}
+
+const STEPS = 400;
+
+const SPECS: Spec[] = [
+  { key: "rate_bit_s", label: "Rate", hint: "of this link, in the data's direction", min: 64e3, max: 1e9, show: units.rate, read: units.readRate },
+  { key: "delay_s", label: "Delay", hint: "one way, both directions", min: 1e-3, max: 1, show: units.seconds, read: units.readSeconds },
+  { key: "loss", label: "Loss", hint: "of single packets, besides fades", min: 1e-5, max: 0.3, zero: true, show: units.percent, read: units.readPercent },
+  { key: "queue_s", label: "Queue", hint: "before the link, as time on its line", min: 1e-3, max: 10, show: units.seconds, read: units.readSeconds },
+  { key: "bytes", label: "Size", hint: "of the transfer", min: 10e3, max: 1e9, show: units.bytes, read: units.readBytes },
+];
+
+interface Slider {
+  spec: Spec;
+  row: HTMLElement;
+  range: HTMLInputElement;
+  field: HTMLInputElement;
+  /** True while somebody types. */
+  typing: boolean;
+}
+
+export class Sliders {
+  #all: Slider[];
+
+  /** `changed` gets each new value. */
+  constructor(parent: HTMLElement, changed: (change: Partial<Knobs>) => void) {
+    this.#all = SPECS.map((spec) => {
+      const row = document.createElement("div");
+      row.className = "slider";
+      row.innerHTML = `
+        <label for="range-${spec.key}">${spec.label}</label>
+        <input class="value" id="field-${spec.key}" aria-label="${spec.label}, exact value with unit" spellcheck="false" autocomplete="off">
+        <input type="range" id="range-${spec.key}" min="0" max="${STEPS}" step="1" aria-describedby="hint-${spec.key}">
+        <small id="hint-${spec.key}">${spec.hint}</small>`;
+      parent.append(row);
+      const [range, field] = [row.querySelector<HTMLInputElement>("[type=range]")!, row.querySelector<HTMLInputElement>(".value")!];
+      const slider = { spec, row, range, field, typing: false };
+      range.addEventListener("input", () => {
+        const value = at(spec, Number(range.value));
+        field.value = spec.show(value);
+        range.setAttribute("aria-valuetext", field.value);
+        changed({ [spec.key]: value });
+      });
+      const entered = () => {
+        slider.typing = false;
+        const value = spec.read(field.value);
+        const valid = value !== undefined && value >= 0 && (value > 0 || spec.zero === true) && !(spec.key === "loss" && value > 1);
+        field.setAttribute("aria-invalid", String(!valid));
+        if (!valid) field.addEventListener("blur", () => field.removeAttribute("aria-invalid"), { once: true });
+        if (valid) changed({ [spec.key]: spec.key === "rate_bit_s" || spec.key === "bytes" ? Math.round(value) : value });
+      };
+      field.addEventListener("input", () => (slider.typing = true));
+      field.addEventListener("change", entered);
+      return slider;
+    });
+  }
+
+  /** Shows the values of a scenario, except where somebody is typing. */
+  show(settings: Settings): void {
+    for (const { spec, row, range, field, typing } of this.#all) {
+      const value = settings[spec.key];
+      const fixed = value === null;
+      range.disabled = field.disabled = fixed && !(spec.key === "queue_s" && settings.rate_bit_s !== null);
+      row.classList.toggle("off", range.disabled);
+      if (typing || field.getAttribute("aria-invalid") === "true") continue;
+      // Of a line whose rate varies, the queue's length in time is not known.
+      const unknown = spec.key === "queue_s" && settings.rate_bit_s === null;
+      field.value = unknown ? "–" : fixed ? absent(spec.key) : spec.show(value);
+      range.setAttribute("aria-valuetext", field.value);
+      if (document.activeElement !== range || !range.matches(":active")) {
+        range.value = String(fixed ? STEPS : position(spec, value));
+      }
+      range.style.setProperty("--part", `${(Number(range.value) / STEPS) * 100}%`);
+    }
+  }
+}
+
+function absent(key: Key): string {
+  return { rate_bit_s: "varies", delay_s: "–", loss: "–", queue_s: "unlimited", bytes: "endless" }[key];
+}
+
+/** The value of a position: two digits, so that it reads well. */
+function at(spec: Spec, step: number): number {
+  if (spec.zero && step === 0) return 0;
+  const value = spec.min * (spec.max / spec.min) ** (step / STEPS);
+  const rounded = Number(value.toPrecision(2));
+  return spec.key === "rate_bit_s" || spec.key === "bytes" ? Math.round(rounded) : rounded;
+}
+
+function position(spec: Spec, value: number): number {
+  if (value <= 0) return 0;
+  const part = Math.log(value / spec.min) / Math.log(spec.max / spec.min);
+  return Math.round(Math.min(Math.max(part, 0), 1) * STEPS);
+}

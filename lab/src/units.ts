@@ -1,0 +1,42 @@
+// Numbers with units, for people: written and read.
+
+const DIGITS = 3;
+
+function scaled(value: number, steps: [number, string][], unit: string): string {
+  if (value === 0) return `0 ${unit}`;
+  const [scale, prefix] = steps.find(([scale]) => Math.abs(value) >= scale * 0.9995) ?? steps[steps.length - 1]!;
+  return `${number(value / scale)} ${prefix}${unit}`;
+}
+
+const UP: [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const DOWN: [number, string][] = [[1, ""], [1e-3, "m"], [1e-6, "µ"]];
+
+/** Three digits, without zeros at the end. */
+export function number(value: number): string {
+  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
+  return String(Number(value.toPrecision(DIGITS)));
+}
+
+export const count = (value: number): string => value.toLocaleString("en").replaceAll(",", "\u202f");
+export const rate = (bits: number): string => scaled(bits, UP, "bit/s");
+export const bytes = (count: number): string => scaled(count, UP, "B");
+export const seconds = (secs: number): string => scaled(secs, DOWN, "s");
+export const percent = (part: number): string => `${Number((part * 100).toPrecision(DIGITS))} %`;
+
+/** A number in this unit's family: "2 Mbit/s", "40ms", "1e-3"; `undefined` if it is none. */
+function read(text: string, units: Record<string, number>, bare: number): number | undefined {
+  const match = /^\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([^\s].*?)?\s*$/i.exec(text.replace(",", "."));
+  if (!match) return undefined;
+  const value = Number(match[1]);
+  const factor = match[2] === undefined ? bare : units[match[2].toLowerCase()];
+  return factor === undefined || !Number.isFinite(value) ? undefined : value * factor;
+}
+
+const RATES = { "bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9, bit: 1, kbit: 1e3, mbit: 1e6, gbit: 1e9, k: 1e3, m: 1e6, g: 1e9 };
+const SIZES = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, k: 1e3, m: 1e6, g: 1e9 };
+const SPANS = { s: 1, ms: 1e-3, us: 1e-6, "µs": 1e-6 };
+
+export const readRate = (text: string): number | undefined => read(text, RATES, 1e6);
+export const readBytes = (text: string): number | undefined => read(text, SIZES, 1e6);
+export const readSeconds = (text: string): number | undefined => read(text, SPANS, 1e-3);
+export const readPercent = (text: string): number | undefined => read(text, { "%": 0.01 }, 0.01);

@@ -1,0 +1,15 @@
+// A thread with an instance of the engine. First comes the module, then requests.
+import { Instance } from "./instance";
+import type { Request } from "./protocol";
+
+let instance: Instance | undefined;
+
+self.onmessage = (event: MessageEvent<WebAssembly.Module | Request>) => {
+  const data = event.data;
+  if (data instanceof WebAssembly.Module) {
+    instance = new Instance(data);
+    return;
+  }
+  const answer = instance!.call(data);
+  self.postMessage(answer, { transfer: [answer.numbers.buffer as ArrayBuffer] });
+};

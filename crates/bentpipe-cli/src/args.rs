@@ -1,5 +1,6 @@
 //! The command line's arguments.
 
+mod lab;
 mod model;
 mod realtime;
 mod recommend;
@@ -11,8 +12,10 @@ use bentpipe_gateway::command::Gateway;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use crate::commands::plots::Kind;
+pub(crate) use lab::Lab;
 pub(crate) use model::{Hybrid, Model, Rates};
-pub(crate) use realtime::{Emulate, Shell, Verify};
+pub(crate) use realtime::{Emulate, Link, LinkSet, Shell, Verify, VerifyHosts};
 pub(crate) use recommend::Recommend;
 pub(crate) use script::{Host, Script};
 
@@ -41,13 +44,14 @@ Exit codes:
   1  a run failed, a check failed, or a file could not be written
   2  wrong usage, or a mistake in an input file
   130  interrupted
-  `shell` and `emulate` with a command exit with the command's code.
+  `shell` and `emulate` with a command exit with the command's code; 127 if it is not found,
+  126 if it cannot be started.
 
 Documentation: docs/README.md in the repository, or `bentpipe reference`.";
 
 /// Simulate, emulate and accelerate data transfer over satellite links.
 #[derive(Debug, Parser)]
-#[command(name = "bentpipe", version, styles = STYLES, after_help = MORE, disable_help_subcommand = true)]
+#[command(name = "bentpipe", version, styles = STYLES, after_help = MORE)]
 #[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -60,6 +64,8 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Run a scenario once
     Run(Run),
+    /// Write a page about a scenario: drawing, results, plots, what would help
+    Report(Report),
     /// Compare TCP variants; in each replication all have the same fades
     Compare(Compare),
     /// Recommend plain TCP, split connections, S-LACP, or both for a path
@@ -75,13 +81,20 @@ pub(crate) enum Command {
     Emulate(Emulate),
     /// Run a command, or a shell, behind a scenario's links, in real time
     Shell(Shell),
+    /// Change the links of a running emulation
+    #[command(subcommand)]
+    Link(Link),
     /// Compare virtual time with real time, for the engine's TCP and Linux's
     Verify(Verify),
+    /// Compare the engine's Linux hosts with this machine's kernel, over a grid of links and losses
+    VerifyHosts(VerifyHosts),
     /// Accelerate other hosts' traffic over a satellite link
     #[command(subcommand)]
     Gateway(Gateway),
     /// Run packetdrill scripts against the engine's TCP, in virtual time
     Script(Script),
+    /// Open the simulator as a page in a browser
+    Lab(Lab),
     /// Check what gateways and emulation need on this machine
     Doctor,
     /// List the shipped scenarios
@@ -120,6 +133,7 @@ const RUN_MORE: &str = "\
 Examples:
   bentpipe run geo
   bentpipe run my.toml --variant newreno --plot why.svg
+  bentpipe run geo --plot cwnd.svg --kind cwnd
   bentpipe run geo-bursts --seed 7 --json | jq '.flows[0].x_limit'
   bentpipe run geo --pcap sender.pcapng           then: wireshark sender.pcapng
   bentpipe run geo --pcap sat.pcapng --tap sat/forward:out
@@ -151,9 +165,42 @@ pub(crate) struct Run {
     /// Capture only headers
     #[arg(long, requires = "pcap", help_heading = "Output")]
     pub(crate) headers_only: bool,
-    /// Plot sequence numbers over time, .svg
+    /// Plot a quantity over time, .svg
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
+    /// What to plot
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = Kind::Sequence, requires = "plot", help_heading = "Output")]
+    pub(crate) kind: Kind,
+}
+
+const REPORT_MORE: &str = "\
+Examples:
+  bentpipe report geo                             writes geo.html
+  bentpipe report my.toml --variant cubic --out page.html
+  bentpipe report geo --no-recommend              without comparing systems, which takes longest
+
+The page is one file without scripts. It shows offline, and prints.";
+
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_MORE)]
+pub(crate) struct Report {
+    #[command(flatten)]
+    pub(crate) world: World,
+    /// TCP variant of all flows; settings given explicitly stay
+    #[arg(long, value_name = "NAME", help_heading = "Scenario")]
+    pub(crate) variant: Option<String>,
+    /// The page [default: the scenario's name with .html]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// TCP of the hosts when systems are compared, as for `recommend`
+    #[arg(long, value_name = "NAME", default_value = "linux-cubic", help_heading = "Scenario")]
+    pub(crate) hosts: String,
+    /// Leave out what would help
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_recommend: bool,
+    /// Replications of each system that is compared
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..), help_heading = "Output")]
+    pub(crate) reps: u32,
 }
 
 const COMPARE_MORE: &str = "\

@@ -50,6 +50,8 @@ pub(crate) enum Failure {
     Broken(String),
     /// Wrong arguments: the error and a hint.
     Usage(String, Option<String>),
+    /// A command could not be started, and the exit code that a shell gives for that.
+    Command(String, u8),
     /// Errors in the scenario.
     Scenario(ScenarioErrors),
     /// The reader closed our output, which is not an error.
@@ -67,6 +69,12 @@ impl Failure {
         Failure::Usage(message.to_string(), help)
     }
 
+    /// A program of the user's that could not be started: 127 if there is none of this name, else 126.
+    pub(crate) fn not_started(program: &str, error: &std::io::Error) -> Self {
+        let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+        Failure::Command(format!("`{program}` cannot be started: {error}"), code)
+    }
+
     /// Prints it to standard error.
     pub(crate) fn report(self) -> ExitCode {
         let colour = has_colour();
@@ -75,6 +83,10 @@ impl Failure {
             Failure::Broken(message) => {
                 eprintln!("{error}: {message}");
                 ExitCode::from(1)
+            }
+            Failure::Command(message, code) => {
+                eprintln!("{error}: {message}");
+                ExitCode::from(code)
             }
             Failure::Usage(message, help) => {
                 eprintln!("{error}: {message}");

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Arguments, Command};
+use args::{Arguments, Command, Link};
 use failure::{End, Failure};
 
 fn main() -> ExitCode {
@@ -42,13 +42,17 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Emulate(_) | Command::Shell(_) | Command::Gateway(_) => unreachable!("they have returned"),
         Command::Demo(demo) => commands::demo::demo(&demo),
         Command::Run(run) => commands::run::run(&run),
+        Command::Report(report) => commands::report::report(&report),
         Command::Compare(compare) => commands::compare::compare(&compare),
         Command::Recommend(recommend) => commands::recommend::run(&recommend),
         Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
+        Command::Link(Link::Set(set)) => commands::control::set(&set),
         Command::Verify(verify) => commands::verify::verify(&verify),
+        Command::VerifyHosts(hosts) => commands::verify_hosts::verify_hosts(&hosts),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Model(model) => commands::model::model(&model),
         Command::Script(script) => commands::script::script(&script),
+        Command::Lab(lab) => commands::lab::lab(&lab),
         Command::Doctor => commands::doctor::doctor(),
         Command::Scenarios => commands::lists::scenarios(),
         Command::Variants(variants) => commands::lists::variants(&variants),

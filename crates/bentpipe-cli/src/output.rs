@@ -3,8 +3,9 @@
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use bentpipe_study::output::{check, is_stdout};
 use bentpipe_study::report::{Figure, write_whole};
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -40,6 +41,9 @@ pub(crate) fn shell(command: &str, arguments: impl Iterator<Item = String>) -> S
     shlex::try_join(all.iter().map(String::as_str)).unwrap_or_else(|_| all.join(" "))
 }
 
+/// Where a report goes.
+pub(crate) type Print = fn(&str) -> Result<(), Failure>;
+
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
@@ -52,13 +56,33 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints as indented JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(&json(value)?)
+}
+
+/// Indented JSON, with a line break at the end.
+pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::broken)?;
-    print(&format!("{text}\n"))
+    Ok(format!("{text}\n"))
 }
 
 /// Width of the terminal; `None` if the output goes elsewhere.
 pub(crate) fn width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
+}
+
+/// A table before it is text or HTML.
+pub(crate) struct Grid {
+    pub(crate) header: Vec<&'static str>,
+    /// Columns from this one on are right-aligned.
+    pub(crate) numbers: usize,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    /// For a terminal.
+    pub(crate) fn text(self) -> String {
+        table(&self.header, self.numbers, self.rows)
+    }
 }
 
 /// Rows under a header; columns from `numbers` on are right-aligned.
@@ -71,7 +95,24 @@ pub(crate) fn left_and_right(header: &[&str], right: usize, rows: impl IntoItera
     aligned(header, rows, |column| column == right)
 }
 
+/// Rows of words under a header, whose lines are broken to fit the terminal.
+pub(crate) fn wrapped(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = plain(header, rows);
+    if let Some(width) = width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    table.trim_fmt()
+}
+
 fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: impl Fn(usize) -> bool) -> String {
+    let mut table = plain(header, rows);
+    for (_, column) in table.column_iter_mut().enumerate().filter(|(index, _)| right(*index)) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.trim_fmt()
+}
+
+fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
@@ -79,29 +120,42 @@ fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: 
     rows.into_iter().for_each(|row| {
         table.add_row(row);
     });
-    for (_, column) in table.column_iter_mut().enumerate().filter(|(index, _)| right(*index)) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.trim_fmt()
+    table
+}
+
+/// Text for HTML and SVG.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Writes a complete figure, with how to reproduce it.
 pub(crate) fn write_svg(path: &Path, figure: &Figure, remake: &Remake) -> Result<(), Failure> {
     let svg = figure.to_svg().map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
-    let line = remake.line().replace('&', "&amp;").replace('<', "&lt;");
-    let described = svg.replacen(">\n", &format!(">\n<desc>{line}</desc>\n"), 1);
+    let described = svg.replacen(">\n", &format!(">\n<desc>{}</desc>\n", escaped(&remake.line())), 1);
     write_whole(path, described.as_bytes()).map_err(Failure::broken)
 }
 
 /// Checks before a run that a file can be written.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
-    let refused = |error| Failure::broken(format!("{} could not be written: {error}", path.display()));
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(refused)?;
-    if path.is_dir() {
-        return Err(Failure::broken(format!("{} could not be written: it is a folder", path.display())));
+    check(path).map_err(|error| Failure::broken(format!("{} could not be written: {error}", path.display())))
+}
+
+/// Where the report of a command goes that also writes `files`: to standard error if one of them is standard output.
+///
+/// # Errors
+/// Wrong usage if two of them are.
+pub(crate) fn beside(files: &[Option<&Path>]) -> Result<Print, Failure> {
+    match files.iter().flatten().filter(|path| is_stdout(path)).count() {
+        0 => Ok(print),
+        1 => Ok(print_aside),
+        _ => Err(Failure::usage("only one output can go to standard output", None)),
     }
-    tempfile::tempfile_in(folder).map(drop).map_err(refused)
+}
+
+/// Prints to standard error, which may be closed.
+pub(crate) fn print_aside(text: &str) -> Result<(), Failure> {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    Ok(())
 }
 
 /// A number with this many decimals, or a dash.

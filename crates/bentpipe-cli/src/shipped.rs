@@ -34,6 +34,7 @@ shipped!(
     "slacp-geo",
     "slacp-voice",
     "split-stp",
+    "starlink",
     "stp",
     "transat",
     "transat-bursts",

@@ -12,6 +12,16 @@ use crate::shipped;
 
 /// The scenario with its changes. A file takes precedence over a shipped scenario of the same name.
 pub(crate) fn load(world: &World) -> Result<Scenario, Failure> {
+    let scenario = load_links(world)?;
+    if scenario.flows.is_empty() {
+        let help = "add a [[flows]], or use `emulate` or `shell`, which need none".to_owned();
+        return Err(Failure::usage(format!("`{}` has no flows", world.file), Some(help)));
+    }
+    Ok(scenario)
+}
+
+/// The same for commands that need no flows.
+pub(crate) fn load_links(world: &World) -> Result<Scenario, Failure> {
     let scenario = read(&world.file, &world.sets)?;
     Ok(world.seed.map_or(scenario.clone(), |seed| scenario.with_seed(seed)))
 }
@@ -28,6 +38,24 @@ pub(crate) fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenari
         let names = scenario.variant_names();
         let help = did_you_mean(variant, names.iter().copied());
         Failure::usage(unknown, Some(help.unwrap_or_else(|| format!("expected one of {}", names.join(", ")))))
+    })
+}
+
+/// The word for hosts as the scenario has them.
+pub(crate) const AS_WRITTEN: &str = "scenario";
+
+/// The scenario with hosts of the profile `linux` and this variant.
+pub(crate) fn with_hosts(scenario: Scenario, variant: &str) -> Result<Scenario, Failure> {
+    if variant == AS_WRITTEN {
+        return Ok(scenario);
+    }
+    scenario.with_hosts("linux", variant).map_err(|unknown| {
+        let names = scenario.variant_names();
+        let help = did_you_mean(variant, names.iter().copied());
+        Failure::usage(
+            unknown,
+            Some(help.unwrap_or_else(|| format!("expected `{AS_WRITTEN}` or one of {}", names.join(", ")))),
+        )
     })
 }
 

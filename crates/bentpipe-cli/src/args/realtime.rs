@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::World;
 
@@ -26,6 +26,9 @@ pub(crate) struct Emulate {
     /// Give this router a namespace, too; it forwards for the others; repeatable
     #[arg(long = "host", value_name = "NODE", help_heading = "Scenario")]
     pub(crate) hosts: Vec<String>,
+    /// Open a socket at which `bentpipe link set` changes the links
+    #[arg(long, value_name = "SOCKET", help_heading = "Scenario")]
+    pub(crate) control: Option<PathBuf>,
     /// Write a packet capture (pcapng), one interface per host
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) pcap: Option<PathBuf>,
@@ -61,6 +64,9 @@ pub(crate) struct Shell {
     /// Node that is this machine [default: the start of the first flow]
     #[arg(long, value_name = "NODE", help_heading = "Scenario")]
     pub(crate) outside: Option<String>,
+    /// Open a socket at which `bentpipe link set` changes the links
+    #[arg(long, value_name = "SOCKET", help_heading = "Scenario")]
+    pub(crate) control: Option<PathBuf>,
     /// Write a packet capture (pcapng) of both ends
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) pcap: Option<PathBuf>,
@@ -70,6 +76,36 @@ pub(crate) struct Shell {
     /// Command to run [default: $SHELL]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+const LINK_MORE: &str = "\
+Examples:
+  bentpipe emulate geo --control /run/geo.socket
+  bentpipe link set sat rate='5 Mbit/s' --control /run/geo.socket
+  bentpipe link set sat/forward delay='40 ms' loss='1 %'   with the socket in BENTPIPE_CONTROL
+
+NAME is a link of the scenario, or one direction of it. The keys are those of `[[links]]`. All values are checked
+before any is used. Packets that wait are sent with the new settings; no packet is dropped by the change.";
+
+/// Change links while an emulation runs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Link {
+    /// Change the settings of a link
+    Set(LinkSet),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = LINK_MORE)]
+pub(crate) struct LinkSet {
+    /// The link, or one of its directions, such as sat/forward
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Its new settings
+    #[arg(value_name = "KEY=VALUE", required = true, value_parser = super::key_and_value)]
+    pub(crate) values: Vec<(String, String)>,
+    /// The socket of the emulation [default: $BENTPIPE_CONTROL]
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
 }
 
 const VERIFY_MORE: &str = "\
@@ -109,6 +145,35 @@ pub(crate) struct Verify {
     /// Attributes of the hosts' routes, as in `ip route`
     #[arg(long, value_name = "WORDS", help_heading = "Linux")]
     pub(crate) route: Option<String>,
+    /// Print JSON instead of a table
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+const HOSTS_MORE: &str = "\
+Examples:
+  chrt -r 10 bentpipe verify-hosts                           the whole grid: half an hour
+  chrt -r 10 bentpipe verify-hosts --only cubic --only 'one loss'
+  chrt -r 10 bentpipe verify-hosts --only GEO --runs 1 --json
+
+Each cell is a link (GEO, MEO, LEO), what happens on it, and a congestion control. The kernel's hosts
+take it in real time over the emulated link, --runs times (--seeds times where losses are random), ours
+in virtual time. Medians of the completion times are compared. The command fails if one differs by more
+than its bar: 1 %, with random losses 3 %. Needs root; a busy machine is late, and then the kernel
+leaves slow start at another window.";
+
+#[derive(Debug, Args)]
+#[command(after_help = HOSTS_MORE)]
+pub(crate) struct VerifyHosts {
+    /// Only cells whose name contains this; repeatable, all must be contained
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Vec<String>,
+    /// Runs of the kernel per cell
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+    /// Seeds per cell with random losses, for both
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) seeds: u32,
     /// Print JSON instead of a table
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

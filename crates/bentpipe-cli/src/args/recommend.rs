@@ -10,11 +10,12 @@ const MORE: &str = "\
 Examples:
   bentpipe recommend geo-bursts
   bentpipe recommend geo --size '2 MB' --set links.sat.loss='1 %'
+  bentpipe recommend geo-bursts --hosts bbr       hosts with BBR
   bentpipe recommend my-link.toml --write with.toml   then: bentpipe run with.toml
 
 The scenario describes the bare path: hosts, gateways, and the satellite link between them, which
 is the link with the longest delay. Candidates:
-  plain TCP        as in the scenario
+  plain TCP        as the hosts are: --hosts
   S-LACP           a link layer below IP on the satellite link, for all traffic
   split            connections split at the gateways; over the satellite a sender that
                    repairs bursts, with a window of one bandwidth-delay product
@@ -31,6 +32,9 @@ pub(crate) struct Recommend {
     /// Size of the transfer, e.g. '2 MB' [default: the scenario's]
     #[arg(long, value_name = "SIZE", help_heading = "Scenario")]
     pub(crate) size: Option<String>,
+    /// TCP of the hosts: a variant of the profile `linux`, or `scenario` for what the scenario says
+    #[arg(long, value_name = "NAME", default_value = "linux-cubic", help_heading = "Scenario")]
+    pub(crate) hosts: String,
     /// Number of replications, with successive seeds from the scenario's on
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) reps: u32,

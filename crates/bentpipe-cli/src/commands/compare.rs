@@ -94,7 +94,10 @@ fn text(scenario: &Scenario, comparison: &Comparison, remake: &Remake, resolve: 
     let rows = comparison.variants.iter().map(|row: &VariantRow| {
         vec![
             row.variant.clone(),
-            row.finished.to_string(),
+            match row.unfinished {
+                0 => row.finished.to_string(),
+                unfinished => format!("{} ({unfinished} unfinished)", row.finished),
+            },
             show(row.median),
             format!("{} .. {}", show(row.p25), show(row.p75)),
             show(row.mean),

@@ -63,7 +63,6 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
         results.push(Result { meaning, published, time, limit, x_limit });
     }
     let remake = Remake::new(base.seed);
-    output::write_svg(&picture, &why(&base)?, &remake)?;
     output::print(&format!(
         "1 MB over a geostationary link: 2 Mbit/s, round trip 0.55 s, room for 50 packets before the satellite.\n\n\
          {}\n\n\
@@ -76,6 +75,7 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
         picture.display(),
         remake.line()
     ))?;
+    output::write_svg(&picture, &why(&base)?, &remake)?;
     Ok(End::Done)
 }
 
@@ -91,7 +91,7 @@ fn contestant(base: &Scenario, profile: &str, variant: &str) -> std::result::Res
             let mss = tcp.sender.mss;
             let mut modern = TcpFlow::new(profile, variant, tcp.workload).map_err(Failure::broken)?;
             (modern.sender.mss, modern.receiver.mss) = (mss, mss);
-            **tcp = modern;
+            *tcp = modern.into();
         }
     }
     Ok(scenario)

@@ -8,6 +8,7 @@ use bentpipe_io::{Caught, Signals, child};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
+use super::control::{self, Live};
 use super::realtime::{LOOK, Place, Status, Summary, nodes, refused};
 use crate::args::Emulate;
 use crate::failure::{End, Failure};
@@ -36,7 +37,7 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     let signals = Signals::catch().map_err(Failure::broken)?;
     interrupt::install()?;
     interrupt::heed();
-    let scenario = source::load(&args.world)?;
+    let scenario = source::load_links(&args.world)?;
     let remake = Remake::new(scenario.seed);
     let more = nodes(&scenario, &args.hosts)?;
     if let Some(path) = &args.pcap {
@@ -49,23 +50,35 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
         let tap = Tap::create(path, &names, &comment).map_err(Failure::broken)?;
         lab.emulator_mut().tap(tap);
     }
-    announce(args, &scenario, &remake, lab.hosts())?;
-    let mut command = start(&args.command, lab.hosts())?;
+    let mut live = Live::open(args.control.as_deref(), &scenario, lab.emulator())?;
+    // With a command, standard output is the command's.
+    let print = match args.command.is_empty() {
+        true => output::beside(&[args.pcap.as_deref()])?,
+        false => output::print_aside,
+    };
+    announce(args, &scenario, &remake, lab.hosts(), print)?;
+    let mut command = start(args, lab.hosts())?;
     lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
-    let end = run(&scenario, &mut lab, &signals, command.as_mut());
+    let end = run(&scenario, &mut lab, &signals, live.as_mut(), command.as_mut());
     let summary = Summary::new(&scenario, lab.emulator());
     let captured = lab.emulator_mut().take_tap().map_or(Ok(()), Tap::finish);
     drop(lab);
     if args.json {
-        output::print(&format!("{}\n", serde_json::to_string(&summary).map_err(Failure::broken)?))?;
+        print(&format!("{}\n", serde_json::to_string(&summary).map_err(Failure::broken)?))?;
     } else {
-        output::print(&format!("\n{}\n", summary.text()))?;
+        print(&format!("\n{}\n", summary.text()))?;
     }
     captured.map_err(Failure::broken)?;
     end
 }
 
-fn announce(args: &Emulate, scenario: &Scenario, remake: &Remake, hosts: &[Host]) -> Result<(), Failure> {
+fn announce(
+    args: &Emulate,
+    scenario: &Scenario,
+    remake: &Remake,
+    hosts: &[Host],
+    print: output::Print,
+) -> Result<(), Failure> {
     let v6 = |host: &Host| host.v6.map(|v6| v6.to_string());
     if args.json {
         let hosts = hosts.iter().map(|host| {
@@ -73,7 +86,7 @@ fn announce(args: &Emulate, scenario: &Scenario, remake: &Remake, hosts: &[Host]
             HostLine { host: name, namespace, ipv4: v4.to_string(), ipv6: v6(host) }
         });
         let ready = Ready { remake, hosts: hosts.collect() };
-        return output::print(&format!("{}\n", serde_json::to_string(&ready).map_err(Failure::broken)?));
+        return print(&format!("{}\n", serde_json::to_string(&ready).map_err(Failure::broken)?));
     }
     let rows = hosts.iter().map(|host| {
         let v6 = v6(host).unwrap_or_else(|| "–".to_owned());
@@ -88,7 +101,7 @@ fn announce(args: &Emulate, scenario: &Scenario, remake: &Remake, hosts: &[Host]
         last.namespace, first.v4, first.namespace, last.namespace, first.v4
     );
     let ctrl_c = if args.command.is_empty() { "Ctrl-C ends it.\n" } else { "" };
-    output::print(&format!(
+    print(&format!(
         "{}: {}\n\n{table}\n\nUse it, for example:\n{use_it}\n{ctrl_c}{}\n",
         scenario.name,
         scenario.description,
@@ -97,10 +110,13 @@ fn announce(args: &Emulate, scenario: &Scenario, remake: &Remake, hosts: &[Host]
 }
 
 /// Starts the command, if any, with the hosts in its environment.
-fn start(words: &[String], hosts: &[Host]) -> Result<Option<Child>, Failure> {
-    let [program, arguments @ ..] = words else { return Ok(None) };
+fn start(args: &Emulate, hosts: &[Host]) -> Result<Option<Child>, Failure> {
+    let [program, arguments @ ..] = args.command.as_slice() else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(arguments);
+    if let Some(path) = &args.control {
+        command.env(control::SOCKET, path);
+    }
     for host in hosts {
         let sign = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
         let name: String = host.name.chars().map(sign).collect();
@@ -110,13 +126,17 @@ fn start(words: &[String], hosts: &[Host]) -> Result<Option<Child>, Failure> {
             command.env(format!("BENTPIPE_IP6_{name}"), v6.to_string());
         }
     }
-    child::spawn(&mut command)
-        .map(Some)
-        .map_err(|error| Failure::usage(format!("`{program}` cannot be started: {error}"), None))
+    child::spawn(&mut command).map(Some).map_err(|error| Failure::not_started(program, &error))
 }
 
 /// Runs until it is interrupted or the command ends.
-fn run(scenario: &Scenario, lab: &mut Lab, signals: &Signals, mut command: Option<&mut Child>) -> Result<End, Failure> {
+fn run(
+    scenario: &Scenario,
+    lab: &mut Lab,
+    signals: &Signals,
+    mut live: Option<&mut Live>,
+    mut command: Option<&mut Child>,
+) -> Result<End, Failure> {
     // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
     let mut status = Status::new(if command.is_some() { Place::Title } else { Place::Line });
@@ -126,6 +146,9 @@ fn run(scenario: &Scenario, lab: &mut Lab, signals: &Signals, mut command: Optio
         let until = if command.is_some() { Time::earliest(status.next(), Some(now + LOOK)) } else { status.next() };
         let marks = lab.emulator_mut().turn(until).map_err(Failure::broken)?;
         status.show(scenario, lab.emulator());
+        if let (true, Some(live)) = (marks.contains(&control::MARK), &mut live) {
+            live.serve(lab.emulator_mut());
+        }
         if let Some(child) = &mut command
             && looked + LOOK <= now
         {

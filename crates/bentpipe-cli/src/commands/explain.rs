@@ -1,5 +1,7 @@
 //! `bentpipe explain`: the settings of a scenario, and the limits of its paths.
 
+mod layers;
+
 use std::fmt::Write;
 
 use bentpipe_engine::stp::StpConfig;
@@ -40,7 +42,8 @@ pub(crate) fn explain(args: &Explain) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
-fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> String {
+/// All of it, as the command prints it.
+pub(super) fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> String {
     let mut out = format!("{}: {}\n", scenario.name, scenario.description);
     if let Some(source) = &scenario.source {
         let _ = writeln!(out, "Source: {source}");
@@ -61,6 +64,9 @@ fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> String {
         if let Some(tcp) = group.tcp {
             let _ = write!(out, "\n{}", tcp_text(scenario, tcp));
         }
+    }
+    for layer in &scenario.layers {
+        let _ = write!(out, "\n{}", layers::layer_text(scenario, layer));
     }
     let _ = writeln!(out, "\n{}", remake.line());
     out
@@ -135,6 +141,9 @@ fn tcp_text(scenario: &Scenario, tcp: &TcpFlow) -> String {
         Some(config) => format!("  first leg: {}\n", stp_text(config)),
         None => cells_text(scenario, tcp),
     };
+    if let Some(spoof) = &tcp.spoof {
+        let _ = writeln!(out, "  {}", layers::spoof_text(scenario, spoof));
+    }
     for leg in &tcp.splits {
         let text = match &leg.stp {
             Some(config) => stp_text(config),
@@ -214,6 +223,10 @@ pub(super) fn growth(congestion: CongestionControl, growth: Growth) -> String {
     match (congestion, growth) {
         (CongestionControl::Reno, Growth::PerAck) => "per ACK".to_owned(),
         (CongestionControl::Reno, Growth::Bytes(limit)) => format!("per byte, L = {limit}"),
+        (CongestionControl::Reno, Growth::All) => "per byte".to_owned(),
+        (CongestionControl::Bbr, _) => "BBR v1".to_owned(),
+        (CongestionControl::CubicLinux, _) => "CUBIC (Linux)".to_owned(),
+        (CongestionControl::Cubic, Growth::All) => "CUBIC (RFC 9438), per byte".to_owned(),
         (CongestionControl::Cubic, Growth::PerAck) => "CUBIC (RFC 9438)".to_owned(),
         (CongestionControl::Cubic, Growth::Bytes(limit)) => format!("CUBIC (RFC 9438), L = {limit}"),
     }

@@ -16,15 +16,22 @@ pub(crate) fn scenarios() -> Result<End, Failure> {
         let scenario = Scenario::parse(text, name, &[]).map_err(Failure::Scenario)?;
         rows.push(vec![(*name).to_owned(), scenario.description]);
     }
-    let table = output::table(&["scenario", "description"], 2, rows);
+    let table = output::wrapped(&["scenario", "description"], rows);
     output::print(&format!(
         "{table}\n\nRun one with `bentpipe run NAME`. Copy one with `bentpipe explain --resolved NAME > FILE`.\n"
     ))?;
     Ok(End::Done)
 }
 
+/// Columns of a terminal in which the settings of variants fit beside their descriptions.
+const WIDE: u16 = 160;
+
 pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
+    let is_narrow = output::width().is_some_and(|width| width < WIDE);
     let rows = VARIANTS.iter().map(|(name, meaning, row)| {
+        if is_narrow {
+            return vec![(*name).to_owned(), (*meaning).to_owned()];
+        }
         let on = |flag: bool| if flag { "yes" } else { "–" }.to_owned();
         vec![
             (*name).to_owned(),
@@ -40,8 +47,11 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
             (*meaning).to_owned(),
         ]
     });
-    let header = ["variant", "window", "growth", "recovery", "SACK", "limited transmit", "F-RTO", "description"];
-    let mut text = output::table(&header, header.len(), rows);
+    let header: &[&str] = match is_narrow {
+        true => &["variant", "description"],
+        false => &["variant", "window", "growth", "recovery", "SACK", "limited transmit", "F-RTO", "description"],
+    };
+    let mut text = output::wrapped(header, rows);
     if let Some(file) = &args.file {
         let scenario = source::load(&World { file: file.clone(), sets: Vec::new(), seed: None })?;
         let own =

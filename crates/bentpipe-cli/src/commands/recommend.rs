@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::{Recommend, World};
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Grid, Remake};
 use crate::{interrupt, progress, source};
 
 /// Replications at each point of the search for changes of the answer; the verdict has more.
@@ -35,8 +35,6 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         output::check_writable(path)?;
     }
     let remake = Remake::new(scenario.seed);
-    let bar = progress::steps(1);
-    interrupt::heed();
     let options = Options {
         reps: args.reps,
         flip_reps: if args.no_flips { 0 } else { FLIP_REPS.min(args.reps) },
@@ -44,22 +42,17 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         threads: args.threads,
         stop: interrupt::asked,
     };
-    let found = recommend(&scenario, &options, &|what, done, of| {
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-        bar.set_message(what.to_owned());
-    });
-    bar.finish_and_clear();
-    let found = found.map_err(|error| match error {
+    let found = search(&scenario, &options).map_err(|error| match error {
         RecommendError::Unfit(unfit) => Failure::usage(format!("{}: {unfit}", scenario.name), None),
         RecommendError::Run(error) => Failure::broken(error),
     })?;
+    let print = output::beside(&[args.write.as_deref()])?;
     if args.json {
         let scenario = scenario.to_toml();
         let (seed, reps, margin) = (remake.seed, args.reps, args.margin);
-        output::print_json(&Json { remake: &remake, seed, reps, margin, recommendation: &found, scenario })?;
+        print(&output::json(&Json { remake: &remake, seed, reps, margin, recommendation: &found, scenario })?)?;
     } else {
-        output::print(&text(&scenario, &found, args, &remake))?;
+        print(&text(&scenario, &found, args, &remake))?;
     }
     if let (Some(path), Some(verdict)) = (&args.write, &found.verdict) {
         let with = equipped(&scenario, verdict.system).map_err(|unfit| Failure::usage(unfit, None))?;
@@ -77,34 +70,56 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
+/// Compares the systems, with a progress bar, until Ctrl-C.
+pub(super) fn search(scenario: &Scenario, options: &Options) -> Result<Recommendation, RecommendError> {
+    let bar = progress::steps(1);
+    interrupt::heed();
+    let found = recommend(scenario, options, &|what, done, of| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+        bar.set_message(what.to_owned());
+    });
+    bar.finish_and_clear();
+    found
+}
+
 /// The scenario, with its first transfer resized to `--size`.
 fn sized(args: &Recommend) -> Result<Scenario, Failure> {
     let scenario = source::load(&args.world)?;
-    let Some(size) = &args.size else { return Ok(scenario) };
+    let Some(size) = &args.size else { return source::with_hosts(scenario, &args.hosts) };
     let transfer = scenario
         .flows
         .iter()
         .find(|flow| matches!(flow.kind, FlowKind::Tcp(_)) && matches!(flow.kind.workload(), Some(Workload::Bulk(_))));
     // A scenario without one is refused with a better message elsewhere.
-    let Some(transfer) = transfer else { return Ok(scenario) };
+    let Some(transfer) = transfer else { return source::with_hosts(scenario, &args.hosts) };
     let mut world: World = args.world.clone();
     world.sets.push((format!("flows.{}.bytes", transfer.name), size.clone()));
-    source::load(&world)
+    source::with_hosts(source::load(&world)?, &args.hosts)
 }
 
 fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &Remake) -> String {
     let limit = found.limit_s.map_or(String::new(), |limit| format!("; the links allow {limit:.2} s at best"));
-    let what =
-        format!("{}: {} of `{}` over `{}`{limit}", scenario.name, output::bytes(found.bytes), found.flow, found.link);
-    let rows = found.candidates.iter().map(|candidate| row(candidate, found));
-    let header =
-        ["system", "formulas (s)", "median (s)", "quartiles", "ended", "x limit", "chosen is faster (95 % CI)"];
-    let table = output::table(&header, 1, rows);
+    let hosts = match args.hosts.as_str() {
+        source::AS_WRITTEN => String::new(),
+        variant => format!("; hosts: {variant}"),
+    };
+    let bytes = output::bytes(found.bytes);
+    let what = format!("{}: {bytes} of `{}` over `{}`{limit}{hosts}", scenario.name, found.flow, found.link);
+    let table = grid(found).text();
+    let flips = (!args.no_flips).then_some(&found.flips[..]);
     let verdict = found
         .verdict
         .as_ref()
-        .map_or(String::new(), |verdict| format!("\n\n{}", sentences(verdict, &found.flips, args)));
+        .map_or(String::new(), |verdict| format!("\n\n{}", sentences(verdict, flips, args.margin)));
     format!("{what}\n\n{table}{verdict}\n\n{}\n", remake.line())
+}
+
+/// The systems, their times, and how the chosen one compares.
+pub(super) fn grid(found: &Recommendation) -> Grid {
+    let header =
+        vec!["system", "formulas (s)", "median (s)", "quartiles", "ended", "x limit", "chosen is faster (95 % CI)"];
+    Grid { header, numbers: 1, rows: found.candidates.iter().map(|candidate| row(candidate, found)).collect() }
 }
 
 fn row(candidate: &Candidate, found: &Recommendation) -> Vec<String> {
@@ -139,7 +154,8 @@ fn factor(gain: &Gain) -> String {
     format!("{:.2} x ({:.2} .. {:.2})", gain.factor, gain.low, gain.high)
 }
 
-fn sentences(verdict: &Verdict, flips: &[Flip], args: &Recommend) -> String {
+/// The verdict in words; `flips` if they were searched for.
+pub(super) fn sentences(verdict: &Verdict, flips: Option<&[Flip]>, margin: f64) -> String {
     let mut lines = vec![format!("Recommended: {}.", verdict.system)];
     let over_plain = verdict.gains.iter().find(|gain| gain.over == System::Plain);
     if let Some(gain) = over_plain {
@@ -151,13 +167,13 @@ fn sentences(verdict: &Verdict, flips: &[Flip], args: &Recommend) -> String {
         ));
     }
     if verdict.fastest != verdict.system {
-        let share = args.margin * 100.0;
+        let share = margin * 100.0;
         lines.push(format!(
             "  {} is the fastest, but by less than {share:.0} % with 95 % confidence, and needs more changes.",
             verdict.fastest
         ));
     }
-    if !args.no_flips {
+    if let Some(flips) = flips {
         lines.push(match flips {
             [] => "The answer is the same for all losses, sizes and delays that were tried.".to_owned(),
             _ => "The answer changes:".to_owned(),

@@ -134,6 +134,8 @@ fn metrics_page() -> Result<String, Failure> {
         `bentpipe gateway status FILE` prints the same values as JSON. Each metric has the labels `gateway` (the name) and\n\
         `shape`. The label `channel` is a channel of the link layer: `split` has one; `link` has 0 for small and urgent packets,\n\
         1 for bare ACKs, 2 for the rest. Times are seconds in metrics; keys in status name their unit.\n\n\
+        Of a hub (`[[peers]]`) metrics of a peer have the label `peer`, its name, and stand in status in `peers.NAME`; `tunnel.peer` is\n\
+        `endpoint` there. A hub with both shapes has the shape `split+link`.\n\n\
         `kernel` marks metrics of `uplink` with `sender = \"kernel\"`; its value of the label `shape` is `uplink`, too.\n\n"
         .to_owned();
     let all = metrics().map_err(Failure::broken)?;

@@ -7,18 +7,16 @@ use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::record::{ChannelSummary, Columns, Drops, FlowSummary, Pcap, Sequence, Snap, Summary, Tap};
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
-use bentpipe_study::report::Figure;
-use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::output::is_stdout;
+use bentpipe_study::scenario::Scenario;
 use bentpipe_study::trace::Format;
 use serde::Serialize;
 
+use super::plots::figure;
 use crate::args::Run;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Grid, Remake};
 use crate::{interrupt, progress, source};
-
-/// Max panels of a plot: more are too small to read.
-const PANELS: usize = 4;
 
 /// The recorders of a run.
 #[derive(Default)]
@@ -58,7 +56,7 @@ impl Recorders {
         let taps = taps(args, scenario)?;
         let format = args.trace.as_deref().map(format_of).transpose()?;
         if let Some(path) = &args.plot {
-            if path.extension().is_none_or(|extension| extension != "svg") {
+            if !is_stdout(path) && path.extension().is_none_or(|extension| extension != "svg") {
                 let message = format!("{}: a plot's name must end in .svg", path.display());
                 return Err(Failure::usage(message, None));
             }
@@ -89,13 +87,17 @@ impl Recorders {
             pcap.finish().map_err(Failure::broken)?;
         }
         if let Some((path, sequence)) = args.plot.as_deref().zip(self.sequence) {
-            output::write_svg(path, &picture(scenario, &sequence), remake)?;
+            output::write_svg(path, &figure(scenario, &sequence, args.kind), remake)?;
         }
         Ok(())
     }
 }
 
+/// The format by the file's name; standard output gets CSV.
 fn format_of(path: &Path) -> Result<Format, Failure> {
+    if is_stdout(path) {
+        return Ok(Format::Csv);
+    }
     Format::of(path)
         .ok_or_else(|| Failure::usage(format!("{}: a trace's name must end in .csv or .parquet", path.display()), None))
 }
@@ -116,17 +118,7 @@ fn taps(args: &Run, scenario: &Scenario) -> Result<Vec<Tap>, Failure> {
     Ok(taps)
 }
 
-fn picture(scenario: &Scenario, sequence: &Sequence) -> Figure {
-    let tcp = scenario.flows.iter().enumerate().filter_map(|(n, flow)| match &flow.kind {
-        FlowKind::Tcp(tcp) => Some((n, format!("{} ({})", flow.name, tcp.variant_name))),
-        FlowKind::Stp(_) => Some((n, format!("{} (stp)", flow.name))),
-        FlowKind::Udp(_) => None,
-    });
-    let panels = tcp.take(PANELS).map(|(n, title)| sequence.panel(n, &title, None)).collect();
-    Figure { title: scenario.name.clone(), panels }
-}
-
-fn drive<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<RunResult, Failure> {
+pub(super) fn drive<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<RunResult, Failure> {
     let bar = progress::spinner();
     bar.set_message("running");
     interrupt::heed();
@@ -151,6 +143,7 @@ struct Json<'a> {
 pub(crate) fn run(args: &Run) -> Result<End, Failure> {
     let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
     let remake = Remake::new(scenario.seed);
+    let print = output::beside(&[args.trace.as_deref(), args.pcap.as_deref(), args.plot.as_deref()])?;
     let mut recorders = Recorders::new(args, &scenario, &remake)?;
     let result = if recorders.watch() { drive(&scenario, &mut recorders)? } else { drive(&scenario, &mut NoProbe)? };
     let summary = Summary::new(&scenario, &result);
@@ -158,12 +151,12 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
     let written = recorders.finish(args, &scenario, &remake);
     if args.json {
         let scenario = scenario.to_toml();
-        output::print_json(&Json { remake: &remake, interrupted, summary: &summary, scenario })?;
+        print(&output::json(&Json { remake: &remake, interrupted, summary: &summary, scenario })?)?;
     } else {
         let explain = ["explain", "--resolved"].map(str::to_owned).into_iter();
         let world = source::arguments(&args.world, args.variant.as_deref(), scenario.seed);
         let resolve = output::shell("bentpipe", explain.chain(world));
-        output::print(&text(&scenario, &summary, &remake, &resolve))?;
+        print(&text(&scenario, &summary, &remake, &resolve))?;
     }
     written?;
     Ok(end(&summary, interrupted))
@@ -185,8 +178,9 @@ fn end(summary: &Summary, interrupted: bool) -> End {
     if summary.timed_out || !aborted.is_empty() { End::Failed } else { End::Done }
 }
 
-fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) -> String {
-    let flows = summary.flows.iter().flat_map(|flow| {
+/// The flows and their legs.
+pub(super) fn flows(summary: &Summary) -> Grid {
+    let rows = summary.flows.iter().flat_map(|flow| {
         let whole = vec![
             flow.name.clone(),
             flow.variant.clone().unwrap_or_else(|| "udp".to_owned()),
@@ -212,10 +206,12 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
         });
         std::iter::once(whole).chain(legs).collect::<Vec<_>>()
     });
-    let header = ["flow", "variant", "data", "time (s)", "goodput", "retransmits", "timeouts", "x limit"];
-    let flows = output::table(&header, 2, flows);
-    let delays = delays(&summary.flows);
-    let links = summary.links.iter().map(|link| {
+    let header = vec!["flow", "variant", "data", "time (s)", "goodput", "retransmits", "timeouts", "x limit"];
+    Grid { header, numbers: 2, rows: rows.collect() }
+}
+
+pub(super) fn links(summary: &Summary) -> Grid {
+    let rows = summary.links.iter().map(|link| {
         vec![
             link.name.clone(),
             link.rate_bit_s.map_or("–".to_owned(), |rate| output::rate(rate as f64)),
@@ -225,8 +221,13 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
             link.max_queue_packets.to_string(),
         ]
     });
-    let header = ["link", "rate", "used", "delivered", "dropped", "max queue"];
-    let links = output::table(&header, 1, links);
+    let header = vec!["link", "rate", "used", "delivered", "dropped", "max queue"];
+    Grid { header, numbers: 1, rows: rows.collect() }
+}
+
+fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) -> String {
+    let (flows, links) = (flows(summary).text(), links(summary).text());
+    let delays = delays(&summary.flows);
     let channels = match summary.channels.is_empty() {
         true => String::new(),
         false => format!("\n\n{}", channels(&summary.channels)),

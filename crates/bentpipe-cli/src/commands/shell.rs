@@ -7,6 +7,7 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Caught, Signals, child};
 use bentpipe_study::scenario::Scenario;
 
+use super::control::{self, Live};
 use super::realtime::{LOOK, Place, Status, Summary, nodes, refused};
 use crate::args::Shell;
 use crate::failure::{End, Failure};
@@ -23,25 +24,29 @@ const GRACE: Duration = Duration::from_secs(2);
 const NESTED: &str = "BENTPIPE_SHELL";
 
 pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
-    let scenario = source::load(&args.world)?;
+    let scenario = source::load_links(&args.world)?;
     let (outside, inside) = ends(args, &scenario)?;
     let remake = Remake::new(scenario.seed);
     if let Some(path) = &args.pcap {
         output::check_writable(path)?;
     }
     let mut notes = Vec::new();
+    let is_root = !rootless::is_needed();
     // It must live as long as the command.
-    let _pasta = match rootless::is_needed() {
-        true => rootless::become_root().map_err(refused(&args.world))?.or_else(|| {
+    let pasta = match is_root {
+        false => rootless::become_root().map_err(refused(&args.world))?.or_else(|| {
             notes.push("the outside: not root, and `pasta` (package passt) is not installed".to_owned());
             None
         }),
-        false => None,
+        true => None,
     };
     let signals = Signals::catch().map_err(Failure::broken)?;
     interrupt::install()?;
     interrupt::heed();
     let mut behind = Behind::build(&scenario, outside, inside).map_err(refused(&args.world))?;
+    if let Some(machine) = pasta.as_ref().and_then(rootless::Pasta::machine) {
+        behind.set_machine(machine);
+    }
     if let Some(path) = &args.pcap {
         let names = [outside, inside].map(|node| scenario.nodes[node].as_str());
         let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
@@ -52,19 +57,19 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     }
     if !args.quiet {
         let own: Vec<String> = behind.inner_addresses().iter().map(ToString::to_string).collect();
-        eprintln!(
-            "bentpipe: behind `{}`, at {}; this machine is {}",
-            scenario.name,
-            own.join(" and "),
-            behind.outer_address()
-        );
+        let machine = match is_root || pasta.is_some() {
+            false => "this machine cannot be reached".to_owned(),
+            true => format!("this machine is {} ({})", behind.outer_address(), scenario.nodes[outside]),
+        };
+        eprintln!("bentpipe: behind `{}`, at {}; {machine}", scenario.name, own.join(" and "));
         for note in &notes {
             eprintln!("bentpipe: not available: {note}");
         }
     }
-    let mut command = start(&args.command, &scenario, &behind)?;
+    let mut live = Live::open(args.control.as_deref(), &scenario, behind.emulator())?;
+    let mut command = start(args, &scenario, &behind)?;
     behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
-    let end = run(&scenario, &mut behind, &signals, &mut command, args.quiet);
+    let end = run(&scenario, &mut behind, &signals, live.as_mut(), &mut command, args.quiet);
     if !args.quiet {
         eprintln!("\n{}\n{}", Summary::new(&scenario, behind.emulator()).text(), remake.line());
     }
@@ -88,17 +93,18 @@ fn ends(args: &Shell, scenario: &Scenario) -> Result<(usize, usize), Failure> {
     }
 }
 
-fn start(words: &[String], scenario: &Scenario, behind: &Behind) -> Result<Child, Failure> {
+fn start(args: &Shell, scenario: &Scenario, behind: &Behind) -> Result<Child, Failure> {
     let shell =
         || std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned());
-    let words = if words.is_empty() { vec![shell()] } else { words.to_vec() };
+    let words = if args.command.is_empty() { vec![shell()] } else { args.command.clone() };
     let nested = std::env::var(NESTED).ok().filter(|outer| !outer.is_empty());
     let nested = nested.map_or(scenario.name.clone(), |outer| format!("{outer} > {}", scenario.name));
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).env(NESTED, nested).env("BENTPIPE_OUTER", behind.outer_address().to_string());
-    behind
-        .spawn(&mut command)
-        .map_err(|error| Failure::usage(format!("`{}` cannot be started: {error}", words[0]), None))
+    if let Some(path) = &args.control {
+        command.env(control::SOCKET, path);
+    }
+    behind.spawn(&mut command).map_err(|error| Failure::not_started(&words[0], &error))
 }
 
 /// Runs until the command ends.
@@ -106,6 +112,7 @@ fn run(
     scenario: &Scenario,
     behind: &mut Behind,
     signals: &Signals,
+    mut live: Option<&mut Live>,
     command: &mut Child,
     quiet: bool,
 ) -> Result<End, Failure> {
@@ -119,6 +126,9 @@ fn run(
         let until = Time::earliest(Time::earliest(status.next(), kill_at), Some(now + LOOK));
         let marks = behind.emulator_mut().turn(until).map_err(Failure::broken)?;
         status.show(scenario, behind.emulator());
+        if let (true, Some(live)) = (marks.contains(&control::MARK), &mut live) {
+            live.serve(behind.emulator_mut());
+        }
         let now = behind.emulator().clock().now();
         if looked + LOOK <= now {
             looked = now;

@@ -160,18 +160,18 @@ fn settings(args: &Verify) -> KernelSettings {
 }
 
 /// Runs in a thread of its own, whose priority later work need not have.
-fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(super) fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
 /// When each flow's last byte arrived, in virtual time.
-fn simulate(scenario: &Scenario) -> Result<Vec<Option<Time>>, Failure> {
+pub(super) fn simulate(scenario: &Scenario) -> Result<Vec<Option<Time>>, Failure> {
     let result = run_with(scenario, scenario.seed, &mut NoProbe, Timers::Lazy, |_| !interrupt::asked());
     Ok(result.map_err(Failure::broken)?.flows.iter().map(|flow| flow.received_at).collect())
 }
 
 /// Results of the flows, and the number of packets and trains dropped at full devices.
-fn kernel(
+pub(super) fn kernel(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
     settings: &KernelSettings,
@@ -183,7 +183,7 @@ fn kernel(
 }
 
 /// The duration of a flow that ended at this time.
-fn seconds(bulk: &Bulk<'_>, at: Option<Time>) -> Option<f64> {
+pub(super) fn seconds(bulk: &Bulk<'_>, at: Option<Time>) -> Option<f64> {
     at.map(|at| at.saturating_since(bulk.start).as_secs_f64())
 }
 

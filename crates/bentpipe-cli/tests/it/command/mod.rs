@@ -2,6 +2,7 @@
 
 mod interrupts;
 mod models;
+mod outputs;
 mod scripts;
 
 use std::io::{BufRead, BufReader, Read};

@@ -85,6 +85,58 @@ fn a_trace_sets_the_pace() {
     emulation.stop();
 }
 
+/// A scenario without flows, whose delay is changed while it runs; and what is refused.
+#[test]
+fn a_link_is_changed_while_it_runs() {
+    if !possible() {
+        return;
+    }
+    let text = link("");
+    let (folder, path) = file(text.split("[[flows]]").next().expect("links"));
+    let socket = folder.path().join("control").to_str().expect("plain").to_owned();
+    let emulation = Emulation::start(&[&path, "--control", &socket]);
+    let (a, b) = (emulation.host("A"), emulation.host("B"));
+    let (near, far) = (a.inside(|| bound(a.v4.into())), b.inside(|| bound(b.v4.into())));
+    let address = far.local_addr().expect("bound");
+    let best = || {
+        let trips = (0..5).map(|_| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| echo(&far).expect("it comes"));
+                round_trip(&near, address).expect("it comes back").as_secs_f64() * 1e3
+            })
+        });
+        trips.fold(f64::INFINITY, f64::min)
+    };
+    let set = |words: &[&str]| {
+        let end = output(&[&["link", "set"], words, &["--control", &socket]].concat());
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        (end.status.code(), text(end.stdout) + &text(end.stderr))
+    };
+    assert!((200.0..206.0).contains(&best()));
+    assert_eq!(set(&["sat", "delay=20 ms"]), (Some(0), "changed sat/forward, sat/backward\n".to_owned()));
+    let shorter = best();
+    assert!((40.0..46.0).contains(&shorter), "{shorter} ms");
+    assert_eq!(set(&["sat/forward", "delay=60 ms", "queue=9 packets"]).0, Some(0));
+    let longer = best();
+    assert!((80.0..86.0).contains(&longer), "{longer} ms");
+    for (words, said) in [
+        (["satt", "delay=1 ms"], "did you mean `sat`?"),
+        (["sat", "delay=1"], "needs a unit"),
+        (["sat", "dealy=1 ms"], "did you mean `delay`?"),
+        (["sat", "from=X"], "cannot change while it runs"),
+    ] {
+        let (code, text) = set(&words);
+        assert!(code == Some(2) && text.contains(said), "{words:?}: {text}");
+    }
+    assert!((80.0..86.0).contains(&best()), "what is refused changes nothing");
+    emulation.stop();
+    assert!(!std::path::Path::new(&socket).exists());
+    assert_eq!(set(&["sat", "delay=1 ms"]).0, Some(2), "nobody answers");
+    // Other commands say what is missing.
+    let run = output(&["run", &path]);
+    assert!(run.status.code() == Some(2) && String::from_utf8_lossy(&run.stderr).contains("has no flows"));
+}
+
 #[test]
 fn listed_packets_are_lost_and_no_others() {
     if !possible() {
@@ -296,5 +348,5 @@ fn the_commands_exit_code_is_passed_on() {
     assert_eq!(run("kill -TERM $$").status.code(), Some(143));
     let hosts = run("ip netns exec $BENTPIPE_NS_A true && echo $BENTPIPE_IP_B $BENTPIPE_IP6_B");
     let text = String::from_utf8_lossy(&hosts.stdout).into_owned();
-    assert!(hosts.status.success() && text.contains("198.18.0.2 fd62:656e:7470::2"), "{text}");
+    assert!(hosts.status.success() && text == "198.18.0.2 fd62:656e:7470::2\n", "{text}");
 }

@@ -114,6 +114,16 @@ impl Emulation {
     }
 }
 
+/// A test that fails leaves nothing running.
+impl Drop for Emulation {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal(nix::sys::signal::Signal::SIGTERM);
+            let _ = self.child.wait();
+        }
+    }
+}
+
 /// What a summary says of a link.
 pub(crate) fn of_link(summary: &Value, link: &str, key: &str) -> u64 {
     let links = summary["links"].as_array().expect("a list");

@@ -1,0 +1,120 @@
+//! `bentpipe lab`: the simulator's page in a browser, with a scenario in its address.
+
+use std::env;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::args::{Lab, World};
+use crate::failure::{End, Failure};
+use crate::{output, source};
+
+const PAGE: &str = "bentpipe-lab.html";
+
+/// `xdg-open` is not one of them: it drops what follows the `#` of a file's address.
+const BROWSERS: &[&str] = &[
+    "x-www-browser",
+    "firefox",
+    "firefox-esr",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "brave-browser",
+    "microsoft-edge",
+    "epiphany",
+];
+
+pub(crate) fn lab(args: &Lab) -> Result<End, Failure> {
+    let page = page(args.page.as_deref())?;
+    let scenario = match &args.file {
+        Some(file) => {
+            let world = World { file: file.clone(), sets: args.sets.clone(), seed: args.seed };
+            Some(source::load(&world)?.to_toml())
+        }
+        None => None,
+    };
+    let address = address(&page, scenario.as_deref());
+    if !args.print
+        && let Some(browser) = open(&address)
+    {
+        eprintln!("opened {} in {browser}", page.display());
+        return Ok(End::Done);
+    }
+    output::print(&format!("{address}\n"))?;
+    Ok(End::Done)
+}
+
+/// The page's file, absolute.
+fn page(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+    let places = match given {
+        Some(page) => vec![page.to_owned()],
+        None => {
+            let from_exe =
+                beside.iter().flat_map(|folder| ["", "../share/bentpipe", "../../out"].map(|to| folder.join(to)));
+            from_exe.chain([PathBuf::from("out")]).map(|folder| folder.join(PAGE)).collect()
+        }
+    };
+    places.iter().find_map(|place| place.canonicalize().ok().filter(|place| place.is_file())).ok_or_else(|| {
+        let searched: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+        Failure::usage(
+            format!("there is no page at {}", searched.join(", ")),
+            Some("`make lab` in the repository builds it, and --page names it".to_owned()),
+        )
+    })
+}
+
+/// The page's address, with a scenario after the `#`: browsers send it to nobody.
+fn address(page: &Path, scenario: Option<&str>) -> String {
+    let mut address = "file://".to_owned();
+    encode(page.as_os_str().as_encoded_bytes(), b"/", &mut address);
+    if let Some(scenario) = scenario {
+        address.push_str("#toml=");
+        encode(scenario.as_bytes(), b"", &mut address);
+    }
+    address
+}
+
+/// Appends bytes as RFC 3986 §2.1 writes them.
+fn encode(bytes: &[u8], kept: &[u8], to: &mut String) {
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
+            to.push(char::from(byte));
+        } else {
+            write!(to, "%{byte:02X}").expect("a string takes everything");
+        }
+    }
+}
+
+/// Opens the address in the first browser that starts, and returns its name.
+fn open(address: &str) -> Option<String> {
+    let chosen = env::var("BROWSER").unwrap_or_default();
+    // Without a display a browser would not start, or only in the terminal.
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some());
+    let known = BROWSERS.iter().copied().filter(|_| has_display);
+    let mut browsers = chosen.split(':').filter(|name| !name.is_empty()).chain(known);
+    let starts = |name: &&str| {
+        let mut command = Command::new(name);
+        command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
+    };
+    browsers.find(starts).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_only_the_letters_that_it_may() {
+        let address = address(Path::new("/tmp/a b/ü#.html"), Some("rate = \"2 Mbit/s\"\n"));
+        assert_eq!(address, "file:///tmp/a%20b/%C3%BC%23.html#toml=rate%20%3D%20%222%20Mbit%2Fs%22%0A");
+    }
+
+    #[test]
+    fn a_page_that_is_not_there_is_named_with_its_remedy() {
+        let Err(Failure::Usage(message, Some(help))) = page(Some(Path::new("/no/such.html"))) else {
+            panic!("refused")
+        };
+        assert!(message.contains("/no/such.html") && help.contains("make lab"), "{message} {help}");
+    }
+}

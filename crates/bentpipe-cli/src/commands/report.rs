@@ -1,0 +1,95 @@
+//! `bentpipe report`: one page about a scenario, for people without bentpipe.
+
+mod page;
+
+use std::path::PathBuf;
+
+use bentpipe_sim::recommend::{Options, RecommendError};
+use bentpipe_sim::record::{Outlook, Sequence, Summary};
+use bentpipe_study::drawing::topology;
+use bentpipe_study::report::write_whole;
+use bentpipe_study::scenario::Scenario;
+
+use super::plots::{Kind, figure};
+use super::run::{drive, flows, links};
+use super::{explain, recommend as systems};
+use crate::args::Report;
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::{interrupt, source};
+use page::Page;
+
+/// The recommendation's margin: the default of `bentpipe recommend`.
+const MARGIN: f64 = 0.05;
+
+const PLOTS: [(Kind, &str); 5] = [
+    (Kind::Sequence, "Sequence numbers"),
+    (Kind::Cwnd, "Window and data in flight"),
+    (Kind::Queue, "Queue before the bottleneck"),
+    (Kind::Rtt, "Round trip"),
+    (Kind::Throughput, "Goodput"),
+];
+
+pub(crate) fn report(args: &Report) -> Result<End, Failure> {
+    let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
+    let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", scenario.name)));
+    output::check_writable(&path)?;
+    let remake = Remake::new(scenario.seed);
+    let outlook = Outlook::new(&scenario).map_err(Failure::broken)?;
+    let mut sequence = Sequence::at_bottleneck(&scenario);
+    let result = drive(&scenario, &mut sequence)?;
+    let summary = Summary::new(&scenario, &result);
+    let mut page = Page::new(&scenario.name, &scenario.description, scenario.source.as_deref());
+    page.drawing(&topology(&scenario, &scenario.name).svg);
+    page.heading("Result");
+    page.table(&flows(&summary));
+    page.note("x limit: time over the minimum time that the links allow.");
+    page.table(&links(&summary));
+    if !interrupt::asked() && !args.no_recommend {
+        page.heading("What would help");
+        let compared = source::with_hosts(scenario.clone(), &args.hosts)?;
+        what_would_help(&mut page, &compared, args.reps)?;
+        if args.hosts != source::AS_WRITTEN {
+            page.note(&format!("Here the hosts' TCP is {}.", args.hosts));
+        }
+    }
+    page.heading("Over time");
+    for (kind, caption) in PLOTS {
+        let figure = figure(&scenario, &sequence, kind);
+        // A figure of UDP flows alone has no panel.
+        if figure.panels.iter().any(|panel| !panel.series.is_empty()) {
+            page.figure(&figure.to_svg().map_err(Failure::broken)?, caption);
+        }
+    }
+    page.heading("Paths and settings");
+    page.listing(&explain::text(&scenario, &outlook, &remake));
+    page.heading("How to remake it");
+    page.listing(&remake.line());
+    page.details("The scenario in full", &scenario.to_toml());
+    if interrupt::asked() {
+        eprintln!("interrupted: no page was written");
+        return Ok(End::Interrupted);
+    }
+    write_whole(&path, page.finish().as_bytes()).map_err(Failure::broken)?;
+    eprintln!("the report is in {}", path.display());
+    Ok(if summary.timed_out { End::Failed } else { End::Done })
+}
+
+/// The systems for this path, as `bentpipe recommend --no-flips` compares them.
+fn what_would_help(page: &mut Page, scenario: &Scenario, reps: u32) -> Result<(), Failure> {
+    let options = Options { reps, flip_reps: 0, margin: MARGIN, threads: 0, stop: interrupt::asked };
+    match systems::search(scenario, &options) {
+        Ok(found) => {
+            page.table(&systems::grid(&found));
+            if let Some(verdict) = &found.verdict {
+                page.note(&systems::sentences(verdict, None, MARGIN));
+            }
+            Ok(())
+        }
+        Err(RecommendError::Unfit(unfit)) => {
+            page.note(&format!("Systems are not compared: {unfit}."));
+            Ok(())
+        }
+        Err(RecommendError::Run(error)) => Err(Failure::broken(error)),
+    }
+}

@@ -5,6 +5,7 @@ mod ns2;
 mod reference;
 mod rfc;
 mod show;
+mod starlink;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,6 +53,17 @@ enum Command {
         #[arg(long, default_value = "validation/ns2/scenario.tcl")]
         script: PathBuf,
     },
+    /// Compare the scenario `starlink` with recordings; exit status 0 if round trips are as recorded
+    Starlink {
+        /// Folder with the recordings (validation/starlink/README.md)
+        data: PathBuf,
+        /// The scenario
+        #[arg(long, default_value = "scenarios/starlink.toml")]
+        scenario: PathBuf,
+        /// Draw both distributions into this SVG file
+        #[arg(long)]
+        picture: Option<PathBuf>,
+    },
     /// Check the quotations of RFCs in this repository against digests of the RFCs
     Quotations {
         /// The repository
@@ -72,6 +84,7 @@ fn main() -> ExitCode {
     let agrees = match Arguments::parse().command {
         Command::Ns2 { csv, show: Some(id), .. } => ns2::show(&csv, &id),
         Command::Ns2 { csv, rerun, script, show: None } => ns2::validate(&csv, rerun, &script),
+        Command::Starlink { data, scenario, picture } => starlink::compare(&scenario, &data, picture.as_deref()),
         Command::Quotations { root } => rfc::check(&root),
         Command::RfcDigest { texts, out } => rfc::make(&texts, &out),
         Command::Ns2Explore { seed, show: Some(n), script, .. } => ns2::show_drawn(seed, n, &script),

@@ -2,10 +2,11 @@
 //! `validation/ns2/reference.csv`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use bentpipe_engine::link::{LinkConfig, QueueLimit, Ties};
-use bentpipe_engine::tcp::variant::{Daass, Exit, PartialAckTimer, Recovery};
+use bentpipe_engine::tcp::variant::{Exit, PartialAckTimer, Recovery};
 use bentpipe_engine::tcp::{AckPolicy, Handshake, RttClock, TcpConfig, Variant};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_study::scenario::{
@@ -158,7 +159,7 @@ fn tcp_config(row: &Row, flows: usize) -> Result<TcpConfig> {
     }
     config.mss = row.payload;
     config.ack = if row.delack_s > 0.0 {
-        AckPolicy { delay: seconds(row.delack_s), every: 2, daass: Daass::Off, tick: None }
+        AckPolicy { delay: seconds(row.delack_s), every: 2, ..AckPolicy::DELAYED }
     } else {
         AckPolicy::IMMEDIATE
     };
@@ -216,7 +217,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
             splits: Vec::new(),
             spoof: None,
         };
-        flows.push(flow(format!("tcp{}", row.flow), 0, 3, seconds(row.start_s), FlowKind::Tcp(Box::new(tcp))));
+        flows.push(flow(format!("tcp{}", row.flow), 0, 3, seconds(row.start_s), FlowKind::Tcp(Arc::new(tcp))));
     }
     if let Some(cbr) = parse_cbr(&first.cbr)? {
         links.extend([link(4, 1, &access), link(2, 5, &access), link(5, 2, &access), link(1, 4, &access)]);

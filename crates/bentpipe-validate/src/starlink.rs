@@ -1,0 +1,291 @@
+//! The scenario `starlink` against recordings that it was not made from: round trips of pings, and a TCP download by second.
+//!
+//! `validation/starlink/README.md` says which part of which recording is used for what.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use bentpipe_engine::link::Moves;
+use bentpipe_engine::probe::{Event, Probe, Who};
+use bentpipe_engine::units::{Duration, Rate, Time};
+use bentpipe_sim::{Body, Observer, Packet, Passage, run};
+use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series};
+use bentpipe_study::scenario::Scenario;
+
+/// Blocks of the clock by which the pings are divided, seconds: derive.py uses the even ones, this the odd ones.
+const BLOCK: u64 = 600;
+
+/// The pings of the recording are 147 ms apart in the median.
+const SPACING_MS: u64 = 147;
+
+/// Bytes of a ping with its headers.
+const PING: u64 = 84;
+
+/// Starts of the downloads: the rates repeat after 120 s and the delays after 900 s, so each meets another path.
+const STARTS: [u64; 8] = [0, 97, 194, 291, 388, 485, 582, 679];
+
+/// A sampled quantity: time in seconds, and value.
+type Samples = Vec<(f64, f64)>;
+
+/// What is compared of a quantity.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    p50: f64,
+    p95: f64,
+    p99: f64,
+    after_1s: f64,
+    after_15s: f64,
+}
+
+fn quantile(sorted: &[f64], p: f64) -> f64 {
+    sorted.get((p * (sorted.len().saturating_sub(1)) as f64).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+fn sorted(samples: &Samples) -> Vec<f64> {
+    let mut values: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// Autocorrelation of the means by second at a lag in seconds.
+fn correlation(samples: &Samples, lag: usize) -> f64 {
+    let mut seconds: std::collections::BTreeMap<i64, (f64, f64)> = std::collections::BTreeMap::new();
+    for &(at, value) in samples {
+        let entry = seconds.entry(at.floor() as i64).or_default();
+        *entry = (entry.0 + value, entry.1 + 1.0);
+    }
+    let mean_of = |&(sum, count): &(f64, f64)| sum / count;
+    let mean = seconds.values().map(mean_of).sum::<f64>() / seconds.len() as f64;
+    let square = seconds.values().map(|entry| (mean_of(entry) - mean).powi(2)).sum::<f64>() / seconds.len() as f64;
+    let pairs = seconds.iter().filter_map(|(at, entry)| {
+        let other = seconds.get(&(at + lag as i64))?;
+        Some((mean_of(entry) - mean) * (mean_of(other) - mean))
+    });
+    let products: Vec<f64> = pairs.collect();
+    // A link that does not vary has none.
+    if square < 1e-6 { 0.0 } else { products.iter().sum::<f64>() / products.len() as f64 / square }
+}
+
+fn shape(samples: &Samples) -> Shape {
+    let values = sorted(samples);
+    let [p50, p95, p99] = [0.5, 0.95, 0.99].map(|p| quantile(&values, p));
+    Shape { p50, p95, p99, after_1s: correlation(samples, 1), after_15s: correlation(samples, 15) }
+}
+
+/// The Kolmogorov-Smirnov distance: the most by which two distribution functions differ.
+fn distance(a: &Samples, b: &Samples) -> f64 {
+    let (a, b) = (sorted(a), sorted(b));
+    let share = |values: &[f64], x: f64| values.partition_point(|value| *value <= x) as f64 / values.len() as f64;
+    a.iter().chain(&b).map(|&x| (share(&a, x) - share(&b, x)).abs()).fold(0.0, f64::max)
+}
+
+/// The round trips that were heard in blocks of one kind, in milliseconds.
+fn pings(data: &Path, odd: bool) -> anyhow::Result<Samples> {
+    let path = data.join("mmsys24_ping_100ms_60min.txt");
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(at), Some(_), Some(rtt)) = (words.next(), words.next(), words.next()) else { continue };
+        let (at, rtt): (f64, f64) = (at.parse()?, rtt.parse()?);
+        if rtt > 0.0 && (at as u64 / BLOCK) % 2 == u64::from(odd) {
+            all.push((at, rtt));
+        }
+    }
+    Ok(all)
+}
+
+/// Mbit/s by second, of an iperf3 recording in tenths of a second.
+fn recorded_seconds(data: &Path, name: &str) -> anyhow::Result<Samples> {
+    let path = data.join(name);
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let recorded: Recording = serde_json::from_str(&text)?;
+    let tenths: Vec<f64> = recorded.intervals.iter().map(|interval| interval.sum.bits_per_second / 1e6).collect();
+    Ok(tenths.chunks_exact(10).enumerate().map(|(n, ten)| (n as f64, ten.iter().sum::<f64>() / 10.0)).collect())
+}
+
+#[derive(serde::Deserialize)]
+struct Recording {
+    intervals: Vec<Interval>,
+}
+
+#[derive(serde::Deserialize)]
+struct Interval {
+    sum: Sum,
+}
+
+#[derive(serde::Deserialize)]
+struct Sum {
+    bits_per_second: f64,
+}
+
+/// Follows packets from their first link to their last.
+#[derive(Default)]
+struct Watch {
+    /// By flow and number of a datagram: when it was offered first, and delivered last.
+    trips: std::collections::BTreeMap<(u32, u64), (Time, Time)>,
+    /// Bytes delivered by a link in each second.
+    seconds: Vec<f64>,
+    link: usize,
+}
+
+impl Probe for Watch {
+    fn event(&mut self, _: Time, _: Who, _: &Event) {}
+}
+
+impl Observer for Watch {
+    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+        match (packet.body, passage) {
+            (Body::Udp(n), Passage::Offered) => _ = self.trips.entry((packet.flow, n)).or_insert((now, Time::NEVER)),
+            (Body::Udp(n), Passage::Delivered) => {
+                if let Some(trip) = self.trips.get_mut(&(packet.flow, n)) {
+                    trip.1 = now;
+                }
+            }
+            (Body::Udp(n), Passage::Dropped(_)) => _ = self.trips.remove(&(packet.flow, n)),
+            (Body::Tcp(_), Passage::Delivered) if link == self.link => {
+                let second = now.as_secs_f64() as usize;
+                self.seconds.resize(self.seconds.len().max(second + 1), 0.0);
+                self.seconds[second] += f64::from(packet.wire_len);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Pings from the terminal for 900 s: the way of a datagram up, and of one down at the same time.
+fn our_pings(scenario: &Scenario) -> anyhow::Result<Samples> {
+    let rate = PING * 8 * 1000 / SPACING_MS;
+    let flow = |from: &str, to: &str| {
+        format!(
+            "[[flows]]\nname = \"{from}\"\nfrom = \"{from}\"\nto = \"{to}\"\ntype = \"udp\"\nrate = \"{rate} bit/s\"\n\
+             packet = \"{PING} B\"\nstop = \"900 s\"\n"
+        )
+    };
+    let scenario = with_flows(scenario, &[flow("terminal", "server"), flow("server", "terminal")], 905)?;
+    let mut watch = Watch::default();
+    run(&scenario, scenario.seed, &mut watch)?;
+    let trip = |flow, n| watch.trips.get(&(flow, n)).filter(|trip| trip.1 < Time::NEVER);
+    let count = watch.trips.keys().map(|key| key.1).max().unwrap_or(0);
+    let both = (0..=count).filter_map(|n| {
+        let (up, down) = (trip(0, n)?, trip(1, n)?);
+        let span = up.1.saturating_since(up.0) + down.1.saturating_since(down.0);
+        Some((up.0.as_secs_f64(), span.as_millis_f64()))
+    });
+    Ok(both.collect())
+}
+
+/// Downloads of 120 s by one connection, each from another start: Mbit/s by second.
+fn our_seconds(scenario: &Scenario) -> anyhow::Result<Samples> {
+    let link = scenario.links.iter().position(|link| link.name == "sat/forward").context("a link `sat`")?;
+    let mut all = Vec::new();
+    for (n, start) in STARTS.iter().enumerate() {
+        let flow = format!(
+            "[[flows]]\nname = \"download\"\nfrom = \"server\"\nto = \"terminal\"\nstart = \"{start} s\"\n\
+             greedy = {{ duration = \"120 s\" }}\n"
+        );
+        let scenario = with_flows(scenario, &[flow], start + 120)?;
+        let mut watch = Watch { link, ..Watch::default() };
+        run(&scenario, scenario.seed, &mut watch)?;
+        let seconds = watch.seconds.iter().skip(*start as usize).take(120);
+        // Far apart, so that seconds of two downloads are no neighbours.
+        all.extend(seconds.enumerate().map(|(at, bytes)| ((1000 * n + at) as f64, bytes * 8.0 / 1e6)));
+    }
+    Ok(all)
+}
+
+/// The scenario with other flows.
+fn with_flows(scenario: &Scenario, flows: &[String], seconds: u64) -> anyhow::Result<Scenario> {
+    let text = scenario.to_toml();
+    let links = text.split("[[flows]]").next().unwrap_or_default();
+    let sets = [("time_limit".to_owned(), format!("{seconds} s"))];
+    Scenario::parse(&format!("{links}\n{}", flows.concat()), "starlink", &sets).map_err(|errors| anyhow!("{errors}"))
+}
+
+/// The same links, each with the mean of its rate and its delay.
+fn fixed(scenario: &Scenario) -> Scenario {
+    let mut fixed = scenario.clone();
+    for link in &mut fixed.links {
+        let Some(moves) = link.config.moves.take() else { continue };
+        let Moves { rate, delay, .. } = &*moves;
+        if let Some(delay) = delay {
+            link.config.delay = Duration::from_ticks(delay.mean());
+        }
+        if let Some(rate) = rate {
+            link.config.rate = Rate::from_bits_per_second(rate.mean());
+        }
+    }
+    fixed
+}
+
+/// A distribution function as points, at most 200.
+fn curve(name: &str, samples: &Samples) -> Series {
+    let values = sorted(samples);
+    let points = (0..=200).map(|n| (quantile(&values, f64::from(n) / 200.0), f64::from(n) / 200.0)).collect();
+    Series { name: name.to_owned(), mark: Mark::Line, points }
+}
+
+fn row(name: &str, count: usize, ours: Shape, far: Option<f64>) -> String {
+    let far = far.map_or_else(|| "–".to_owned(), |far| format!("{far:.3}"));
+    let Shape { p50, p95, p99, after_1s, after_15s } = ours;
+    format!("| {name} | {count} | {far} | {p50:.1} | {p95:.1} | {p99:.1} | {after_1s:.2} | {after_15s:.2} |\n")
+}
+
+/// Prints the comparison as Markdown and writes the picture. True if the round trips meet their targets.
+pub(crate) fn compare(scenario: &Path, data: &Path, picture: Option<&Path>) -> anyhow::Result<bool> {
+    let scenario = Scenario::load(scenario, &[]).map_err(|errors| anyhow!("{errors}"))?;
+    let still = fixed(&scenario);
+    let (held_out, fitted) = (pings(data, true)?, pings(data, false)?);
+    let (ours, constant) = (our_pings(&scenario)?, our_pings(&still)?);
+    let down = recorded_seconds(data, "mmsys24_iperf3_down_2min.json")?;
+    let (tcp, tcp_constant) = (our_seconds(&scenario)?, our_seconds(&still)?);
+    let head = "| | samples | distance | p50 | p95 | p99 | after 1 s | after 15 s |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
+    let mut text = format!("Round trips, ms\n\n{head}");
+    let add = |text: &mut String, name: &str, samples: &Samples, against: Option<&Samples>| {
+        let far = against.map(|against| distance(samples, against));
+        let _ = write!(text, "{}", row(name, samples.len(), shape(samples), far));
+    };
+    add(&mut text, "recorded, held out", &held_out, None);
+    add(&mut text, "recorded, used for the trace", &fitted, Some(&held_out));
+    add(&mut text, "`starlink`, virtual time", &ours, Some(&held_out));
+    add(&mut text, "a fixed delay of the same mean", &constant, Some(&held_out));
+    let _ = write!(text, "\nTCP download (CUBIC), Mbit/s by second\n\n{head}");
+    let (first, second) = down.split_at(down.len() / 2);
+    add(&mut text, "recorded, 120 s", &down, None);
+    add(&mut text, "its first half against its second", &first.to_vec(), Some(&second.to_vec()));
+    add(&mut text, "`starlink`, virtual time, 8 starts", &tcp, Some(&down));
+    add(&mut text, "a fixed rate and delay of the same means", &tcp_constant, Some(&down));
+    print!("{text}");
+    if let Some(path) = picture {
+        let panel = |title: &str, x: Axis, series: Vec<Series>| Panel {
+            title: title.to_owned(),
+            x,
+            y: Axis::new("share of samples", "").between(0.0, 1.0),
+            series,
+            spans: None,
+        };
+        let named = |recorded: &Samples, ours: &Samples, still: &Samples| {
+            vec![curve("recorded", recorded), curve("starlink", ours), curve("fixed", still)]
+        };
+        let figure = Figure {
+            title: "Starlink, recorded and in virtual time".to_owned(),
+            panels: vec![
+                panel(
+                    "pings, held out",
+                    Axis::new("round trip", "ms").between(0.0, 150.0),
+                    named(&held_out, &ours, &constant),
+                ),
+                panel(
+                    "TCP download by second",
+                    Axis::new("rate", "Mbit/s").between(0.0, 150.0),
+                    named(&down, &tcp, &tcp_constant),
+                ),
+            ],
+        };
+        std::fs::write(path, figure.to_svg().map_err(|error| anyhow!("{error}"))?)?;
+    }
+    let (want, have) = (shape(&held_out), shape(&ours));
+    let near = |a: f64, b: f64| (a / b - 1.0).abs() <= 0.1;
+    Ok(distance(&ours, &held_out) < 0.1 && near(have.p50, want.p50) && near(have.p99, want.p99))
+}

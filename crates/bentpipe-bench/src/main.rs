@@ -53,6 +53,8 @@ enum Case {
         /// Number of flows
         count: u32,
     },
+    /// The cost per packet with 50 000 flows over that with 100
+    ManyFlows,
     /// Three full OC-3c lines into one, cell by cell, for 60 s
     Cells,
     /// S-LACP at 1 % loss, with this many packets in flight
@@ -82,6 +84,7 @@ fn scenario(case: Case) -> Scenario {
     match case {
         Case::FatFlow => cases::one_fat_flow(),
         Case::HundredFlows => cases::hundred_flows(),
+        Case::ManyFlows => cases::many_flows(50_000),
         Case::Flows { count } => cases::many_flows(count),
         Case::Cells => cases::three_lines_of_cells(),
         Case::Layer { packets, datagrams } => cases::layer_with(packets, datagrams),
@@ -93,6 +96,7 @@ fn scenario(case: Case) -> Scenario {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match arguments.command {
+        Some(Case::ManyFlows) => flows(&mut Vec::new())?,
         Some(case) => report(&run(&scenario(case), 1, &mut NoProbe)?),
         None => everything(&arguments)?,
     }

@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
+.PHONY: lab test-lab conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo. Built as the tests are, which then have less to build.
 demo:
@@ -27,6 +27,11 @@ check:
 	@scripts/walls
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy -p bentpipe-engine --lib --no-default-features -- -D warnings
+	@if scripts/setup wasm; then \
+		$(CARGO) clippy -p bentpipe-wasm --lib --target wasm32-unknown-unknown -- -D warnings; \
+	else \
+		echo "not checked: bentpipe-wasm for wasm32-unknown-unknown"; \
+	fi
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 # Speed beside ns-2, one core, in pairs; writes bench.json.
@@ -67,6 +72,22 @@ bench-gateway-faults:
 bench-cost:
 	@scripts/setup rust ip nft
 	$(CARGO) bench --quiet -p bentpipe-gateway --bench cost -- --out $(CURDIR)/bench-cost.json
+
+# The simulator as one web page: $(OUT)/bentpipe-lab.html. Needs no server and asks no network.
+WASM = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/wasm32-unknown-unknown/page/bentpipe_wasm.wasm
+lab:
+	@scripts/setup rust wasm node
+	$(CARGO) build --quiet --profile page --target wasm32-unknown-unknown -p bentpipe-wasm
+	@cd lab && npm ci --silent --no-audit --no-fund && npm run --silent check && BENTPIPE_WASM=$(WASM) npm run --silent build
+	@mkdir -p $(OUT)
+	@cp lab/dist/index.html $(OUT)/bentpipe-lab.html
+	@ls -l $(OUT)/bentpipe-lab.html
+
+# It in headless Chromium: each control, the command's numbers, no request to any network; pictures in $(OUT)/lab.
+test-lab: lab
+	@scripts/setup chromium
+	$(CARGO) build --quiet -p bentpipe-cli --bin bentpipe
+	@cd lab && BENTPIPE=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/bentpipe BENTPIPE_WASM=$(WASM) OUT=$(abspath $(OUT)) npm run --silent test
 
 # Agreement with ns-2: the reference table, the real `ns` again on a sample of it, and scenarios of round numbers and others
 # drawn at random. Built as the tests are, so that CI compiles once less.
@@ -116,7 +137,7 @@ deny:
 BASE ?= HEAD~1
 api:
 	@scripts/setup rust cargo-public-api cargo-semver-checks
-	rustup target add wasm32-unknown-unknown
+	@scripts/setup wasm
 	$(CARGO) check --quiet -p bentpipe-engine --target wasm32-unknown-unknown
 	@mkdir -p $(OUT)
 	$(CARGO) +nightly public-api -p bentpipe-engine -sss > $(OUT)/api.txt

@@ -65,7 +65,7 @@ deb: box
 # Gateways under faults: each demand with its bar, one by one, in its full form; root, an hour and a half; writes
 # bench-gateway-faults.json. `ONLY=older,policy` runs some, `SHORT=yes` the short forms of all.
 bench-gateway-faults:
-	@scripts/setup rust ip nft ping
+	@scripts/setup rust ip nft ping faketime
 	$(CARGO) bench --quiet -p bentpipe-gateway --bench faults -- $(if $(ONLY),--only $(ONLY)) $(if $(SHORT),--short $(SHORT)) --out $(CURDIR)/bench-gateway-faults.json
 
 # What gateways cost: CPU per byte and per connection, beside the kernel's forwarding and a plain relay; root, a minute.

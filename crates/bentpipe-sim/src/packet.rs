@@ -7,6 +7,9 @@ use bentpipe_engine::network::{Bound, EndId};
 use bentpipe_engine::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::ip::Ports;
+use bentpipe_study::scenario::{ConnectionId, FlowId};
+
+use crate::ends;
 
 /// Bytes of an IPv4 header without options (RFC 791).
 pub(crate) const IPV4_HEADER: u32 = 20;
@@ -21,7 +24,7 @@ const PORTS: u32 = 16384;
 const SERVICE: u32 = 30000;
 
 /// Source and destination port of a flow.
-pub(crate) fn ports(flow: u32) -> Ports {
+pub(crate) fn ports(FlowId(flow): FlowId) -> Ports {
     Ports { source: (FIRST_PORT + flow % PORTS) as u16, destination: (SERVICE + flow / PORTS) as u16 }
 }
 
@@ -37,15 +40,21 @@ pub enum Body {
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// Number of its connection: that of its flow, or, on a further leg of a split flow, a number after those of all
-    /// flows (`bentpipe_study::topology::connections`).
-    pub flow: u32,
-    /// True if it goes from the flow's `from` to its `to`.
+    /// Its connection.
+    pub connection: ConnectionId,
+    /// True if it goes from the connection's `from` to its `to`.
     pub forward: bool,
     /// Bytes on the line.
     pub wire_len: u32,
     /// Its content.
     pub body: Body,
+}
+
+impl Packet {
+    /// The end that sent it.
+    pub(crate) fn from(&self) -> EndId {
+        if self.forward { ends::opener(self.connection) } else { ends::listener(self.connection) }
+    }
 }
 
 /// A packet on a link: its destination, its length, and the slot of its content. Nothing reads the content between
@@ -64,8 +73,8 @@ impl Parcel {
 
     /// The source: the other end of the connection.
     #[inline(always)]
-    pub(crate) fn from(&self) -> usize {
-        (self.to.0 ^ 1) as usize
+    pub(crate) fn from(&self) -> EndId {
+        ends::peer(self.to)
     }
 }
 
@@ -96,7 +105,7 @@ struct Head {
     ack: u64,
     window: u32,
     wire_len: u32,
-    flow: u32,
+    connection: ConnectionId,
     len: u16,
     flags: Flags,
     /// The direction, and flags for further fields.
@@ -129,14 +138,14 @@ pub(crate) struct Store {
 
 impl Store {
     /// Stores a datagram, the n-th of its flow, sent now.
-    pub(crate) fn put_datagram(&mut self, flow: u32, wire_len: u32, number: u64, now: Time) -> Parcel {
+    pub(crate) fn put_datagram(&mut self, connection: ConnectionId, wire_len: u32, number: u64, now: Time) -> Parcel {
         let marks = FORWARD | DATAGRAM;
         self.keep(Head {
             seq: number,
             ack: now.as_ticks(),
             window: 0,
             wire_len,
-            flow,
+            connection,
             len: 0,
             flags: Flags::NONE,
             marks,
@@ -145,11 +154,12 @@ impl Store {
 
     /// Stores a segment.
     #[inline(always)]
-    pub(crate) fn put_segment(&mut self, flow: u32, forward: bool, wire_len: u32, segment: &Segment) -> Parcel {
+    pub(crate) fn put_segment(&mut self, from: EndId, wire_len: u32, segment: &Segment) -> Parcel {
         let &Segment { seq, ack, window, len, flags, syn, timestamps, sack } = segment;
         let plain = !segment.has_options();
-        let marks = if forward { FORWARD } else { 0 } | if plain { 0 } else { OPTIONS };
-        let parcel = self.keep(Head { seq, ack, window, wire_len, flow, len, flags, marks });
+        let marks = if ends::opens(from) { FORWARD } else { 0 } | if plain { 0 } else { OPTIONS };
+        let connection = ends::connection(from);
+        let parcel = self.keep(Head { seq, ack, window, wire_len, connection, len, flags, marks });
         if !plain {
             self.keep_options(parcel.slot as usize, Options { syn, timestamps, sack });
         }
@@ -168,7 +178,8 @@ impl Store {
                 self.heads.len() as u32 - 1
             }
         };
-        let to = EndId(2 * head.flow + (head.marks & FORWARD) as u32);
+        let EndId(opener) = ends::opener(head.connection);
+        let to = EndId(opener + u32::from(head.marks & FORWARD));
         Parcel { slot, to, wire_len: head.wire_len }
     }
 
@@ -181,9 +192,9 @@ impl Store {
 
     /// The packet of a parcel.
     pub(crate) fn get(&self, parcel: Parcel) -> Packet {
-        let Head { seq, wire_len, flow, marks, .. } = self.heads[parcel.slot as usize];
+        let Head { seq, wire_len, connection, marks, .. } = self.heads[parcel.slot as usize];
         let body = if marks & DATAGRAM != 0 { Body::Udp(seq) } else { Body::Tcp(self.segment(parcel)) };
-        Packet { flow, forward: marks & FORWARD != 0, wire_len, body }
+        Packet { connection, forward: marks & FORWARD != 0, wire_len, body }
     }
 
     /// The segment of a parcel, if it is a sound one without options.
@@ -286,15 +297,18 @@ mod tests {
         let mut store = Store::default();
         for round in 0..3 {
             let forward = |body: &Body| round != 1 || matches!(body, Body::Udp(_));
-            let packets =
-                bodies.map(|body| Packet { flow: round, forward: forward(&body), wire_len: 40 + round, body });
+            let packets = bodies.map(|body| Packet {
+                connection: ConnectionId(round),
+                forward: forward(&body),
+                wire_len: 40 + round,
+                body,
+            });
             let parcels = packets.each_ref().map(|packet| match &packet.body {
-                Body::Udp(number) => store.put_datagram(packet.flow, packet.wire_len, *number, Time::ZERO),
-                Body::Tcp(segment) => store.put_segment(packet.flow, packet.forward, packet.wire_len, segment),
+                Body::Udp(number) => store.put_datagram(packet.connection, packet.wire_len, *number, Time::ZERO),
+                Body::Tcp(segment) => store.put_segment(packet.from(), packet.wire_len, segment),
             });
             assert_eq!(parcels.map(|parcel| store.get(parcel)), packets);
-            // Two ends per flow: first that of `from`, then that of `to`.
-            assert_eq!(parcels.map(|parcel| parcel.to.0), packets.map(|p| 2 * p.flow + p.forward as u32));
+            assert_eq!(parcels.map(|parcel| parcel.from()), packets.each_ref().map(Packet::from));
             // Given back in another order, the slots mix.
             for n in [3, 0, 4, 2, 1] {
                 store.release(parcels[n]);

@@ -153,7 +153,7 @@ fn tcp_text(scenario: &Scenario, tcp: &TcpFlow) -> String {
                 format!("TCP, variant {}, profile {}, {startup}", leg.variant_name, leg.profile_name)
             }
         };
-        let _ = writeln!(out, "  leg from {}: {text}", scenario.nodes[leg.at]);
+        let _ = writeln!(out, "  leg from {}: {text}", &scenario[leg.at]);
     }
     out
 }

@@ -6,10 +6,11 @@
 use std::io;
 use std::path::Path;
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_study::scenario::Scenario;
-use bentpipe_study::topology::{connections, legs};
+use bentpipe_study::topology::{Connection, connections, legs};
 use bentpipe_study::trace::{self, Format};
 
 use crate::observe::{LINK_BASE, Observer, Passage};
@@ -30,9 +31,10 @@ impl Columns {
     /// Fails with the path if the file cannot be created.
     pub fn create(path: &Path, format: Format, scenario: &Scenario, comment: &str) -> io::Result<Self> {
         let connections = connections(scenario);
-        let ends = connections.iter().flat_map(|&(flow, leg, _)| {
-            let flow = &scenario.flows[flow];
-            let name = if legs(flow).len() == 1 { flow.name.clone() } else { format!("{}/leg-{}", flow.name, leg + 1) };
+        let ends = connections.iter().flat_map(|&Connection { flow, number, .. }| {
+            let flow = &scenario[flow];
+            let leg = || format!("{}/leg-{}", flow.name, number + 1);
+            let name = if legs(flow).len() == 1 { flow.name.clone() } else { leg() };
             [format!("{name}/sender"), format!("{name}/receiver")]
         });
         let names: Vec<_> = ends.chain(scenario.links.iter().map(|link| link.name.clone())).collect();
@@ -57,5 +59,5 @@ impl Probe for Columns {
 }
 
 impl Observer for Columns {
-    fn packet(&mut self, _: Time, _: usize, _: Passage, _: &Packet) {}
+    fn packet(&mut self, _: Time, _: LinkId, _: Passage, _: &Packet) {}
 }

@@ -218,8 +218,8 @@ impl FlowSummary {
         let stats = if answers { &flow.receiver_stats } else { &flow.stats };
         FlowSummary {
             name: spec.name.clone(),
-            from: scenario.nodes[spec.from].clone(),
-            to: scenario.nodes[spec.to].clone(),
+            from: scenario[spec.from].to_owned(),
+            to: scenario[spec.to].to_owned(),
             variant,
             profile,
             start_s: flow.start.as_secs_f64(),
@@ -260,8 +260,8 @@ fn leg_summaries(scenario: &Scenario, spec: &FlowSpec, tcp: &TcpFlow, flow: &Flo
     let summary = |((leg, variant), ends): ((topology::Leg<'_>, &String), &[TcpStats; 2])| {
         let stats = &ends[usize::from(answers)];
         LegSummary {
-            from: scenario.nodes[leg.from].clone(),
-            to: scenario.nodes[leg.to].clone(),
+            from: scenario[leg.from].to_owned(),
+            to: scenario[leg.to].to_owned(),
             variant: variant.clone(),
             segments: stats.data_segments,
             retransmissions: stats.retransmits,

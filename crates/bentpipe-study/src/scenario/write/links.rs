@@ -41,8 +41,8 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     };
     let rates = moves.as_ref().and_then(|moves| moves.rate.as_ref());
     put("name", text(&spec.name));
-    put("from", text(&scenario.nodes[spec.from]));
-    put("to", text(&scenario.nodes[spec.to]));
+    put("from", text(&scenario[spec.from]));
+    put("to", text(&scenario[spec.to]));
     match (rate_trace, tdma) {
         (Some(trace), _) => put("rate_trace", Value::Array(trace.millis().iter().copied().map(integer).collect())),
         (None, Some(schedule)) => {

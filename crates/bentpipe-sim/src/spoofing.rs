@@ -106,7 +106,7 @@ impl SpoofEnd {
                 Step::Do(Output::Forward(bytes)) => {
                     let parcel = packets.put_datagram(self.connection, bytes + HEADERS, self.sent_on, cx.now);
                     self.sent_on += 1;
-                    return Step::Do(Parcel::new(parcel.slot, self.sink, bytes + HEADERS));
+                    return Step::Do(parcel.redirected(self.sink, bytes + HEADERS));
                 }
                 // The spoofer counts them.
                 Step::Do(Output::Dropped(_)) => {}

@@ -70,9 +70,11 @@ impl Job {
         self.at.place.clone()
     }
 
-    /// The job as data for another machine; jobs of one point and candidate differ in their seeds only.
-    pub fn portable(&self) -> Portable {
-        Portable { engine: ENGINE.to_owned(), scenario: self.scenario().to_toml(), seeds: vec![self.key.seed] }
+    /// Jobs of one point and candidate, as those of [`Plan::next_batch`] are, as data for another machine; `None` without jobs.
+    pub fn portable(jobs: &[Job]) -> Option<Portable> {
+        let scenario = jobs.first()?.scenario().to_toml();
+        let seeds = jobs.iter().map(|job| job.key.seed).collect();
+        Some(Portable { engine: ENGINE.to_owned(), scenario, seeds })
     }
 }
 
@@ -144,12 +146,27 @@ impl Plan {
     /// # Errors
     /// Fails if the values of a point do not go together.
     pub fn next(&mut self, known: impl Fn(&Key) -> Option<Option<f64>>) -> Result<Option<Job>, PlanError> {
+        Ok(self.next_batch(1, known)?.pop())
+    }
+
+    /// As [`Plan::next`], up to `max` runs of one candidate at one point.
+    ///
+    /// # Errors
+    /// Fails if the values of a point do not go together.
+    pub fn next_batch(
+        &mut self,
+        max: usize,
+        known: impl Fn(&Key) -> Option<Option<f64>>,
+    ) -> Result<Vec<Job>, PlanError> {
         if self.ready.is_empty() && self.next < self.points.len() {
             let point = self.next;
             self.next += 1;
             self.open(point, &known)?;
         }
-        Ok(self.ready.pop_front())
+        let Some(first) = self.ready.front() else { return Ok(Vec::new()) };
+        let which = (first.point, first.candidate);
+        let alike = self.ready.iter().take(max).take_while(|job| (job.point, job.candidate) == which).count();
+        Ok(self.ready.drain(..alike).collect())
     }
 
     /// Takes the result of a job of [`Plan::next`], once.
@@ -231,8 +248,8 @@ impl Plan {
             }
             let first = open.target;
             open.target = stop.map_or(spec.repetitions, |stop| stop.next_look(first)).min(spec.repetitions);
-            for repetition in first..open.target {
-                for candidate in 0..open.keys.len() {
+            for candidate in 0..open.keys.len() {
+                for repetition in first..open.target {
                     let seed = spec.seed.wrapping_add(u64::from(repetition));
                     let key = Key { scenario: open.keys[candidate], seed };
                     let value = known(&key);

@@ -74,3 +74,49 @@ pub fn run_portable(work: &Portable, mut go_on: impl FnMut() -> bool) -> Result<
     }
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::spec::{Base, Spec};
+
+    const SCENARIO: &str = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\n\
+        delay = \"250 ms\"\nforward.loss = \"2 %\"\nforward.queue = \"50 packets\"\n[[links]]\nname = \"lan\"\n\
+        between = [\"B\", \"C\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[links]]\nname = \"wan\"\nbetween = [\"D\", \"A\"]\n\
+        rate = \"1 Gbit/s\"\ndelay = \"20 ms\"\n[[flows]]\nname = \"data\"\nfrom = \"D\"\nto = \"C\"\nbytes = \"100 kB\"\n\
+        start = \"1 s\"\n";
+
+    fn plan() -> Plan {
+        let text = "scenario = \"t\"\nvariants = [\"sack\", \"burst\"]\ngateways = [\"none\", \"s-lacp\", \"split\", \"split+s-lacp\"]\n\
+            repetitions = 3\n[[axes]]\nkey = \"links.sat.delay\"\nvalues = [\"40 ms\", \"250 ms\"]\n";
+        let base = Base { text: SCENARIO.to_owned(), name: "t.toml".to_owned(), settings: Vec::new() };
+        Plan::new(Spec::parse(text, "s.toml", &|_| Ok(base.clone())).unwrap_or_else(|errors| panic!("{errors}")))
+    }
+
+    /// What a worker elsewhere does is what this process would do, for every variant and gateway.
+    #[test]
+    fn elsewhere_it_is_the_same_run() {
+        let mut plan = plan();
+        let mut runs = 0;
+        while !plan.is_waiting() {
+            let jobs = plan.next_batch(2, |_| None).expect("the points fit");
+            let Some(work) = Job::portable(&jobs) else { continue };
+            let there = run_portable(&work, || true).unwrap_or_else(|error| panic!("{error}"));
+            let here = jobs.iter().map(|job| run_point(job, || true).expect("it runs").expect("to its end"));
+            assert_eq!(there, here.collect::<Vec<_>>(), "{} {}", jobs[0].place(), jobs[0].candidate);
+            runs += there.len();
+        }
+        assert_eq!(runs, 2 * 8 * 3);
+    }
+
+    #[test]
+    fn another_engine_refuses() {
+        let jobs = plan().next_batch(1, |_| None).expect("the points fit");
+        let work = Job::portable(&jobs).expect("a job");
+        let other = Portable { engine: "0.0.0".to_owned(), ..work.clone() };
+        let error = run_portable(&other, || true).expect_err("other numbers").to_string();
+        assert!(error.contains("0.0.0") && error.contains(ENGINE), "{error}");
+        assert_eq!(run_portable(&work, || false).expect("it is asked to stop").len(), 1, "a short run is not asked");
+    }
+}

@@ -23,6 +23,20 @@ pub use range::{Range, Scale};
 /// Returns the text of a scenario by its name in a sweep file, if it is a shipped one.
 pub type Shipped<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
+/// Returns the scenario of a name in a sweep file, or why there is none.
+pub type Find<'a> = &'a dyn Fn(&str) -> Result<Base, String>;
+
+/// The scenario of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// Its text.
+    pub text: String,
+    /// Its name in errors; the files that it names are relative to it.
+    pub name: String,
+    /// Values that come before those of the sweep.
+    pub settings: Vec<Setting>,
+}
+
 /// A value for a key of the scenario, as for `--set`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -97,18 +111,26 @@ impl Spec {
     /// Returns all mistakes in the file; or those of the scenario, if it cannot be read without the file's values.
     pub fn load(path: &Path, shipped: Shipped<'_>) -> Result<Spec, ScenarioErrors> {
         let name = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => Spec::parse(&text, &name, shipped),
-            Err(error) => Err(ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())])),
-        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())]))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Spec::parse(&text, &name, &|named| {
+            let path = folder.join(named);
+            let base = |text, name| Base { text, name, settings: Vec::new() };
+            match (std::fs::read_to_string(&path), shipped(named)) {
+                (Ok(text), _) => Ok(base(text, path.display().to_string())),
+                (Err(_), Some(text)) => Ok(base(text.to_owned(), format!("{named}.toml"))),
+                (Err(error), None) => Err(format!("`{}` cannot be read: {error}", path.display())),
+            }
+        })
     }
 
-    /// Reads a sweep from text; `file_name` is used in errors, and paths in the text are relative to it.
+    /// Reads a sweep from text; `file_name` is used in errors, and `find` returns the scenario that it names.
     ///
     /// # Errors
     /// As [`Spec::load`].
-    pub fn parse(text: &str, file_name: &str, shipped: Shipped<'_>) -> Result<Spec, ScenarioErrors> {
-        read::spec(text, file_name, shipped)
+    pub fn parse(text: &str, file_name: &str, find: Find<'_>) -> Result<Spec, ScenarioErrors> {
+        read::spec(text, file_name, find)
     }
 
     /// The scenario at a point whose axes have these values, for each candidate.

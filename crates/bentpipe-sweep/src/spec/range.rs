@@ -38,7 +38,7 @@ impl Range {
     ///
     /// # Errors
     /// Says what is wrong.
-    pub(crate) fn new(from: &str, to: &str, scale: Scale) -> Result<Range, String> {
+    pub fn new(from: &str, to: &str, scale: Scale) -> Result<Range, String> {
         let kind = Kind::of(from, to)?;
         let (low, high) = kind.ends();
         if scale == Scale::Log && (low <= 0.0 || high <= 0.0) {
@@ -49,7 +49,7 @@ impl Range {
 
     /// The value at `part` (0..=1) of the way from the first to the last, as text for `--set`. The ends are exact; a quantity
     /// between them is rounded to the engine's unit, a number to twelve digits.
-    pub(crate) fn at(&self, part: f64) -> String {
+    pub fn at(&self, part: f64) -> String {
         let (low, high) = self.kind.ends();
         let value = match (part, self.scale) {
             (0.0, _) => low,

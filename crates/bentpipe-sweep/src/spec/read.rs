@@ -9,7 +9,7 @@ use bentpipe_language::shape::Shape;
 
 use super::check;
 use super::grammar::{AXIS, DESIGNS, MAX_RUNS, MIN, POINTS, REPETITIONS, SCALES, SEED, STEPS, STOP, SWEEP};
-use super::{Axis, Design, Range, Scale, Setting, Shipped, Spec, Values};
+use super::{Axis, Base, Design, Find, Range, Scale, Setting, Spec, Values};
 use crate::candidate::{Candidate, GATEWAYS};
 use crate::design;
 use crate::stop::{Stop, Tolerance};
@@ -17,13 +17,7 @@ use crate::stop::{Stop, Tolerance};
 const DEFAULT_REPETITIONS: u64 = 20;
 const DEFAULT_MIN: u64 = 10;
 
-/// The scenario that a file names.
-struct Base {
-    text: String,
-    name: String,
-}
-
-pub(super) fn spec(text: &str, name: &str, shipped: Shipped<'_>) -> Result<Spec, ScenarioErrors> {
+pub(super) fn spec(text: &str, name: &str, find: Find<'_>) -> Result<Spec, ScenarioErrors> {
     let mut problems = Problems::of("sweep file");
     let source = problems.add_source(name, text);
     let root = document::parse(text, source, &mut problems);
@@ -32,7 +26,7 @@ pub(super) fn spec(text: &str, name: &str, shipped: Shipped<'_>) -> Result<Spec,
     }
     let Value::Table(table) = &root.value else { return problems.finish(None) };
     let view = View::open(table, String::new(), root.span, SWEEP, &mut problems);
-    let Some(base) = base(&view, name, shipped, &mut problems) else { return problems.finish(None) };
+    let Some(base) = base(&view, find, &mut problems) else { return problems.finish(None) };
     let mut read = read(&view, name, text, base, &mut problems);
     if let Some(spec) = &mut read
         && problems.count() == 0
@@ -45,21 +39,11 @@ pub(super) fn spec(text: &str, name: &str, shipped: Shipped<'_>) -> Result<Spec,
     problems.finish(read)
 }
 
-fn base(view: &View<'_>, file: &str, shipped: Shipped<'_>, problems: &mut Problems) -> Option<Base> {
+fn base(view: &View<'_>, find: Find<'_>, problems: &mut Problems) -> Option<Base> {
     let item = view.require("scenario", problems)?;
-    let named = item.text(problems)?;
-    let path = Path::new(file).parent().unwrap_or(Path::new("")).join(named);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Some(Base { text, name: path.display().to_string() }),
-        Err(error) => match shipped(named) {
-            Some(text) => Some(Base { text: text.to_owned(), name: format!("{named}.toml") }),
-            None => {
-                let message = format!("`{}` cannot be read: {error}", path.display());
-                item.refuse(problems, message, Some("a scenario file, or the name of a shipped scenario".to_owned()));
-                None
-            }
-        },
-    }
+    let found = find(item.text(problems)?);
+    let expected = "a scenario file, or the name of a shipped scenario";
+    found.map_err(|message| item.refuse(problems, message, Some(expected.to_owned()))).ok()
 }
 
 fn read(view: &View<'_>, file: &str, text: &str, base: Base, problems: &mut Problems) -> Option<Spec> {
@@ -113,7 +97,7 @@ fn read(view: &View<'_>, file: &str, text: &str, base: Base, problems: &mut Prob
         name: Path::new(file).file_stem().map_or("sweep".into(), |stem| stem.to_string_lossy().into_owned()),
         scenario: base.text,
         scenario_name: base.name,
-        settings: settings?,
+        settings: base.settings.into_iter().chain(settings?).collect(),
         candidates,
         baseline: baseline?,
         axes: axes?,

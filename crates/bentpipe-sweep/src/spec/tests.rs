@@ -4,7 +4,10 @@ const SCENARIO: &str = "name = \"t\"\nseed = 5\n[[links]]\nname = \"sat\"\nbetwe
     delay = \"250 ms\"\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"100 kB\"\n";
 
 fn parse(text: &str) -> Result<Spec, ScenarioErrors> {
-    Spec::parse(text, "sweeps/t.toml", &|name| (name == "small").then_some(SCENARIO))
+    Spec::parse(text, "sweeps/t.toml", &|name| match name {
+        "small" => Ok(Base { text: SCENARIO.to_owned(), name: "small.toml".to_owned(), settings: Vec::new() }),
+        other => Err(format!("`{other}` cannot be read")),
+    })
 }
 
 fn spec(rest: &str) -> Spec {
@@ -104,5 +107,5 @@ fn impossible_files() {
     assert!(message(many).contains("are 2000000 runs"));
     assert!(message("repetition = 3\n").contains("no key `repetition`"));
     let missing = parse("scenario = \"absent\"\n").expect_err("no file");
-    assert!(missing.0[0].message.contains("sweeps/absent") && missing.0[0].line == 1, "{missing}");
+    assert!(missing.0[0].message.contains("`absent`") && missing.0[0].line == 1, "{missing}");
 }

@@ -274,7 +274,7 @@ pub(crate) mod tests {
         Row {
             key: Key { scenario: 0x0123_4567_89ab_cdef_0011_2233_4455_6677 + u128::from(n % 3), seed: u64::MAX - n },
             end_s: 3.25,
-            timed_out: n % 2 == 0,
+            timed_out: n.is_multiple_of(2),
             events: 4711,
             value: (n % 2 == 1).then_some(0.1 + 0.2),
             x_limit: Some(f64::MIN_POSITIVE),

@@ -56,7 +56,7 @@ fn a_torn_end_costs_only_what_was_torn() {
     let each: Vec<usize> = (0..5).map(|n| row(n).to_bytes().len() + 8).collect();
     // Every byte around the ends of records, and some between.
     let ends: Vec<usize> = (0..=5).map(|n| start + each[..n].iter().sum::<usize>()).collect();
-    let is_near = |length: &usize| ends.iter().any(|end| end.abs_diff(*length) < 3) || length % 97 == 0;
+    let is_near = |length: &usize| ends.iter().any(|end| end.abs_diff(*length) < 3) || length.is_multiple_of(97);
     for length in (0..=whole.len()).rev().filter(is_near) {
         std::fs::write(&path, &whole[..length]).expect("writable");
         let store = Store::open(folder.path()).expect("it opens");

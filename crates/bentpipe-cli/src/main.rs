@@ -1,11 +1,12 @@
 //! The `bentpipe` command: arguments, files and exit codes. The crates below do the computing.
 //!
 //! Reading order: [`args`] the arguments; [`commands`] one file each; [`source`] and [`shipped`] load scenarios;
-//! [`output`] prints results with how to reproduce them; [`failure`] exit codes; [`interrupt`] Ctrl-C.
+//! [`output`] prints results with how to reproduce them; [`fail_if`] judges them; [`failure`] exit codes; [`interrupt`] Ctrl-C.
 #![forbid(unsafe_code)]
 
 mod args;
 mod commands;
+mod fail_if;
 mod failure;
 mod interrupt;
 mod output;
@@ -44,6 +45,7 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Run(run) => commands::run::run(&run),
         Command::Report(report) => commands::report::report(&report),
         Command::Compare(compare) => commands::compare::compare(&compare),
+        Command::Sweep(sweep) => commands::sweep::sweep(&sweep),
         Command::Recommend(recommend) => commands::recommend::run(&recommend),
         Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
         Command::Link(Link::Set(set)) => commands::control::set(&set),
@@ -58,5 +60,7 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Variants(variants) => commands::lists::variants(&variants),
         Command::Schema(schema) => commands::lists::schema(&schema),
         Command::Reference(reference) => commands::reference::reference(&reference),
+        Command::Completions(completions) => commands::manual::completions(&completions),
+        Command::Man(man) => commands::manual::man(&man),
     }
 }

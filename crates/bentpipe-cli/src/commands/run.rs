@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::plots::figure;
 use crate::args::Run;
+use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
 use crate::output::{self, Grid, Remake};
 use crate::{interrupt, progress, source};
@@ -160,7 +161,25 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
         print(&text(&scenario, &summary, &remake, &resolve))?;
     }
     written?;
-    Ok(end(&summary, interrupted))
+    let kept = fail_if::kept(&args.fail_if, &readings(&summary))?;
+    let end = end(&summary, interrupted);
+    Ok(if kept || end != End::Done { end } else { End::Failed })
+}
+
+/// What `--fail-if` can be about.
+fn readings(summary: &Summary) -> Vec<Reading<'_>> {
+    let of = |flow: &'_ FlowSummary| {
+        [
+            ("time", flow.time_s),
+            ("goodput", flow.goodput_bit_s),
+            ("x_limit", flow.x_limit),
+            ("bytes", Some(flow.bytes as f64)),
+            ("retransmissions", Some(flow.retransmissions as f64)),
+            ("timeouts", Some(flow.timeouts as f64)),
+        ]
+    };
+    let flows = summary.flows.iter();
+    flows.flat_map(|flow| of(flow).map(|(figure, value)| Reading { scope: &flow.name, figure, value })).collect()
 }
 
 /// Reports on standard error why a run is incomplete.

@@ -39,8 +39,7 @@ impl Measure {
     }
 
     /// The run's value, and its ratio to the limit; `None` if a transfer did not finish.
-    fn take(self, scenario: &Scenario, result: &RunResult) -> Option<(f64, Option<f64>)> {
-        let summary = Summary::new(scenario, result);
+    pub fn take(self, summary: &Summary) -> Option<(f64, Option<f64>)> {
         let tcp = || summary.flows.iter().filter(|flow| flow.variant.is_some());
         match self {
             Measure::SlowestTimeS => {
@@ -114,7 +113,7 @@ impl Comparison {
         let columns: Vec<Vec<_>> = scenarios
             .iter()
             .enumerate()
-            .map(|(v, (_, scenario))| runs.iter().map(|rep| measure.take(scenario, &rep[v])).collect())
+            .map(|(v, (_, scenario))| runs.iter().map(|rep| measure.take(&Summary::new(scenario, &rep[v]))).collect())
             .collect();
         let rows = scenarios.iter().zip(&columns).enumerate();
         let variants = rows.map(|(v, ((name, _), column))| row(name, column, (v > 0).then(|| &columns[0]), seed));

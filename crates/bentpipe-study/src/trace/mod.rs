@@ -7,6 +7,7 @@ mod columns;
 mod pcapng;
 mod row;
 
+pub use crate::table::{Cell, Kind};
 pub use columns::{Columns, Format};
 pub use pcapng::PcapWriter;
-pub use row::{COLUMNS, Column, Kind};
+pub use row::{COLUMNS, Column};

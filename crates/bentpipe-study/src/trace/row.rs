@@ -4,18 +4,9 @@ use bentpipe_engine::probe::{DropReason, Event};
 use bentpipe_engine::tcp::{Segment, State};
 use bentpipe_engine::units::Time;
 
-/// The type of a column. All columns but the first three may be empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A whole number.
-    Integer,
-    /// A real number.
-    Real,
-    /// Text.
-    Text,
-}
+use crate::table::{Cell, Kind};
 
-/// A column.
+/// A column. All but the first three may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name in the file.
@@ -24,15 +15,6 @@ pub struct Column {
     pub kind: Kind,
     /// Its description, with the unit.
     pub meaning: &'static str,
-}
-
-/// A value of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell<'a> {
-    Integer(i64),
-    Real(f64),
-    Text(std::borrow::Cow<'a, str>),
-    Empty,
 }
 
 const fn column(name: &'static str, kind: Kind, meaning: &'static str) -> Column {

@@ -28,10 +28,14 @@ pub struct Column {
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell<'a> {
+pub enum Cell<'a> {
+    /// A whole number.
     Integer(i64),
+    /// A real number.
     Real(f64),
+    /// Text.
     Text(std::borrow::Cow<'a, str>),
+    /// Nothing: the column does not apply to the event.
     Empty,
 }
 
@@ -78,7 +82,7 @@ table! {
 }
 
 /// One row; its cells are in the order of [`COLUMNS`].
-pub(super) type Row<'a> = [Cell<'a>; COLUMNS.len()];
+pub type Row<'a> = [Cell<'a>; COLUMNS.len()];
 
 /// A count of nanoseconds, bytes or packets. Values above 2^63 mean "unlimited" and leave the cell empty.
 fn integer(value: impl TryInto<i64>) -> Cell<'static> {
@@ -89,8 +93,8 @@ fn text(value: &str) -> Cell<'_> {
     Cell::Text(value.into())
 }
 
-/// The row of an event.
-pub(super) fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
+/// The row of an event of the machine called `who`.
+pub fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
     const EMPTY: Cell<'static> = Cell::Empty;
     let mut row: Row<'a> = [EMPTY; COLUMNS.len()];
     let mut set = |at: At, cell| row[at as usize] = cell;

@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use crate::commands::plots::Kind;
 pub(crate) use lab::Lab;
-pub(crate) use model::{Hybrid, Model, Rates};
+pub(crate) use model::{Hybrid, Model, Rates, hybrid};
 pub(crate) use realtime::{Emulate, Link, LinkSet, Shell, Verify, VerifyHosts};
 pub(crate) use recommend::Recommend;
 pub(crate) use script::{Host, Script};

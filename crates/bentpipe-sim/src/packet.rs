@@ -180,7 +180,8 @@ impl Store {
     pub(crate) fn put_segment(&mut self, from: EndId, wire_len: u32, segment: &Segment) -> Parcel {
         let &Segment { seq, ack, window, len, flags, ecn, syn, timestamps, sack } = segment;
         let plain = !segment.has_options();
-        let marks = if ends::opens(from) { FORWARD } else { 0 } | if plain { 0 } else { OPTIONS } | ecn.bits() << ECN_AT;
+        let marks =
+            if ends::opens(from) { FORWARD } else { 0 } | if plain { 0 } else { OPTIONS } | ecn.bits() << ECN_AT;
         let connection = ends::connection(from);
         let parcel = self.keep(Head { seq, ack, window, wire_len, connection, len, flags, marks });
         if !plain {

@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: lab test-lab conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
+.PHONY: lab test-lab test-python conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo. Built as the tests are, which then have less to build.
 demo:
@@ -82,6 +82,16 @@ lab:
 	@mkdir -p $(OUT)
 	@cp lab/dist/index.html $(OUT)/bentpipe-lab.html
 	@ls -l $(OUT)/bentpipe-lab.html
+
+# The Python package with its tests, in an environment of its own; built as the Rust tests are. `PYTHON=python3.12` chooses another.
+PYTHON ?= python3
+VENV = $(abspath $(or $(CARGO_TARGET_DIR),target))/venv
+test-python:
+	@scripts/setup rust
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip install --quiet maturin 'duckdb>=1.1' 'matplotlib>=3.8' 'numpy>=1.26' 'pandas>=2.1' 'polars>=1.10' 'pyarrow>=15' 'pytest>=8' 'scipy>=1.12'
+	@VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet --profile dev
+	@$(VENV)/bin/python -m pytest --quiet
 
 # It in headless Chromium: each control, the command's numbers, no request to any network; pictures in $(OUT)/lab.
 test-lab: lab

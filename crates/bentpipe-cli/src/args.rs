@@ -18,7 +18,7 @@ pub(crate) use crate::commands::plots::Kind;
 use crate::fail_if::{self, Bound};
 pub(crate) use lab::Lab;
 pub(crate) use manual::{Completions, Man};
-pub(crate) use model::{Hybrid, Model, Rates};
+pub(crate) use model::{Hybrid, Model, Rates, hybrid};
 pub(crate) use realtime::{Emulate, Link, LinkSet, Shell, Verify, VerifyHosts};
 pub(crate) use recommend::Recommend;
 pub(crate) use script::{Host, Script};

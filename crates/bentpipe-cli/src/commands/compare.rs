@@ -46,7 +46,8 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     } else {
         let explain = ["explain", "--resolved"].map(str::to_owned).into_iter();
         let resolve = output::shell("bentpipe", explain.chain(source::arguments(&args.world, None, base.seed)));
-        output::print(&text(&base, &comparison, &remake, &resolve))?;
+        let is_random = scenarios.iter().any(|(_, scenario)| !scenario.random_parts().is_empty());
+        output::print(&text(&base, &comparison, is_random, &remake, &resolve))?;
     }
     if interrupted {
         eprintln!("interrupted: {} of {} replications are complete", runs.len(), args.reps);
@@ -129,7 +130,7 @@ fn replications(args: &Compare, scenarios: &[(String, Scenario)], first: u64) ->
     Ok(runs.map_err(Failure::broken)?.into_iter().flatten().collect())
 }
 
-fn text(scenario: &Scenario, comparison: &Comparison, remake: &Remake, resolve: &str) -> String {
+fn text(scenario: &Scenario, comparison: &Comparison, is_random: bool, remake: &Remake, resolve: &str) -> String {
     // Rates are shown in Mbit/s.
     let (what, scale) = match comparison.measure {
         Measure::SlowestTimeS => ("time of the slowest transfer (s)", 1.0),
@@ -155,8 +156,12 @@ fn text(scenario: &Scenario, comparison: &Comparison, remake: &Remake, resolve: 
     let over = format!("over {first} (95 % CI)");
     let header = ["variant", "runs", "median", "quartiles", "mean", "95 % CI", &over, "x limit"];
     let table = output::table(&header, 1, rows);
+    let pairs = match is_random {
+        true => "In each replication all variants meet the same fades.",
+        false => "Nothing here is random: every seed gives the same run, and one is enough.",
+    };
     format!(
-        "{}: {what}\n\n{table}\n\nIn each replication all variants meet the same fades.\n{}\nscenario in full: \
+        "{}: {what}\n\n{table}\n\n{pairs}\n{}\nscenario in full: \
          {resolve}\n",
         scenario.name,
         remake.line()

@@ -60,7 +60,7 @@ table! {
 }
 
 /// One row; its cells are in the order of [`COLUMNS`].
-pub(super) type Row<'a> = [Cell<'a>; COLUMNS.len()];
+pub type Row<'a> = [Cell<'a>; COLUMNS.len()];
 
 /// A count of nanoseconds, bytes or packets. Values above 2^63 mean "unlimited" and leave the cell empty.
 fn integer(value: impl TryInto<i64>) -> Cell<'static> {
@@ -71,8 +71,8 @@ fn text(value: &str) -> Cell<'_> {
     Cell::Text(value.into())
 }
 
-/// The row of an event.
-pub(super) fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
+/// The row of an event of the machine called `who`.
+pub fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
     const EMPTY: Cell<'static> = Cell::Empty;
     let mut row: Row<'a> = [EMPTY; COLUMNS.len()];
     let mut set = |at: At, cell| row[at as usize] = cell;

@@ -1,10 +1,11 @@
 //! What happened in a run, as tables: the observer behind `Result.trace`.
 
 use arrow_array::builder::{Float64Builder, Int64Builder};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::record::{Names, Sequence};
-use bentpipe_sim::{LINK_BASE, Observer, Packet, Passage};
+use bentpipe_sim::{Observer, Packet, Passage};
 use bentpipe_study::scenario::Scenario;
 
 use crate::events::Events;
@@ -117,7 +118,7 @@ impl Recorder {
 fn bursts(scenario: &Scenario, seed: u64, end: Time) -> Table {
     let scenario = scenario.with_seed(seed);
     let mut rows = Bursts::default();
-    for (number, link) in scenario.links.iter().enumerate() {
+    for (number, link) in (0..).map(LinkId).zip(&scenario.links) {
         for (from, to) in Sequence::new(&scenario, Some(number)).bursts_until(end.as_secs_f64()) {
             rows.link.append_value(&link.name);
             rows.start_s.append_value(from);
@@ -191,14 +192,12 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         let is_drop = matches!(passage, Passage::Dropped(_));
         if self.packets.is_none() && !(is_drop && self.drops.is_some()) {
             return;
         }
-        let at = self.names.get(Who(LINK_BASE + link as u32));
-        let end = self.names.get(Who(2 * packet.flow));
-        let flow = end.strip_suffix("/sender").unwrap_or(end);
+        let (at, flow) = (self.names.link(link), self.names.flow(packet.connection));
         if let Some(packets) = &mut self.packets {
             packets.link(now.as_secs_f64(), at, flow, passage, packet);
         }

@@ -9,6 +9,7 @@
 mod delays;
 mod ended;
 mod endpoint;
+mod ends;
 mod fingerprint;
 mod gateway;
 mod layer;

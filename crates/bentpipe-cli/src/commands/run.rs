@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bentpipe_engine::NoProbe;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::record::{ChannelSummary, Columns, Drops, FlowSummary, Pcap, Sequence, Snap, Summary, Tap};
@@ -39,7 +40,7 @@ impl Probe for Recorders {
 }
 
 impl Observer for Recorders {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         if let Some(pcap) = &mut self.pcap {
             pcap.packet(now, link, passage, packet);
         }

@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use bentpipe_emulator::{Behind, Tap, rootless};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Caught, Signals, child};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{NodeId, Scenario};
 
 use super::control::{self, Live};
 use super::realtime::{LOOK, Place, Status, Summary, nodes, refused};
@@ -49,7 +49,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         behind.set_machine(machine);
     }
     if let Some(path) = &args.pcap {
-        let names = [outside, inside].map(|node| scenario.nodes[node].as_str());
+        let names = [outside, inside].map(|node| &scenario[node]);
         let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
         behind.emulator_mut().tap(Tap::create(path, &names, &comment).map_err(Failure::broken)?);
     }
@@ -60,7 +60,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         let own: Vec<String> = behind.inner_addresses().iter().map(ToString::to_string).collect();
         let machine = match is_root || pasta.is_some() {
             false => "this machine cannot be reached".to_owned(),
-            true => format!("this machine is {} ({})", behind.outer_address(), scenario.nodes[outside]),
+            true => format!("this machine is {} ({})", behind.outer_address(), &scenario[outside]),
         };
         eprintln!("bentpipe: behind `{}`, at {}; {machine}", scenario.name, own.join(" and "));
         for note in &notes {
@@ -95,8 +95,8 @@ fn readings<'a>(scenario: &'a Scenario, behind: &Behind, took: Duration) -> Vec<
 }
 
 /// The nodes outside and inside.
-fn ends(args: &Shell, scenario: &Scenario) -> Result<(usize, usize), Failure> {
-    let named = |name: &Option<String>| -> Result<Option<usize>, Failure> {
+fn ends(args: &Shell, scenario: &Scenario) -> Result<(NodeId, NodeId), Failure> {
+    let named = |name: &Option<String>| -> Result<Option<NodeId>, Failure> {
         let Some(name) = name else { return Ok(None) };
         Ok(nodes(scenario, std::slice::from_ref(name))?.first().copied())
     };

@@ -107,7 +107,7 @@ pub fn recommend(
     progress: Progress<'_>,
 ) -> Result<Recommendation, RecommendError> {
     let ground = Ground::of(scenario)?;
-    let spec = &scenario.flows[ground.flow];
+    let spec = &scenario[ground.flow];
     let Some(Workload::Bulk(bytes)) = spec.kind.workload() else { return Err(Unfit::NoTransfer.into()) };
     let candidates = candidates(scenario, &ground, options.reps, options, &|done, of| progress("runs", done, of))?;
     let verdict = verdict::choose(&candidates, options.margin);
@@ -120,7 +120,7 @@ pub fn recommend(
     Ok(Recommendation {
         flow: spec.name.clone(),
         bytes: bytes.get(),
-        link: scenario.links[ground.there].name.clone(),
+        link: scenario[ground.there].name.clone(),
         limit_s: flow_limit(scenario, spec).ok().flatten().and_then(|limit| limit.time).map(Duration::as_secs_f64),
         candidates,
         verdict,
@@ -162,7 +162,7 @@ fn candidates(
         let world = worlds[system].as_ref().expect("only those that fit are run");
         let seed = scenario.seed.wrapping_add(n);
         let result = run_with(world, seed, &mut NoProbe, Timers::Lazy, |_| !(options.stop)())?;
-        let flow = &result.flows[ground.flow];
+        let flow = &result.flows[ground.flow.index()];
         let time = flow.received_at.map(|end| end.saturating_since(flow.start).as_secs_f64());
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, of);
         Ok((system, Some(time)))

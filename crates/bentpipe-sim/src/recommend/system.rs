@@ -4,12 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units::Duration;
 use bentpipe_study::limit::SegmentSize;
 use bentpipe_study::scenario::{
-    FlowKind, FlowSpec, LayerSpec, Scenario, Split, TcpFlow, TcpOverrides, Variants, Workload, resolve_tcp,
+    FlowId, FlowKind, FlowSpec, LayerSpec, NodeId, Scenario, Split, TcpFlow, TcpOverrides, Variants, Workload,
+    resolve_tcp,
 };
 use bentpipe_study::topology;
 use serde::Serialize;
@@ -94,11 +96,11 @@ pub enum Unfit {
 #[derive(Clone, Debug)]
 pub(super) struct Ground {
     /// The first TCP transfer.
-    pub(super) flow: usize,
+    pub(super) flow: FlowId,
     /// The link with the longest delay, in the direction of the data.
-    pub(super) there: usize,
+    pub(super) there: LinkId,
     /// The return link, if any.
-    pub(super) back: Option<usize>,
+    pub(super) back: Option<LinkId>,
 }
 
 impl Ground {
@@ -107,7 +109,8 @@ impl Ground {
         let bulk = |flow: &FlowSpec| matches!(flow.kind.workload(), Some(Workload::Bulk(_)));
         let tcp = |flow: &FlowSpec| matches!(flow.kind, FlowKind::Tcp(_));
         let flow = scenario.flows.iter().position(|flow| tcp(flow) && bulk(flow)).ok_or(Unfit::NoTransfer)?;
-        let spec = &scenario.flows[flow];
+        let flow = FlowId::from(flow);
+        let spec = &scenario[flow];
         if let Some(layer) = scenario.layers.first() {
             return Err(Unfit::NotBare(format!("the layer `{}` is already on the path", layer.name)));
         }
@@ -122,8 +125,8 @@ impl Ground {
         let there = topology::longest_delay(scenario, &path);
         let there = there.ok_or_else(|| Unfit::Unreachable(spec.name.clone()))?;
         let way_back = topology::return_path(scenario, spec).map_err(|_| Unfit::Unreachable(spec.name.clone()))?;
-        let (from, to) = (scenario.links[there].from, scenario.links[there].to);
-        let leads_back = |&link: &usize| (scenario.links[link].from, scenario.links[link].to) == (to, from);
+        let (from, to) = (scenario[there].from, scenario[there].to);
+        let leads_back = |&link: &LinkId| (scenario[link].from, scenario[link].to) == (to, from);
         Ok(Ground { flow, there, back: way_back.into_iter().find(leads_back) })
     }
 
@@ -136,7 +139,7 @@ impl Ground {
         if system.layered() {
             let back = self.back.ok_or(Unfit::OneWay)?;
             let over = [self.there, back];
-            for link in over.map(|link| &changed.links[link]) {
+            for link in over.map(|link| &changed[link]) {
                 if link.config.rate.is_none() {
                     return Err(Unfit::NoRate(link.name.clone()));
                 }
@@ -150,26 +153,26 @@ impl Ground {
     }
 
     fn split(&self, scenario: &mut Scenario, system: System) -> Result<(), Unfit> {
-        let link = &scenario.links[self.there];
+        let link = &scenario[self.there];
         let (near, far) = (link.from, link.to);
-        let crosses: Vec<usize> = (0..scenario.flows.len())
-            .filter(|&n| {
-                let flow = &scenario.flows[n];
+        let crosses: Vec<_> = FlowId::first(scenario.flows.len())
+            .filter(|&id| {
+                let flow = &scenario[id];
                 matches!(flow.kind, FlowKind::Tcp(_))
                     && topology::forward_path(scenario, flow).is_ok_and(|path| path.contains(&self.there))
             })
             .collect();
         let mut any = false;
-        for n in crosses {
-            let window = self.window(scenario, n, system)?;
-            let flow = &scenario.flows[n];
-            let at: Vec<usize> = [near, far].into_iter().filter(|&node| node != flow.from && node != flow.to).collect();
+        for id in crosses {
+            let window = self.window(scenario, id, system)?;
+            let flow = &scenario[id];
+            let at: Vec<_> = [near, far].into_iter().filter(|&node| node != flow.from && node != flow.to).collect();
             any |= !at.is_empty();
             let routed = flow.route.is_some() || flow.return_route.is_some();
             if routed || at.is_empty() {
                 continue;
             }
-            let FlowKind::Tcp(tcp) = &mut scenario.flows[n].kind else { continue };
+            let FlowKind::Tcp(tcp) = &mut scenario.flows[id.index()].kind else { continue };
             divide(Arc::make_mut(tcp), &at, near, system.sender(), window);
         }
         if any { Ok(()) } else { Err(Unfit::NoGateway) }
@@ -177,14 +180,14 @@ impl Ground {
 
     /// The window of the satellite leg in bytes: its bandwidth-delay product. With S-LACP twice that, because an
     /// acknowledgement may wait a round trip for a repair, but at most the product plus the queue.
-    fn window(&self, scenario: &Scenario, flow: usize, system: System) -> Result<u64, Unfit> {
-        let link = &scenario.links[self.there];
+    fn window(&self, scenario: &Scenario, flow: FlowId, system: System) -> Result<u64, Unfit> {
+        let link = &scenario[self.there];
         let rate = link.config.rate.ok_or_else(|| Unfit::NoRate(link.name.clone()))?;
-        let FlowKind::Tcp(tcp) = &scenario.flows[flow].kind else { return Err(Unfit::NoTransfer) };
+        let FlowKind::Tcp(tcp) = &scenario[flow].kind else { return Err(Unfit::NoTransfer) };
         let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
         let wire = u64::from(size.payload + size.headers);
         let back = self.back.map_or(Duration::ZERO, |back| {
-            let link = &scenario.links[back].config;
+            let link = &scenario[back].config;
             link.delay + link.rate.map_or(Duration::ZERO, |rate| rate.time_for_ceil(u64::from(size.headers)))
         });
         let round_trip = link.config.delay + back + rate.time_for_ceil(wire);
@@ -201,7 +204,7 @@ impl Ground {
 }
 
 /// Splits a connection at these nodes; the leg that leaves `near` is the satellite leg, the others are unchanged.
-fn divide(tcp: &mut TcpFlow, at: &[usize], near: usize, sender: &str, window: u64) {
+fn divide(tcp: &mut TcpFlow, at: &[NodeId], near: NodeId, sender: &str, window: u64) {
     let starts_at_link = !at.contains(&near);
     let plain = (tcp.sender, tcp.receiver);
     if starts_at_link {

@@ -70,7 +70,7 @@ pub fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<ChannelSummar
                 } = *here;
                 all.push(ChannelSummary {
                     layer: spec.name.clone(),
-                    link: scenario.links[spec.over[side]].name.clone(),
+                    link: scenario[spec.over[side]].name.clone(),
                     channel: channel.name.clone(),
                     packets,
                     dropped_full,

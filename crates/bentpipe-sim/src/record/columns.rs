@@ -5,6 +5,7 @@
 use std::io;
 use std::path::Path;
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_study::scenario::Scenario;
@@ -48,5 +49,5 @@ impl Probe for Columns {
 }
 
 impl Observer for Columns {
-    fn packet(&mut self, _: Time, _: usize, _: Passage, _: &Packet) {}
+    fn packet(&mut self, _: Time, _: LinkId, _: Passage, _: &Packet) {}
 }

@@ -1,9 +1,11 @@
 //! The names of what is observed: ends of flows, and links.
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::Who;
-use bentpipe_study::scenario::Scenario;
-use bentpipe_study::topology::{connections, legs};
+use bentpipe_study::scenario::{ConnectionId, Scenario};
+use bentpipe_study::topology::{Connection, connections, legs};
 
+use crate::ends;
 use crate::observe::LINK_BASE;
 
 /// The names of a scenario's machines.
@@ -22,9 +24,10 @@ impl Names {
     /// The names of a scenario.
     pub fn of(scenario: &Scenario) -> Names {
         let connections = connections(scenario);
-        let ends = connections.iter().flat_map(|&(flow, leg, _)| {
-            let flow = &scenario.flows[flow];
-            let name = if legs(flow).len() == 1 { flow.name.clone() } else { format!("{}/leg-{}", flow.name, leg + 1) };
+        let ends = connections.iter().flat_map(|&Connection { flow, number, .. }| {
+            let flow = &scenario[flow];
+            let leg = || format!("{}/leg-{}", flow.name, number + 1);
+            let name = if legs(flow).len() == 1 { flow.name.clone() } else { leg() };
             [format!("{name}/sender"), format!("{name}/receiver")]
         });
         let all = ends.chain(scenario.links.iter().map(|link| link.name.clone())).collect();
@@ -39,6 +42,17 @@ impl Names {
     /// The place of a machine among the names.
     pub fn index(&self, who: Who) -> Who {
         if who.0 >= LINK_BASE { Who(self.ends + (who.0 - LINK_BASE)) } else { who }
+    }
+
+    /// The name of a link.
+    pub fn link(&self, link: LinkId) -> &str {
+        self.get(Who(LINK_BASE + link.0))
+    }
+
+    /// The name of a flow, or of a leg of a split one.
+    pub fn flow(&self, connection: ConnectionId) -> &str {
+        let end = self.get(ends::who(ends::opener(connection)));
+        end.strip_suffix("/sender").unwrap_or(end)
     }
 
     /// The name of a machine; empty for one that the scenario does not have.

@@ -12,6 +12,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use bentpipe_engine::network::{EndId, LinkId};
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::units::Time;
@@ -20,11 +21,12 @@ use bentpipe_engine::wire::seq::Numbering;
 use bentpipe_engine::wire::stp;
 use bentpipe_engine::wire::tcp::Translation;
 use bentpipe_engine::wire::{EmitError, udp};
-use bentpipe_study::scenario::{FlowKind, Scenario};
-use bentpipe_study::topology;
+use bentpipe_study::scenario::{ConnectionId, FlowKind, NodeId, Scenario};
+use bentpipe_study::topology::{self, Connection};
 use bentpipe_study::trace::PcapWriter;
 
 use super::Tap;
+use crate::ends;
 use crate::observe::{Observer, Passage};
 use crate::packet::{self, Body, IPV4_HEADER, Packet};
 
@@ -53,9 +55,9 @@ pub struct Pcap {
     entrances: Vec<Option<u32>>,
     exits: Vec<Option<u32>>,
     /// Ends of each link, as nodes.
-    links: Vec<(usize, usize)>,
+    links: Vec<(NodeId, NodeId)>,
     /// Ends of each connection, as nodes.
-    flows: Vec<(usize, usize)>,
+    connections: Vec<(NodeId, NodeId)>,
     /// The translation state of each end of each connection; UDP uses only addresses and ports.
     ends: Vec<Translation>,
     /// STP connections, whose segments have another header.
@@ -64,14 +66,14 @@ pub struct Pcap {
 }
 
 /// Address of a node.
-fn address(node: usize) -> Ipv4Addr {
-    let [.., high, low] = (node as u32 + 1).to_be_bytes();
+fn address(node: NodeId) -> Ipv4Addr {
+    let [.., high, low] = (node.0 + 1).to_be_bytes();
     Ipv4Addr::new(10, high, low, 1)
 }
 
 /// Initial sequence number of an end: any number that is the same in each run.
-fn isn(end: usize) -> u32 {
-    (end as u32 + 1).wrapping_mul(0x9e37_79b9)
+fn isn(end: EndId) -> u32 {
+    (end.0 + 1).wrapping_mul(0x9e37_79b9)
 }
 
 impl Pcap {
@@ -86,16 +88,16 @@ impl Pcap {
         let comment = format!("{comment}\n{}", remark(scenario));
         let writer = PcapWriter::create(path, &names, &comment)?;
         let number = |tap: Tap| taps.iter().position(|t| *t == tap).map(|n| n as u32);
-        let links = 0..scenario.links.len();
+        let links = LinkId::first(scenario.links.len());
         let connections = topology::connections(scenario);
         let mut ends = Vec::with_capacity(2 * connections.len());
-        for (connection, &(n, ..)) in connections.iter().enumerate() {
+        for (id, connection) in ConnectionId::first(connections.len()).zip(&connections) {
             // A gateway that splits a flow keeps the addresses: each host sees the other's.
-            let flow = &scenario.flows[n];
+            let flow = &scenario[connection.flow];
             let (source, destination) = (address(flow.from), address(flow.to));
             let addresses = Addresses::V4 { source, destination };
-            let ports = packet::ports(n as u32);
-            let isns = [isn(2 * connection), isn(2 * connection + 1)];
+            let ports = packet::ports(connection.flow);
+            let isns = [isn(ends::opener(id)), isn(ends::listener(id))];
             let mut from = Translation::new(addresses, ports, isns[0]);
             let mut to = Translation::new(addresses.reversed(), ports.reversed(), isns[1]);
             from.irs = Some(Numbering::from_isn(isns[1]));
@@ -106,15 +108,15 @@ impl Pcap {
             writer,
             snap,
             error: None,
-            hosts: (0..scenario.nodes.len()).map(|node| number(Tap::Host(node))).collect(),
+            hosts: NodeId::first(scenario.nodes.len()).map(|node| number(Tap::Host(node))).collect(),
             entrances: links.clone().map(|link| number(Tap::Entrance(link))).collect(),
             exits: links.map(|link| number(Tap::Exit(link))).collect(),
             links: scenario.links.iter().map(|link| (link.from, link.to)).collect(),
-            flows: connections.iter().map(|(.., leg)| (leg.from, leg.to)).collect(),
+            connections: connections.iter().map(|Connection { leg, .. }| (leg.from, leg.to)).collect(),
             ends,
             is_stp: connections
                 .iter()
-                .map(|&(flow, leg, _)| scenario.flows[flow].kind.stp_of_leg(leg).is_some())
+                .map(|&Connection { flow, number, .. }| scenario[flow].kind.stp_of_leg(number).is_some())
                 .collect(),
             buffer: vec![0; LONGEST],
         })
@@ -129,13 +131,14 @@ impl Pcap {
     }
 
     /// The packet's two taps at this passage: the link's, and the host's at the start or end of its path.
-    fn taps(&self, link: usize, passage: Passage, packet: &Packet) -> [Option<u32>; 2] {
-        let (from, to) = self.flows[packet.flow as usize];
+    fn taps(&self, link: LinkId, passage: Passage, packet: &Packet) -> [Option<u32>; 2] {
+        let (from, to) = self.connections[packet.connection.index()];
         let (origin, goal) = if packet.forward { (from, to) } else { (to, from) };
-        let at = |node: usize, host: usize| self.hosts[host].filter(|_| node == host);
+        let at = |node: NodeId, host: NodeId| self.hosts[host.index()].filter(|_| node == host);
+        let (near, far) = self.links[link.index()];
         match passage {
-            Passage::Offered => [at(self.links[link].0, origin), self.entrances[link]],
-            Passage::Delivered => [self.exits[link], at(self.links[link].1, goal)],
+            Passage::Offered => [at(near, origin), self.entrances[link.index()]],
+            Passage::Delivered => [self.exits[link.index()], at(far, goal)],
             Passage::Dropped(_) => [None, None],
         }
     }
@@ -151,8 +154,8 @@ impl Pcap {
 
     /// Writes the packet into the buffer; returns the length of its headers and its total length.
     fn emit(&mut self, packet: &Packet) -> Result<(usize, usize), EmitError> {
-        let is_stp = self.is_stp[packet.flow as usize];
-        let end = &mut self.ends[2 * packet.flow as usize + usize::from(!packet.forward)];
+        let is_stp = self.is_stp[packet.connection.index()];
+        let end = &mut self.ends[packet.from().index()];
         let (ip_header, rest) = self.buffer.split_at_mut(IPV4_HEADER as usize);
         let (protocol, length, payload) = match packet.body {
             Body::Tcp(segment) if is_stp => {
@@ -174,15 +177,18 @@ impl Pcap {
             }
         };
         let ip = ip::emit(&end.addresses, protocol, length, ip_header)?;
+        if let Body::Tcp(segment) = packet.body {
+            segment.ecn.put(ip_header);
+        }
         Ok((ip + length - payload, ip + length))
     }
 
     /// Stores the window scale of a SYN for both ends, whether or not a tap sees it.
     fn learn(&mut self, packet: &Packet, segment: &Segment) {
         let scale = segment.syn.window_scale;
-        let sender = 2 * packet.flow as usize + usize::from(!packet.forward);
-        self.ends[sender].our_scale = scale;
-        self.ends[sender ^ 1].peer_scale = scale;
+        let sender = packet.from();
+        self.ends[sender.index()].our_scale = scale;
+        self.ends[ends::peer(sender).index()].peer_scale = scale;
     }
 }
 
@@ -191,7 +197,7 @@ impl Probe for Pcap {
 }
 
 impl Observer for Pcap {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         if let Body::Tcp(segment) = &packet.body
             && segment.flags.has(Flags::SYN)
         {
@@ -206,7 +212,8 @@ impl Observer for Pcap {
 
 /// The comment for readers of the capture.
 fn remark(scenario: &Scenario) -> String {
-    let nodes: Vec<_> = scenario.nodes.iter().enumerate().map(|(n, name)| format!("{name} {}", address(n))).collect();
+    let nodes: Vec<_> =
+        NodeId::first(scenario.nodes.len()).map(|node| format!("{} {}", &scenario[node], address(node))).collect();
     let mut text = format!("Simulated: times count from the start of the run, payload is zeros. {}.", nodes.join(", "));
     let counts_as_ns2 = |kind: &FlowKind| matches!(kind, FlowKind::Tcp(tcp) if tcp.sender.shortcuts.ns2_lengths);
     if scenario.flows.iter().any(|flow| counts_as_ns2(&flow.kind)) {

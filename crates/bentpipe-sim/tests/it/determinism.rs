@@ -2,6 +2,7 @@
 
 use crate::worlds::{parse, world};
 use bentpipe_engine::link::{Channel, ChannelState};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::{Fingerprint, Observer, Packet, Passage, in_parallel, replicate, run};
@@ -89,7 +90,7 @@ fn another_seed_is_another_run() {
 
 /// Holds each packet that leaves a link against the channel's own account of its fades.
 struct Sky {
-    link: usize,
+    link: LinkId,
     channel: Channel,
     lost: u64,
     passed: u64,
@@ -100,7 +101,7 @@ impl Probe for Sky {
 }
 
 impl Observer for Sky {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, _: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, _: &Packet) {
         if link != self.link {
             return;
         }
@@ -122,12 +123,12 @@ impl Observer for Sky {
 #[test]
 fn every_transport_meets_the_same_fades() {
     let scenario = shipped("transat-bursts");
-    let link = scenario.links.iter().position(|l| l.name == "sat/forward").expect("a satellite link");
+    let link = scenario.link("sat/forward").expect("a satellite link");
     let mut fates = Vec::new();
     for variant in scenario.variant_names() {
         let scenario = scenario.with_variant(variant).expect("one of its names");
         for seed in 1..=5 {
-            let channel = Channel::new(&scenario.links[link].config.channel, seed, "link/sat/forward/channel");
+            let channel = Channel::new(&scenario[link].config.channel, seed, "link/sat/forward/channel");
             let mut sky = Sky { link, channel, lost: 0, passed: 0 };
             run(&scenario, seed, &mut sky).expect("a path for each flow");
             assert!(sky.passed >= 1042, "all segments have passed");

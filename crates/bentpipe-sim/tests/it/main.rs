@@ -5,6 +5,7 @@ mod cells;
 mod chains;
 mod cross;
 mod determinism;
+mod ecn;
 mod golden;
 mod layers;
 mod mechanisms;

@@ -44,8 +44,8 @@ pub use bentpipe_language::tcp::{Cell, TcpOverrides, UnknownName, VariantRow, Va
 pub use beside::ReadFile;
 pub use bursts::mean_secs;
 pub use model::{
-    BufferSharing, ChannelSpec, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, Scenario, Split, Spoof,
-    Spread, StpFlow, TcpFlow, UdpFlow, UdpPattern, Workload,
+    BufferSharing, ChannelSpec, ConnectionId, FlowId, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, NodeId,
+    Scenario, Split, Spoof, Spread, StpFlow, TcpFlow, UdpFlow, UdpPattern, Workload,
 };
 pub use reference::reference;
 pub use schema::schema;

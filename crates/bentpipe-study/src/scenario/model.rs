@@ -1,16 +1,19 @@
 //! The values of a scenario.
 
+mod ids;
 mod layer;
 
 use std::sync::Arc;
 
 use bentpipe_engine::link::{Distribution, LinkConfig};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::tcp::{TcpOverrides, UnknownName, Variants, resolve_tcp};
 
+pub use ids::{ConnectionId, FlowId, NodeId};
 pub use layer::{ChannelSpec, LayerSpec};
 pub(crate) use layer::{PLAIN, PLAIN_FEC};
 
@@ -56,10 +59,10 @@ pub struct HostSpec {
 pub struct LinkSpec {
     /// Its name; `NAME/forward` and `NAME/backward` are the two directions of a duplex link.
     pub name: String,
-    /// Index of the node it leaves.
-    pub from: usize,
-    /// Index of the node it leads to.
-    pub to: usize,
+    /// The node it leaves.
+    pub from: NodeId,
+    /// The node it leads to.
+    pub to: NodeId,
     /// Its settings.
     pub config: LinkConfig,
 }
@@ -69,10 +72,10 @@ pub struct LinkSpec {
 pub struct FlowSpec {
     /// Its name.
     pub name: String,
-    /// Index of the node that sends (or asks, with request and response).
-    pub from: usize,
-    /// Index of the node that receives (or answers).
-    pub to: usize,
+    /// The node that sends (or asks, with request and response).
+    pub from: NodeId,
+    /// The node that receives (or answers).
+    pub to: NodeId,
     /// Its start time.
     pub start: Duration,
     /// The interval of a random start, if any: [`Scenario::with_seed`] draws again.
@@ -82,9 +85,9 @@ pub struct FlowSpec {
     /// What it sends.
     pub kind: FlowKind,
     /// Explicit links from `from` to `to`, or to the first split.
-    pub route: Option<Vec<usize>>,
+    pub route: Option<Vec<LinkId>>,
     /// Explicit links back.
-    pub return_route: Option<Vec<usize>>,
+    pub return_route: Option<Vec<LinkId>>,
 }
 
 impl FlowSpec {
@@ -199,8 +202,8 @@ pub struct TcpFlow {
 /// A node at which a connection is split, and its outgoing leg.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
-    /// Index of the node.
-    pub at: usize,
+    /// The node.
+    pub at: NodeId,
     /// Set if the leg is STP, with these settings for both ends.
     pub stp: Option<StpConfig>,
     /// The end of the leg at this node, which opens it.
@@ -214,9 +217,9 @@ pub struct Split {
     /// Its explicit settings.
     pub explicit: TcpOverrides,
     /// Explicit links of the leg.
-    pub route: Option<Vec<usize>>,
+    pub route: Option<Vec<LinkId>>,
     /// Explicit links back.
-    pub return_route: Option<Vec<usize>>,
+    pub return_route: Option<Vec<LinkId>>,
 }
 
 impl TcpFlow {
@@ -241,8 +244,8 @@ impl TcpFlow {
 /// A gateway that terminates a connection and forwards its data without TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoof {
-    /// Index of the node.
-    pub at: usize,
+    /// The node.
+    pub at: NodeId,
     /// Capacity of the node's buffer in full segments, waiting or unacknowledged; flows that end there share it.
     pub buffer: u32,
     /// How the flows share it.
@@ -364,14 +367,19 @@ impl Scenario {
     }
 
     /// The layer over a link, and the link's number in it (0 or 1).
-    pub fn layer_over(&self, link: usize) -> Option<(usize, usize)> {
+    pub fn layer_over(&self, link: LinkId) -> Option<(usize, usize)> {
         let side = |layer: &LayerSpec| layer.over.iter().position(|&over| over == link);
         self.layers.iter().enumerate().find_map(|(n, layer)| Some((n, side(layer)?)))
     }
 
-    /// The index of a node.
-    pub fn node(&self, name: &str) -> Option<usize> {
-        self.nodes.iter().position(|node| node == name)
+    /// The node with this name.
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        self.nodes.iter().position(|node| node == name).map(NodeId::from)
+    }
+
+    /// The link with this name.
+    pub fn link(&self, name: &str) -> Option<LinkId> {
+        self.links.iter().position(|link| link.name == name).map(LinkId::from)
     }
 
     /// Names of all variants for [`Scenario::with_variant`]: the scenario's own, then the engine's.

@@ -36,12 +36,12 @@ macro_rules! table {
 table! {
     time_ns Integer "Time since the start of the run, nanoseconds.";
     who Text "Where the event happened: FLOW/sender, FLOW/receiver, or a link.";
-    event Text "Kind of event: state, sent, received, window, rtt, recovery, recovered, timeout, spurious-timeout, queue, \
-                dropped.";
-    seq Integer "sent, received: sequence number relative to the SYN, which is 0. recovery, timeout: snd_una.";
+    event Text "Kind of event: state, sent, received, window, rtt, recovery, recovered, timeout, spurious-timeout, \
+                mark-echoed, queue, marked, dropped.";
+    seq Integer "sent, received: sequence number relative to the SYN, which is 0. recovery, timeout, mark-echoed: snd_una.";
     ack Integer "sent, received: acknowledgement number, relative to the peer's SYN. recovery: the number that ends it.";
     len Integer "sent, received: payload, bytes.";
-    flags Text "sent, received: control bits; S, F, R, P, and . for ACK.";
+    flags Text "sent, received: control bits; S, F, R, P, E for ECE, W for CWR, and . for ACK.";
     window Integer "sent, received: advertised window, bytes.";
     sack Text "sent, received: SACK blocks as first-end, relative to the SYN, end exclusive, separated by spaces.";
     retransmission Integer "sent: 1 if the first byte was sent before, otherwise 0.";
@@ -106,7 +106,8 @@ pub fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
             set(At::seq, integer(*snd_una));
             set(At::backoffs, integer(*backoffs));
         }
-        Event::RecoveryLeft | Event::SpuriousTimeout => {}
+        Event::MarkEchoed { snd_una } => set(At::seq, integer(*snd_una)),
+        Event::RecoveryLeft | Event::SpuriousTimeout | Event::Marked => {}
         Event::Queue { packets, bytes, average } => {
             set(At::queue_packets, integer(*packets));
             set(At::queue_bytes, integer(*bytes));
@@ -140,6 +141,8 @@ fn name(event: &Event) -> &'static str {
         Event::RecoveryLeft => "recovered",
         Event::Timeout { .. } => "timeout",
         Event::SpuriousTimeout => "spurious-timeout",
+        Event::MarkEchoed { .. } => "mark-echoed",
+        Event::Marked => "marked",
         Event::Queue { .. } => "queue",
         Event::Dropped { .. } => "dropped",
     }

@@ -34,7 +34,7 @@ fn a_device_stays_a_device() {
 fn threads_are_bounded_by_the_cores() {
     let folder = folder();
     let many = ["compare", "small.toml", "--variants", "sack", "--reps", "2", "--json", "--threads"];
-    let rows = |text: String| super::json(&text)["variants"].clone();
+    let rows = |text: String| json(&text)["variants"].clone();
     let few = rows(ok(folder.path(), &[&many[..], &["1"]].concat()));
     assert_eq!(rows(ok(folder.path(), &[&many[..], &["1000000"]].concat())), few);
 }

@@ -88,7 +88,7 @@ pub fn look(world: &World) -> Result<Look, String> {
         to: scenario.nodes[flow.to].clone(),
         variant: match &flow.kind {
             FlowKind::Tcp(tcp) => Some(tcp.variant_name.clone()),
-            FlowKind::Stp(_) | FlowKind::Udp(_) => None,
+            FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => None,
         },
     });
     let unfit = System::ALL.into_iter().filter(|system| *system != System::Plain).filter_map(|system| {
@@ -151,6 +151,7 @@ fn subject(scenario: &Scenario, flow: usize, link: usize, last_link: usize) -> (
             }
         }
         FlowKind::Stp(stp) => SegmentSize::of_stp(&stp.config),
+        FlowKind::Quic(quic) => SegmentSize::of_quic(quic),
         FlowKind::Udp(udp) => SegmentSize { payload: udp.packet, headers: 0 },
     };
     let datagrams = matches!(kind, FlowKind::Udp(_)).then_some(flow);

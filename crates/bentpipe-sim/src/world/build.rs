@@ -124,6 +124,13 @@ impl World {
                     };
                     world.ends.extend([end(Role::Active), end(Role::Passive)].map(EndState::new));
                 }
+                #[cfg(feature = "quic")]
+                FlowKind::Quic(quic) => {
+                    let ends = crate::quic::ends(scenario, (n as u32, flow, quic), start, seed, watched);
+                    world.ends.extend(ends.map(|end| EndState::new(Endpoint::Quic(Box::new(end)))));
+                }
+                #[cfg(not(feature = "quic"))]
+                FlowKind::Quic(_) => return Err(RunError::NoQuic),
                 FlowKind::Udp(udp) => {
                     let source = UdpSource::new(udp, n as u32, start, seed, &flow.name);
                     world.ends.push(EndState::new(Endpoint::UdpSource(Box::new(source))));
@@ -178,6 +185,8 @@ impl World {
                     (self.models[model as usize].counts(), first)
                 }
                 Endpoint::Sink(sink) => (sink.is_finite(), Time::NEVER),
+                #[cfg(feature = "quic")]
+                Endpoint::Quic(quic) => (quic.counts(), quic.first_action()),
                 Endpoint::UdpSource(source) => (false, source.first_action()),
                 // Listens from the start; the far port is polled with the near one.
                 Endpoint::Port { leg: Leg::Near, .. } => (false, Time::ZERO),

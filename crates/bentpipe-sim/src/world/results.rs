@@ -58,6 +58,8 @@ impl World {
     fn outcome(&self, end: usize) -> Option<Outcome> {
         match &self.ends[end].kind {
             Endpoint::Tcp(tcp) => Some(tcp.outcome()),
+            #[cfg(feature = "quic")]
+            Endpoint::Quic(quic) => Some(quic.outcome()),
             &Endpoint::Ended { at } => Some(self.ended[at as usize].outcome),
             &Endpoint::Late { model } => Some(self.models[model as usize].outcome()),
             _ => None,

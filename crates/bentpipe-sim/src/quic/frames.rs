@@ -129,7 +129,7 @@ mod tests {
         ];
         for (bytes, value) in examples {
             assert_eq!(Rest(bytes).number(), Some(value));
-            assert_eq!(Rest(&bytes[1..]).number().filter(|read| *read == value), None);
+            assert_eq!(Rest(&bytes[..bytes.len() - 1]).number(), None, "cut off");
         }
     }
 

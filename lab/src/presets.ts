@@ -1,9 +1,9 @@
-// The shipped scenarios.
+// The shipped scenarios that the page can run: it has no QUIC.
 const files = import.meta.glob<string>("../../scenarios/*.toml", { query: "?raw", import: "default", eager: true });
 
 /** Name and text of each. */
 export const PRESETS = new Map(
-  Object.entries(files).map(([path, text]) => [path.replace(/^.*\/(.*)\.toml$/, "$1"), text]),
+  Object.entries(files).filter(([, text]) => !/^type = "quic"$/m.test(text)).map(([path, text]) => [path.replace(/^.*\/(.*)\.toml$/, "$1"), text]),
 );
 
 /** Groups of the list: those that a visitor looks for first. */

@@ -20,6 +20,7 @@ shipped!(
     "geo-bursts",
     "geo-ka-rain",
     "geo-ku",
+    "geo-quic",
     "hybrid-end-to-end",
     "hybrid-fading",
     "hybrid-sack",

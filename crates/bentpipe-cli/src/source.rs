@@ -38,7 +38,7 @@ pub(crate) fn load_with_variant(world: &World, variant: Option<&str>) -> Result<
 /// Wrong usage, with the names that there are, if there is no such variant.
 pub fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenario, Failure> {
     scenario.with_variant(variant).map_err(|unknown| {
-        let names = scenario.variant_names();
+        let names = [&scenario.variant_names(), Scenario::QUIC_VARIANTS].concat();
         let help = did_you_mean(variant, names.iter().copied());
         Failure::usage(unknown, Some(help.unwrap_or_else(|| format!("expected one of {}", names.join(", ")))))
     })

@@ -116,7 +116,7 @@ fn neighbours(scenario: &Scenario, node: NodeId) -> usize {
 fn mtu(scenario: &Scenario) -> u16 {
     let mss = scenario.flows.iter().filter_map(|flow| match &flow.kind {
         FlowKind::Tcp(tcp) => Some(u32::from(tcp.sender.mss).max(u32::from(tcp.receiver.mss))),
-        FlowKind::Stp(_) | FlowKind::Udp(_) => None,
+        FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => None,
     });
     mss.max().map_or(ETHERNET, |mss| (mss + HEADERS).min(u32::from(u16::MAX)) as u16)
 }

@@ -1,7 +1,11 @@
 //! Events for observers. An observer changes nothing: a run is the same with and without one.
 
+mod quic;
+
 use crate::tcp::{Segment, State};
 use crate::units::{Duration, Time};
+
+pub use quic::{QuicKind, QuicPacket};
 
 /// The driver's number of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +48,10 @@ pub enum Event {
         /// The segment.
         segment: Segment,
     },
+    /// A packet of QUIC goes out.
+    QuicSent(QuicPacket),
+    /// A packet of QUIC has come in.
+    QuicReceived(QuicPacket),
     /// The sender's windows after an ACK or a loss.
     Window {
         /// Congestion window, bytes, with inflation.

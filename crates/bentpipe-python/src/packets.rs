@@ -16,11 +16,11 @@ columns! {
         event: Words, "At an end: sent, received. At a link: offered (before its queue), delivered, dropped.";
         flow: Words, "The flow, or FLOW/leg-1 and so on if it is split.";
         forward: BooleanBuilder, "True if it goes from the flow's `from` to its `to`.";
-        seq: Int64Builder, "Sequence number relative to the SYN, which is 0; of a datagram its number from 0.";
-        len: Int64Builder, "Payload, bytes; null for datagrams.";
-        ack: Int64Builder, "Acknowledgement number, relative to the peer's SYN; null for datagrams.";
-        window: Int64Builder, "Advertised window, bytes; null for datagrams.";
-        flags: Words, "Control bits: S, F, R, P, and . for ACK; null for datagrams.";
+        seq: Int64Builder, "Sequence number relative to the SYN, which is 0; of a datagram its number from 0; QUIC: packet number.";
+        len: Int64Builder, "Payload, bytes; QUIC: data of streams; null for datagrams.";
+        ack: Int64Builder, "Acknowledgement number, relative to the peer's SYN; QUIC: the largest packet number acknowledged; null for datagrams.";
+        window: Int64Builder, "Advertised window, bytes; null for datagrams and QUIC.";
+        flags: Words, "Control bits: S, F, R, P, and . for ACK; QUIC: the type of packet; null for datagrams.";
         retransmission: BooleanBuilder, "sent: true if its first byte was sent before.";
         wire_bytes: Int64Builder, "Length on the link, bytes; null at the ends.";
         reason: Words, "dropped: queue-full, early (RED, CoDel), channel, listed or too-long.";
@@ -68,6 +68,13 @@ impl Packets {
         self.forward.append_value(packet.forward);
         match &packet.body {
             Body::Tcp(seen) => segment(self, seen),
+            Body::Quic(seen) => {
+                self.seq.append_value(whole(seen.number));
+                self.len.append_value(i64::from(seen.data));
+                self.ack.append_option(seen.acknowledges.map(whole));
+                self.window.append_null();
+                self.flags.append_value(seen.kind.word());
+            }
             Body::Udp(number) => {
                 self.seq.append_value(whole(*number));
                 self.len.append_null();

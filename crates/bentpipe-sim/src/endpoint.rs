@@ -26,7 +26,7 @@ use crate::workload::{ENDLESS, Share};
 
 /// One end of a flow. All kinds are behind a pointer: a run may have a hundred thousand ends, of which few act at a
 /// time.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Endpoint {
     Tcp(Box<TcpEnd>),
     /// A connection's end that has not acted yet, like this model.
@@ -37,6 +37,8 @@ pub(crate) enum Endpoint {
     Ended {
         at: u32,
     },
+    #[cfg(feature = "quic")]
+    Quic(Box<crate::quic::QuicEnd>),
     UdpSource(Box<UdpSource>),
     UdpSink(Box<UdpSink>),
     /// A gateway that acknowledges for the destination.

@@ -1,7 +1,7 @@
 //! A hash of a whole run: runs with equal hashes did the same at the same times.
 
 use bentpipe_engine::network::LinkId;
-use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
+use bentpipe_engine::probe::{DropReason, Event, Probe, QuicPacket, Who};
 use bentpipe_engine::tcp::Segment;
 use bentpipe_engine::units::Time;
 
@@ -36,6 +36,17 @@ impl Fingerprint {
         for byte in number.to_le_bytes() {
             self.hash = (self.hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3);
         }
+    }
+
+    fn add_quic(&mut self, packet: &QuicPacket) {
+        let QuicPacket { kind, number, len, acknowledges, data, at, repeats } = *packet;
+        self.add(number);
+        self.add(u64::from(len) | (kind as u64) << 32 | u64::from(repeats) << 40);
+        self.add(acknowledges.unwrap_or(u64::MAX));
+        self.add(u64::from(data));
+        let (stream, offset) = at.unwrap_or((u64::MAX, u64::MAX));
+        self.add(stream);
+        self.add(offset);
     }
 
     fn add_segment(&mut self, segment: &Segment) {
@@ -74,6 +85,7 @@ impl Observer for Fingerprint {
         match &packet.body {
             Body::Tcp(segment) => self.add_segment(segment),
             Body::Udp(n) => self.add(*n),
+            Body::Quic(packet) => self.add_quic(packet),
         }
     }
 }

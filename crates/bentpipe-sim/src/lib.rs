@@ -16,6 +16,8 @@ mod layer;
 mod observe;
 mod pacer;
 mod packet;
+#[cfg(feature = "quic")]
+mod quic;
 pub mod recommend;
 pub mod record;
 mod run;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bentpipe_engine::link::Wire;
 use bentpipe_engine::network::{Bound, EndId};
+use bentpipe_engine::probe::QuicPacket;
 use bentpipe_engine::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::ecn::Ecn;
@@ -36,6 +37,8 @@ pub enum Body {
     Tcp(Segment),
     /// A UDP datagram, the n-th of its flow.
     Udp(u64),
+    /// A UDP datagram of QUIC: the packet in it, or of several the one with the most data. Told only to observers.
+    Quic(QuicPacket),
 }
 
 /// A packet.
@@ -139,6 +142,9 @@ const CORRUPT: u8 = 8;
 /// The ECN field.
 const ECN: u8 = 3 << ECN_AT;
 const ECN_AT: u8 = 4;
+/// With [`DATAGRAM`]: it has a content.
+#[cfg(feature = "quic")]
+const QUIC: u8 = 64;
 
 /// Additional fields of some segments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -154,6 +160,9 @@ pub(crate) struct Store {
     heads: Vec<Head>,
     /// By slot; valid only if the head says so.
     options: Vec<Options>,
+    /// By slot, for QUIC's datagrams. A lost one's remains until the slot is used again.
+    #[cfg(feature = "quic")]
+    contents: Vec<(QuicPacket, bytes::BytesMut)>,
     /// The slot freed first is reused first. Packets then lie in the order in which they were sent, mostly that in which they
     /// arrive, and the processor prefetches them.
     free: VecDeque<u32>,
@@ -173,6 +182,37 @@ impl Store {
             flags: Flags::NONE,
             marks,
         })
+    }
+
+    /// Stores a datagram of QUIC.
+    #[cfg(feature = "quic")]
+    pub(crate) fn put_quic(
+        &mut self,
+        from: EndId,
+        packet: QuicPacket,
+        content: bytes::BytesMut,
+    ) -> Parcel {
+        let marks = if ends::opens(from) { FORWARD } else { 0 } | DATAGRAM | QUIC;
+        let wire_len = content.len() as u32 + bentpipe_study::scenario::QuicFlow::UDP_HEADERS;
+        let connection = ends::connection(from);
+        let head = Head { seq: 0, ack: 0, window: 0, wire_len, connection, len: 0, flags: Flags::NONE, marks };
+        let parcel = self.keep(head);
+        self.keep_content(parcel.slot() as usize, (packet, content));
+        parcel
+    }
+
+    #[cfg(feature = "quic")]
+    fn keep_content(&mut self, slot: usize, content: (QuicPacket, bytes::BytesMut)) {
+        if self.contents.len() <= slot {
+            self.contents.resize(self.heads.len(), Default::default());
+        }
+        self.contents[slot] = content;
+    }
+
+    /// The content of a datagram of QUIC, which has arrived.
+    #[cfg(feature = "quic")]
+    pub(crate) fn take_content(&mut self, parcel: Parcel) -> bytes::BytesMut {
+        std::mem::take(&mut self.contents[parcel.slot() as usize].1)
     }
 
     /// Stores a segment.
@@ -218,7 +258,12 @@ impl Store {
     /// The packet of a parcel.
     pub(crate) fn get(&self, parcel: Parcel) -> Packet {
         let Head { seq, wire_len, connection, marks, .. } = self.heads[parcel.slot() as usize];
-        let body = if marks & DATAGRAM != 0 { Body::Udp(seq) } else { Body::Tcp(self.segment(parcel)) };
+        let body = match marks & DATAGRAM {
+            0 => Body::Tcp(self.segment(parcel)),
+            #[cfg(feature = "quic")]
+            _ if marks & QUIC != 0 => Body::Quic(self.contents[parcel.slot() as usize].0),
+            _ => Body::Udp(seq),
+        };
         Packet { connection, forward: marks & FORWARD != 0, wire_len, body }
     }
 
@@ -267,6 +312,10 @@ impl Store {
         let copy = self.keep(self.heads[slot]);
         if self.heads[slot].marks & OPTIONS != 0 {
             self.keep_options(copy.slot() as usize, self.options[slot]);
+        }
+        #[cfg(feature = "quic")]
+        if self.heads[slot].marks & QUIC != 0 {
+            self.keep_content(copy.slot() as usize, self.contents[slot].clone());
         }
         copy.redirected(parcel.to, copy.wire_len)
     }
@@ -337,6 +386,7 @@ mod tests {
             let parcels = packets.each_ref().map(|packet| match &packet.body {
                 Body::Udp(number) => store.put_datagram(packet.connection, packet.wire_len, *number, Time::ZERO),
                 Body::Tcp(segment) => store.put_segment(packet.from(), packet.wire_len, segment),
+                Body::Quic(_) => unreachable!("none of these"),
             });
             assert_eq!(parcels.map(|parcel| store.get(parcel)), packets);
             assert_eq!(parcels.map(|parcel| parcel.from()), packets.each_ref().map(Packet::from));

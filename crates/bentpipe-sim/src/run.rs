@@ -21,6 +21,9 @@ pub enum RunError {
     /// There is no path between the ends of a flow.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
+    /// A flow is of QUIC, and this program was built without it.
+    #[error("flows of QUIC need the feature `quic`, which this program was built without")]
+    NoQuic,
     /// The threads for parallel runs could not be started.
     #[error("cannot start {threads} threads: {cause}")]
     Threads {

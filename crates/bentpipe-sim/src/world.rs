@@ -268,6 +268,13 @@ impl World {
                 return self.deliver(to, parcel, observer);
             }
             Endpoint::Ended { .. } => self.reach_ended(to, parcel, observer),
+            #[cfg(feature = "quic")]
+            Endpoint::Quic(quic) => {
+                let datagram = self.packets.take_content(parcel);
+                let mut cx = Context { now: self.now, who: ends::who(to), probe: &mut *observer };
+                quic.take(&mut cx, datagram);
+                self.run_end(to, observer);
+            }
             Endpoint::UdpSource(_) => debug_assert!(false, "nobody answers datagrams"),
             Endpoint::Spoofer(_) => self.reach_spoofer(to, parcel, observer),
             Endpoint::Sink(sink) => {
@@ -320,6 +327,8 @@ impl World {
         loop {
             let mut cx = Context { now: self.now, who: ends::who(n), probe: &mut *observer };
             let step = match &mut self.ends[n.index()].kind {
+                #[cfg(feature = "quic")]
+                Endpoint::Quic(quic) => quic.poll(&mut cx, &mut self.packets),
                 Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
                 &mut Endpoint::Port { gateway, .. } => self.gateways[gateway as usize].poll(&mut cx, &mut self.packets),
                 Endpoint::Spoofer(spoofer) => spoofer.poll(&mut cx, &mut self.packets),
@@ -394,6 +403,8 @@ impl World {
                 tcp.leave();
                 true
             }
+            #[cfg(feature = "quic")]
+            Endpoint::Quic(quic) => quic.is_done(),
             Endpoint::Sink(sink) => sink.is_done(),
             _ => false,
         };

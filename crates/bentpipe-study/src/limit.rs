@@ -25,7 +25,7 @@ use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
 
 use crate::scenario::bursts::mean_secs;
-use crate::scenario::model::{FlowKind, FlowSpec, Scenario, Workload};
+use crate::scenario::model::{FlowKind, FlowSpec, QuicFlow, Scenario, Workload};
 use crate::topology::{self, Unreachable};
 
 /// IPv4 and TCP headers without options.
@@ -55,13 +55,15 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
                 tcp.splits.iter().map(|split| SegmentSize::of_leg(&split.stp, &split.sender, &split.receiver));
             let first = SegmentSize::of_leg(&tcp.stp, &tcp.sender, &tcp.receiver);
             let sizes = std::iter::once(first).chain(further).collect();
-            (sizes, tcp.sender.shortcuts.handshake, tcp.workload)
+            let opening = (tcp.sender.shortcuts.handshake != Handshake::None).then_some(HEADERS);
+            (sizes, opening, tcp.workload)
         }
         // STP's header is as long as TCP's, and it opens in the same way.
         FlowKind::Stp(stp) => {
             let size = SegmentSize::of_stp(&stp.config);
-            (vec![size], Handshake::ThreeWay, stp.workload)
+            (vec![size], Some(HEADERS), stp.workload)
         }
+        FlowKind::Quic(quic) => (vec![SegmentSize::of_quic(quic)], SegmentSize::of_quic_opening(quic), quic.workload),
         FlowKind::Udp(_) => return Ok(None),
     };
     let best: Vec<LinkConfig> = scenario.links.iter().map(|link| link.config.at_best()).collect();
@@ -111,11 +113,10 @@ fn opened<'s>(
     Ok(opened)
 }
 
-/// The time of the handshakes before the data. The far leg of a split opens when the SYN reaches it, so both open at
-/// once.
-fn handshake_time(legs: &[Way<'_>]) -> Duration {
-    // The SYN and its ACK, without options: a lower bound.
-    let syn = |links: &[&LinkConfig]| pipe_time(links, 1, HEADERS, HEADERS);
+/// The time of the handshakes before the data: a packet of `bytes` there and one back. The far leg of a split opens when the
+/// SYN reaches it, so both open at once.
+fn handshake_time(legs: &[Way<'_>], bytes: u32) -> Duration {
+    let syn = |links: &[&LinkConfig]| pipe_time(links, 1, bytes, bytes);
     let (mut asked, mut data) = (Duration::ZERO, Duration::ZERO);
     for (there, back) in legs {
         let over = syn(there);
@@ -126,7 +127,7 @@ fn handshake_time(legs: &[Way<'_>]) -> Duration {
 }
 
 fn workload_time(
-    (workload, opening, sizes): (Workload, Handshake, &[SegmentSize]),
+    (workload, opening, sizes): (Workload, Option<u32>, &[SegmentSize]),
     opened: &[Way<'_>],
     legs: &[Way<'_>],
 ) -> Option<Duration> {
@@ -134,10 +135,7 @@ fn workload_time(
     let back: Vec<_> = legs.iter().rev().map(|(_, back)| back.as_slice()).collect();
     let sizes_back: Vec<_> = sizes.iter().rev().copied().collect();
     let transfer = |bytes: Bytes| transfer_over_legs(&there, bytes, sizes);
-    let handshake = match opening {
-        Handshake::None => Duration::ZERO,
-        Handshake::ThreeWay | Handshake::OneWay => handshake_time(opened),
-    };
+    let handshake = opening.map_or(Duration::ZERO, |bytes| handshake_time(opened, bytes));
     match workload {
         Workload::Bulk(bytes) => Some(handshake + transfer(bytes)),
         Workload::Greedy { .. } | Workload::Paced { total: None, .. } => None,
@@ -163,6 +161,18 @@ impl SegmentSize {
     /// The segments of an STP connection, whose header is as long as TCP's.
     pub fn of_stp(config: &StpConfig) -> Self {
         SegmentSize { payload: config.mss as u32, headers: HEADERS }
+    }
+
+    /// The packets of a QUIC connection: the longest that it may send, with the shortest headers.
+    pub fn of_quic(quic: &QuicFlow) -> Self {
+        let payload = u32::from(quic.greatest_datagram()) - QuicFlow::least_overhead();
+        SegmentSize { payload, headers: QuicFlow::UDP_HEADERS + QuicFlow::least_overhead() }
+    }
+
+    /// Bytes of the datagrams that open a QUIC connection before data can follow, one there and one back: both have an Initial
+    /// packet that asks for an ACK, so both are padded (RFC 9000 §14.1). `None` if data goes with the first (0-RTT).
+    fn of_quic_opening(quic: &QuicFlow) -> Option<u32> {
+        (!quic.zero_rtt).then_some(QuicFlow::UDP_HEADERS + u32::from(QuicFlow::LEAST_DATAGRAM))
     }
 
     /// The segments of a leg, which is STP if it has STP settings.
@@ -396,11 +406,11 @@ mod tests {
             (LinkConfig::clean(None, Duration::from_millis(20)), LinkConfig::clean(None, Duration::from_millis(250)));
         let one = |link| (vec![link], vec![link]);
         let ms = |handshake: Duration| handshake.as_nanos() / 1_000_000;
-        assert_eq!(ms(handshake_time(&[(vec![&short, &long], vec![&long, &short])])), 540);
+        assert_eq!(ms(handshake_time(&[(vec![&short, &long], vec![&long, &short])], HEADERS)), 540);
         // Data is at the gateway after 60 ms, the far leg opens at 20 + 500.
-        assert_eq!(ms(handshake_time(&[one(&short), one(&long)])), 520 - 20);
+        assert_eq!(ms(handshake_time(&[one(&short), one(&long)], HEADERS)), 520 - 20);
         // The other way round data is there after 750 ms, and the far leg has been open since 290.
-        assert_eq!(ms(handshake_time(&[one(&long), one(&short)])), 500);
+        assert_eq!(ms(handshake_time(&[one(&long), one(&short)], HEADERS)), 500);
     }
 
     #[test]

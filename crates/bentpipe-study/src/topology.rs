@@ -136,7 +136,7 @@ pub fn legs(flow: &FlowSpec) -> Vec<Leg<'_>> {
 fn splits(flow: &FlowSpec) -> &[Split] {
     match &flow.kind {
         FlowKind::Tcp(tcp) => &tcp.splits,
-        FlowKind::Stp(_) | FlowKind::Udp(_) => &[],
+        FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => &[],
     }
 }
 

@@ -193,6 +193,7 @@ impl Knobs {
             let workload = match &mut changed.flows[flow.index()].kind {
                 FlowKind::Tcp(tcp) => &mut Arc::make_mut(tcp).workload,
                 FlowKind::Stp(stp) => &mut stp.workload,
+                FlowKind::Quic(quic) => &mut quic.workload,
                 FlowKind::Udp(_) => return Err("a flow of datagrams has no size".to_owned()),
             };
             match workload {

@@ -90,7 +90,7 @@ pub fn look(world: &World) -> Result<Look, String> {
         to: scenario[flow.to].to_owned(),
         variant: match &flow.kind {
             FlowKind::Tcp(tcp) => Some(tcp.variant_name.clone()),
-            FlowKind::Stp(_) | FlowKind::Udp(_) => None,
+            FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => None,
         },
     });
     let unfit = System::ALL.into_iter().filter(|system| *system != System::Plain).filter_map(|system| {
@@ -155,6 +155,7 @@ fn subject(scenario: &Scenario, flow: FlowId, link: LinkId, last_link: LinkId) -
             }
         }
         FlowKind::Stp(stp) => SegmentSize::of_stp(&stp.config),
+        FlowKind::Quic(quic) => SegmentSize::of_quic(quic),
         FlowKind::Udp(udp) => SegmentSize { payload: udp.packet, headers: 0 },
     };
     let datagrams = matches!(kind, FlowKind::Udp(_)).then_some(ConnectionId(flow.0));

@@ -52,7 +52,7 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> S
     for (flow, look) in scenario.flows.iter().zip(&outlook.flows) {
         let tcp = match &flow.kind {
             FlowKind::Tcp(tcp) => Some(&**tcp),
-            FlowKind::Stp(_) | FlowKind::Udp(_) => None,
+            FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => None,
         };
         match groups.iter_mut().find(|group| group.takes(look, tcp)) {
             Some(group) => group.names.push(&look.name),

@@ -78,8 +78,9 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
         let header = ["variant", "built on", "description"];
         text = format!("{text}\n\nVariants of {}:\n\n{}", scenario.name, output::table(&header, header.len(), own));
     }
+    let quic = Scenario::QUIC_VARIANTS.join(", ");
     output::print(&format!(
-        "{text}\n\n`bentpipe explain FILE --variant NAME` shows every setting. The window \"the path's\" is the path's\ncapacity in segments, unless `fixed_window` is set.\n"
+        "{text}\n\nThe same transfers by QUIC: {quic}.\n\n`bentpipe explain FILE --variant NAME` shows every setting. The window \"the path's\" is the path's\ncapacity in segments, unless `fixed_window` is set.\n"
     ))?;
     Ok(End::Done)
 }

@@ -45,6 +45,7 @@ pub(crate) fn figure(scenario: &Scenario, sequence: &Sequence, kind: Kind) -> Fi
         .filter_map(|(n, flow)| match &flow.kind {
             FlowKind::Tcp(tcp) => Some((n, format!("{} ({})", flow.name, tcp.variant_name))),
             FlowKind::Stp(_) => Some((n, format!("{} (stp)", flow.name))),
+            FlowKind::Quic(quic) => Some((n, format!("{} (quic-{})", flow.name, quic.congestion_control.word()))),
             FlowKind::Udp(_) => None,
         })
         .collect();

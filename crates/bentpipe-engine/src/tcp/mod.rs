@@ -29,6 +29,7 @@ mod span;
 mod startup;
 mod timer;
 pub mod variant;
+mod window_control;
 
 use crate::wire::tcp::segment;
 
@@ -44,3 +45,4 @@ pub use sending::{Protocol, SenderCounters, SendingHalf};
 pub use sharing::TcbCache;
 pub use span::Span;
 pub use variant::{AckPolicy, Daass, Variant};
+pub use window_control::{Acked, WindowControl};

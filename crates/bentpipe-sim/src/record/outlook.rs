@@ -89,11 +89,15 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
             let headers = IPV4_HEADER + stp::HEADER as u32;
             (stp.config.mss as u32 + headers, matches!(stp.workload, Workload::RequestResponse { .. }))
         }
+        FlowKind::Quic(quic) => {
+            let size = SegmentSize::of_quic(quic);
+            (size.payload + size.headers, matches!(quic.workload, Workload::RequestResponse { .. }))
+        }
         FlowKind::Udp(udp) => (udp.packet, false),
     };
     // Datagrams need no return path.
     let back = match &flow.kind {
-        FlowKind::Tcp(_) | FlowKind::Stp(_) => topology::return_path(scenario, flow)?,
+        FlowKind::Tcp(_) | FlowKind::Stp(_) | FlowKind::Quic(_) => topology::return_path(scenario, flow)?,
         FlowKind::Udp(_) => topology::return_path(scenario, flow).unwrap_or_default(),
     };
     let (start, data, acks) = if answers { (flow.to, back, forward) } else { (flow.from, forward, back) };

@@ -3,7 +3,8 @@
 //! Node n (from 1) is 10.0.n.1, flow f (from 0) goes from port 49152 + f to port 30000; the payload is zeros. Initial
 //! sequence numbers are fixed by the connection's number; the legs of a split flow have its addresses and ports, and
 //! separate sequence numbers. Window scales are read from the SYNs; without a handshake there are none, and windows
-//! show as at most 65535.
+//! show as at most 65535. Of QUIC's datagrams only the headers are captured, with the length on the line; a trace has their
+//! packets.
 //!
 //! Lengths are those of the written headers. With ns-2's lengths (`ns2_lengths`), the links counted some bytes fewer;
 //! the capture's comment says so.
@@ -145,7 +146,9 @@ impl Pcap {
 
     fn record(&mut self, now: Time, taps: [Option<u32>; 2], packet: &Packet) -> io::Result<()> {
         let (headers, length) = self.emit(packet).map_err(io::Error::other)?;
-        let kept = if self.snap == Snap::Headers { headers } else { length };
+        // What QUIC says is not kept, so nothing is shown instead of it.
+        let is_told = self.snap == Snap::Whole && !matches!(packet.body, Body::Quic(_));
+        let kept = if is_told { length } else { headers };
         for tap in taps.into_iter().flatten() {
             self.writer.packet(tap, now, &self.buffer[..kept], length as u32)?;
         }
@@ -170,7 +173,7 @@ impl Pcap {
                 let payload = usize::from(segment.len);
                 (ip::TCP, end.emit(&segment, &[&ZEROS[..payload]], rest)?, payload)
             }
-            Body::Udp(_) => {
+            Body::Udp(_) | Body::Quic(_) => {
                 let headers = ip_header.len() + udp::HEADER;
                 let payload = (packet.wire_len as usize).saturating_sub(headers).min(LONGEST - headers);
                 (ip::UDP, udp::emit(&end.addresses, end.ports, &[&ZEROS[..payload]], rest)?, payload)

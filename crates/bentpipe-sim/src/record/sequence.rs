@@ -1,13 +1,14 @@
 //! The points of time–sequence plots: data sent, received and lost, ACKs, windows, and the queue of one link.
 //!
 //! Sequence numbers count segments from 1, as papers draw them. A flow's data goes from its `from` to its `to`; with
-//! requests and responses, the responses are used, which go in the other direction.
+//! requests and responses, the responses are used, which go in the other direction. Of QUIC the place in the packet's stream is
+//! drawn, and for an ACK the data of the newest packet that it acknowledges.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bentpipe_engine::link::{Burst, Channel};
 use bentpipe_engine::network::LinkId;
-use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
+use bentpipe_engine::probe::{DropReason, Event, Probe, QuicKind, QuicPacket, Who};
 use bentpipe_engine::tcp::{FIRST_BYTE, Segment};
 use bentpipe_engine::units::Time;
 use bentpipe_study::limit::SegmentSize;
@@ -101,6 +102,10 @@ impl Numbers {
                 data_end: u32::from(matches!(stp.workload, Workload::RequestResponse { .. })),
                 payload: f64::from(stp.config.mss),
             },
+            FlowKind::Quic(quic) => Numbers {
+                data_end: u32::from(matches!(quic.workload, Workload::RequestResponse { .. })),
+                payload: f64::from(SegmentSize::of_quic(quic).payload),
+            },
             FlowKind::Udp(_) => Numbers { data_end: 0, payload: 1.0 },
         }
     }
@@ -125,6 +130,8 @@ pub struct Sequence {
     /// The observed link's queue.
     pub queue: Vec<QueuePoint>,
     numbers: Vec<Numbers>,
+    /// By flow of QUIC: the last segment of the data in each packet from the last one acknowledged on, by packet number.
+    unacknowledged: Vec<BTreeMap<u64, f64>>,
     link: Option<LinkId>,
     bursts: Option<Channel>,
 }
@@ -140,6 +147,7 @@ impl Sequence {
         let connections = topology::connections(scenario);
         Sequence {
             flows: vec![FlowTrace::default(); connections.len()],
+            unacknowledged: vec![BTreeMap::new(); connections.len()],
             queue: Vec::new(),
             numbers: connections
                 .iter()
@@ -207,6 +215,11 @@ impl Sequence {
     }
 }
 
+/// The place of a packet's data in its stream, numbered as TCP's is.
+fn offset(packet: &QuicPacket) -> u64 {
+    packet.at.map_or(0, |(_, offset)| offset) + FIRST_BYTE
+}
+
 /// Resolution of a plot along an axis.
 const FINEST: f64 = 1000.0;
 
@@ -231,6 +244,23 @@ impl Probe for Sequence {
             }
             Event::Received { segment } if is_sender => flow.acks.push((at, numbers.acked(&segment))),
             Event::Received { segment } if segment.len > 0 => flow.received.push((at, numbers.segment(segment.seq))),
+            Event::QuicSent(packet) if is_sender && packet.data > 0 => {
+                let first = numbers.segment(offset(&packet));
+                let last = numbers.segment(offset(&packet) + u64::from(packet.data) - 1);
+                self.unacknowledged[index].insert(packet.number, last);
+                flow.sent.push(((at, first), packet.repeats));
+            }
+            Event::QuicReceived(packet) if is_sender => {
+                // The handshake's packets have other numbers.
+                if let (QuicKind::OneRtt, Some(largest)) = (packet.kind, packet.acknowledges) {
+                    let sent = &mut self.unacknowledged[index];
+                    *sent = sent.split_off(&largest);
+                    flow.acks.extend(sent.get(&largest).map(|last| (at, *last)));
+                }
+            }
+            Event::QuicReceived(packet) if packet.data > 0 => {
+                flow.received.push((at, numbers.segment(offset(&packet))));
+            }
             Event::Window { cwnd, ssthresh, flight } if is_sender => {
                 let segments = |bytes: u64| bytes as f64 / numbers.payload;
                 let (cwnd, ssthresh, flight) = (segments(cwnd), segments(ssthresh), segments(flight));
@@ -247,12 +277,16 @@ impl Probe for Sequence {
 
 impl Observer for Sequence {
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
-        let Body::Tcp(segment) = &packet.body else { return };
+        let (seq, len) = match &packet.body {
+            Body::Tcp(segment) => (segment.seq, u32::from(segment.len)),
+            Body::Quic(packet) => (offset(packet), packet.data),
+            Body::Udp(_) => return,
+        };
         let numbers = self.numbers[packet.connection.index()];
-        if segment.len == 0 || packet.forward != (numbers.data_end == 0) {
+        if len == 0 || packet.forward != (numbers.data_end == 0) {
             return;
         }
-        let point = (now.as_secs_f64(), numbers.segment(segment.seq));
+        let point = (now.as_secs_f64(), numbers.segment(seq));
         let flow = &mut self.flows[packet.connection.index()];
         match passage {
             Passage::Dropped(DropReason::Channel) => flow.channel_drops.push(point),

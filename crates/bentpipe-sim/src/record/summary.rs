@@ -212,6 +212,7 @@ impl FlowSummary {
         let (variant, profile) = match &spec.kind {
             FlowKind::Tcp(tcp) => (Some(tcp.variant_name.clone()), Some(tcp.profile_name.clone())),
             FlowKind::Stp(_) => (Some("stp".to_owned()), None),
+            FlowKind::Quic(quic) => (Some(format!("quic-{}", quic.congestion_control.word())), None),
             FlowKind::Udp(_) => (None, None),
         };
         let time = workload.and_then(|_| elapsed(flow));
@@ -249,7 +250,7 @@ impl FlowSummary {
             max_flight_bytes: stats.max_flight,
             legs: match &spec.kind {
                 FlowKind::Tcp(tcp) => leg_summaries(scenario, spec, tcp, flow),
-                FlowKind::Stp(_) | FlowKind::Udp(_) => Vec::new(),
+                FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => Vec::new(),
             },
             delay: flow.delays.as_deref().and_then(DelaySummary::new),
             aborted: flow.aborted.map(|abort| match abort {

@@ -129,6 +129,13 @@ impl World {
                     let ends = [(Role::Active, source), (Role::Passive, goal)].map(end);
                     world.ends.extend(ends.map(EndState::new));
                 }
+                #[cfg(feature = "quic")]
+                FlowKind::Quic(quic) => {
+                    let ends = crate::quic::both(scenario, (connection, flow, quic), start, seed, watched);
+                    world.ends.extend(ends.map(|end| EndState::new(Endpoint::Quic(Box::new(end)))));
+                }
+                #[cfg(not(feature = "quic"))]
+                FlowKind::Quic(_) => return Err(RunError::NoQuic),
                 FlowKind::Udp(udp) => {
                     let source = UdpSource::new(udp, connection, start, seed, &flow.name);
                     world.ends.push(EndState::new(Endpoint::UdpSource(Box::new(source))));
@@ -185,6 +192,8 @@ impl World {
                     (self.models[model as usize].counts(), first)
                 }
                 Endpoint::Sink(sink) => (sink.is_finite(), Time::NEVER),
+                #[cfg(feature = "quic")]
+                Endpoint::Quic(quic) => (quic.counts(), quic.first_action()),
                 Endpoint::UdpSource(source) => (false, source.first_action()),
                 // Listens from the start; the far port is polled with the near one.
                 Endpoint::Port { leg: Leg::Near, .. } => (false, Time::ZERO),

@@ -36,7 +36,7 @@ impl World {
                 let protocol = match &flow.kind {
                     _ if flow.kind.stp_of_leg(number).is_some() => stp::PROTOCOL,
                     FlowKind::Tcp(_) | FlowKind::Stp(_) => ip::TCP,
-                    FlowKind::Udp(_) => ip::UDP,
+                    FlowKind::Quic(_) | FlowKind::Udp(_) => ip::UDP,
                 };
                 let towards = |source, destination| Headers {
                     dscp: flow.dscp,

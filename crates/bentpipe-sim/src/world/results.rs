@@ -61,6 +61,8 @@ impl World {
     fn outcome(&self, end: EndId) -> Option<Outcome> {
         match &self.ends[end.index()].kind {
             Endpoint::Tcp(tcp) => Some(tcp.outcome()),
+            #[cfg(feature = "quic")]
+            Endpoint::Quic(quic) => Some(quic.outcome()),
             &Endpoint::Ended { at } => Some(self.ended[at as usize].outcome),
             &Endpoint::Late { model } => Some(self.models[model as usize].outcome()),
             _ => None,

@@ -45,6 +45,7 @@ impl Observer for Marks {
                     format!("{:?} {}:{}({}) ack {} win {}", s.flags, s.seq, s.end(), s.len, s.ack, s.window)
                 }
                 Body::Udp(n) => format!("datagram {n}"),
+                Body::Quic(packet) => format!("{packet:?}"),
             };
             let secs = now.as_secs_f64();
             self.lines

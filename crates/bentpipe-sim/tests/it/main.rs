@@ -11,6 +11,8 @@ mod layers;
 mod mechanisms;
 mod moving;
 mod properties;
+#[cfg(feature = "quic")]
+mod quic;
 mod record;
 mod seeds;
 mod split;

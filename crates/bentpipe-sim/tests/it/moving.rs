@@ -55,6 +55,15 @@ proptest! {
         prop_assert_eq!(survives(&world(&link, STP, ""), seed), Ok(()));
     }
 
+    #[cfg(feature = "quic")]
+    #[test]
+    fn every_control_of_quic(link in moving(), seed in 0..1000u64) {
+        for name in ["cubic", "reno", "bbr", "linux-cubic", "cubic-rfc9438"] {
+            let quic = format!("type = \"quic\"\nquic = {{ congestion_control = \"{name}\", idle_timeout = \"3600 s\" }}");
+            prop_assert_eq!(survives(&world(&link, &quic, ""), seed), Ok(()), "{}", name);
+        }
+    }
+
     /// S-LACP's ARQ below TCP; the packets that it delivers are those that it was given.
     #[test]
     fn slacp(link in moving(), seed in 0..1000u64) {

@@ -1,6 +1,6 @@
 //! The protocol stack of each node that a flow passes.
 
-use crate::scenario::{FlowKind, LinkSpec, NodeId, Scenario};
+use crate::scenario::{FlowKind, LinkSpec, NodeId, QuicFlow, Scenario};
 use crate::topology;
 use bentpipe_engine::atm::{aal5, cell};
 use bentpipe_engine::network::LinkId;
@@ -46,6 +46,10 @@ fn transport(kind: &FlowKind) -> (String, usize, usize) {
     match kind {
         FlowKind::Tcp(tcp) => (format!("TCP {TCP_HEADER} B"), TCP_HEADER, tcp.sender.mss as usize),
         FlowKind::Stp(flow) => (format!("STP {} B", stp::HEADER), stp::HEADER, flow.config.mss as usize),
+        FlowKind::Quic(flow) => {
+            let header = QuicFlow::least_overhead() as usize + 8;
+            (format!("QUIC, UDP {header} B"), header, usize::from(flow.greatest_datagram()) + 8 - header)
+        }
         FlowKind::Udp(flow) => ("UDP 8 B".to_owned(), 8, (flow.packet as usize).saturating_sub(ipv4::HEADER + 8)),
     }
 }

@@ -87,6 +87,7 @@ pub(super) fn transport(flow: &FlowSpec) -> String {
     match &flow.kind {
         FlowKind::Tcp(tcp) => format!("TCP ({})", tcp.variant_name),
         FlowKind::Stp(_) => "STP".to_owned(),
+        FlowKind::Quic(quic) => format!("QUIC ({})", quic.congestion_control.word()),
         FlowKind::Udp(udp) => format!("CBR {}", rate(udp.rate)),
     }
 }

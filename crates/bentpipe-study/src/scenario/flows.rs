@@ -8,8 +8,9 @@ use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Counted;
 use bentpipe_language::tcp::{TcpTable, tcp_table};
 
-use super::grammar::{CONNECTION_ONLY, FLOW, FLOW_PREFIX, FLOW_TYPES, STP_ONLY, TCP_ONLY, UDP_ONLY};
+use super::grammar::{CONNECTION_ONLY, FLOW, FLOW_PREFIX, FLOW_TYPES, QUIC_ONLY, STP_ONLY, TCP_ONLY, UDP_ONLY};
 use super::model::{FlowKind, FlowSpec, NodeId, Spread, TcpFlow, UdpFlow};
+use super::quic;
 use super::splits;
 use super::spoof;
 use super::stp;
@@ -51,9 +52,10 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
         None => "tcp",
     };
     let foreign: &[(&str, &[&str])] = match transport {
-        "udp" => &[("tcp", TCP_ONLY), ("tcp", CONNECTION_ONLY), ("stp", STP_ONLY)],
-        "stp" => &[("tcp", TCP_ONLY), ("udp", UDP_ONLY)],
-        _ => &[("stp", STP_ONLY), ("udp", UDP_ONLY)],
+        "udp" => &[("tcp", TCP_ONLY), ("tcp", CONNECTION_ONLY), ("stp", STP_ONLY), ("quic", QUIC_ONLY)],
+        "stp" => &[("tcp", TCP_ONLY), ("udp", UDP_ONLY), ("quic", QUIC_ONLY)],
+        "quic" => &[("tcp", TCP_ONLY), ("stp", STP_ONLY), ("udp", UDP_ONLY)],
+        _ => &[("stp", STP_ONLY), ("udp", UDP_ONLY), ("quic", QUIC_ONLY)],
     };
     let first_leg = transport == "tcp" && view.get("split").is_some();
     for (is, keys) in foreign {
@@ -65,6 +67,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     let kind = match transport {
         "udp" => udp(&view, problems).map(FlowKind::Udp),
         "stp" => stp::flow(&view, problems).map(|flow| FlowKind::Stp(Box::new(flow))),
+        "quic" => quic::flow(&view, problems).map(|flow| FlowKind::Quic(Box::new(flow))),
         _ => tcp(&view, item, world, [from, to], problems).map(|flow| FlowKind::Tcp(Arc::new(flow))),
     };
     let dscp = view.get("dscp").map_or(Some(0), |item| item.count(Counted::new("", 0, 63), problems));

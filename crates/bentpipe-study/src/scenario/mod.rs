@@ -18,6 +18,7 @@ mod links;
 pub(crate) mod model;
 mod moves;
 mod queues;
+mod quic;
 mod reference;
 mod resolve;
 mod schema;
@@ -44,8 +45,8 @@ pub use bentpipe_language::tcp::{Cell, TcpOverrides, UnknownName, VariantRow, Va
 pub use beside::ReadFile;
 pub use bursts::mean_secs;
 pub use model::{
-    BufferSharing, ChannelSpec, ConnectionId, FlowId, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, NodeId,
-    Scenario, Split, Spoof, Spread, StpFlow, TcpFlow, UdpFlow, UdpPattern, Workload,
+    AckFrequency, BufferSharing, ChannelSpec, ConnectionId, FlowId, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, NodeId, QuicControl,
+    QuicFlow, Scenario, Split, Spoof, Spread, StpFlow, TcpFlow, UdpFlow, UdpPattern, Workload,
 };
 pub use reference::reference;
 pub use schema::schema;
@@ -129,13 +130,21 @@ impl Scenario {
         write::scenario(self)
     }
 
-    /// The same scenario with another variant for every TCP connection and leg; explicit settings are kept.
+    /// The same scenario with another variant for every TCP connection and leg; explicit settings are kept. With a name of
+    /// [`Scenario::QUIC_VARIANTS`] every connection is QUIC's, end to end, with this congestion control.
     ///
     /// # Errors
     /// Fails if no variant of the scenario or of the engine's table has this name.
     pub fn with_variant(&self, name: &str) -> Result<Scenario, UnknownName> {
-        self.with_rows(None, name)
+        match Scenario::QUIC_VARIANTS.iter().position(|known| *known == name && !self.variants.contains_key(name)) {
+            Some(control) => Ok(quic::everywhere(self, QuicControl::ALL[control])),
+            None => self.with_rows(None, name),
+        }
     }
+
+    /// The names of QUIC's congestion controls for [`Scenario::with_variant`], in the order of [`QuicControl::ALL`].
+    pub const QUIC_VARIANTS: &'static [&'static str] =
+        &["quic-cubic", "quic-reno", "quic-bbr", "quic-linux-cubic", "quic-cubic-rfc9438"];
 
     /// The same scenario with another profile and variant for every TCP connection and leg; explicit settings are kept.
     ///

@@ -2,6 +2,7 @@
 
 mod ids;
 mod layer;
+mod quic;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use bentpipe_language::tcp::{TcpOverrides, UnknownName, Variants, resolve_tcp};
 pub use ids::{ConnectionId, FlowId, NodeId};
 pub use layer::{ChannelSpec, LayerSpec};
 pub(crate) use layer::{PLAIN, PLAIN_FEC};
+pub use quic::{AckFrequency, QuicControl, QuicFlow};
 
 /// A resolved experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +134,8 @@ pub enum FlowKind {
     Tcp(Arc<TcpFlow>),
     /// ESA's STP.
     Stp(Box<StpFlow>),
+    /// QUIC.
+    Quic(Box<QuicFlow>),
     /// UDP.
     Udp(UdpFlow),
 }
@@ -142,6 +146,7 @@ impl FlowKind {
         match self {
             FlowKind::Tcp(tcp) => Some(tcp.workload),
             FlowKind::Stp(stp) => Some(stp.workload),
+            FlowKind::Quic(quic) => Some(quic.workload),
             FlowKind::Udp(_) => None,
         }
     }
@@ -162,7 +167,7 @@ impl FlowKind {
                 None => tcp.stp.as_ref(),
                 Some(split) => tcp.splits.get(split)?.stp.as_ref(),
             },
-            FlowKind::Udp(_) => None,
+            FlowKind::Quic(_) | FlowKind::Udp(_) => None,
         }
     }
 }

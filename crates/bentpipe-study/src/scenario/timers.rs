@@ -55,7 +55,7 @@ pub(super) fn fit_all(scenario: &mut Scenario, given: &[Vec<bool>]) {
                 let legs = tcp.splits.iter_mut().enumerate();
                 legs.for_each(|(n, leg)| leg.stp.as_mut().into_iter().for_each(|config| fit(n + 1, config)));
             }
-            FlowKind::Udp(_) => {}
+            FlowKind::Quic(_) | FlowKind::Udp(_) => {}
         }
     }
     scenario.flows = flows;

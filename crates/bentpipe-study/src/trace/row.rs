@@ -1,6 +1,6 @@
 //! The columns of an event table: one row per event; an event fills the columns that apply to it.
 
-use bentpipe_engine::probe::{DropReason, Event};
+use bentpipe_engine::probe::{DropReason, Event, QuicPacket};
 use bentpipe_engine::tcp::{Segment, State};
 use bentpipe_engine::units::Time;
 
@@ -38,13 +38,18 @@ table! {
     who Text "Where the event happened: FLOW/sender, FLOW/receiver, or a link.";
     event Text "Kind of event: state, sent, received, window, rtt, recovery, recovered, timeout, spurious-timeout, \
                 mark-echoed, queue, marked, dropped.";
-    seq Integer "sent, received: sequence number relative to the SYN, which is 0. recovery, timeout, mark-echoed: snd_una.";
-    ack Integer "sent, received: acknowledgement number, relative to the peer's SYN. recovery: the number that ends it.";
-    len Integer "sent, received: payload, bytes.";
-    flags Text "sent, received: control bits; S, F, R, P, E for ECE, W for CWR, and . for ACK.";
+    seq Integer "sent, received: sequence number relative to the SYN, which is 0; QUIC: packet number. recovery, timeout, \
+                 mark-echoed: snd_una.";
+    ack Integer "sent, received: acknowledgement number, relative to the peer's SYN; QUIC: the largest packet number acknowledged. \
+                 recovery: the number that ends it.";
+    len Integer "sent, received: payload, bytes; QUIC: data of streams.";
+    flags Text "sent, received: control bits; S, F, R, P, E for ECE, W for CWR, and . for ACK. QUIC: the type of packet, initial, \
+                0-rtt, handshake, 1-rtt.";
     window Integer "sent, received: advertised window, bytes.";
     sack Text "sent, received: SACK blocks as first-end, relative to the SYN, end exclusive, separated by spaces.";
     retransmission Integer "sent: 1 if the first byte was sent before, otherwise 0.";
+    stream Integer "sent, received, QUIC: the stream of the first data in the packet.";
+    offset Integer "sent, received, QUIC: offset of that data in its stream, bytes.";
     cwnd Integer "window: congestion window, bytes, inflation included.";
     ssthresh Integer "window: slow start threshold, bytes; empty while it is unlimited.";
     flight Integer "window: bytes sent and not yet acknowledged.";
@@ -89,6 +94,11 @@ pub fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
             segment_cells(segment, set);
         }
         Event::Received { segment } => segment_cells(segment, set),
+        Event::QuicSent(packet) => {
+            set(At::retransmission, integer(u8::from(packet.repeats)));
+            quic_cells(packet, set);
+        }
+        Event::QuicReceived(packet) => quic_cells(packet, set),
         Event::Window { cwnd, ssthresh, flight } => {
             set(At::cwnd, integer(*cwnd));
             set(At::ssthresh, integer(*ssthresh));
@@ -130,11 +140,24 @@ fn segment_cells<'a>(segment: &Segment, mut set: impl FnMut(At, Cell<'a>)) {
     }
 }
 
+fn quic_cells<'a>(packet: &QuicPacket, mut set: impl FnMut(At, Cell<'a>)) {
+    set(At::seq, integer(packet.number));
+    if let Some(largest) = packet.acknowledges {
+        set(At::ack, integer(largest));
+    }
+    set(At::len, integer(packet.data));
+    set(At::flags, text(packet.kind.word()));
+    if let Some((stream, offset)) = packet.at {
+        set(At::stream, integer(stream));
+        set(At::offset, integer(offset));
+    }
+}
+
 fn name(event: &Event) -> &'static str {
     match event {
         Event::State { .. } => "state",
-        Event::Sent { .. } => "sent",
-        Event::Received { .. } => "received",
+        Event::Sent { .. } | Event::QuicSent(_) => "sent",
+        Event::Received { .. } | Event::QuicReceived(_) => "received",
         Event::Window { .. } => "window",
         Event::Rtt { .. } => "rtt",
         Event::RecoveryEntered { .. } => "recovery",

@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Scenario {
 fn tcp<'s>(scenario: &'s Scenario, name: &str) -> &'s TcpFlow {
     match &scenario.flows.iter().find(|flow| flow.name == name).expect("there").kind {
         FlowKind::Tcp(tcp) => tcp,
-        FlowKind::Stp(_) | FlowKind::Udp(_) => panic!("a TCP flow"),
+        FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => panic!("a TCP flow"),
     }
 }
 

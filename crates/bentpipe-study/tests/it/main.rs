@@ -4,4 +4,5 @@ mod language;
 mod mistakes;
 mod moving;
 mod names;
+mod quic;
 mod shipped_scenarios;

@@ -21,7 +21,7 @@ fn load(name: &str, sets: &[(&str, &str)]) -> Scenario {
 fn tcp(scenario: &Scenario, index: usize) -> &TcpFlow {
     match &scenario.flows[index].kind {
         FlowKind::Tcp(tcp) => tcp,
-        FlowKind::Stp(_) | FlowKind::Udp(_) => panic!("a TCP flow"),
+        FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => panic!("a TCP flow"),
     }
 }
 
@@ -42,7 +42,8 @@ fn each_reads_back_as_itself() {
     for name in all() {
         let scenario = load(&name, &[]);
         assert_eq!(scenario.name, name);
-        for variant in scenario.variant_names().into_iter().map(str::to_owned).chain([String::new()]) {
+        let quic = Scenario::QUIC_VARIANTS.iter().copied();
+        for variant in scenario.variant_names().into_iter().chain(quic).map(str::to_owned).chain([String::new()]) {
             let scenario =
                 if variant.is_empty() { scenario.clone() } else { scenario.with_variant(&variant).expect("a variant") };
             let text = scenario.to_toml();

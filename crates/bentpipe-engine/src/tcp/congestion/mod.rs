@@ -281,6 +281,11 @@ impl Congestion {
         heard
     }
 
+    /// The sender spreads each window over the round trip.
+    pub(in crate::tcp) fn allow_for_pacing(&mut self) {
+        self.start.allow_for_pacing();
+    }
+
     /// Takes what an ACK has delivered.
     pub(in crate::tcp) fn on_delivered(&mut self, seen: &Delivered) {
         self.control.on_delivered(&mut self.window, seen);

@@ -2,8 +2,8 @@
 //! start ends at half a round trip of closely spaced ACKs, or when the round trip grows.
 //!
 //! A train of ACKs as long as half a round trip means that the window is about what the path holds: the data of a window in slow
-//! start leaves in half a round trip at the rate of the bottleneck. Not here: the allowance of Linux for pacing, because these
-//! senders are not paced.
+//! start leaves in half a round trip at the rate of the bottleneck. If the sender is paced, the ACKs of every window take most of a round
+//! trip, so only a whole round trip of them counts, as in Linux.
 
 use crate::tcp::congestion::{AckSample, Window};
 use crate::units::{Duration, Time};
@@ -22,6 +22,7 @@ const LOW_WINDOW: u32 = 16;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hybrid {
     found: bool,
+    paced: bool,
     /// The least round trip so far.
     delay_min: Option<Duration>,
     /// The round: when it began, the sequence number whose ACK ends it, its least round trip, and the number of its samples.
@@ -51,7 +52,8 @@ impl Hybrid {
         }
         if ack.now.saturating_since(self.last) <= SPACING {
             self.last = ack.now;
-            self.found |= ack.now.saturating_since(self.began) > delay_min.div_floor(2);
+            let long = if self.paced { delay_min } else { delay_min.div_floor(2) };
+            self.found |= ack.now.saturating_since(self.began) > long;
         }
         let least = self.least.map_or(rtt, |least| least.min(rtt));
         self.least = Some(least);
@@ -63,9 +65,14 @@ impl Hybrid {
         self.found
     }
 
+    /// The sender is paced.
+    pub(super) fn allow_for_pacing(&mut self) {
+        self.paced = true;
+    }
+
     /// The retransmission timer has expired: the path may have changed.
     pub(super) fn restart(&mut self) {
-        *self = Hybrid::default();
+        *self = Hybrid { paced: self.paced, ..Hybrid::default() };
     }
 }
 

@@ -50,6 +50,13 @@ impl SlowStart {
         SlowStart { growth: variant.growth, limit: variant.limited_slow_start, search }
     }
 
+    /// The sender spreads each window over the round trip.
+    pub(in crate::tcp) fn allow_for_pacing(&mut self) {
+        if let Search::Hybrid(hybrid) = &mut self.search {
+            hybrid.allow_for_pacing();
+        }
+    }
+
     /// Takes an ACK of new data while the window is below the threshold.
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {

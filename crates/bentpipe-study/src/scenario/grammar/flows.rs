@@ -3,12 +3,13 @@
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
 use super::links::{DISTRIBUTION_SHAPE, NODE};
+use super::quic::QUIC;
 
 /// How flows share the buffer of a gateway.
 pub(crate) const BUFFER_SHARINGS: &[&str] = &["common", "equal"];
 
 /// The types of a flow.
-pub(crate) const FLOW_TYPES: &[&str] = &["tcp", "stp", "udp"];
+pub(crate) const FLOW_TYPES: &[&str] = &["tcp", "stp", "quic", "udp"];
 
 /// An amount that a connection carries.
 pub(crate) const AMOUNT: Shape = Shape::Any(&[Shape::SIZE, Shape::SEGMENTS]);
@@ -34,17 +35,17 @@ pub(crate) const FLOW: &[Field] = &[
     field("dscp", Shape::Count(Counted::new("", 0, 63)), "DSCP of the flow's packets (RFC 2474). Default: 0."),
     field("route", Shape::List(&Shape::Text), "Names of the links from `from` to `to`. Default: the shortest path."),
     field("return_route", Shape::List(&Shape::Text), "Names of the links back. Default: the shortest path."),
-    field("bytes", AMOUNT, "TCP, STP: amount of data to transfer."),
+    field("bytes", AMOUNT, "TCP, STP, QUIC: amount of data to transfer."),
     field(
         "greedy",
         Shape::Any(&[Shape::Flag, Shape::Table(GREEDY)]),
-        "TCP, STP: transfers as much as possible, instead of `bytes`.",
+        "TCP, STP, QUIC: transfers as much as possible, instead of `bytes`.",
     ),
-    field("paced", Shape::Table(PACED), "TCP, STP: the application writes at a given rate, instead of `bytes`."),
+    field("paced", Shape::Table(PACED), "TCP, STP, QUIC: the application writes at a given rate, instead of `bytes`."),
     field(
         "request_response",
         Shape::Table(REQUEST_RESPONSE),
-        "TCP, STP: requests, each answered before the next one, instead of `bytes`.",
+        "TCP, STP, QUIC: requests, each answered before the next one, instead of `bytes`.",
     ),
     field(
         "spoof",
@@ -66,6 +67,7 @@ pub(crate) const FLOW: &[Field] = &[
         Shape::Table(STP),
         "STP: settings of both ends. TCP with `split`: the first leg uses STP with these settings.",
     ),
+    field("quic", Shape::Table(QUIC), "QUIC: settings of both ends."),
     field("rate", Shape::RATE, "UDP: rate on the wire while the flow sends. Required for UDP."),
     field(
         "packet",
@@ -121,6 +123,9 @@ pub(crate) const UDP_ONLY: &[&str] = &["rate", "packet", "pattern", "stop"];
 
 /// Keys of STP flows only.
 pub(crate) const STP_ONLY: &[&str] = &["stp"];
+
+/// Keys of QUIC flows only.
+pub(crate) const QUIC_ONLY: &[&str] = &["quic"];
 
 /// Starting points of STP's timers.
 pub(crate) const TIMERS: &[&str] = &["departure", "hand-over"];

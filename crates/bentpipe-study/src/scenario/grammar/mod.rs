@@ -7,10 +7,11 @@ mod flows;
 mod layers;
 mod links;
 mod moves;
+mod quic;
 
 pub(crate) use flows::{
     AMOUNT, BUFFER_SHARINGS, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERN, PATTERNS,
-    REQUEST_RESPONSE, SPLIT, SPOOF, STP, STP_ONLY, TCP_ONLY, TIMERS, UDP_ONLY, VIDEO,
+    QUIC_ONLY, REQUEST_RESPONSE, SPLIT, SPOOF, STP, STP_ONLY, TCP_ONLY, TIMERS, UDP_ONLY, VIDEO,
 };
 pub(crate) use layers::{
     CHANNEL, CHANNEL_FEC, CODEL, COPIES, LAYER, MATCH, OFF, ORDERS, QUEUEINGS, REPAIRS, SEGMENT_COUNT,
@@ -23,6 +24,7 @@ pub(crate) use links::{
 pub(crate) use moves::{
     DELAY_TRACE, JITTER, LOSS_TRACE, PHASES, RATE_SERIES, REORDER, SCHEDULE, TIMED_LOSS, TIMED_RATE,
 };
+pub(crate) use quic::{ACK_FREQUENCY, ACKED_TOGETHER, QUIC, STREAMS};
 
 /// What `--set` needs to know of the keys.
 pub(crate) const OVERRIDES: Rules = Rules {

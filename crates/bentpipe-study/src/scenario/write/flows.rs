@@ -22,6 +22,7 @@ pub(super) fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
         text(match spec.kind {
             FlowKind::Tcp(_) => "tcp",
             FlowKind::Stp(_) => "stp",
+            FlowKind::Quic(_) => "quic",
             FlowKind::Udp(_) => "udp",
         }),
     );
@@ -95,6 +96,7 @@ pub(super) fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
             }
         }
         FlowKind::Stp(stp) => put("stp", crate::scenario::stp::written(&stp.config)),
+        FlowKind::Quic(quic) => put("quic", crate::scenario::quic::written(quic)),
         FlowKind::Udp(UdpFlow { rate, packet, pattern, stop }) => {
             put("rate", text(format_rate(*rate)));
             put("packet", text(SIZE.format(*packet as u64)));

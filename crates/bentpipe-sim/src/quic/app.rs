@@ -1,0 +1,247 @@
+//! The application of an end: writes its data into streams, and reads what arrives.
+
+use bentpipe_engine::units::Time;
+use bentpipe_study::scenario::{QuicFlow, Workload};
+use bytes::Bytes;
+use quinn_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, WriteError};
+
+use crate::pacer::Pacer;
+use crate::workload::Share;
+
+/// The content of all data.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// A stream that this end writes.
+#[derive(Clone, Copy, Debug)]
+struct Outgoing {
+    id: StreamId,
+    /// Bytes not written yet.
+    left: u64,
+    /// No more will be added.
+    is_last: bool,
+    finished: bool,
+}
+
+/// The application of one end.
+#[derive(Debug)]
+pub(super) struct App {
+    workload: Workload,
+    streams: u16,
+    client: bool,
+    start: Time,
+    /// Bytes to write, and to expect, until the flow is done.
+    to_send: u64,
+    expected: u64,
+    requests_left: u32,
+    outgoing: Vec<Outgoing>,
+    /// Bytes that the application has given to streams.
+    given: u64,
+    /// Bytes read.
+    pub(super) read: u64,
+    /// For an application that writes at a rate.
+    pacer: Option<Pacer>,
+    /// When it next acts by itself.
+    pub(super) next_action: Time,
+    pub(super) acked_at: Option<Time>,
+    pub(super) received_at: Option<Time>,
+}
+
+impl App {
+    pub(super) fn new(quic: &QuicFlow, client: bool, start: Time, pacer: Option<Pacer>) -> Self {
+        let Share { to_send, expected, requests } = Share::of(quic.workload, client);
+        App {
+            workload: quic.workload,
+            streams: quic.streams,
+            client,
+            start,
+            to_send,
+            expected,
+            requests_left: requests,
+            outgoing: Vec::new(),
+            given: 0,
+            read: 0,
+            pacer,
+            next_action: Time::NEVER,
+            acked_at: None,
+            received_at: None,
+        }
+    }
+
+    /// True if this end has sent and received everything.
+    pub(super) fn is_done(&self) -> bool {
+        (self.acked_at.is_some() || self.to_send == 0) && (self.received_at.is_some() || self.expected == 0)
+    }
+
+    /// True if it ends by itself.
+    pub(super) fn is_finite(&self) -> bool {
+        !matches!(self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
+    }
+
+    /// The connection takes data: with 0-RTT before it is open.
+    pub(super) fn begin(&mut self, now: Time, connection: &mut Connection) {
+        if !self.client {
+            return;
+        }
+        match self.workload {
+            Workload::Bulk(_) | Workload::Greedy { .. } => {
+                let streams = u64::from(self.streams);
+                for n in 0..streams {
+                    // The first streams get what is left over.
+                    let left = self.to_send / streams + u64::from(n < self.to_send % streams);
+                    self.open(Dir::Uni, left, true, connection);
+                }
+                if let Workload::Greedy { duration: Some(duration) } = self.workload {
+                    self.next_action = self.start + duration;
+                }
+            }
+            Workload::RequestResponse { .. } => self.ask(connection),
+            Workload::Paced { .. } => {
+                self.open(Dir::Uni, 0, false, connection);
+                self.write_paced(now);
+            }
+        }
+        self.write(connection);
+    }
+
+    fn open(&mut self, dir: Dir, left: u64, is_last: bool, connection: &mut Connection) {
+        // The peer allows as many streams as the workload needs.
+        if let Some(id) = connection.streams().open(dir) {
+            self.outgoing.push(Outgoing { id, left, is_last, finished: false });
+            self.given += left;
+        }
+    }
+
+    fn ask(&mut self, connection: &mut Connection) {
+        self.next_action = Time::NEVER;
+        if let Workload::RequestResponse { request, .. } = self.workload
+            && self.requests_left > 0
+        {
+            self.requests_left -= 1;
+            self.open(Dir::Bi, request.get(), true, connection);
+        }
+    }
+
+    /// Adds the data due by now, and plans the next write.
+    fn write_paced(&mut self, now: Time) {
+        let (Workload::Paced { write, .. }, Some(pacer), Some(stream)) =
+            (self.workload, &mut self.pacer, self.outgoing.first_mut())
+        else {
+            return;
+        };
+        self.next_action = Time::NEVER;
+        while self.given < self.to_send {
+            if pacer.next() > now {
+                self.next_action = pacer.next();
+                return;
+            }
+            let bytes = write.get().min(self.to_send - self.given);
+            stream.left += bytes;
+            self.given += bytes;
+            pacer.sent(bytes as u32);
+        }
+        stream.is_last = true;
+    }
+
+    /// Runs the planned action. Returns whether the connection is to be closed.
+    pub(super) fn act(&mut self, now: Time, connection: &mut Connection) -> bool {
+        if self.next_action > now {
+            return false;
+        }
+        match self.workload {
+            Workload::RequestResponse { .. } => self.ask(connection),
+            Workload::Paced { .. } => self.write_paced(now),
+            // The time of a greedy source is over: data in flight is not waited for.
+            Workload::Greedy { .. } | Workload::Bulk(_) => {
+                self.next_action = Time::NEVER;
+                self.acked_at = Some(now);
+                return true;
+            }
+        }
+        self.write(connection);
+        false
+    }
+
+    /// Writes what the windows allow.
+    fn write(&mut self, connection: &mut Connection) {
+        for stream in &mut self.outgoing {
+            let mut sender = connection.send_stream(stream.id);
+            while stream.left > 0 {
+                let piece = stream.left.min(ZEROS.len() as u64) as usize;
+                match sender.write_chunks(&mut [Bytes::from_static(&ZEROS[..piece])]) {
+                    Ok(written) => stream.left -= written.bytes as u64,
+                    Err(WriteError::Blocked) => break,
+                    // The peer has closed it: nothing more can be written.
+                    Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
+                        (stream.left, stream.finished) = (0, true);
+                    }
+                }
+            }
+            if stream.left == 0 && stream.is_last && !stream.finished {
+                stream.finished = true;
+                // It fails only for a stream that is closed already.
+                _ = sender.finish();
+            }
+        }
+    }
+
+    /// Takes an event of the connection that concerns streams.
+    pub(super) fn hear(&mut self, now: Time, event: &Event, connection: &mut Connection) {
+        match event {
+            Event::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => self.write(connection),
+            Event::Stream(StreamEvent::Opened { dir }) => {
+                while let Some(id) = connection.streams().accept(*dir) {
+                    self.read(now, id, connection);
+                }
+            }
+            Event::Stream(StreamEvent::Readable { id }) => self.read(now, *id, connection),
+            Event::Stream(StreamEvent::Finished { id }) => self.on_finished(now, *id),
+            _ => {}
+        }
+    }
+
+    fn on_finished(&mut self, now: Time, id: StreamId) {
+        self.outgoing.retain(|stream| stream.id != id);
+        let all = self.given >= self.to_send && self.outgoing.is_empty();
+        if all && self.to_send > 0 && self.acked_at.is_none() {
+            self.acked_at = Some(now);
+        }
+    }
+
+    fn read(&mut self, now: Time, id: StreamId, connection: &mut Connection) {
+        let mut stream = connection.recv_stream(id);
+        let Ok(mut chunks) = stream.read(true) else { return };
+        let mut ended = false;
+        loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => self.read += chunk.bytes.len() as u64,
+                Ok(None) => {
+                    ended = true;
+                    break;
+                }
+                Err(ReadError::Blocked | ReadError::Reset(_)) => break,
+            }
+        }
+        _ = chunks.finalize();
+        if self.read >= self.expected && self.expected > 0 && self.received_at.is_none() {
+            self.received_at = Some(now);
+        }
+        if !ended {
+            return;
+        }
+        if let Workload::RequestResponse { response, think, .. } = self.workload {
+            if !self.client {
+                // The answer has the request's stream.
+                self.outgoing.push(Outgoing { id, left: response.get(), is_last: true, finished: false });
+                self.given += response.get();
+                self.write(connection);
+            } else if self.requests_left > 0 {
+                self.next_action = now + think;
+            }
+        }
+    }
+
+    /// True if the data of this end has been acknowledged and the peer's has arrived: the client ends the connection.
+    pub(super) fn closes(&self) -> bool {
+        self.client && self.is_finite() && self.is_done()
+    }
+}

@@ -1,0 +1,294 @@
+//! Flows of QUIC, by quinn.
+//!
+//! quinn-proto is a machine too: datagrams and instants go in, datagrams and a timeout come out. [`QuicEnd`] drives one end of a
+//! connection as `endpoint` drives TCP's, and its datagrams travel over the same links. The handshake is TLS's, with real keys;
+//! pacing, loss detection, the search for the path's MTU and flow control are quinn's. Reading order: this file; `app` what is
+//! sent; `peer` quinn's side; `settings` a flow's settings as quinn has them; `credentials`, `cipher` TLS; `control`, `gauge`
+//! congestion control; `notes`, `frames` what observers are told.
+//!
+//! The kernel's part is left out: timers expire on time, whereas tokio's have a granularity of 1 ms, and a batch of datagrams
+//! reaches the line at once, as with segmentation offload.
+
+mod app;
+mod cipher;
+mod clock;
+mod control;
+mod credentials;
+mod frames;
+mod gauge;
+mod ids;
+mod notes;
+mod peer;
+mod settings;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use bentpipe_engine::network::EndId;
+use bentpipe_engine::probe::{Event, QuicPacket};
+use bentpipe_engine::tcp::{Abort, TcpStats};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::{Context, Probe, Step};
+use bentpipe_study::scenario::{ConnectionId, FlowSpec, QuicFlow, Scenario, Workload};
+use bytes::{Bytes, BytesMut};
+use quinn_proto::{ClientConfig, ConnectionError, VarInt};
+
+use self::app::App;
+use self::cipher::Cover;
+use self::gauge::{Gauge, Reading};
+use self::notes::Notes;
+use self::peer::Peer;
+use self::settings::{Hosts, Settings};
+use crate::ended::Outcome;
+use crate::ends;
+use crate::pacer::Pacer;
+use crate::packet::{Parcel, Store};
+
+/// Shortest wait: a pacer of quinn's may ask to be called again at the same instant.
+const LEAST_WAIT: Duration = Duration::from_micros(1);
+
+/// One end of a QUIC connection, and its application.
+pub(crate) struct QuicEnd {
+    peer: Peer,
+    app: App,
+    client: bool,
+    connection: ConnectionId,
+    start: Time,
+    /// What the client connects by, until it does.
+    config: Option<ClientConfig>,
+    /// True once the application has begun.
+    begun: bool,
+    /// Datagrams that wait for the next poll, and the packets in the last of them if an observer wants to know.
+    outbox: VecDeque<(BytesMut, QuicPacket)>,
+    fresh: VecDeque<BytesMut>,
+    notes: Option<Notes>,
+    gauge: Arc<Gauge>,
+    /// The gauge when an observer was last told.
+    told: Reading,
+    connected_at: Option<Time>,
+    aborted: Option<Abort>,
+}
+
+impl fmt::Debug for QuicEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuicEnd").field("connection", &self.connection).field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+/// The two ends of a connection: the client at its `from`, the server at its `to`. `watched`: an observer wants to know what packets
+/// say.
+pub(crate) fn both(
+    scenario: &Scenario,
+    (connection, flow, quic): (ConnectionId, &FlowSpec, &QuicFlow),
+    start: Time,
+    seed: u64,
+    watched: bool,
+) -> [QuicEnd; 2] {
+    let gauges: [Arc<Gauge>; 2] = Default::default();
+    let notes = [(); 2].map(|()| watched.then(Notes::default));
+    let covers = notes.clone().map(|notes| Cover { encrypts: quic.encryption, notes });
+    let Hosts { client, server } = Settings { scenario, flow, quic, seed }.hosts(gauges.clone(), covers);
+    let [client_gauge, server_gauge] = gauges;
+    let [client_notes, server_notes] = notes;
+    let pacer = match quic.workload {
+        Workload::Paced { rate, pattern, .. } => Some(Pacer::new(rate, pattern, start, seed, &flow.name)),
+        _ => None,
+    };
+    let end = |peer, config, app, notes, gauge| QuicEnd {
+        peer,
+        app,
+        client: false,
+        connection,
+        start,
+        config,
+        begun: false,
+        outbox: VecDeque::new(),
+        fresh: VecDeque::new(),
+        notes,
+        gauge,
+        told: Reading::default(),
+        connected_at: None,
+        aborted: None,
+    };
+    let (peer, config) = client;
+    let client = end(peer, Some(config), App::new(quic, true, start, pacer), client_notes, client_gauge);
+    let server = end(server, None, App::new(quic, false, start, None), server_notes, server_gauge);
+    [QuicEnd { client: true, ..client }, server]
+}
+
+impl QuicEnd {
+    fn id(&self) -> EndId {
+        if self.client { ends::opener(self.connection) } else { ends::listener(self.connection) }
+    }
+
+    /// When this end first acts by itself.
+    pub(crate) fn first_action(&self) -> Time {
+        if self.client { self.start } else { Time::NEVER }
+    }
+
+    /// True if this end has sent and received everything, or gave up.
+    pub(crate) fn is_done(&self) -> bool {
+        self.aborted.is_some() || self.app.is_done()
+    }
+
+    /// True if it ends by itself, and has not yet: the run waits for it.
+    pub(crate) fn counts(&self) -> bool {
+        self.app.is_finite() && !self.is_done()
+    }
+
+    /// What it has come to so far.
+    pub(crate) fn outcome(&self) -> Outcome {
+        Outcome {
+            connected_at: self.connected_at,
+            acked_at: self.app.acked_at,
+            received_at: self.app.received_at,
+            aborted: self.aborted,
+            received: self.app.read,
+            stats: self.stats(),
+        }
+    }
+
+    /// quinn's counters by the names of TCP's. It does not count timeouts.
+    fn stats(&self) -> TcpStats {
+        let Some(stats) = self.peer.stats() else { return TcpStats::default() };
+        let reading = self.gauge.read();
+        TcpStats {
+            data_segments: stats.path.sent_packets,
+            retransmits: stats.path.lost_packets,
+            fast_retransmits: stats.path.congestion_events,
+            acks_received: stats.frame_rx.acks,
+            max_flight: reading.max_flight,
+            max_cwnd: reading.max_window,
+            ..TcpStats::default()
+        }
+    }
+
+    /// Takes a datagram.
+    pub(crate) fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, datagram: BytesMut) {
+        self.peer.receive(clock::instant(cx.now), datagram, &mut self.fresh);
+        if let Some(notes) = &self.notes {
+            for packet in notes.take_received() {
+                cx.emit(|| Event::QuicReceived(packet));
+            }
+        }
+        self.hand_over(cx);
+    }
+
+    /// The next packet to send at `cx.now`, or when to poll again.
+    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        if self.client && cx.now < self.start {
+            return Step::Wait(Some(self.start));
+        }
+        let now = clock::instant(cx.now);
+        if let Some(config) = self.config.take_if(|_| self.client) {
+            self.peer.connect(now, config);
+        }
+        loop {
+            if let Some((datagram, packet)) = self.outbox.pop_front() {
+                return Step::Do(packets.put_quic(self.id(), packet, datagram));
+            }
+            self.peer.expire(now);
+            let heard = self.hear(cx.now);
+            self.peer.send(now, &mut self.fresh);
+            self.tell(cx);
+            self.hand_over(cx);
+            if !heard && self.outbox.is_empty() {
+                return Step::Wait(self.next(cx.now));
+            }
+        }
+    }
+
+    /// When it must be polled again.
+    fn next(&mut self, now: Time) -> Option<Time> {
+        let timer = self.peer.timeout().map_or(Time::NEVER, clock::time);
+        let until = timer.min(self.app.next_action);
+        (until != Time::NEVER).then(|| until.max(now + LEAST_WAIT))
+    }
+
+    /// Takes what the connection tells, and lets the application act. Returns whether there was anything.
+    fn hear(&mut self, now: Time) -> bool {
+        let mut heard = false;
+        if !self.begun
+            && let Some(connection) = self.peer.connection()
+            && (connection.has_0rtt() || !connection.is_handshaking())
+        {
+            (self.begun, heard) = (true, true);
+            self.app.begin(now, connection);
+        }
+        while let Some(event) = self.peer.event() {
+            heard = true;
+            match &event {
+                quinn_proto::Event::Connected => self.connected_at = Some(now),
+                // An endless flow ends when its source closes it.
+                quinn_proto::Event::ConnectionLost { reason: ConnectionError::ApplicationClosed(_) }
+                    if !self.app.is_finite() => {}
+                quinn_proto::Event::ConnectionLost { reason } if !self.app.is_done() => {
+                    self.aborted = why(reason);
+                }
+                _ => {}
+            }
+            if let Some(connection) = self.peer.connection() {
+                self.app.hear(now, &event, connection);
+            }
+        }
+        let Some(connection) = self.peer.connection() else { return heard };
+        let over = self.begun && self.app.next_action <= now && {
+            heard = true;
+            self.app.act(now, connection)
+        };
+        if (over || self.app.closes()) && !connection.is_closed() {
+            heard = true;
+            connection.close(clock::instant(now), VarInt::from_u32(0), Bytes::new());
+        }
+        heard
+    }
+
+    /// Moves new datagrams to the outbox, with what the packets in them say.
+    fn hand_over<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        let mut noted = self.notes.as_ref().map_or(Vec::new(), Notes::take_sent).into_iter().peekable();
+        for datagram in self.fresh.drain(..) {
+            let (mut told, mut main) = (0, QuicPacket::default());
+            while let Some(packet) = noted.next_if(|packet| told + packet.len as usize <= datagram.len()) {
+                told += packet.len as usize;
+                // Of several packets in a datagram that with the most data, or the first, stands for it.
+                if told == packet.len as usize || packet.data > main.data {
+                    main = packet;
+                }
+                cx.emit(|| Event::QuicSent(packet));
+            }
+            self.outbox.push_back((datagram, main));
+        }
+    }
+
+    /// Tells an observer of the window and the round trip, if they have been set again.
+    fn tell<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if !P::WATCHES {
+            return;
+        }
+        let reading = self.gauge.read();
+        if reading.changes == self.told.changes {
+            return;
+        }
+        self.told = reading;
+        if reading.round_trip > 0 {
+            let [sample, rto] = [reading.round_trip, reading.timeout].map(Duration::from_nanos);
+            cx.emit(|| Event::Rtt { sample, rto });
+        }
+        let Reading { window: cwnd, ssthresh, flight, .. } = reading;
+        cx.emit(|| Event::Window { cwnd, ssthresh, flight });
+    }
+}
+
+/// Why a connection ended, by the names of TCP's reasons; `None` if this end closed it.
+fn why(reason: &ConnectionError) -> Option<Abort> {
+    match reason {
+        ConnectionError::TimedOut => Some(Abort::RetriesExhausted),
+        ConnectionError::Reset | ConnectionError::ConnectionClosed(_) | ConnectionError::ApplicationClosed(_) => {
+            Some(Abort::Reset)
+        }
+        ConnectionError::VersionMismatch => Some(Abort::Refused),
+        ConnectionError::TransportError(_) | ConnectionError::CidsExhausted => Some(Abort::Local),
+        ConnectionError::LocallyClosed => None,
+    }
+}

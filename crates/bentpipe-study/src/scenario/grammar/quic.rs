@@ -1,0 +1,71 @@
+//! The keys of a flow's `quic`.
+
+use bentpipe_language::shape::{Counted, Field, Shape, field};
+
+use crate::scenario::model::QuicControl;
+
+/// Number of streams of a flow.
+pub(crate) const STREAMS: Counted = Counted::new("streams", 1, 1000);
+
+/// Packets that get one ACK.
+pub(crate) const ACKED_TOGETHER: Counted = Counted::new("packets", 1, 1_000_000);
+
+/// The settings of a QUIC connection.
+pub(crate) const QUIC: &[Field] = &[
+    field(
+        "congestion_control",
+        Shape::Choice(QuicControl::WORDS),
+        "Congestion control of both ends. \"cubic\", \"reno\" and \"bbr\" are quinn's. \"linux-cubic\" (with HyStart) and \"cubic-rfc9438\" (with HyStart++) are the controls that TCP has here. Default: \"cubic\".",
+    ),
+    field(
+        "zero_rtt",
+        Shape::Flag,
+        "True: the client has connected before and sends data with its first packet. False: after a round trip. Default: false.",
+    ),
+    field(
+        "streams",
+        Shape::Count(STREAMS),
+        "Number of streams among which the data is divided evenly. With `request_response` each request has its own stream. Default: 1.",
+    ),
+    field(
+        "initial_window",
+        Shape::SIZE,
+        "Initial congestion window. Default: that of the control, 12000 B for \"cubic\" and \"reno\", 240 kB for \"bbr\", 10 datagrams for the others.",
+    ),
+    field(
+        "receive_window",
+        Shape::SIZE,
+        "Flow control: data that the receiver admits beyond what its application has read, for the connection and for each stream. Default: eight times what the path holds, in flight and in the queue of the bottleneck, and at least 1.25 MB.",
+    ),
+    field(
+        "send_window",
+        Shape::SIZE,
+        "Data that the sender keeps until it is acknowledged. Default: as for `receive_window`.",
+    ),
+    field(
+        "datagram",
+        Shape::SIZE,
+        "UDP payload of a full packet, from the first on. Default: 1200 B, from which quinn searches for more, up to 1452 B (RFC 8899).",
+    ),
+    field(
+        "ack_frequency",
+        Shape::Table(ACK_FREQUENCY),
+        "How often the sender asks its peer to acknowledge (draft-ietf-quic-ack-frequency). Default: an ACK for two packets, after 25 ms at most.",
+    ),
+    field(
+        "idle_timeout",
+        Shape::DURATION,
+        "Time without packets after which the connection ends. Default: 30 s, as in quinn.",
+    ),
+    field(
+        "encryption",
+        Shape::Flag,
+        "False: packets are not encrypted, but are as long as if they were. The run is the same and takes less time. Default: true.",
+    ),
+];
+
+/// What a sender asks of its peer's ACKs.
+pub(crate) const ACK_FREQUENCY: &[Field] = &[
+    field("every", Shape::Count(ACKED_TOGETHER), "Number of packets that get one ACK. Required."),
+    field("delay", Shape::DURATION, "Max delay of an ACK, at most a round trip or 25 ms. Default: 25 ms."),
+];

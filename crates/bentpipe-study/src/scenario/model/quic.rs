@@ -1,0 +1,128 @@
+//! A QUIC connection, as values.
+
+use bentpipe_engine::units::{Bytes, Duration};
+
+use super::Workload;
+
+/// The congestion control of a QUIC sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuicControl {
+    /// CUBIC as quinn has it: slow start to the first loss.
+    Cubic,
+    /// NewReno as quinn has it.
+    Reno,
+    /// BBR as quinn has it: BBR's window, paced as every window of quinn's.
+    Bbr,
+    /// The engine's CUBIC and HyStart, as Linux has them.
+    LinuxCubic,
+    /// The engine's RFC 9438 with HyStart++.
+    Rfc9438,
+}
+
+impl QuicControl {
+    /// The words for all of them.
+    pub const WORDS: &'static [&'static str] = &["cubic", "reno", "bbr", "linux-cubic", "cubic-rfc9438"];
+
+    /// All of them, in the same order.
+    pub const ALL: [QuicControl; 5] =
+        [QuicControl::Cubic, QuicControl::Reno, QuicControl::Bbr, QuicControl::LinuxCubic, QuicControl::Rfc9438];
+
+    /// The word for this control.
+    pub fn word(self) -> &'static str {
+        QuicControl::WORDS[QuicControl::ALL.iter().position(|known| *known == self).unwrap_or(0)]
+    }
+
+    /// The control with this word.
+    pub fn named(word: &str) -> Option<QuicControl> {
+        let position = QuicControl::WORDS.iter().position(|known| *known == word)?;
+        Some(QuicControl::ALL[position])
+    }
+}
+
+/// How often the sender asks its peer to acknowledge (draft-ietf-quic-ack-frequency).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckFrequency {
+    /// Packets that get one ACK.
+    pub every: u32,
+    /// Max delay of an ACK; `None`: the peer's own, 25 ms.
+    pub delay: Option<Duration>,
+}
+
+/// A QUIC connection with equal ends, and its workload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QuicFlow {
+    /// Its workload.
+    pub workload: Workload,
+    /// The congestion control of both ends.
+    pub congestion_control: QuicControl,
+    /// True if the client has a ticket of an earlier connection, and sends data at once (RFC 9001 §4.6.1).
+    pub zero_rtt: bool,
+    /// Number of streams among which the data is divided.
+    pub streams: u16,
+    /// Initial congestion window; `None`: that of the control.
+    pub initial_window: Option<Bytes>,
+    /// Receive window of the connection and of each stream; `None`: see [`QuicFlow::window`].
+    pub receive_window: Option<Bytes>,
+    /// Data written and not acknowledged, at most; `None`: see [`QuicFlow::window`].
+    pub send_window: Option<Bytes>,
+    /// Payload of a full UDP datagram; `None`: 1200 bytes, from which quinn searches upwards (RFC 8899).
+    pub datagram: Option<u16>,
+    /// What the sender asks of its peer's ACKs; `None`: nothing.
+    pub ack_frequency: Option<AckFrequency>,
+    /// Time without packets after which the connection ends.
+    pub idle_timeout: Duration,
+    /// False: packets keep their lengths and their 16 bytes of tag, but are not encrypted.
+    pub encryption: bool,
+}
+
+impl QuicFlow {
+    /// IPv4 and UDP headers, bytes.
+    pub const UDP_HEADERS: u32 = 28;
+    /// The least UDP payload that a path must carry, and that of a datagram with an Initial packet (RFC 9000 §14).
+    pub const LEAST_DATAGRAM: u16 = 1200;
+    /// The greatest UDP payload that the search for the path's MTU tries: quinn's, 1500 less the headers of IPv6 and UDP.
+    pub const GREATEST_SOUGHT: u16 = 1452;
+    /// Bytes of a connection ID.
+    pub const CONNECTION_ID: u32 = 8;
+    /// The max idle timeout that quinn offers.
+    pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+    /// Least window: quinn's default for a stream, 100 Mbit/s for 100 ms.
+    const LEAST_WINDOW: u64 = 1_250_000;
+
+    /// A connection with quinn's defaults.
+    pub fn new(workload: Workload) -> Self {
+        QuicFlow {
+            workload,
+            congestion_control: QuicControl::Cubic,
+            zero_rtt: false,
+            streams: 1,
+            initial_window: None,
+            receive_window: None,
+            send_window: None,
+            datagram: None,
+            ack_frequency: None,
+            idle_timeout: QuicFlow::IDLE_TIMEOUT,
+            encryption: true,
+        }
+    }
+
+    /// The greatest UDP payload that the connection may send.
+    pub fn greatest_datagram(&self) -> u16 {
+        self.datagram.unwrap_or(QuicFlow::GREATEST_SOUGHT)
+    }
+
+    /// Bytes of a full packet that cannot be stream data: the short header's flags, a connection ID, the least packet number
+    /// (RFC 9000 §17.3.1), the tag (RFC 9001 §5.3), and a STREAM frame's type and stream without offset and length (§19.8).
+    pub const fn least_overhead() -> u32 {
+        1 + QuicFlow::CONNECTION_ID + 1 + 16 + 2
+    }
+
+    /// A window that is no limit on a path that holds `path` bytes, in flight and in its queue.
+    ///
+    /// Slow start sends up to twice of what the path holds before it learns of a loss. While a hole in the data is repaired the
+    /// application reads nothing; a repair that is lost again takes further round trips, and each may bring another window. Four
+    /// round trips of that are allowed for.
+    pub fn window(path: Bytes) -> Bytes {
+        Bytes::new(path.get().saturating_mul(8).max(QuicFlow::LEAST_WINDOW))
+    }
+}

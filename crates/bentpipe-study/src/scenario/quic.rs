@@ -1,0 +1,165 @@
+//! Flows of QUIC: the table `quic` of a flow, and back to text.
+
+use bentpipe_engine::units::{Bytes, Duration};
+use bentpipe_language::error::Problems;
+use bentpipe_language::quantity::{SIZE, format_duration};
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::Shape;
+use toml::{Table, Value};
+
+use super::grammar::{ACK_FREQUENCY, ACKED_TOGETHER, QUIC, STREAMS};
+use super::model::{AckFrequency, FlowKind, QuicControl, QuicFlow, Scenario, Workload};
+use super::workloads::workload;
+use crate::topology;
+
+/// UDP payload: what every path of QUIC carries (RFC 9000 §14), and what fits an IPv4 packet.
+const DATAGRAM: (u64, u64) = (QuicFlow::LEAST_DATAGRAM as u64, 65_507);
+/// A window of less than a datagram stops the connection; a greater one than 2^40 has no use and might not be countable.
+const WINDOW: (u64, u64) = (QuicFlow::LEAST_DATAGRAM as u64, 1 << 40);
+/// Quinn wants room for two datagrams.
+const INITIAL_WINDOW: (u64, u64) = (2 * QuicFlow::LEAST_DATAGRAM as u64, 1 << 40);
+
+/// Controls of the engine that quinn cannot drive.
+const PACED: &[&str] = &["linux-bbr", "bbr-linux", "bbr1", "bbr3"];
+
+pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<QuicFlow> {
+    let table = match view.get("quic") {
+        Some(item) => settings(&item, problems),
+        None => Some(QuicFlow::new(Workload::Greedy { duration: None })),
+    };
+    // The workload is checked even if the settings are wrong.
+    let greatest = table.map_or(QuicFlow::GREATEST_SOUGHT, |table| table.greatest_datagram());
+    let payload = greatest - QuicFlow::least_overhead() as u16;
+    let workload = workload(view, payload, problems)?;
+    Some(QuicFlow { workload, ..table? })
+}
+
+fn settings(item: &Item<'_>, problems: &mut Problems) -> Option<QuicFlow> {
+    let view = item.table(QUIC, problems)?;
+    let mut quic = QuicFlow::new(Workload::Greedy { duration: None });
+    if let Some(item) = view.get("congestion_control") {
+        quic.congestion_control = control(&item, problems)?;
+    }
+    if let Some(item) = view.get("zero_rtt") {
+        quic.zero_rtt = item.flag(problems)?;
+    }
+    if let Some(item) = view.get("streams") {
+        quic.streams = item.count(STREAMS, problems)? as u16;
+    }
+    let windows = [
+        ("initial_window", &mut quic.initial_window, INITIAL_WINDOW),
+        ("receive_window", &mut quic.receive_window, WINDOW),
+        ("send_window", &mut quic.send_window, WINDOW),
+    ];
+    for (key, window, bounds) in windows {
+        if let Some(item) = view.get(key) {
+            *window = Some(Bytes::new(bytes(&item, bounds, problems)?));
+        }
+    }
+    if let Some(item) = view.get("datagram") {
+        quic.datagram = Some(bytes(&item, DATAGRAM, problems)? as u16);
+    }
+    if let Some(item) = view.get("ack_frequency") {
+        quic.ack_frequency = Some(ack_frequency(&item, problems)?);
+    }
+    if let Some(item) = view.get("idle_timeout") {
+        quic.idle_timeout = item.duration(problems)?;
+        if quic.idle_timeout < Duration::from_millis(1) {
+            let expected = Some("at least \"1 ms\", the unit in which it is offered".to_owned());
+            item.refuse(problems, format!("`{}` is too short", item.path), expected);
+            return None;
+        }
+    }
+    if let Some(item) = view.get("encryption") {
+        quic.encryption = item.flag(problems)?;
+    }
+    Some(quic)
+}
+
+fn control(item: &Item<'_>, problems: &mut Problems) -> Option<QuicControl> {
+    if let Some(word) = item.as_text().filter(|word| PACED.contains(word)) {
+        let message = format!(
+            "`{}` cannot be \"{word}\": it sets a rate, and quinn paces by the window alone; \"bbr\" is quinn's own",
+            item.path
+        );
+        item.refuse(problems, message, Some(Shape::Choice(QuicControl::WORDS).expected()));
+        return None;
+    }
+    item.choice(QuicControl::WORDS, problems).and_then(QuicControl::named)
+}
+
+fn ack_frequency(item: &Item<'_>, problems: &mut Problems) -> Option<AckFrequency> {
+    let view = item.table(ACK_FREQUENCY, problems)?;
+    let every = view.require("every", problems)?.count(ACKED_TOGETHER, problems)? as u32;
+    let delay = match view.get("delay") {
+        Some(item) => Some(item.duration(problems)?),
+        None => None,
+    };
+    Some(AckFrequency { every, delay })
+}
+
+fn bytes(item: &Item<'_>, (min, max): (u64, u64), problems: &mut Problems) -> Option<u64> {
+    let bytes = item.size(problems)?.get();
+    if !(min..=max).contains(&bytes) {
+        let expected = format!("from {} to {}", SIZE.format(min), SIZE.format(max));
+        item.refuse(problems, format!("`{}` cannot be {}", item.path, SIZE.format(bytes)), Some(expected));
+        return None;
+    }
+    Some(bytes)
+}
+
+/// The same scenario with QUIC end to end instead of every TCP connection, whatever its splits and spoofing gateways: none of them
+/// can read QUIC. Flows of QUIC get the control.
+pub(super) fn everywhere(scenario: &Scenario, congestion_control: QuicControl) -> Scenario {
+    let mut changed = scenario.clone();
+    for (before, flow) in scenario.flows.iter().zip(&mut changed.flows) {
+        match &mut flow.kind {
+            FlowKind::Tcp(tcp) => {
+                if !tcp.splits.is_empty() {
+                    // An explicit route leads to the first split only.
+                    flow.route = topology::forward_path(scenario, before).ok();
+                    flow.return_route = topology::return_path(scenario, before).ok();
+                }
+                let quic = QuicFlow { congestion_control, ..QuicFlow::new(tcp.workload) };
+                flow.kind = FlowKind::Quic(Box::new(quic));
+            }
+            FlowKind::Quic(quic) => quic.congestion_control = congestion_control,
+            FlowKind::Stp(_) | FlowKind::Udp(_) => {}
+        }
+    }
+    changed
+}
+
+/// The settings as text that reads back as the same ones.
+pub(super) fn written(quic: &QuicFlow) -> Value {
+    let mut table = Table::new();
+    let mut put = |key: &str, value: Value| table.insert(key.to_owned(), value);
+    let text = |text: String| Value::String(text);
+    put("congestion_control", text(quic.congestion_control.word().to_owned()));
+    put("zero_rtt", Value::Boolean(quic.zero_rtt));
+    put("streams", Value::Integer(quic.streams.into()));
+    let windows = [
+        ("initial_window", quic.initial_window),
+        ("receive_window", quic.receive_window),
+        ("send_window", quic.send_window),
+    ];
+    for (key, window) in windows {
+        if let Some(window) = window {
+            put(key, text(SIZE.format(window.get())));
+        }
+    }
+    if let Some(datagram) = quic.datagram {
+        put("datagram", text(SIZE.format(datagram.into())));
+    }
+    if let Some(AckFrequency { every, delay }) = quic.ack_frequency {
+        let mut asked = Table::new();
+        asked.insert("every".to_owned(), Value::Integer(every.into()));
+        if let Some(delay) = delay {
+            asked.insert("delay".to_owned(), text(format_duration(delay)));
+        }
+        put("ack_frequency", Value::Table(asked));
+    }
+    put("idle_timeout", text(format_duration(quic.idle_timeout)));
+    put("encryption", Value::Boolean(quic.encryption));
+    Value::Table(table)
+}

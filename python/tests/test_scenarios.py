@@ -1,5 +1,6 @@
 """Where scenarios come from, and the messages for mistakes."""
 
+import json
 import pickle
 import subprocess
 import sys
@@ -101,8 +102,6 @@ def test_a_scenario_goes_to_other_processes():
 def test_the_command_is_here():
     command = [sys.executable, "-m", "bentpipe", "run", "geo", "--json", "--set", "flows.download.bytes=1 MB"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    import json
-
     printed = json.loads(ran.stdout)
     # A line that repeats it names the command, not Python.
     assert printed["command"] == "bentpipe run geo --json --set 'flows.download.bytes=1 MB'"
@@ -114,3 +113,11 @@ def test_the_command_is_here():
 def test_the_command_has_its_exit_codes(arguments, code):
     ran = subprocess.run([sys.executable, "-m", "bentpipe", *arguments], capture_output=True, text=True, check=False)
     assert ran.returncode == code, ran.stderr
+
+
+def test_shell_works_from_pythons_process():
+    # Without root it needs a process of one thread, which that of the entry point is, and a kernel that allows user namespaces.
+    ran = subprocess.run(
+        [sys.executable, "-m", "bentpipe", "shell", "geo", "--", "sh", "-c", "exit 7"], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 7 or "allows no user namespaces" in ran.stderr, ran.stderr

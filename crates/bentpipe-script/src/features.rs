@@ -121,6 +121,10 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
                     for name in code.names().iter().filter(unknown) {
                         needs(&format!("TCP_INFO: {name}"));
                     }
+                    // Linux's state between a mark and the end of its window.
+                    if code.names().iter().any(|name| *name == "TCP_CA_CWR") {
+                        needs("TCP_INFO: TCP_CA_CWR");
+                    }
                 }
             },
             Action::Inbound(packet) | Action::Outbound(packet) => {

@@ -27,7 +27,7 @@ macro_rules! congestion_controls {
             /// A cubic function of the time since the last loss (RFC 9438).
             Cubic(cubic::Cubic) = "cubic",
             /// CUBIC in the form of Ha, Rhee and Xu (2008), which Linux has.
-            CubicLinux(cubic_linux::CubicLinux) = "cubic-linux",
+            CubicLinux(boxed::Boxed<cubic_linux::CubicLinux>) = "cubic-linux",
             /// BBR v1: paces at the measured rate of delivery (draft-cardwell-iccrg-bbr-congestion-control-00).
             Bbr(boxed::Boxed<bbr::Bbr>) = "bbr",
             /// BBRv3: losses bound the rate and what is in flight (draft-ietf-ccwg-bbr-05).

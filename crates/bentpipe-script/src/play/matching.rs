@@ -24,7 +24,9 @@ pub(super) fn difference(
         return Some("the set of flags");
     }
     let seq = if tcp.is_absolute { seen.seq } else { flow.script(seen.seq) };
-    if tcp.seq.is_some_and(|expected| expected != seq) {
+    // A script may give the initial number of a SYN any name; what follows counts from it.
+    let is_initial = tcp.flags & flag::SYN != 0 && !tcp.is_absolute && seq == 0;
+    if !is_initial && tcp.seq.is_some_and(|expected| expected != seq) {
         return Some("the sequence number");
     }
     if tcp.len as usize != seen.payload.len() {

@@ -4,6 +4,7 @@ use core::ops::{Deref, DerefMut};
 
 use super::bbr::Bbr;
 use super::bbr3::Bbr3;
+use super::cubic_linux::CubicLinux;
 use crate::tcp::config::TcpConfig;
 
 /// The control.
@@ -19,6 +20,12 @@ impl Boxed<Bbr> {
 impl Boxed<Bbr3> {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Boxed(Box::new(Bbr3::new(config)))
+    }
+}
+
+impl Boxed<CubicLinux> {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Boxed(Box::new(CubicLinux::new(config)))
     }
 }
 

@@ -250,6 +250,9 @@ pub(in crate::tcp) struct Congestion {
     start: SlowStart,
     /// True if the control also receives ACKs while the window is not in use.
     grows_unused: bool,
+    /// What the control does: the many that do neither are not asked with each segment.
+    paces: bool,
+    measures_rate: bool,
 }
 
 impl Congestion {
@@ -265,7 +268,9 @@ impl Congestion {
             Some(saved) => Control::Resuming(Box::new(resuming::Resuming::new(control, saved, window.exact()))),
             None => control,
         };
-        Congestion { window, control, start: SlowStart::new(&config.variant), grows_unused }
+        let paces = matches!(control, Control::Bbr(_) | Control::Bbr3(_) | Control::Hybla(_) | Control::Resuming(_));
+        let (start, measures_rate) = (SlowStart::new(&config.variant), control.measures_rate());
+        Congestion { window, control, start, grows_unused, paces, measures_rate }
     }
 
     /// Takes an ACK of new data. Returns whether the window was in use. An unused window says nothing about the path,
@@ -292,8 +297,9 @@ impl Congestion {
     }
 
     /// True if the control measures the rate of delivery.
+    #[inline(always)]
     pub(in crate::tcp) fn measures_rate(&self) -> bool {
-        self.control.measures_rate()
+        self.measures_rate
     }
 
     /// Opens the window by an ACK, whether it was in use or not.
@@ -343,12 +349,13 @@ impl Congestion {
     /// The rate at which segments leave; `None` if ACKs alone clock them.
     #[inline(always)]
     pub(in crate::tcp) fn pacing_rate(&self) -> Option<Rate> {
-        self.control.pacing_rate(&self.window)
+        if self.paces { self.control.pacing_rate(&self.window) } else { None }
     }
 
     /// The control of tests: a fixed window sent at `rate`.
     #[cfg(test)]
     pub(in crate::tcp) fn pace(&mut self, rate: Rate) {
         self.control = Control::Paced(paced::Paced { rate });
+        self.paces = true;
     }
 }

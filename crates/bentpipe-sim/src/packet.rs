@@ -125,15 +125,15 @@ struct Options {
     sack: SackBlocks,
 }
 
-/// The contents of packets in flight, with as many slots as there ever were packets at once.
+/// The contents of packets in flight, with as many slots as there ever were packets at once in each direction.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     heads: Vec<Head>,
     /// By slot; valid only if the head says so.
     options: Vec<Options>,
-    /// The slot freed first is reused first. Packets then lie in the order in which they were sent, mostly that in which they
-    /// arrive, and the processor prefetches them.
-    free: VecDeque<u32>,
+    /// Free slots, of packets backward and forward. The slot freed first is reused first, in the same direction. Packets then
+    /// lie in the order in which they were sent, mostly that in which they arrive, and the processor prefetches them.
+    free: [VecDeque<u32>; 2],
 }
 
 impl Store {
@@ -168,7 +168,7 @@ impl Store {
 
     #[inline(always)]
     fn keep(&mut self, head: Head) -> Parcel {
-        let slot = match self.free.pop_front() {
+        let slot = match self.free[usize::from(head.marks & FORWARD)].pop_front() {
             Some(slot) => {
                 self.heads[slot as usize] = head;
                 slot
@@ -259,7 +259,8 @@ impl Store {
     /// The packet has arrived or is lost.
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {
-        self.free.push_back(parcel.slot);
+        // Forward packets go to listeners, whose numbers are odd. For a sink's the direction does not matter.
+        self.free[usize::from(!ends::opens(parcel.to))].push_back(parcel.slot);
     }
 }
 
@@ -314,6 +315,7 @@ mod tests {
                 store.release(parcels[n]);
             }
         }
-        assert_eq!(store.heads.len(), bodies.len());
+        // All five went forward, and the four segments backward.
+        assert_eq!(store.heads.len(), 5 + 4);
     }
 }

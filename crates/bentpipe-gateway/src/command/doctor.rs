@@ -1,4 +1,4 @@
-//! `doctor`: what the machine lacks, and how to give it.
+//! `doctor`: lists what the machine lacks, and how to provide it.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,18 +9,18 @@ use caps::{CapSet, Capability};
 use super::failure::{End, Failure, print};
 use crate::{Instance, Rules, congestion_controls, has_congestion};
 
-/// What was looked for, what is wrong with it, and a way out.
+/// A check, its result, and a remedy.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What was looked for.
     pub what: &'static str,
     /// Whether gateways cannot run without it; else they run worse.
     pub is_needed: bool,
-    /// What is there; or what is wrong with it, and a way out.
+    /// The finding; or what is missing, and a remedy.
     pub result: Result<String, (String, &'static str)>,
 }
 
-/// Prints what a gateway needs of this machine, and what was found besides.
+/// Prints the gateway's requirements on this machine, and `more` findings.
 ///
 /// # Errors
 /// Fails if standard output cannot be written.
@@ -119,7 +119,7 @@ fn uplink() -> Finding {
     Finding { what: "rules of uplink", is_needed: false, result: accepted(&rules, help) }
 }
 
-/// What `sender = "kernel"` sends by if it is not told otherwise.
+/// The default congestion control of `sender = "kernel"`.
 fn congestion() -> Finding {
     let help =
         "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";

@@ -12,6 +12,7 @@ use bentpipe_engine::network::{self, Age, Books, Bound, Due, EndId, Hop, LinkId}
 use bentpipe_engine::slacp::{Stats, classify};
 use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::wire::ecn::Ecn;
 use bentpipe_io::{Emitted, Packet};
 use bentpipe_study::scenario::{LinkSpec, NodeId, Scenario};
 use bentpipe_study::topology::{self, Path};
@@ -34,6 +35,10 @@ impl Wire for Parcel {
 
     fn flow(&self) -> u64 {
         classify::read(&self.packet.to_bytes()).1
+    }
+
+    fn is_ect(&self) -> bool {
+        Ecn::of(&self.packet.to_bytes()).is_capable()
     }
 }
 
@@ -175,7 +180,7 @@ impl Network {
         }
     }
 
-    /// Moves a packet that a link has altered: twice, or with a flipped bit.
+    /// Moves a packet that a link has altered: twice, marked, or with a flipped bit.
     #[cold]
     fn go_altered(
         &mut self,
@@ -186,6 +191,11 @@ impl Network {
         exit: &mut impl FnMut(Time, Exit),
     ) {
         let at = due.at();
+        if altered.marked {
+            let mut bytes = parcel.packet.to_bytes();
+            Ecn::Ce.put(&mut bytes);
+            parcel.packet = Packet::new(&bytes);
+        }
         if altered.corrupt {
             let mut bytes = parcel.packet.to_bytes();
             let bit = (self.bits.at(at.index(), 0) * (8 * bytes.len()) as f64) as usize;

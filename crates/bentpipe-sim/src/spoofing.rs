@@ -109,7 +109,7 @@ impl SpoofEnd {
                     let wire_len = bytes + self.headers;
                     let parcel = packets.put_datagram(self.connection, wire_len, self.sent_on, cx.now);
                     self.sent_on += 1;
-                    return Step::Do(Parcel::new(parcel.slot, self.sink, wire_len));
+                    return Step::Do(parcel.redirected(self.sink, wire_len));
                 }
                 // The spoofer counts them.
                 Step::Do(Output::Dropped(_)) => {}

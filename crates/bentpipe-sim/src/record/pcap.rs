@@ -177,6 +177,9 @@ impl Pcap {
             }
         };
         let ip = ip::emit(&end.addresses, protocol, length, ip_header)?;
+        if let Body::Tcp(segment) = packet.body {
+            segment.ecn.put(ip_header);
+        }
         Ok((ip + length - payload, ip + length))
     }
 

@@ -75,7 +75,7 @@ impl World {
         if !self.is_frame(parcel) {
             return self.packets.copy(parcel);
         }
-        Parcel::new(self.frames.copy(parcel.slot), parcel.to, bentpipe_engine::link::Wire::wire_len(&parcel))
+        Parcel::new(self.frames.copy(parcel.slot()), parcel.to, bentpipe_engine::link::Wire::wire_len(&parcel))
     }
 
     /// A packet or a frame does not reach the end of its link.
@@ -84,7 +84,7 @@ impl World {
             self.packets.release(parcel);
             return;
         }
-        if let Some(number) = self.frames.take(parcel.slot).number() {
+        if let Some(number) = self.frames.take(parcel.slot()).number() {
             self.bring(parcel.to, Input::Damaged { number }, observer);
             self.run_layer(parcel.to, observer);
         }
@@ -126,7 +126,7 @@ impl World {
 
     /// A frame arrives from below.
     pub(super) fn leave_line<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
-        let frame = self.frames.take(parcel.slot);
+        let frame = self.frames.take(parcel.slot());
         self.bring(end, Input::Frame(frame), observer);
         self.run_layer(end, observer);
     }

@@ -46,6 +46,41 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Where a scenario names nothing random, every seed gives the same packets.
+    #[test]
+    fn without_chance_every_seed_is_the_same_run(text in world(), seed in 2..u64::MAX) {
+        let scenario = parse(&text);
+        if scenario.random_parts().is_empty() {
+            prop_assert_eq!(fingerprint(&scenario, 1), fingerprint(&scenario, seed), "{}", text);
+        }
+    }
+}
+
+/// The same for the first 20 s of the shipped scenarios, of which some have chance and others none.
+#[test]
+fn shipped_scenarios_say_what_is_random() {
+    let folder = format!("{}/../../scenarios", env!("CARGO_MANIFEST_DIR"));
+    let (mut random, mut plain) = (0, 0);
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("readable").path();
+        let Some(name) = path.file_stem().filter(|_| path.extension().is_some_and(|ending| ending == "toml")) else {
+            continue;
+        };
+        let mut scenario = shipped(&name.to_string_lossy());
+        if !scenario.random_parts().is_empty() {
+            random += 1;
+            continue;
+        }
+        plain += 1;
+        scenario.time_limit = scenario.time_limit.min(bentpipe_engine::units::Duration::from_secs(20));
+        assert_eq!(fingerprint(&scenario, 1), fingerprint(&scenario, 77), "{}", path.display());
+    }
+    assert!(random > 5 && plain > 5, "{random} {plain}");
+}
+
 #[test]
 fn another_seed_is_another_run() {
     let scenario = shipped("transat-bursts");

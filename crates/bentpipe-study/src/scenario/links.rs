@@ -176,7 +176,9 @@ fn config(layers: &Layers<'_, '_>, beside: Beside<'_>, problems: &mut Problems) 
     let queue = match (layers.get("queue"), rate) {
         (Some(item), Some(rate)) => queue(&item, rate, problems),
         (Some(_), None) => None,
-        (None, _) => Some(QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail }),
+        (None, _) => {
+            Some(QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail, marking: false })
+        }
     };
     let in_cells = layers.get("framing").map_or(Some("packets"), |item| item.choice(FRAMINGS, problems))? == "aal5";
     let mut config = LinkConfig::clean(rate?, delay?);

@@ -8,6 +8,7 @@
 mod beside;
 pub(crate) mod bursts;
 mod cells;
+mod chance;
 mod channels;
 mod flows;
 mod grammar;

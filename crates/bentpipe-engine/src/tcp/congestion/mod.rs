@@ -5,20 +5,27 @@
 //! `docs/howto/add-a-congestion-control.md` walks through it.
 
 mod bbr;
+mod bbr3;
+mod boxed;
 mod cubic;
 mod cubic_linux;
 mod fixed;
+mod hybla;
 #[cfg(feature = "ns2")]
 mod ns2;
 #[cfg(test)]
 mod paced;
+mod reduction;
 mod reno;
+mod resuming;
+mod vegas;
+mod westwood;
 mod window;
 
 pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
-use super::delivery::RateSample;
+use super::delivery::{LostSample, RateSample};
 use super::loss::{FoundBy, LossReport};
 use super::recovery::Phase;
 use super::startup::SlowStart;
@@ -58,6 +65,8 @@ pub(in crate::tcp) struct Delivered {
     pub(in crate::tcp) srtt: Option<Duration>,
     /// The rate of delivery.
     pub(in crate::tcp) sample: Option<RateSample>,
+    /// Of the segments that it shows to be lost, the one of which most was lost besides.
+    pub(in crate::tcp) worst: Option<LostSample>,
     /// Delivered by this ACK, and by all.
     pub(in crate::tcp) newly: u64,
     pub(in crate::tcp) delivered: u64,
@@ -86,7 +95,7 @@ pub(in crate::tcp) trait CongestionRules {
     fn on_delivered(&mut self, _window: &mut Window, _seen: &Delivered) {}
 
     /// A loss was found. After one found by duplicate ACKs recovery begins with this window; after a timeout
-    /// retransmission starts with it.
+    /// retransmission starts with it; after a mark nothing is sent again.
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport);
 
     /// The window begins with `segments`: after the handshake, a pause or Tahoe's loss.
@@ -119,6 +128,8 @@ macro_rules! controls {
             $($(#[$doc])* $name($control),)+
             /// A constant window.
             Fixed(fixed::Fixed),
+            /// One of the others, on a path that an earlier connection has measured.
+            Resuming(Box<resuming::Resuming>),
             #[cfg(test)]
             Paced(paced::Paced),
         }
@@ -138,6 +149,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.on_ack(window, start, ack),)+
                     Control::Fixed(control) => control.on_ack(window, start, ack),
+                    Control::Resuming(control) => control.on_ack(window, start, ack),
                     #[cfg(test)]
                     Control::Paced(control) => control.on_ack(window, start, ack),
                 }
@@ -147,6 +159,7 @@ macro_rules! controls {
             fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
                 match self {
                     $(Control::$name(control) => control.on_unused(window, start, ack),)+
+                    Control::Resuming(control) => control.on_unused(window, start, ack),
                     Control::Fixed(_) => {}
                     #[cfg(test)]
                     Control::Paced(_) => {}
@@ -156,6 +169,7 @@ macro_rules! controls {
             fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
                 match self {
                     $(Control::$name(control) => control.on_delivered(window, seen),)+
+                    Control::Resuming(control) => control.on_delivered(window, seen),
                     Control::Fixed(_) => {}
                     #[cfg(test)]
                     Control::Paced(_) => {}
@@ -166,6 +180,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.on_loss(window, loss),)+
                     Control::Fixed(control) => control.on_loss(window, loss),
+                    Control::Resuming(control) => control.on_loss(window, loss),
                     #[cfg(test)]
                     Control::Paced(control) => control.on_loss(window, loss),
                 }
@@ -175,6 +190,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.restart(window, segments),)+
                     Control::Fixed(control) => control.restart(window, segments),
+                    Control::Resuming(control) => control.restart(window, segments),
                     #[cfg(test)]
                     Control::Paced(control) => control.restart(window, segments),
                 }
@@ -184,6 +200,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.on_recovered(window, flight),)+
                     Control::Fixed(control) => control.on_recovered(window, flight),
+                    Control::Resuming(control) => control.on_recovered(window, flight),
                     #[cfg(test)]
                     Control::Paced(control) => control.on_recovered(window, flight),
                 }
@@ -193,6 +210,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.on_spurious_timeout(window, cwnd, ssthresh),)+
                     Control::Fixed(control) => control.on_spurious_timeout(window, cwnd, ssthresh),
+                    Control::Resuming(control) => control.on_spurious_timeout(window, cwnd, ssthresh),
                     #[cfg(test)]
                     Control::Paced(control) => control.on_spurious_timeout(window, cwnd, ssthresh),
                 }
@@ -203,6 +221,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.pacing_rate(window),)+
                     Control::Fixed(control) => control.pacing_rate(window),
+                    Control::Resuming(control) => control.pacing_rate(window),
                     #[cfg(test)]
                     Control::Paced(control) => control.pacing_rate(window),
                 }
@@ -212,6 +231,16 @@ macro_rules! controls {
 }
 
 congestion_controls!(controls);
+
+impl Control {
+    fn measures_rate(&self) -> bool {
+        match self {
+            Control::Bbr(_) | Control::Bbr3(_) | Control::Westwood(_) => true,
+            Control::Resuming(resuming) => resuming.measures_rate(),
+            _ => false,
+        }
+    }
+}
 
 /// The window of a connection and the control that sets it.
 #[derive(Clone, Debug)]
@@ -229,12 +258,14 @@ impl Congestion {
             Startup::SlowStart => config.variant.initial_window,
             Startup::FixedWindow(segments) => segments,
         };
-        Congestion {
-            window: Window::new(config, segments),
-            control: Control::new(config),
-            start: SlowStart::new(&config.variant),
-            grows_unused,
-        }
+        let window = Window::new(config, segments);
+        let control = Control::new(config);
+        let sets_by_rate = matches!(control, Control::Bbr(_) | Control::Bbr3(_) | Control::Fixed(_));
+        let control = match config.resume.filter(|_| !sets_by_rate) {
+            Some(saved) => Control::Resuming(Box::new(resuming::Resuming::new(control, saved, window.exact()))),
+            None => control,
+        };
+        Congestion { window, control, start: SlowStart::new(&config.variant), grows_unused }
     }
 
     /// Takes an ACK of new data. Returns whether the window was in use. An unused window says nothing about the path,
@@ -257,7 +288,7 @@ impl Congestion {
 
     /// True if the control measures the rate of delivery.
     pub(in crate::tcp) fn measures_rate(&self) -> bool {
-        matches!(self.control, Control::Bbr(_))
+        self.control.measures_rate()
     }
 
     /// Opens the window by an ACK, whether it was in use or not.
@@ -265,9 +296,17 @@ impl Congestion {
         self.control.on_ack(&mut self.window, &mut self.start, ack);
     }
 
+    /// Takes back the growth by an ACK before which the window was `cwnd`, unless it is the control of BBR, whose
+    /// window does not grow by ACKs.
+    pub(in crate::tcp) fn hold(&mut self, cwnd: f64) {
+        if !matches!(self.control, Control::Bbr(_) | Control::Bbr3(_)) && self.window.exact() > cwnd {
+            self.window.set(cwnd);
+        }
+    }
+
     /// Takes a loss.
     pub(in crate::tcp) fn on_loss(&mut self, loss: &LossReport) {
-        self.start.on_loss(loss.found_by != FoundBy::DuplicateAcks);
+        self.start.on_loss(matches!(loss.found_by, FoundBy::Timeout { .. }));
         self.control.on_loss(&mut self.window, loss);
         if let FoundBy::Timeout { .. } = loss.found_by {
             self.window.deflate_all();

@@ -1,0 +1,153 @@
+"""Plots: units, counts, and that nothing is hidden."""
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib import colors, pyplot
+
+import bentpipe as bp
+from bentpipe.plots import _style
+
+PLOTS = {
+    "sequence": (bp.plots.sequence, "time (s)", "sequence number (MB)"),
+    "cwnd": (bp.plots.cwnd, "time (s)", "window (MB)"),
+    "queue": (bp.plots.queue, "time (s)", "queue (packets)"),
+    "rtt": (bp.plots.rtt, "time (s)", "round trip (ms)"),
+    "throughput": (bp.plots.throughput, "time (s)", "goodput (Mbit/s)"),
+    "fades": (bp.plots.fades, "time (s)", "error bursts"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    pyplot.close("all")
+
+
+def legend(ax) -> str:
+    return "\n".join(text.get_text() for text in ax.get_legend().get_texts())
+
+
+def pixels(figure, colour: str) -> np.ndarray:
+    """Where the figure, drawn at 100 dots per inch, has this colour or nearly."""
+    figure.set_dpi(100)
+    figure.canvas.draw()
+    drawn = np.asarray(figure.canvas.buffer_rgba())[..., :3].astype(int)
+    return (np.abs(drawn - np.array([round(255 * part) for part in colors.to_rgb(colour)])) < 60).all(axis=2)
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_axes_are_the_ones_given_and_have_units(name, faded):
+    draw, x, y = PLOTS[name]
+    ax = pyplot.figure().subplots()
+    assert draw(faded, ax=ax) is ax
+    assert ax.get_xlabel() == x
+    # The transfer of this scenario has 1 MB or less.
+    assert ax.get_ylabel().split(" (")[0] == y.split(" (")[0]
+    assert "(" in ax.get_ylabel() or name == "fades"
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf"])
+def test_output_is_vectors(ending, faded):
+    file = io.BytesIO()
+    bp.plots.overview(faded).savefig(file, format=ending)
+    assert b"<image" not in file.getvalue() and b"/Subtype /Image" not in file.getvalue()
+    assert len(file.getvalue()) < 1_000_000
+
+
+def test_many_losses_do_not_look_like_all():
+    # Slow start overshoots the queue: 1429 of 6850 segments and their repetitions are lost.
+    lossy = bp.run("geo")
+    drops = lossy.trace("drops")
+    lost = np.count_nonzero(drops["forward"].astype(bool))
+    sent = lossy.flow().segments
+    assert lost > 1000 and lost / sent < 0.2
+    ax = bp.plots.sequence(lossy)
+    assert f"lost ({lost}," in legend(ax)
+    ax.get_legend().remove()
+    # The bars of losses are nowhere as high as the strip: at most half of what was offered at a time was lost, since the queue is
+    # served at 20 Mbit/s while slow start sends 40. A tenth more for the edges of the intervals.
+    (strip,) = (drawn for drawn in ax.collections if drawn.get_label().startswith("lost"))
+    heights = [1 - path.vertices[:, 1].min() for path in strip.get_paths()]
+    assert max(heights) < 0.6 * _style.STRIP
+    # And what was sent is there above the whole time of the losses.
+    blue = pixels(ax.figure, _style.BLUE).any(axis=0)
+    left, right = (ax.transData.transform((edge, 0))[0] for edge in (drops["time_s"].min(), drops["time_s"].max()))
+    assert blue[int(left) : int(right)].mean() > 0.95
+
+
+def test_a_fade_is_at_least_a_pixel_wide():
+    # 150 ms of 350 s are 0.2 of a pixel of a picture whose axis is 470 wide.
+    bursts = {"schedule": [["100 s", "150 ms"], ["220 s", "150 ms"]], "loss": "100 %"}
+    sat = bp.Link("sat", ("server", "client"), rate="2 Mbit/s", delay="275 ms", forward={"queue": "50 packets", "bursts": bursts})
+    result = bp.run(bp.scenario("two-fades", links=[sat], flows=[bp.Flow("download", "server", "client", bytes="80 MB")]))
+    assert result.end_s > 300
+    ax = bp.plots.fades(result, ax=pyplot.figure(figsize=(6, 2)).subplots())
+    assert "sat/forward\n2 bursts" in ax.get_yticklabels()[0].get_text()
+    ax.grid(False)
+    box = ax.get_window_extent()
+    white = pixels(ax.figure, "#FFFFFF")[:, int(box.x0) + 3 : int(box.x1) - 3]
+    height = white.shape[0] - int((box.y0 + box.y1) / 2)
+    columns = np.flatnonzero(~white[height])
+    # Two bands, each of a pixel or two, no nearer to white than to black.
+    assert 2 <= len(columns) <= 6 and columns[-1] - columns[0] > 100
+
+
+def test_thirty_flows_are_thirty_and_more_are_counted():
+    def flows(count: int) -> bp.Result:
+        return bp.run("geo", set={"flows.download.count": count, "flows.download.bytes": "200 kB"})
+
+    ax = bp.plots.throughput(flows(30))
+    assert len(ax.patches) == 30 and "30 flows" in legend(ax)
+    ax = bp.plots.throughput(flows(34))
+    assert len(ax.patches) == 30
+    assert any("30 of 34 flows" in text.get_text() for text in ax.texts)
+    ax = bp.plots.fairness(flows(120))
+    assert len(ax.patches) == 100 and any("100 of 120 flows" in text.get_text() for text in ax.texts)
+
+
+def test_goodput_stays_below_the_limit():
+    # Also where a repaired hole lets the ACK jump: an interval of 0.1 s has at most a packet of 1500 B more than the line's rate.
+    result = bp.run("geo")
+    ax = bp.plots.throughput(result, interval_s=0.1)
+    (curve,) = ax.patches
+    limit = result.outlook[0]["limit_goodput_bit_s"] / 1e6
+    values = curve.get_data().values
+    assert limit * 0.99 < values.max() <= limit + 1500 * 8 / 0.1 / 1e6
+    # All of it is there.
+    assert values.sum() * 0.1 == pytest.approx(10e6 * 8 / 1e6)
+
+
+def test_no_peak_is_lost():
+    x = np.arange(100_000) / 1000.0
+    y = np.ones_like(x)
+    y[77_777] = 9.0
+    kept_x, kept_y = _style.envelope(x, y)
+    assert len(kept_x) <= 4 * (_style.CELLS + 1) and kept_y.max() == 9.0 and (np.diff(kept_x) >= 0).all()
+
+
+def test_completion_counts_those_that_did_not_finish():
+    # Some of these transfers meet a fade and are late.
+    runs = bp.replicate("geo-bursts", runs=30, set={"flows.download.bytes": "20 MB", "time_limit": "20 s"})
+    finished = np.count_nonzero(np.isfinite(runs.values("time_s").astype(float)))
+    assert 0 < finished < 30
+    ax = bp.plots.completion(runs)
+    assert f"({finished} of 30 finished)" in legend(ax)
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(finished / 30)
+    assert f"{finished} of 30" in bp.plots.box(runs).get_xticklabels()[0].get_text()
+
+
+def test_goodput_against_loss_has_curve_and_limit():
+    points = {loss: bp.replicate("geo", 3, set={"links.sat.loss": f"{100 * loss:g} %"}) for loss in (0.0, 0.001, 0.01)}
+    ax = bp.plots.goodput_against_loss({"sack": points})
+    assert "Padhye" in legend(ax) and "limit of the links" in legend(ax)
+    assert any("without loss" in text.get_text() for text in ax.texts)
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+
+
+def test_udp_has_no_window():
+    with pytest.raises(ValueError, match="is UDP"):
+        result = bp.run("transat-cbr")
+        udp = next(flow["name"] for flow in result.summary["flows"] if flow["variant"] is None)
+        bp.plots.cwnd(result, udp)

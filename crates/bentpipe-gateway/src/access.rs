@@ -1,4 +1,4 @@
-//! Whom a box lets reach whom: the policy, and what the machine itself says of an address.
+//! Who may reach whom: the policy, and the addresses that the machine itself knows.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -26,7 +26,7 @@ impl Access {
         Access { policy, table: None, refused: 0 }
     }
 
-    /// Changes the policy; what is open stays open.
+    /// Changes the policy. Open connections stay open.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
     }
@@ -36,11 +36,11 @@ impl Access {
         self.refused
     }
 
-    /// Whether a host may have what it asks for, before somebody else connects to it: whether the destination is that
-    /// box's own only that box knows.
+    /// Checks a destination that a host asks for, before the other box connects to it. Only the other box can tell whether
+    /// the address is its own.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns the reason of a refusal.
     pub fn near(&mut self, to: SocketAddr) -> Result<(), Refusal> {
         let judged = self.policy.destination(to, Whose::Others);
         self.counted(judged)

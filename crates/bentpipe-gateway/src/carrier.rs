@@ -43,7 +43,7 @@ pub const fn line_overhead(over_ipv6: bool) -> u32 {
     udp_overhead(over_ipv6) as u32 + DATA_OVERHEAD as u32 - (Integrity::Crc.trailer() - INTEGRITY.trailer()) as u32
 }
 
-/// What a [`Carrier`] asks its driver for.
+/// A request of a [`Carrier`] to its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
     /// Send the datagram in the buffer.
@@ -187,7 +187,7 @@ impl Carrier {
         self.port.as_ref().map_or(0, LinkPort::unconfirmed)
     }
 
-    /// The rate that this end was told.
+    /// The configured rate of this end.
     pub fn rate_told(&self) -> Option<Rate> {
         self.config.layer.rate
     }
@@ -286,7 +286,7 @@ impl Carrier {
         self.events.push_back(event);
     }
 
-    /// What this end wants; what is named lies in `out`, of at least 64 KiB. `wall` as in [`Tunnel::poll`].
+    /// The next request of this end. Its bytes are in `out`, which must have at least 64 KiB. `wall` as in [`Tunnel::poll`].
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Carried> {
         if let Some(event) = self.events.pop_front() {
             return Step::Do(Carried::Event(event));

@@ -35,10 +35,10 @@ use crate::{
     ask,
 };
 
-/// Does what was asked.
+/// Runs a command.
 ///
 /// # Errors
-/// Fails if the settings are wrong, or the machine does not do what they ask for.
+/// Fails if the settings are wrong, or if the machine does not allow what they require.
 pub fn gateway(command: &Gateway) -> Result<End, Failure> {
     match command {
         Gateway::Keygen(args) => keygen(args),

@@ -10,7 +10,7 @@ use mio::{Interest, Registry, Token};
 use super::buffer::Buffer;
 use super::sockets;
 
-/// What a turn brought.
+/// The result of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// Bytes that the user has sent.
@@ -32,17 +32,17 @@ pub(super) struct Conn {
     /// From the user to the link, and from the link to the user.
     to_link: Buffer,
     to_user: Buffer,
-    /// The user sends no more; the far user sends no more, and our user has been told.
+    /// The user has finished sending. The far user has finished sending, and our user was notified.
     user_ended: bool,
     peer_ended: bool,
     told_end: bool,
     /// More was to be read than there was room for.
     held_back: bool,
-    /// Memory that was last told.
+    /// The memory reported last.
     memory: u64,
 }
 
-/// What a connection takes besides its buffers: itself, its stream, and their places in tables.
+/// Memory of a connection without its buffers: the connection, its stream, and their entries in tables.
 const BARE: usize = 1 << 10;
 
 impl Conn {
@@ -70,7 +70,7 @@ impl Conn {
         memory as i64 - std::mem::replace(&mut self.memory, memory) as i64
     }
 
-    /// The memory that was last told.
+    /// The memory reported last.
     pub(super) fn memory(&self) -> u64 {
         self.memory
     }
@@ -132,7 +132,7 @@ impl Conn {
         self.to_link.take(len);
     }
 
-    /// Moves what can be moved; up to `limit` bytes may wait for the link.
+    /// Moves data in both directions. Up to `limit` bytes may wait for the link.
     pub(super) fn serve(&mut self, scratch: &mut [u8], limit: usize) -> Outcome {
         let mut outcome = Outcome::default();
         if let Err(error) = self.try_serve(scratch, limit, &mut outcome) {

@@ -1,4 +1,4 @@
-//! Where status is asked for: a unix socket that says what there is to say and closes.
+//! The status socket: a unix socket that sends the status and closes.
 
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -15,8 +15,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Takes the socket at `path`, where nobody is answered yet. What an earlier gateway left there is replaced; one that
-    /// answers is not.
+    /// Binds the socket at `path`. One left by a dead gateway is replaced; one that answers is not.
     ///
     /// # Errors
     /// Fails if the socket cannot be created at `path`; with [`io::ErrorKind::AddrInUse`] if another gateway answers
@@ -66,10 +65,10 @@ impl Drop for Control {
     }
 }
 
-/// Asks the gateway at `path`.
+/// Asks the gateway at `path` for its status.
 ///
 /// # Errors
-/// Fails if nobody answers at the socket, or the answer breaks off.
+/// Fails if no gateway answers at the socket, or if the answer is cut off.
 pub fn ask(path: &Path) -> io::Result<String> {
     io::read_to_string(UnixStream::connect(path)?)
 }

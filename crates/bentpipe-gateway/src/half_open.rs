@@ -1,8 +1,8 @@
-//! Connections that are being made: how many there may be, of whom, and for how long.
+//! Connection attempts: how many, of whom, and for how long.
 //!
-//! A server that does not answer costs a descriptor and memory until somebody gives up. A source that asks for more such
-//! connections than its quota loses its oldest one, so it takes nothing from others. Where many sources together ask for too many,
-//! the oldest of all goes: one that a server answers is done within a round trip or two.
+//! A server that does not answer costs a descriptor and memory until the attempt ends. A source with more attempts than its
+//! quota loses its oldest one, so it takes nothing from others. If many sources together have too many, the oldest attempt of
+//! all is dropped. An attempt that a server answers is over within a round trip or two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -10,8 +10,8 @@ use std::net::IpAddr;
 use bentpipe_engine::mux::Host;
 use bentpipe_engine::units::{Duration, Time};
 
-/// How long a server may take to answer. A SYN that is repeated after 1, 3, 7 and 15 s (RFC 6298 §2 and §5.5) has been sent
-/// five times by then.
+/// How long a server may take to answer. A SYN retransmitted after 1, 3, 7 and 15 s (RFC 6298 §2 and §5.5) has been sent five
+/// times within this time.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// A source may have an eighth of all, but some in any case.
 const QUOTA: usize = 8;

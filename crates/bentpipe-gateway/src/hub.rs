@@ -23,7 +23,7 @@ use crate::tunnel::{Kind, PublicKey, TunnelConfig, classify};
 
 /// Bytes that a carrier of weight 1 may send in one turn: a full datagram, so that no turn is empty.
 const QUANTUM: i64 = 1500;
-/// Of the line's time what was lost by polling late may be made up for, as carriers do with theirs.
+/// Line time lost by late polls that may be made up for; carriers do the same with theirs.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// A carrier's place among the others. It is the lower half of its session numbers.
@@ -33,7 +33,7 @@ pub struct Slot(pub u16);
 /// A terminal, as the hub's settings have it.
 #[derive(Clone, Debug)]
 pub struct TerminalConfig {
-    /// Who it is.
+    /// Its identity.
     pub tunnel: TunnelConfig,
     /// The link to it, with its rate.
     pub link: LinkPortConfig,
@@ -47,7 +47,7 @@ struct Terminal {
     weight: u32,
     /// Bytes that it may send before the next one's turn.
     deficit: i64,
-    /// Whether it stands in the line of those that have something to do.
+    /// True if it is in the queue of carriers with something to do.
     is_active: bool,
     /// When it wants to be asked again.
     wake_at: Option<Time>,
@@ -118,7 +118,7 @@ impl Hub {
         Ok(slot)
     }
 
-    /// Removes a terminal: its keys are wiped, and its datagrams belong to nobody.
+    /// Removes a terminal: wipes its keys. Later datagrams of it have no owner.
     pub fn remove(&mut self, slot: Slot) -> Option<Carrier> {
         let terminal = self.terminals.remove(&slot)?;
         self.marks.remove(&terminal.carrier.tunnel().mark());
@@ -234,7 +234,7 @@ impl Hub {
         self.touch(slot);
     }
 
-    /// What a carrier wants, or when one will: as [`Carrier::poll`]. While the line is busy only what has come is handed over.
+    /// The next request of a carrier, or its next instant, as [`Carrier::poll`]. While the line is busy, only received data is handed over.
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<(Slot, Carried)> {
         while let Some(&slot) = self.heard.first() {
             let terminal = self.terminals.get_mut(&slot).filter(|terminal| terminal.carrier.has_arrived());

@@ -32,7 +32,7 @@ pub enum KeyFileError {
         /// Its permissions.
         mode: u32,
     },
-    /// What stands in it is no key.
+    /// Its content is not a key.
     #[error("{}: {error}", path.display())]
     Key {
         /// Which file.

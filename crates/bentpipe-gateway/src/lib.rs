@@ -1,16 +1,21 @@
 //! The gateway in real time: two boxes with a tunnel between them, a hub with many, or one box at the uplink.
 //!
 //! - `link` ([`LinkShape`]): IP packets from a TUN device, carried by S-LACP. Nothing is terminated.
-//! - `split` ([`SplitShape`]): TCP connections end here in the destination's name and go on from the other box in the
-//!   client's; between the two their bytes are streams of the engine's [`mux`](bentpipe_engine::mux).
-//! - `uplink` ([`UplinkGateway`]): one box. The engine's TCP speaks to clients through a TUN device, the kernel's to servers.
-//!   With the kernel's TCP on both sides it is [`RelayGateway`].
+//! - `split` ([`SplitShape`]): TCP connections end here in the destination's name, and continue from the other box in the
+//!   client's name. Between the two their bytes are streams of the engine's [`mux`](bentpipe_engine::mux).
+//! - `uplink` ([`UplinkGateway`]): one box. The engine's TCP serves clients through a TUN device, the kernel's TCP talks to
+//!   servers. With the kernel's TCP on both sides it is [`RelayGateway`].
 //!
-//! One thread and one loop: sockets, the TUN device and a timer wake it, the machines say what is to be done.
+//! One thread runs one loop. Sockets, the TUN device and a timer wake it; the machines decide what to do.
 //!
-//! Reading order: [`Satellite`] what is known of the link; [`Carrier`] the tunnel and the link in it, without I/O; [`Shape`] what a shape is for the loop;
-//! [`LinkShape`], [`SplitShape`], [`BothShapes`]; [`Hub`] the carriers of all peers, [`Reach`] what lies behind each; [`Uplink`];
-//! [`Relaying`]; [`Loop`], and [`Gateway`] what it turns for boxes with tunnels; `udp` and `timer` its doors; [`Rules`] what the kernel has to know; [`Readings`] what there is to say, [`Control`] and [`Scrape`] to whom.
+//! Reading order:
+//!
+//! 1. [`Satellite`], the properties of the link; [`Carrier`], the tunnel and the link in it, without I/O.
+//! 2. [`Shape`], the loop's view of a shape; [`LinkShape`], [`SplitShape`], [`BothShapes`].
+//! 3. [`Hub`], the carriers of all peers; [`Reach`], the prefixes behind each.
+//! 4. [`Uplink`] and [`Relaying`], the shapes with one box.
+//! 5. [`Loop`]; [`Gateway`], its work for boxes with tunnels; `udp` and `timer`, their I/O.
+//! 6. [`Rules`], the kernel's part; [`Readings`], the measured values; [`Control`] and [`Scrape`], which serve them.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -1,7 +1,7 @@
 //! The `link` shape: IP packets between a TUN device and the carriers.
 //!
-//! A packet goes to the peer behind which its destination lies. What a peer sends has a source that lies behind it, or is
-//! dropped.
+//! A packet goes to the peer whose prefixes contain its destination. A packet from a peer is dropped unless the peer's
+//! prefixes contain its source.
 
 mod readings;
 
@@ -24,14 +24,14 @@ use super::run::DEVICE;
 use super::shape::{Shape, Turn};
 use crate::tunnel::Event;
 
-/// Packets or trains of them taken from the device in one turn of the loop: what is read goes out before more is. So many
-/// that of the ACKs that the host gives at once to what was held up, one in 64 remains.
+/// Packets or trains taken from the device in one turn of the loop; they are sent before more are read. If the host answers
+/// a held-up burst with ACKs at once, the ACK filter leaves one in 64.
 const BATCH: usize = 64;
 
 /// The least MTU of a device that carries IPv6 (RFC 8200 §5).
 const MIN_MTU: u16 = 1280;
 
-/// IP packets in, IP packets out; the host routes into the device what is to go this way.
+/// Carries IP packets. The host routes traffic for the link into the device.
 #[derive(Debug)]
 pub struct LinkShape {
     tun: TrainTun,
@@ -42,15 +42,15 @@ pub struct LinkShape {
     buffers: Buffers,
     /// The packet of a train that is being read.
     packet: Vec<u8>,
-    /// What the device was told.
+    /// The MTU set on the device.
     mtu: Option<u16>,
     routes: Routes,
     peers: BTreeMap<Slot, Peer>,
-    /// Packets of the host that go to nobody.
+    /// Packets of the host without a peer for their destination.
     unrouted: u64,
 }
 
-/// Whom a peer speaks for, and what was counted.
+/// The prefixes of a peer, and its counters.
 #[derive(Debug, Default)]
 struct Peer {
     from: Sources,
@@ -91,7 +91,7 @@ impl LinkShape {
     }
 }
 
-/// What a device says that cannot be read, for people.
+/// A readable message for an error of the device.
 pub(crate) fn device_error(error: io::Error) -> io::Error {
     // EBADFD: the descriptor's device is not there any more.
     match error.raw_os_error() == Some(nix::libc::EBADFD) {

@@ -16,8 +16,8 @@ use super::sockets;
 /// Connections accepted before others have their turn.
 const ACCEPTS: u32 = 64;
 
-/// Descriptors that connections leave to others: sockets, epoll, timers, and whoever asks how it is. The loop itself has
-/// some ten, scrapers eight.
+/// Descriptors reserved for other uses: sockets, epoll, timers, status requests. The loop itself has some ten, scrapers
+/// eight.
 const KEPT: usize = 32;
 
 /// What one turn accepts.
@@ -45,7 +45,7 @@ pub(super) struct Listeners {
     is_open: bool,
     /// Those of them that may have more.
     may_accept: Vec<bool>,
-    /// Whose turn it was last.
+    /// The listener that had its turn last.
     last: usize,
     /// A descriptor to be given up when there are none left, so that a connection can be taken and refused.
     reserve: Option<File>,
@@ -70,7 +70,7 @@ impl Listeners {
         FIRST_TOKEN + self.at.len()
     }
 
-    /// Takes their ports, each by `bind`; nobody listens there yet.
+    /// Reserves their ports, each by `bind`, without listening yet.
     pub(super) fn reserve(&mut self, bind: impl FnMut(SocketAddr) -> io::Result<TcpListener>) -> io::Result<()> {
         self.reserve = Some(File::open("/dev/null")?);
         self.bound = self.at.iter().copied().map(bind).collect::<io::Result<_>>()?;
@@ -148,7 +148,7 @@ impl Listeners {
         Some(Route { source: canonical(source), destination: canonical(destination) })
     }
 
-    /// Whether a destination is the listener itself: somebody speaks to the gateway, not through it.
+    /// True if a destination is the listener itself: the client addresses the gateway, not a host behind it.
     fn is_own(&self, at: SocketAddr) -> bool {
         let port = self.at.iter().any(|listen| listen.port() == at.port());
         port && std::net::UdpSocket::bind((at.ip(), 0)).is_ok()
@@ -167,7 +167,7 @@ impl Listeners {
     }
 }
 
-/// Connections for which there are descriptors, when each takes so many.
+/// The number of connections for which there are descriptors, at `each` per connection.
 pub(super) fn max_conns(each: usize) -> io::Result<usize> {
     let descriptors = usize::try_from(getrlimit(Resource::RLIMIT_NOFILE)?.0).unwrap_or(usize::MAX);
     Ok((descriptors.saturating_sub(KEPT) / each).max(1))

@@ -1,6 +1,6 @@
-//! Lines for the operator, on the standard error stream, where systemd's journal takes them from.
+//! Lines for the operator on standard error, from where systemd's journal takes them.
 //!
-//! Whoever calls it does so rarely: once for each change of state, or limited to one line a minute.
+//! Callers log rarely: once per change of state, or at most one line a minute.
 
 use std::fmt::Display;
 

@@ -61,7 +61,7 @@ pub fn metrics() -> std::io::Result<Vec<Metric>> {
     Ok(found.into_values().collect())
 }
 
-/// What a gateway of each shape says before it has done anything.
+/// The values of a gateway of each shape at its start.
 fn samples() -> std::io::Result<[Readings; 4]> {
     let rate = Rate::from_bits_per_second(1_000_000).expect("not zero");
     let mut all = ["split", "link", "uplink", "uplink-kernel"].map(|shape| Readings::new("", shape));

@@ -1,12 +1,11 @@
-//! Frames that are longer than the path takes go in parts.
+//! Frames that are longer than the path's MTU are sent in parts.
 //!
-//! A frame is made for the length that the path had when its packet was queued, and may have to be sent again when the path
-//! takes less. So the layer above keeps its frames, and only what goes on the wire is cut. Packets are made shorter as soon as
-//! the length is known, so this is for the time of change, and for IPv6 hosts, whose packets of 1280 bytes nobody may
-//! shorten.
+//! A frame fits the path's MTU at the time its packet was queued. It may have to be retransmitted when the MTU is smaller. So
+//! the layer above keeps its frames, and only datagrams are cut. Packets are made shorter as soon as the new length is known.
+//! Parts are needed in the time between, and for IPv6 packets of 1280 bytes, which must not be shortened.
 //!
-//! A part is a number of the frame (2 bytes), its index and the count of parts (1 each), and its bytes. All parts but the last
-//! have the same length. A frame is lost if one part is.
+//! A part has the number of the frame (2 bytes), its index and the count of parts (1 each), and its bytes. All parts but the
+//! last have the same length. If one part is lost, the frame is lost.
 
 /// Bytes before those of the frame.
 pub(crate) const PART_HEADER: usize = 4;

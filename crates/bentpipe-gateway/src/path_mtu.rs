@@ -32,8 +32,8 @@ const RAISE_AFTER: Duration = Duration::from_secs(60);
 /// Until there is a round trip: that of two satellites.
 const FIRST_TIMER: Duration = Duration::from_millis(1500);
 const MIN_TIMER: Duration = Duration::from_millis(200);
-/// The present size is confirmed after so many large datagrams and that time, or after a longer time if it was used at all.
-/// A large probe is then 2 % of what is sent at most.
+/// The current size is confirmed after this many large datagrams and that time, or after a longer time if it was used. A large
+/// probe is then at most 2 % of the traffic.
 const CONFIRM_COUNT: u32 = 50;
 const CONFIRM_AFTER: Duration = Duration::from_millis(500);
 const CONFIRM_IDLE: Duration = Duration::from_secs(4);
@@ -84,7 +84,7 @@ pub(crate) struct PathMtu {
     phase: Phase,
     /// The greatest size that was acknowledged.
     size: u16,
-    /// The size that was told.
+    /// The size reported last.
     told: u16,
     /// The least size that is known not to pass.
     ceiling: u16,
@@ -99,7 +99,7 @@ pub(crate) struct PathMtu {
 }
 
 impl PathMtu {
-    /// `max`: the greatest size that is tried, and the one that is told until another is known.
+    /// `max`: the largest size to probe, and the size reported until another is known.
     pub(crate) fn new(max: u16, now: Time) -> Self {
         PathMtu {
             max,

@@ -1,4 +1,4 @@
-//! Who the peers of a box are, and what lies behind each.
+//! The peers of a box, and the prefixes behind each.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::hub::{Slot, TerminalConfig};
 use crate::policy::{Prefix, Sources};
 
-/// Which hosts a peer stands for.
+/// The hosts that a peer stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Destinations that lie behind it; `None`: all.
@@ -29,7 +29,7 @@ pub enum Carries {
 }
 
 impl Reach {
-    /// Of a peer of a hub: what lies behind it may speak, and nobody else (WireGuard's cryptokey routing).
+    /// The reach of a hub's peer: only its prefixes may speak (WireGuard's cryptokey routing).
     pub fn of(prefixes: Vec<Prefix>, carries: Carries) -> Self {
         Reach { from: Sources(Some(prefixes.clone())), to: Some(prefixes), carries }
     }
@@ -40,7 +40,7 @@ impl Reach {
 pub struct PeerConfig {
     /// What it is called in log, status and metrics; `None`: it is the only one.
     pub name: Option<Arc<str>>,
-    /// Who it is, and the link to it.
+    /// Its identity, and the link to it.
     pub terminal: TerminalConfig,
     /// What lies behind it.
     pub reach: Reach,

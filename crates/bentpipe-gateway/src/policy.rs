@@ -1,9 +1,9 @@
-//! Which destinations a gateway connects to for others, and which sources it believes its peer. No I/O.
+//! The destinations that a gateway connects to for others, and the sources that it accepts from its peer. No I/O.
 //!
-//! What ends at a gateway and goes on from it does not pass the machine's own firewall for forwarded packets, and comes from
-//! the machine itself for the firewalls behind it. So each box refuses by itself what its settings do not allow: the near
-//! one what its hosts ask for, the far one what it would connect to. Without settings a destination must be somebody else: not
-//! the box, not what only the box's own link reaches.
+//! A connection that ends at a gateway and continues from it does not pass the machine's firewall for forwarded packets. For
+//! firewalls behind the machine it comes from the machine itself. So each box refuses what its settings do not allow: the near
+//! one checks its hosts' requests, the far one its own connections. Without settings, the box itself and addresses that only
+//! the box's own link reaches are refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -39,7 +39,7 @@ pub enum Whose {
     Unknown,
 }
 
-/// Why somebody is not served.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The settings deny it.
@@ -55,14 +55,14 @@ pub enum Refusal {
 /// The settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Destinations that may be reached; none: all but those that are refused by default. One that lies wholly within what is
-    /// refused by default opens it.
+    /// Destinations that may be reached; if empty, all except those refused by default. An entry within a range refused by
+    /// default opens it.
     pub allow: Vec<Destination>,
-    /// Destinations that may not be reached, whatever is allowed.
+    /// Destinations that may not be reached, even if allowed.
     pub deny: Vec<Destination>,
 }
 
-/// Addresses that a peer may speak from; `None`: all but those that are nobody's.
+/// Source addresses that a peer may use; `None`: all valid ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources(pub Option<Vec<Prefix>>);
 
@@ -88,7 +88,7 @@ const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], bits: u8) -> Prefix {
 }
 
 impl Prefix {
-    /// The prefix of so many bits; `None` if there are not so many, or the address has others behind them.
+    /// The prefix of this many bits; `None` if the address has fewer bits, or has bits set behind the prefix.
     pub fn new(address: IpAddr, bits: u8) -> Option<Prefix> {
         let prefix = Prefix { address: address.to_canonical(), bits };
         (bits <= prefix.len() && prefix.cut(prefix.address) == prefix.number(prefix.address)).then_some(prefix)
@@ -147,13 +147,13 @@ impl Destination {
         self.ports.contains(&port) && self.prefix.is_none_or(|prefix| prefix.contains(address))
     }
 
-    /// Whether it opens what is refused by default: it names a part of it, and nothing else.
+    /// True if it opens a range refused by default: it is wholly within it.
     fn opens(&self, refused: &Prefix) -> bool {
         self.prefix.is_some_and(|prefix| prefix.lies_in(refused))
     }
 }
 
-/// The IPv4 address that an IPv6 address stands for on its way through a translator or a tunnel.
+/// The IPv4 address in an IPv6 address of a translator or a tunnel.
 fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let joined = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
@@ -168,7 +168,7 @@ fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// An address as what it is, and as what it stands for.
+/// An address itself, and the IPv4 address in it, if any.
 fn forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     // ::ffff:a.b.c.d is IPv4 already for the kernel.
     let address = address.to_canonical();

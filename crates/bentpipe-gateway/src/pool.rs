@@ -1,7 +1,7 @@
-//! What several peers share, such as memory: each may have what the others leave, of which a part is kept for each.
+//! A resource that several peers share, such as memory. Each may use what the others leave, and each has a reserved part.
 //!
-//! Half of all is kept in equal parts. A peer that uses less than its part holds that part free; one that uses more takes from
-//! the other half. So one peer alone may have everything, and with others at most half and its own part, however greedy it is.
+//! Half of the pool is reserved in equal parts. A peer below its part holds the rest of it free. A peer above its part takes
+//! from the other half. So a single peer may use everything, and a greedy one among others at most half and its own part.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Pool {
         self.claimed = self.used.values().map(|used| (*used).max(kept)).sum();
     }
 
-    /// Another total; what is used beyond it stays used.
+    /// Changes the total. Use beyond it continues.
     pub(crate) fn set_total(&mut self, total: u64) {
         self.total = total;
         self.claim();

@@ -1,4 +1,4 @@
-//! Who has a port that we cannot have.
+//! Finds the program that has taken a port.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Udp,
 }
 
-/// The error of a socket that cannot be bound; where its port is taken, with the name of whoever has it.
+/// The error of a socket that cannot be bound. If the port is taken, with the name of the program that has it.
 pub(crate) fn explained(kind: Kind, port: u16, error: io::Error) -> io::Error {
     let name = if kind == Kind::Tcp { "TCP" } else { "UDP" };
     let message = match error.kind() {
@@ -42,7 +42,7 @@ fn owner(kind: Kind, port: u16) -> Option<String> {
     })
 }
 
-/// The inodes of the sockets that are bound to a port and connected to nobody: those that a binding meets.
+/// The inodes of the unconnected sockets bound to a port, which collide with a new binding.
 fn inodes(kind: Kind, port: u16, table: &str) -> Vec<String> {
     let of = |line: &str| {
         let fields: Vec<_> = line.split_whitespace().collect();

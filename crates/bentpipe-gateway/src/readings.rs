@@ -1,6 +1,6 @@
-//! What a gateway says of itself: one list of values, which status shows as JSON and Prometheus as text.
+//! The measured values of a gateway: one list, which status shows as JSON and Prometheus as text.
 //!
-//! The loop makes the list and hands it over; who renders it does so in a thread of its own.
+//! The loop makes the list. Other threads render it.
 
 mod one_box;
 
@@ -17,7 +17,7 @@ macro_rules! total {
 }
 pub(crate) use total;
 
-/// A value, and what it is in.
+/// A value with its unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// What only grows.
@@ -46,7 +46,7 @@ impl Value {
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The table that it stands in, in status; empty: the outermost.
+    /// Its table in the status; empty: the outermost.
     pub table: &'static str,
     /// Its key there. Of several with one key status shows the sum.
     pub key: &'static str,
@@ -68,11 +68,11 @@ pub struct Readings {
     name: String,
     shape: &'static str,
     list: Vec<Reading>,
-    /// Whose values are being added.
+    /// The peer whose values are being added.
     peer: Option<Arc<str>>,
 }
 
-/// Where the loop puts what there is to say, and others find it.
+/// The latest readings: the loop stores them, others read them.
 pub type Published = Arc<Mutex<Arc<Readings>>>;
 
 impl Readings {
@@ -120,7 +120,7 @@ impl Readings {
         self.list.push(Reading { table, key, peer: self.peer.clone(), metric, help, label: None, value });
     }
 
-    /// Adds one of several values of a metric, told apart by a label.
+    /// Adds one of several values of a metric, distinguished by a label.
     pub(super) fn add_labelled(
         &mut self,
         table: &'static str,
@@ -147,7 +147,7 @@ impl Readings {
         }));
     }
 
-    /// Adds what the policy refused, under the table of the shape.
+    /// Adds the number of requests that the policy refused, in the shape's table.
     pub(crate) fn add_forbidden(&mut self, table: &'static str, count: u64) {
         let help = "Connections refused, or packets of the peer dropped, by `allow`, `deny`, `peer_prefixes` or their defaults.";
         self.add(table, "forbidden", "bentpipe_gateway_forbidden_total", help, Value::Total(count));
@@ -164,10 +164,10 @@ impl Readings {
         self.add("", "absent", "bentpipe_gateway_interfaces_absent_info", help, names);
     }
 
-    /// Adds what the kernel knows of this process.
+    /// Adds the kernel's values of this process.
     ///
     /// # Errors
-    /// The system's, where there is no `/proc`.
+    /// Fails if `/proc` cannot be read.
     pub fn add_process(&mut self) -> std::io::Result<()> {
         use Value::{Level, Spent};
         use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};

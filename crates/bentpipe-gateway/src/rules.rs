@@ -1,9 +1,9 @@
-//! What the kernel has to know: which packets are the gateway's. Rules of nftables in a table of their own, and, for
-//! TPROXY, a routing rule and a table that make marked packets local.
+//! The kernel's part: which packets belong to the gateway. Rules of nftables in a table of their own and, for TPROXY, a
+//! routing rule and a routing table that make marked packets local.
 //!
-//! All of it is installed at once or not at all, and removed by name: nothing of anybody else's is touched, nor of another
-//! gateway's on the same machine. Reading order: [`Instance`] the names; [`Rules`] the text; `install` how it gets into
-//! the kernel and out of it.
+//! All of it is installed at once or not at all, and removed by name. Nothing that belongs to other programs or other gateways on
+//! the machine is touched. Reading order: [`Instance`] the names; [`Rules`] the text; `install` how it gets into the kernel and
+//! out of it.
 
 mod install;
 mod instance;
@@ -56,7 +56,7 @@ pub enum Rules {
     },
 }
 
-/// What a rule says of destination addresses of a version; `None`: none of them are wanted.
+/// The match on destination addresses of a version; `None` if no packets of it are wanted.
 fn addresses(to: Option<&[Prefix]>, is_v6: bool) -> Option<String> {
     let Some(all) = to else { return Some(String::new()) };
     let of_version: Vec<_> = all.iter().filter(|prefix| prefix.is_v6() == is_v6).map(Prefix::to_string).collect();
@@ -64,7 +64,7 @@ fn addresses(to: Option<&[Prefix]>, is_v6: bool) -> Option<String> {
     (!of_version.is_empty()).then(|| format!(" {name} daddr {}", set(of_version.into_iter())))
 }
 
-/// What a rule says of destination ports.
+/// The match on destination ports.
 fn destinations(ports: &[u16]) -> String {
     if ports.is_empty() { String::new() } else { format!(" tcp dport {}", set(ports.iter().map(u16::to_string))) }
 }
@@ -81,7 +81,7 @@ fn sent_untracked(instance: &Instance) -> String {
     )
 }
 
-/// Of a connection only its first packet: what began without us goes on without us.
+/// Only the first packet of a connection: connections that began without the gateway continue without it.
 const NEW: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 
 /// What an administrator should know who looks for his connections in FORWARD.
@@ -95,7 +95,7 @@ struct Captured<'a> {
 }
 
 impl Captured<'_> {
-    /// They go to whoever listens at `port`, unless they are for this machine.
+    /// Hands packets to the listener at `port`, except those for this machine.
     fn handed_over(&self, port: u16, (mark, untracked): (u32, &str)) -> String {
         let (from, ports) = (interfaces(self.from), destinations(self.ports));
         let of = |(family, name, is_v6)| {

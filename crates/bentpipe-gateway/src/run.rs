@@ -17,7 +17,7 @@ use super::timer::Timer;
 
 /// The loop's and the tunnel's own tokens lie below this one; a shape's from here on.
 pub(super) const FIRST_TOKEN: usize = 16;
-/// A TUN device beside whatever has the tokens from there on.
+/// The TUN device. Tokens from the next one on belong to others.
 pub(super) const DEVICE: Token = Token(FIRST_TOKEN - 1);
 
 const TIMER: Token = Token(1);
@@ -65,7 +65,7 @@ pub struct GatewayStats {
     pub draining_since: Option<Time>,
 }
 
-/// What the loop turns: a shape with its doors. Errors are those that the gateway cannot go on with.
+/// The work of the loop: a shape with its I/O. An error ends the gateway.
 pub trait Work {
     /// Something that was registered is ready.
     ///
@@ -73,7 +73,7 @@ pub trait Work {
     /// Fails if a socket or device that all connections need fails.
     fn ready(&mut self, now: Time, registry: &Registry, token: Token, ready: &Ready) -> io::Result<()>;
 
-    /// Does what there is to do at this instant; whether there is more, and when else there will be.
+    /// Does all work due at this instant. Returns whether there is more, and the next instant with work.
     ///
     /// # Errors
     /// Fails if a socket or device that all connections need fails.
@@ -85,7 +85,7 @@ pub trait Work {
     /// Fails if a socket or device that all connections need fails.
     fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool>;
 
-    /// The loop ends: whoever has to hear of it is told.
+    /// Called when the loop ends: notifies peers and clients.
     ///
     /// # Errors
     /// Fails if the last messages cannot be sent.
@@ -97,7 +97,7 @@ pub trait Work {
     /// The name of the shape, as settings have it.
     fn name(&self) -> &'static str;
 
-    /// Adds what there is to say of it at `now`.
+    /// Adds its values at `now`.
     fn read(&self, now: Time, readings: &mut Readings);
 }
 
@@ -112,7 +112,7 @@ pub struct Loop<W> {
     stats: GatewayStats,
 }
 
-/// Draining ends after so long, whatever is left. The service's unit gives 60 s before the process is killed without a word to anyone.
+/// Draining ends after this time, even with open connections. The service's unit allows 60 s before the process is killed.
 const MAX_DRAIN: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(50) };
 
 /// The loop looks up at least so often.
@@ -122,7 +122,7 @@ const MAX_SLEEP: Duration = Duration::from_secs(1);
 const GRAIN: Duration = Duration::from_micros(50);
 
 impl<W: Work> Loop<W> {
-    /// A loop whose work `make` begins: at which instant, and where it registers what is to wake it.
+    /// A loop whose work is made by `make`, from the first instant and the registry for its sources of events.
     pub(super) fn begin(make: impl FnOnce(Time, &Registry) -> io::Result<W>) -> io::Result<Self> {
         // Timers of ordinary threads may run out 50 µs late; where the system refuses more, they are that late.
         let _ = nix::sys::prctl::set_timerslack(1);

@@ -27,9 +27,9 @@ pub struct Satellite {
     pub shared: bool,
 }
 
-/// What a poll is late by at most, as a rule, on a machine that keeps up.
+/// The usual maximum lateness of a poll, on a machine that keeps up.
 const CATCH_UP: Duration = Duration::from_millis(5);
-/// An outage that is endured without taking what was sent before it for lost: as long as a blocked line of sight.
+/// The longest outage after which data sent before it does not count as lost: as long as a blocked line of sight.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// A report takes some 60 bytes: at this pace a thousandth of 25 Mbit/s, and a thirtieth of a round trip over GEO.
 const REPORT_INTERVAL: Duration = Duration::from_millis(20);
@@ -41,8 +41,8 @@ const FEC: Fec = Fec {
     repairs: Repairs::Idle,
     worth: Fec::WORTH,
 };
-/// Repair frames of `split` go into an idle line: what they save is worth them if one block in 10^5 needs the last one. A round trip of
-/// 250 Mbit/s and 650 ms has 240 blocks.
+/// Repair frames of `split` go into an idle line, so a repair frame is worth its cost if one block in 10^5 needs it. A round
+/// trip of 250 Mbit/s and 650 ms has 240 blocks.
 const IDLE_WORTH: f64 = 1e-5;
 /// Persistence towards packets whose ends would repeat them in the end: at a loss of 10 % one in 10^8 is abandoned.
 const TRANSMISSIONS: u32 = 8;
@@ -59,15 +59,15 @@ impl Satellite {
         max_packet(self.path_mtu, self.over_ipv6)
     }
 
-    /// Bytes that a stream needs on its way and at its receiver to fill the link while a lost packet, and its lost
-    /// repetition, hold up those behind it: six bandwidth-delay products, and 1 MiB at least. A packet that is lost twice
-    /// arrives two and a half round trips late; credit takes half a one more, and is told in quarters of the window.
+    /// The window of a stream in bytes, in flight and at its receiver, so that it fills the link while a packet lost twice holds up
+    /// those behind it: six bandwidth-delay products, and at least 1 MiB. A packet lost twice arrives two and a half round trips
+    /// late. Credit takes another half, and is granted in quarters of the window.
     pub fn window(&self) -> u64 {
         (6 * self.rate.bytes_in_floor(self.round_trip)).max(1 << 20)
     }
 
-    /// Packets that a receiver keeps for repair frames: those of a round trip, since later it is known what was lost, and of the age of
-    /// a block and a report; of 1000 bytes, so that some may be shorter.
+    /// The number of packets that a receiver keeps for repair frames: those of a round trip, because later the losses are known,
+    /// plus the age of a block and a report. They count as 1000 bytes, because some are shorter than full ones.
     fn kept(&self) -> u32 {
         let span = self.round_trip + FEC.interval.saturating_mul(2);
         let packets = self.rate.bytes_in_floor(span) / 1000;
@@ -108,8 +108,8 @@ impl Satellite {
         self.port(layer, Vec::new(), 0, false)
     }
 
-    /// The layer for IP packets: what is small and urgent in a channel of its own, before the rest up to half of the line. `hosts` says
-    /// whose hosts take turns: those behind this box or those behind the other.
+    /// The layer for IP packets. Small and urgent packets have a channel of their own, which goes first, up to half of the line.
+    /// `hosts` says whose hosts take turns: those behind this box or those behind the other.
     ///
     /// # Panics
     /// If the system has no entropy.

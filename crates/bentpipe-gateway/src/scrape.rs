@@ -1,7 +1,7 @@
-//! Where Prometheus scrapes: `GET /metrics` over HTTP/1.1, in threads of its own.
+//! The endpoint for Prometheus: `GET /metrics` over HTTP/1.1, in threads of its own.
 //!
-//! Whoever asks badly, slowly or much harms nobody but those who ask: a head has [`MAX_HEAD`] bytes, all of an answer
-//! [`PATIENCE`], and there are [`MAX_SCRAPERS`] at a time.
+//! A malformed, slow or frequent request affects only other scrapers: a head has at most [`MAX_HEAD`] bytes, a request takes
+//! at most [`PATIENCE`], and there are at most [`MAX_SCRAPERS`] at a time.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -147,7 +147,7 @@ fn answer(mut stream: TcpStream, page: &dyn Fn() -> String) -> io::Result<()> {
     Ok(())
 }
 
-/// What a head asks for.
+/// The request in a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Incomplete,

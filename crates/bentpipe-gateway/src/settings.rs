@@ -6,6 +6,7 @@ mod grammar;
 mod peers;
 mod read;
 mod taken;
+mod values;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::policy::{Destination, Prefix};
 
 pub use crate::peers::Carries;
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayFile {
     /// Its name, in status.
@@ -66,7 +67,7 @@ pub struct PeerTable {
     pub preshared_key: Option<PathBuf>,
     /// Where it is, if this end knows.
     pub endpoint: Option<SocketAddr>,
-    /// Addresses that it may speak from, and that lie behind it if it has a name; `None`: it may speak from all that are somebody's.
+    /// Addresses that it may speak from; if it has a name, they also lie behind it. `None`: it may use all valid ones.
     pub prefixes: Option<Vec<Prefix>>,
     /// What this end may send to it.
     pub rate: Rate,
@@ -94,7 +95,7 @@ pub struct SatelliteTable {
 /// `[split]`, `[link]` or `[uplink]`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShapeTable {
-    /// TCP connections end here and go on from the peer.
+    /// TCP connections end here and continue from the peer.
     Split(SplitTable),
     /// IP packets, by a TUN device.
     Link(LinkTable),
@@ -109,8 +110,8 @@ pub enum ShapeTable {
 /// What all shapes say of the TCP connections that end at them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TakenTable {
-    /// Interfaces whose hosts' connections are taken: `split.capture`, where none means that only what the peer takes is
-    /// served, or `uplink.satellite`.
+    /// Interfaces whose hosts' connections are taken: `split.capture`, or `uplink.satellite`. Empty for `split`: only connections that
+    /// come from the peer are served.
     pub interfaces: Vec<String>,
     /// Destination ports that are taken; none: all.
     pub ports: Vec<u16>,
@@ -129,7 +130,7 @@ pub struct TakenTable {
 /// `[split]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct SplitTable {
-    /// Whose connections are taken.
+    /// The connections to take.
     pub taken: TakenTable,
     /// Where the kernel hands connections over.
     pub port: u16,
@@ -142,14 +143,14 @@ pub struct SplitTable {
 pub struct LinkTable {
     /// The device's name.
     pub device: String,
-    /// Its addresses, each in a network of so many bits.
+    /// Its addresses, each with the length of its prefix.
     pub addresses: Vec<(IpAddr, u8)>,
 }
 
 /// `[uplink]` with `sender = "kernel"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelayTable {
-    /// Whose connections are taken.
+    /// The connections to take.
     pub taken: TakenTable,
     /// Where the kernel hands connections over.
     pub port: u16,
@@ -160,7 +161,7 @@ pub struct RelayTable {
 /// `[uplink]` with `sender = "engine"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UplinkTable {
-    /// Whose connections are taken.
+    /// The connections to take.
     pub taken: TakenTable,
     /// Name of the row in the engine's table of variants.
     pub variant: String,
@@ -190,10 +191,10 @@ impl GatewayFile {
         Ok(GatewayFile::load_with_warnings(path)?.0)
     }
 
-    /// Reads text; `file_name` stands in errors.
+    /// Reads text; errors name it `file_name`.
     ///
     /// # Errors
-    /// All mistakes that were found in it.
+    /// Returns all mistakes in it.
     pub fn parse(text: &str, file_name: &str) -> Result<GatewayFile, ScenarioErrors> {
         Ok(GatewayFile::parse_with_warnings(text, file_name)?.0)
     }

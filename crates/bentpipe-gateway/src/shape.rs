@@ -1,4 +1,4 @@
-//! What a shape is for the loop.
+//! The loop's view of a shape.
 
 use std::io;
 
@@ -18,24 +18,24 @@ pub struct Turn<'a> {
     pub now: Time,
     /// The ways to the other boxes.
     pub hub: &'a mut Hub,
-    /// Where what is to wake the loop is registered.
+    /// The registry for sources of events.
     pub registry: &'a Registry,
 }
 
-/// One of the shapes. Errors are those that the gateway cannot go on with.
+/// One of the shapes. An error ends the gateway.
 pub trait Shape {
     /// Its name, in status and metrics.
     fn name(&self) -> &'static str;
 
-    /// Says what it counted for a peer.
+    /// Adds its counters of a peer.
     fn read(&self, slot: Slot, readings: &mut Readings);
 
-    /// Says what it counted for nobody in particular.
+    /// Adds its counters that belong to no peer.
     fn read_common(&self, readings: &mut Readings) {
         let _ = readings;
     }
 
-    /// Registers what is there from the start.
+    /// Registers its listeners or device.
     ///
     /// # Errors
     /// Fails if a listener or device cannot be registered with epoll.
@@ -79,8 +79,8 @@ pub trait Shape {
         Ok(())
     }
 
-    /// Gives carriers what they have room for; `sent` is one that has just sent something, where others have had their turn at
-    /// this instant. Whether the shape could do more at once.
+    /// Gives carriers as much as they have room for. `sent` is one that has just sent something, if the others have had their turn at
+    /// this instant. Returns true if the shape could do more at once.
     ///
     /// # Errors
     /// Fails if the device cannot be read: it was removed.

@@ -32,7 +32,7 @@ pub(super) const MIN_UNSENT: usize = 4 << 10;
 /// Connections that wait to be accepted: as many as net.core.somaxconn lets.
 const BACKLOG: i32 = 1 << 16;
 
-/// Bytes of a connection that may wait when all have so many.
+/// The most bytes of a connection that may wait, if all connections have `all` together.
 pub(super) fn max_unsent(all: u64, budget: u64) -> usize {
     if all > budget / 2 { MIN_UNSENT } else { MAX_UNSENT }
 }
@@ -109,7 +109,7 @@ fn is_taken(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied)
 }
 
-/// `foreign`: in somebody else's name, and with which mark.
+/// `foreign`: connects in the client's name, with this mark.
 fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: Option<Option<u32>>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(destination), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     if let Some(mark) = foreign {
@@ -147,7 +147,7 @@ pub(super) fn reset(socket: TcpStream) {
     let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
 }
 
-/// Ends a connection whose two directions have ended: what the kernel still has to send it sends.
+/// Closes a connection whose two directions have ended. The kernel still sends what is left.
 pub(super) fn close(socket: TcpStream) {
     let _ = SockRef::from(&socket).set_linger(None);
 }
@@ -158,7 +158,7 @@ pub(super) fn is_exhausted(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|errno| exhausted.contains(&errno))
 }
 
-/// What the other box is told of a connection that could not be made.
+/// The reason of a failed connection attempt, for the other box.
 pub(super) fn reason(error: &io::Error) -> Reason {
     match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Reason::Refused,

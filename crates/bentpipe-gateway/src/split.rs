@@ -1,17 +1,17 @@
-//! The `split` shape: TCP connections end here and go on from the other box.
+//! The `split` shape: TCP connections end here and continue from the other box.
 //!
-//! A client's connection comes in by TPROXY: the kernel has accepted it in the destination's name. Its bytes become a
-//! stream of the multiplexer to the peer behind which the destination lies; in the stream's opening the two addresses stand. The
-//! other box connects to the destination, in the client's name where it is told to. Both boxes do both: whoever opens is near,
-//! the other far.
+//! A client's connection arrives by TPROXY: the kernel has accepted it in the destination's name. Its bytes become a stream of
+//! the multiplexer to the peer whose prefixes contain the destination. The stream's opening contains the two addresses. The other
+//! box connects to the destination, in the client's name if the settings say so. Each box is near for the connections that it
+//! opens, and far for the others.
 //!
-//! A connection ends as TCP ends: each direction by itself, or both by a reset, and what is reset on one side is reset
-//! on the other. A destination that refuses looks like this to the client: a connection that is reset at once, since the
-//! kernel accepts before anybody is asked.
+//! A connection ends as TCP ends: each direction by itself, or both by a reset, which is passed on. The kernel accepts before
+//! the destination is contacted, so if the destination refuses, the client sees a connection that is reset at once.
 //!
-//! Memory is bounded: what a client sends ahead of the link by `sockets::MAX_UNSENT` a connection and less when many
-//! do, what a user does not take by the multiplexer's window and budget. Buffers and connections count against the same budget;
-//! where seven eighths of it are taken there are no new connections. Peers share it by a [`Pool`](super::pool::Pool).
+//! Memory is bounded. Data that a client sends ahead of the link is limited by `sockets::MAX_UNSENT` per connection, and to less
+//! when many do. Data that a user does not take is limited by the multiplexer's window and budget. Buffers and connections count
+//! against the same budget; while seven eighths of it are taken, new connections are refused. Peers share it by a
+//! [`Pool`](super::pool::Pool).
 
 mod common;
 mod config;
@@ -76,7 +76,7 @@ impl SplitShape {
         self.peers.values().map(Streams::stats).fold(none, |sum, more| sum + more)
     }
 
-    /// Changes what can be changed without touching connections: the rest waits for the next start.
+    /// Applies the settings that can change without touching connections. The others wait for the next start.
     pub fn reconfigure(&mut self, config: &SplitConfig) {
         self.common.config.client_address = config.client_address;
         self.common.config.fallback = config.fallback;
@@ -100,7 +100,7 @@ impl SplitShape {
         Ok(())
     }
 
-    /// A peer's connections and what they need.
+    /// A peer's connections and their context.
     fn of<'a>(&'a mut self, now: Time, registry: &'a Registry, slot: Slot) -> Option<(&'a mut Streams, Cx<'a>)> {
         let streams = self.peers.get_mut(&slot)?;
         self.busy.insert(slot);

@@ -1,7 +1,7 @@
-//! Where peers were last, in a file: so that a gateway that restarts can call those who name no address of theirs.
+//! The last addresses of peers, in a file, so that a restarted gateway can contact peers without a configured address.
 //!
-//! A line for each: the peer's public key and its address. The file may be missing, old or wrong: then peers call by
-//! themselves, or are called where nobody answers.
+//! A line for each peer: its public key and its address. If the file is missing, old or wrong, peers contact the gateway
+//! themselves, or a call to an old address gets no answer.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ pub fn last_endpoint(path: &Path, peer: &PublicKey) -> Option<SocketAddr> {
     text.lines().find_map(|line| line.strip_prefix(&peer)?.strip_prefix(' ')?.parse().ok())
 }
 
-/// The file, and what stands in it.
+/// The file and its content.
 #[derive(Debug)]
 pub(crate) struct State {
     path: PathBuf,

@@ -1,23 +1,23 @@
-//! The tunnel between two gateways: datagrams that only the peer can read, and that only the peer can have written.
+//! The tunnel between two gateways: only the peer can read or write its datagrams.
 //!
-//! No clock and no socket: whoever drives it brings both. The handshake is Noise IK (revision 34) over X25519,
-//! ChaCha20-Poly1305 and BLAKE2s by the crate `snow`: one round trip, both ends known to each other by static keys, new
-//! keys every two minutes. Data is encrypted under its keys by `ring`, with ChaCha20-Poly1305 or AES-256-GCM. Why `snow`: QUIC
-//! (rustls in quinn-proto) brings its own congestion control and certificates where we want neither; boringtun's noise is
-//! bound to WireGuard's wire and to IP packets; `snow` is the handshake and nothing else, is maintained, and lets us number
-//! the datagrams ourselves.
+//! No clock and no socket: the driver supplies both. The handshake is Noise IK (revision 34) over X25519,
+//! ChaCha20-Poly1305 and BLAKE2s by the crate `snow`: one round trip, both ends identified by static keys, new keys every two
+//! minutes. Data is encrypted under its keys by `ring`, with ChaCha20-Poly1305 or AES-256-GCM. Why `snow`: QUIC (rustls in
+//! quinn-proto) brings its own congestion control and certificates, which we do not want; boringtun's noise is bound to
+//! WireGuard's wire format and to IP packets; `snow` is only the handshake, is maintained, and lets us number the datagrams
+//! ourselves.
 //!
-//! Around it, as WireGuard (Donenfeld 2017) has it: a number of 64 bits on each datagram is its nonce, and a window
-//! refuses replays; macs and cookies stand before the handshake (`guard`); either end may begin, and answers nobody but
-//! its peer. Addresses follow the peer: the last authentic datagram says where it is.
+//! The rest follows WireGuard (Donenfeld 2017). The 64-bit number of each datagram is its nonce, and a window refuses replays.
+//! MACs and cookies protect the handshake (`guard`). Either end may begin, and answers only its peer. Addresses follow the peer:
+//! the last authentic datagram says where it is.
 //!
-//! The ends also agree on whether the link above still is the one that both remember: each end's memory has a number,
-//! and an end that was restarted, or that had given the other up, has another. A link begins anew at both ends or at none.
+//! The ends also agree on whether both remember the same link. Each end's memory has a number, which changes when the end
+//! restarts or gives the other up. A link restarts at both ends or at none.
 //!
-//! Not here: post-quantum keys, but for a preshared one.
+//! Not here: post-quantum keys, except for a preshared one.
 //!
-//! Reading order: [`PrivateKey`] and [`PublicKey`], `packet` the bytes, `guard` who gets to the handshake, `noise` the
-//! handshake, [`Cipher`], `replay`, `session` one set of keys, [`Tunnel`].
+//! Reading order: [`PrivateKey`] and [`PublicKey`]; `packet` the bytes; `guard` the checks before the handshake; `noise` the
+//! handshake; [`Cipher`]; `replay`; `session` one set of keys; [`Tunnel`].
 
 mod cipher;
 mod guard;

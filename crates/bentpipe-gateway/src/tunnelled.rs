@@ -42,7 +42,7 @@ pub struct Tunnelled<S> {
     resume: Resume,
 }
 
-/// What a peer is called in log lines: `None`, where there is only one.
+/// The name of a peer in log lines; `None` if there is only one.
 #[derive(Clone, Debug)]
 struct Name(Option<Arc<str>>);
 
@@ -104,7 +104,7 @@ impl<S: Shape> Gateway<S> {
         work.hub.remove(slot).and_then(|carrier| carrier.tunnel().endpoint())
     }
 
-    /// Changes what can be changed of a peer without touching its tunnel; false if there is none with that key.
+    /// Applies the settings of a peer that can change without touching its tunnel. False if there is none with this key.
     pub fn change(&mut self, key: &PublicKey, name: Option<Arc<str>>, weight: u32, reach: Reach) -> bool {
         let work = self.work_mut();
         let Some(slot) = work.hub.slot_of(key) else { return false };
@@ -238,7 +238,7 @@ impl<S: Shape> Work for Tunnelled<S> {
     }
 }
 
-/// What a tunnel has to say, and which.
+/// A note of a tunnel, with its peer's name.
 struct Said<'a>(&'a Name, crate::tunnel::Note);
 
 impl fmt::Display for Said<'_> {

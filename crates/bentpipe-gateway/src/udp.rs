@@ -75,7 +75,7 @@ impl Udp {
         self.socket.local_addr()
     }
 
-    /// Takes what has come, some dozens of datagrams at most; whether there may be more.
+    /// Receives waiting datagrams, some dozens at most. True if there may be more.
     pub(super) fn receive(&mut self, mut heard: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<_> = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
@@ -98,7 +98,7 @@ impl Udp {
         &mut self.batch[self.filled..][..ROOM]
     }
 
-    /// Sends so many bytes of the room, now or with the next flush.
+    /// Sends `length` bytes of the room, now or with the next flush.
     pub(super) fn send(&mut self, now: Time, to: SocketAddr, length: usize) {
         let full = self.filled + length > MAX_BATCH
             || self.segment > 0 && self.filled / self.segment >= self.state.max_gso_segments();

@@ -24,7 +24,7 @@ pub enum Kind {
 /// A bare number, the only quantity without a unit.
 const COUNT: Dimension = Dimension::bare("a number", "3", u32::MAX as u64);
 
-/// Max number of values in a sweep; more are probably a mistake.
+/// The most values that a range may have. A longer one is refused: its step is probably wrong.
 const MAX_VALUES: u64 = 100_000;
 
 impl Kind {

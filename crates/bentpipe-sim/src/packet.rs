@@ -154,7 +154,7 @@ struct Options {
     sack: SackBlocks,
 }
 
-/// The contents of packets in flight, with as many slots as there ever were packets at once.
+/// The contents of packets in flight, with as many slots as there ever were packets at once in each direction.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     heads: Vec<Head>,
@@ -163,9 +163,9 @@ pub(crate) struct Store {
     /// By slot, for QUIC's datagrams. A lost one's remains until the slot is used again.
     #[cfg(feature = "quic")]
     contents: Vec<(QuicPacket, bytes::BytesMut)>,
-    /// The slot freed first is reused first. Packets then lie in the order in which they were sent, mostly that in which they
-    /// arrive, and the processor prefetches them.
-    free: VecDeque<u32>,
+    /// Free slots, of packets backward and forward. The slot freed first is reused first, in the same direction. Packets then
+    /// lie in the order in which they were sent, mostly that in which they arrive, and the processor prefetches them.
+    free: [VecDeque<u32>; 2],
 }
 
 impl Store {
@@ -232,7 +232,7 @@ impl Store {
 
     #[inline(always)]
     fn keep(&mut self, head: Head) -> Parcel {
-        let slot = match self.free.pop_front() {
+        let slot = match self.free[usize::from(head.marks & FORWARD)].pop_front() {
             Some(slot) => {
                 self.heads[slot as usize] = head;
                 slot
@@ -338,7 +338,8 @@ impl Store {
     /// The packet has arrived or is lost.
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {
-        self.free.push_back(parcel.slot());
+        // Forward packets go to listeners, whose numbers are odd. For a sink's the direction does not matter.
+        self.free[usize::from(!ends::opens(parcel.to))].push_back(parcel.slot());
     }
 }
 
@@ -399,6 +400,7 @@ mod tests {
                 store.release(parcels[n]);
             }
         }
-        assert_eq!(store.heads.len(), bodies.len());
+        // All five went forward, and the four segments backward.
+        assert_eq!(store.heads.len(), 5 + 4);
     }
 }

@@ -11,7 +11,7 @@ use bentpipe_engine::{Context, Machine, Probe, Step};
 use bentpipe_study::scenario::ConnectionId;
 
 use crate::ends;
-use crate::packet::{self, IPV4_HEADER, Parcel, Store, TCP_HEADER};
+use crate::packet::{self, Parcel, Store};
 
 /// The buffer of a gateway, in bytes of payload.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ pub(crate) struct SpoofEnd {
     connection: ConnectionId,
     /// The destination of the forwarded data.
     pub(crate) sink: EndId,
+    /// Length of its headers: as long as those of the connection, so a packet has the same length on both parts.
+    pub(crate) headers: u32,
     ns2_lengths: bool,
     opened: bool,
     sent_on: u64,
@@ -53,14 +55,14 @@ impl SpoofEnd {
     pub(crate) fn new(
         config: TcpConfig,
         connection: ConnectionId,
-        sink: EndId,
+        (sink, headers): (EndId, u32),
         buffer: Rc<RefCell<Buffer>>,
         acks_only: bool,
     ) -> Self {
         let ns2_lengths = config.shortcuts.ns2_lengths;
         let spoofer = Spoofer::new(config);
         let spoofer = if acks_only { spoofer.with_acks_only() } else { spoofer };
-        SpoofEnd { spoofer, buffer, connection, sink, ns2_lengths, opened: false, sent_on: 0 }
+        SpoofEnd { spoofer, buffer, connection, sink, headers, ns2_lengths, opened: false, sent_on: 0 }
     }
 
     /// The connection of this end: the last leg of a split flow.
@@ -104,9 +106,10 @@ impl SpoofEnd {
                     return Step::Do(packets.put_segment(ends::listener(self.connection), wire_len, &segment));
                 }
                 Step::Do(Output::Forward(bytes)) => {
-                    let parcel = packets.put_datagram(self.connection, bytes + HEADERS, self.sent_on, cx.now);
+                    let wire_len = bytes + self.headers;
+                    let parcel = packets.put_datagram(self.connection, wire_len, self.sent_on, cx.now);
                     self.sent_on += 1;
-                    return Step::Do(parcel.redirected(self.sink, bytes + HEADERS));
+                    return Step::Do(parcel.redirected(self.sink, wire_len));
                 }
                 // The spoofer counts them.
                 Step::Do(Output::Dropped(_)) => {}
@@ -126,9 +129,6 @@ impl SpoofEnd {
     }
 }
 
-/// Forwarded data has headers as long as before, so a packet has the same length on both parts.
-pub(crate) const HEADERS: u32 = IPV4_HEADER + TCP_HEADER;
-
 /// The destination of a spoofed flow's data.
 #[derive(Clone, Debug)]
 pub(crate) struct Sink {
@@ -136,18 +136,25 @@ pub(crate) struct Sink {
     pub(crate) received: u64,
     /// The gateway's end of the flow.
     pub(crate) spoofer: EndId,
+    /// Length of the headers of forwarded data.
+    headers: u32,
     expected: u64,
     pub(crate) received_at: Option<Time>,
 }
 
 impl Sink {
     /// A sink that expects this many bytes from a gateway's end.
-    pub(crate) fn new(expected: u64, spoofer: EndId) -> Self {
-        Sink { received: 0, spoofer, expected, received_at: None }
+    pub(crate) fn new(expected: u64, spoofer: EndId, headers: u32) -> Self {
+        Sink { received: 0, spoofer, headers, expected, received_at: None }
+    }
+
+    /// Bytes of data in a packet of this length.
+    pub(crate) fn payload(&self, wire_len: u32) -> u64 {
+        u64::from(wire_len - self.headers)
     }
 
     pub(crate) fn take(&mut self, now: Time, wire_len: u32) {
-        self.received += u64::from(wire_len - HEADERS);
+        self.received += self.payload(wire_len);
         if self.received >= self.expected && self.received_at.is_none() {
             self.received_at = Some(now);
         }

@@ -1,7 +1,7 @@
 //! The state of a run: links and ends of flows, their paths, and the next event.
 
 use bentpipe_engine::link::{Altered, Wire};
-use bentpipe_engine::network::{Age, Books, Due, EndId, Hop, Network, Tournament};
+use bentpipe_engine::network::{Age, Books, Due, EndId, Hop, Network};
 use bentpipe_engine::slacp::classify::Headers;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Step};
@@ -14,6 +14,7 @@ use crate::layer::Frames;
 use crate::observe::{Observer, Watching};
 use crate::packet::{Parcel, Store};
 
+mod agenda;
 mod build;
 mod layers;
 mod lifetimes;
@@ -22,6 +23,8 @@ mod spoofing;
 mod wiring;
 
 pub use results::FlowResult;
+
+use agenda::{Agenda, Slot};
 
 /// Handling of timers in the agenda. Both give the same run; the literal one is the lazy one's twin in tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +48,8 @@ struct EndState {
     begun: Time,
     /// Its time in the agenda, which may be earlier.
     on_agenda: Time,
+    /// Its slot in the agenda.
+    slot: Slot,
     /// The first hop of its packets.
     first_hop: Hop,
     /// Nothing more is expected of it.
@@ -59,6 +64,7 @@ impl EndState {
             until: Time::NEVER,
             begun: Time::ZERO,
             on_agenda: Time::NEVER,
+            slot: Slot::NONE,
             first_hop: Hop::Arrived,
             is_done: false,
         }
@@ -97,8 +103,7 @@ pub(crate) struct World {
     headers: Vec<Headers>,
     gateways: Vec<Gateway>,
     flows: Vec<FlowState>,
-    /// The agenda of ends; in the order of events they follow the network's components.
-    agenda: Tournament,
+    agenda: Agenda,
     timers: Timers,
     /// Finite ends that are not done; the run is over when the last one is.
     busy: usize,
@@ -151,6 +156,7 @@ impl World {
             self.arrive(due.component(), observer);
             return true;
         }
+        self.agenda.take_start(due);
         let n = EndId::from(due.component() - self.network.components());
         let due = self.due_of_end(n);
         if due.at() > time {
@@ -367,8 +373,9 @@ impl World {
 
     #[inline(always)]
     fn put_on_agenda(&mut self, n: EndId, due: Due) {
-        self.agenda.set(n.index(), due);
-        self.ends[n.index()].on_agenda = due.at();
+        let state = &mut self.ends[n.index()];
+        state.on_agenda = due.at();
+        self.agenda.set(&mut state.slot, due);
     }
 
     /// Stores the timer of an end with its scheduling time, so that a lazy agenda orders simultaneous events like a
@@ -389,7 +396,7 @@ impl World {
 
     #[inline(never)]
     fn plan(&mut self, n: EndId) {
-        let (due, planned) = (self.due_of_end(n), self.agenda.due(n.index()));
+        let (due, planned) = (self.due_of_end(n), self.agenda.due(self.ends[n.index()].slot));
         let keep = self.timers == Timers::Lazy && planned.at() > self.now && planned <= due;
         if !keep && planned != due {
             self.put_on_agenda(n, due);

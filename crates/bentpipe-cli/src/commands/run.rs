@@ -54,7 +54,8 @@ impl Observer for Recorders {
 
 impl Recorders {
     fn new(args: &Run, scenario: &Scenario, remake: &Remake) -> Result<Self, Failure> {
-        let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
+        // Only for files: the text of 50 000 flows takes longer than their run.
+        let comment = || format!("{}\n{}", remake.line(), scenario.to_toml());
         let mut recorders = Recorders::default();
         // Errors in the arguments come before errors of the disk.
         let taps = taps(args, scenario)?;
@@ -68,12 +69,12 @@ impl Recorders {
             recorders.sequence = Some(Sequence::at_bottleneck(scenario));
         }
         if let Some((path, format)) = args.trace.as_deref().zip(format) {
-            let columns = Columns::create(path, format, scenario, &comment);
+            let columns = Columns::create(path, format, scenario, &comment());
             recorders.columns = Some(columns.map_err(Failure::broken)?);
         }
         if let Some(path) = &args.pcap {
             let snap = if args.headers_only { Snap::Headers } else { Snap::Whole };
-            let pcap = Pcap::create(path, scenario, &taps, snap, &comment);
+            let pcap = Pcap::create(path, scenario, &taps, snap, &comment());
             recorders.pcap = Some(pcap.map_err(Failure::broken)?);
         }
         Ok(recorders)

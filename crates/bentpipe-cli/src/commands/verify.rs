@@ -287,8 +287,8 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
     let verdict = match (report.agrees, report.within_drawn) {
         (true, _) => format!("the engine's times agree within {tolerance} %"),
         (false, true) => format!(
-            "the engine's times differ by more than {tolerance} %, but lie within the draws: the machine's timing \
-             decides here, not the model"
+            "the engine's times differ by more than {tolerance} %, but lie within the draws: the machine's \
+             timing can explain it"
         ),
         (false, false) => format!("the engine's times differ by more than {tolerance} %"),
     };

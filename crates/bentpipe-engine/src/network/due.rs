@@ -90,6 +90,18 @@ impl<const FAN: usize> Tournament<FAN> {
         Tournament { slots, components, rounds, winner: Due::NEVER }
     }
 
+    /// Adds empty slots up to this number. Over many calls the cost of each is constant.
+    pub fn extend(&mut self, components: usize) {
+        if components > self.slots.len() * FAN {
+            let mut larger = Tournament::new(components.max(2 * self.components));
+            for (slot, due) in self.slots.iter().flatten().enumerate().filter(|(_, due)| **due != Due::NEVER) {
+                larger.set(slot, *due);
+            }
+            *self = larger;
+        }
+        self.components = self.components.max(components);
+    }
+
     /// When a component is due.
     #[inline(always)]
     pub fn due(&self, component: usize) -> Due {
@@ -168,10 +180,12 @@ mod tests {
         fn agrees_with_a_walk_over_all_slots(
             components in 1usize..100, changes in prop::collection::vec((0usize..100, 0u64..12, 0u64..3), 1..200)
         ) {
-            let mut tournament = Tournament::<8>::new(components);
+            // Every other run grows with the components that are used.
+            let mut tournament = Tournament::<8>::new(if components % 2 == 0 { components } else { 1 });
             let mut plain = vec![None; components];
             for (component, at, begun) in changes {
                 let (component, begun) = (component % components, begun.min(at));
+                tournament.extend(component + 1);
                 let (due_at, due_begun) = (Time::from_ticks(at), Time::from_ticks(begun));
                 plain[component] = (at < 11).then_some((due_at, due_begun, component));
                 tournament.set(component, if at < 11 { Due::new(due_at, due_begun, component) } else { Due::NEVER });

@@ -6,7 +6,7 @@ use super::{Carrier, CarrierStats};
 use crate::readings::{Readings, Value};
 
 impl Readings {
-    /// Adds what the way to the other box counted.
+    /// Adds the counters of the path to the other box.
     pub(crate) fn add_carrier(&mut self, now: Time, carrier: &Carrier) {
         use Value::{Flag, Level, Millis, Text, Total};
         let (all, tunnel) = (self, carrier.tunnel());

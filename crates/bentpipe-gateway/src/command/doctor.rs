@@ -1,4 +1,4 @@
-//! `doctor`: what the machine lacks, and how to give it.
+//! `doctor`: lists what the machine lacks, and how to provide it.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,18 +9,18 @@ use caps::{CapSet, Capability};
 use super::failure::{End, Failure, print};
 use crate::{Instance, Rules, congestion_controls, has_congestion};
 
-/// What was looked for, what is wrong with it, and a way out.
+/// A check, its result, and a remedy.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What was looked for.
     pub what: &'static str,
     /// Whether gateways cannot run without it; else they run worse.
     pub is_needed: bool,
-    /// What is there; or what is wrong with it, and a way out.
+    /// The finding; or what is missing, and a remedy.
     pub result: Result<String, (String, &'static str)>,
 }
 
-/// What a gateway needs of this machine, as it was found, with `more` in between.
+/// The gateway's requirements and how this machine meets them, with `more` findings in between.
 pub fn findings(more: &[Finding]) -> Vec<Finding> {
     let programs = [program("nft", "nftables"), program("ip", "iproute2")];
     let findings = [tun(), admin()].into_iter().chain(programs).chain([tproxy(), uplink(), congestion()]);
@@ -124,7 +124,7 @@ fn uplink() -> Finding {
     Finding { what: "rules of uplink", is_needed: false, result: accepted(&rules, help) }
 }
 
-/// What `sender = "kernel"` sends by if it is not told otherwise.
+/// The default congestion control of `sender = "kernel"`.
 fn congestion() -> Finding {
     let help =
         "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";

@@ -25,12 +25,12 @@ impl End {
     }
 }
 
-/// Why a command could not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The gateway, or what it needs of the machine.
+    /// The gateway failed, or something that it needs of the machine.
     Broken(String),
-    /// The arguments or the machine's set-up: what is wrong, and a way out.
+    /// Wrong arguments or set-up of the machine: the mistake, and a remedy.
     Usage(String, Option<String>),
     /// The settings.
     Settings(ScenarioErrors),
@@ -47,7 +47,7 @@ impl Failure {
         Failure::Usage(message.to_string(), help.map(str::to_owned))
     }
 
-    /// Says it on standard error; answers what the process exits with.
+    /// Prints the message on standard error. Returns the exit code.
     pub fn report(self) -> ExitCode {
         let error = if has_colour() { "\x1b[1;31merror\x1b[0m" } else { "error" };
         match self {

@@ -5,7 +5,7 @@ use super::plan;
 use crate::settings::GatewayFile;
 use crate::{Instance, Rules};
 
-/// The rules of a gateway that runs; none if the command was told not to touch them.
+/// The rules of a running gateway; none if the command leaves the kernel's rules alone.
 #[derive(Debug)]
 pub(super) struct Installed {
     rules: Option<Rules>,
@@ -21,8 +21,8 @@ impl Installed {
         Ok(Installed { rules: (!no_rules).then_some(rules), instance })
     }
 
-    /// Takes over what of the rules may change while the gateway runs: whether new connections are refused, and which
-    /// destinations lie behind peers.
+    /// Applies the settings of rules that may change while the gateway runs: whether new connections are refused, and
+    /// which destinations lie behind peers.
     pub(super) fn reload(&mut self, read: &GatewayFile) {
         let Some(Rules::Split { refuse, to, .. }) = &mut self.rules else { return };
         let Rules::Split { refuse: may_refuse, to: behind, .. } = plan::rules(read) else { return };
@@ -37,7 +37,7 @@ impl Installed {
         }
     }
 
-    /// After an orderly end nothing remains; after a failure what the settings want then.
+    /// Removes all rules after an orderly end. After a failure, leaves those that the settings ask for.
     pub(super) fn end(self, is_orderly: bool) -> Result<(), Failure> {
         let Some(rules) = self.rules else { return Ok(()) };
         let done = if is_orderly { rules.remove(&self.instance) } else { rules.fall_back(&self.instance) };

@@ -13,7 +13,7 @@ use crate::settings::{GatewayFile, PeerTable};
 use crate::tunnel::{PrivateKey, PublicKey, TunnelConfig};
 use crate::{Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, last_endpoint};
 
-/// The peers that a gateway has, and what it takes to make more.
+/// The peers of a gateway, and the settings for new ones.
 #[derive(Debug)]
 pub(super) struct Peers {
     private: PrivateKey,
@@ -24,7 +24,7 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// Reads the keys; those of the peers too, so that what is wrong with them is said before anything is changed.
+    /// Reads all keys, those of the peers too, so that mistakes are reported before anything changes.
     pub(super) fn new(path: &Path, file: &GatewayFile) -> Result<Peers, Failure> {
         let private: PrivateKey = plan::secret(&plan::table(file).private_key)?;
         let peers = Peers { private, started: file.clone(), tables: file.peers.clone() };
@@ -54,7 +54,7 @@ impl Peers {
         }
     }
 
-    /// What the gateway is told of all peers in the file.
+    /// The settings of all peers in the file, for the gateway.
     pub(super) fn all(&self) -> Result<Vec<PeerConfig>, Failure> {
         self.configs(&self.tables)
     }
@@ -183,7 +183,7 @@ enum Plan {
     Change,
 }
 
-/// What a reload did, for the log.
+/// The changes that a reload made, for the log.
 #[derive(Default)]
 struct Done {
     added: Vec<String>,
@@ -223,7 +223,7 @@ fn reach(table: &PeerTable) -> Reach {
     }
 }
 
-/// Whether a change leaves the tunnel and what it carries alone.
+/// True if a change needs no new tunnel.
 fn is_light(had: &PeerTable, has: &PeerTable) -> bool {
     let rest = |table: &PeerTable| PeerTable { name: None, prefixes: None, weight: 1, ..table.clone() };
     rest(had) == rest(has)

@@ -121,7 +121,7 @@ pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
     SplitShape::new(split_config(file, table))
 }
 
-/// Changes what can be changed without touching connections; returns a
+/// Applies the settings that can change without touching connections. Returns a
 /// description.
 pub(super) fn reload_split(shape: &mut SplitShape, file: &GatewayFile) -> &'static str {
     let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return NOTHING };
@@ -171,8 +171,8 @@ fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
     }
 }
 
-/// The gateway with its device. Failed optional steps are reported; the rest
-/// works.
+/// The gateway with its device. Optional steps that failed are reported; it
+/// works without them.
 pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGateway, Failure> {
     let address = client_address(&table.taken);
     let made = UplinkGateway::uplink(&instance(file), &table.device, uplink_config(file, table), address);

@@ -9,7 +9,7 @@ use crate::settings::{GatewayFile, ShapeTable};
 /// What UDP's buffers may be: a tenth of a second of 300 Mbit/s.
 const BUFFER: u64 = 4 << 20;
 
-/// A setting, and what it should be now.
+/// A setting of the kernel, and its new value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Change {
     name: &'static str,
@@ -26,7 +26,7 @@ pub(super) fn prepare(file: &GatewayFile) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
-/// What of a machine's settings is to be changed. Nothing is made less, and what has its way already stays.
+/// The settings to change. No value is reduced, and one that is already large enough stays.
 fn changes(file: &GatewayFile, read: impl Fn(&str) -> Option<u64>) -> Vec<Change> {
     let mut changes = Vec::new();
     if file.tunnel.is_some() {

@@ -1,10 +1,10 @@
-//! What the process may do, and what it gives up.
+//! The privileges of the process, and how it drops them.
 
 use caps::{CapSet, Capability, CapsHashSet};
 
 use super::failure::Failure;
 
-/// Without CAP_NET_ADMIN nothing here works, and what the system says of that leads nowhere.
+/// Requires CAP_NET_ADMIN. Without it everything here fails, with misleading messages of the system.
 pub(super) fn needs_privilege() -> Result<(), Failure> {
     match caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN) {
         Ok(true) => Ok(()),

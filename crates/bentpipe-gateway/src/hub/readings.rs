@@ -6,7 +6,7 @@ use crate::readings::{Readings, Value};
 use crate::trouble::Refusals;
 
 impl Readings {
-    /// Adds what is of no peer in particular.
+    /// Adds values that belong to no single peer.
     pub(crate) fn add_hub(&mut self, hub: &Hub, refused: &Refusals) {
         use Value::{Level, Total};
         let (peers, up) =

@@ -3,7 +3,7 @@
 use crate::readings::{Readings, Value};
 
 impl Readings {
-    /// Adds what the device of the shape `link` counted; `overruns` is `None` if the device is gone.
+    /// Adds the counters of the `link` device; `overruns` is `None` if the device is gone.
     pub(crate) fn add_link(&mut self, refused: u64, overruns: Option<u64>, unrouted: u64) {
         use Value::Total;
         let help = "Packets from the peer that the host's stack did not accept.";
@@ -16,7 +16,7 @@ impl Readings {
         self.add("link", "unrouted", "bentpipe_gateway_packets_unrouted_total", help, Total(unrouted));
     }
 
-    /// Adds what the shape `link` counted for a peer.
+    /// Adds the counters of the shape `link` for a peer.
     pub(crate) fn add_link_peer(&mut self, too_long: u64) {
         let help = "Packets of the host that are too long for a frame.";
         self.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(too_long));

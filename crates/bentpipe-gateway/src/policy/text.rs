@@ -15,7 +15,7 @@ impl fmt::Display for Prefix {
 impl FromStr for Prefix {
     type Err = String;
 
-    /// `10.0.0.0/8`, `2001:db8::/32`, or an address alone. The error says what is wrong, for people.
+    /// `10.0.0.0/8`, `2001:db8::/32`, or a single address. The error is a readable message.
     fn from_str(text: &str) -> Result<Prefix, String> {
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
@@ -32,8 +32,8 @@ impl FromStr for Prefix {
 impl FromStr for Destination {
     type Err = String;
 
-    /// A prefix or `*`, and ports behind a colon where they are not all: `10.0.0.0/8`, `192.0.2.7:443`, `*:8000-8999`,
-    /// `[2001:db8::/32]:443`. The error says what is wrong, for people.
+    /// A prefix or `*`, with ports after a colon unless all are meant: `10.0.0.0/8`, `192.0.2.7:443`, `*:8000-8999`,
+    /// `[2001:db8::/32]:443`. The error is a readable message.
     fn from_str(text: &str) -> Result<Destination, String> {
         let (prefix, ports) = match text.strip_prefix('[') {
             Some(rest) => {

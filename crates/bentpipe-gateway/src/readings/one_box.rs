@@ -1,4 +1,4 @@
-//! What one box at the uplink says of itself, whoever's TCP it has.
+//! The readings of one box at the uplink, with either TCP.
 
 use bentpipe_engine::units::Rate;
 

@@ -1,4 +1,4 @@
-//! What a relay is made of, and what it counts.
+//! The settings of a relay, and its counters.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::policy::Policy;
 use crate::sockets::ClientAddress;
 
-/// What a relay is made of.
+/// The settings of a relay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelayConfig {
     /// Where TPROXY hands connections to.
@@ -18,7 +18,7 @@ pub struct RelayConfig {
     pub congestion: String,
     /// No connection sends faster to its client, headers of IP included.
     pub rate: Rate,
-    /// The mark of what it sends: [`Instance::sent`](crate::Instance::sent).
+    /// The mark of its packets: [`Instance::sent`](crate::Instance::sent).
     pub mark: u32,
     /// In whose name servers are connected to.
     pub client_address: ClientAddress,
@@ -31,8 +31,8 @@ pub struct RelayConfig {
 }
 
 impl RelayConfig {
-    /// The rate of payload alone, which is what the kernel paces, in bytes per second: full segments of a path of
-    /// Ethernet's MTU, with timestamps.
+    /// The payload rate, which is what the kernel paces, in bytes per second: that of full segments of Ethernet's MTU with
+    /// timestamps.
     pub(super) fn pacing(&self) -> u64 {
         self.rate.bits_per_second() / 8 * 1448 / 1500
     }
@@ -76,7 +76,7 @@ pub fn has_congestion(name: &str) -> io::Result<bool> {
     }
 }
 
-/// The names of those that the kernel has.
+/// The names of the kernel's congestion controls.
 pub fn congestion_controls() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()

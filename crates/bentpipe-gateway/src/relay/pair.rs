@@ -1,4 +1,4 @@
-//! A client's connection and the server's, and what goes between them.
+//! The connections of a client and a server, and the data between them.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -21,7 +21,7 @@ const FIRST: usize = 64 << 10;
 /// Times that a direction takes before others have their turn.
 const ROUNDS: usize = 16;
 
-/// What a turn brought.
+/// The result of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// Bytes that the kernel has taken from the client for the server, and from the server for the client.
@@ -49,7 +49,7 @@ struct End {
     socket: TcpStream,
     readable: bool,
     writable: bool,
-    /// Its end has arrived, behind what is to be read.
+    /// The end of its data has arrived, but not all of it is read.
     closing: bool,
     /// The kernel may have an error to tell.
     suspect: bool,
@@ -61,7 +61,7 @@ struct Way {
     held: Buffer,
     /// Bytes to take at once: half as many where some of them stay, twice as many where none do.
     max: usize,
-    /// Its sender sends no more; its receiver has been told.
+    /// Its sender has finished, and its receiver was notified.
     ended: bool,
     told: bool,
 }
@@ -99,7 +99,7 @@ impl Pair {
         end.suspect |= ready.is_error();
     }
 
-    /// Moves what can be moved, at most `limit` bytes at once.
+    /// Moves data in both directions, at most `limit` bytes at once.
     pub(super) fn serve(&mut self, pipe: &mut Pipe, limit: usize) -> Outcome {
         let mut outcome = Outcome::default();
         if let Err(error) = self.try_serve(pipe, limit, &mut outcome) {
@@ -215,7 +215,7 @@ impl End {
     }
 }
 
-/// What a call brought: nothing where it was interrupted, or where the socket is not ready, which is noted.
+/// The result of a call; `None` if it was interrupted, or if the socket is not ready, which is recorded.
 fn unless_busy(is_ready: &mut bool, result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(count) => Ok(Some(count)),

@@ -1,4 +1,4 @@
-//! What a box with the kernel's TCP on both sides says of itself.
+//! The readings of a box with the kernel's TCP on both sides.
 
 use bentpipe_engine::units::Rate;
 

@@ -15,12 +15,11 @@ impl Rules {
         nft(&["-c"], &self.nft(instance))
     }
 
-    /// Installs them. What an earlier gateway of this name left is replaced, without a moment in between in which neither
-    /// holds.
+    /// Installs them. Rules left by an earlier gateway of this name are replaced atomically.
     ///
     /// # Errors
-    /// Fails with [`io::ErrorKind::AddrInUse`] if another gateway's name leads to the same marks, or a routing rule of
-    /// somebody else's has one of them; else with what `nft` or `ip` said. Nothing is left behind then.
+    /// Fails with [`io::ErrorKind::AddrInUse`] if another gateway's name leads to the same marks, or if a foreign routing rule
+    /// has one of them; otherwise with the message of `nft` or `ip`. A failed call leaves nothing behind.
     pub fn install(&self, instance: &Instance) -> io::Result<()> {
         for table in run("nft", &["list", "tables", "inet"])?.lines().filter_map(|line| line.rsplit(' ').next()) {
             no_collision(instance, Instance::of_table(table))?;
@@ -56,10 +55,10 @@ impl Rules {
         Ok(())
     }
 
-    /// Removes them; what is not there is no error.
+    /// Removes them. Missing ones are not an error.
     ///
     /// # Errors
-    /// What `nft` said.
+    /// Returns the message of `nft`.
     pub fn remove(&self, instance: &Instance) -> io::Result<()> {
         // First what marks packets, then where marked ones go.
         let table = instance.table();

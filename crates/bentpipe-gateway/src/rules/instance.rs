@@ -1,15 +1,15 @@
-//! What a gateway's own things in the kernel are called, so that several live on one machine.
+//! The names of a gateway's tables, marks and routes in the kernel, so that several gateways can share a machine.
 
 use super::words;
 
-/// The names of one gateway: all of them follow from the name in its settings, so that whoever comes later finds them.
+/// The names of one gateway. All are derived from the name in its settings, so a later command finds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     name: String,
     slot: u32,
 }
 
-/// A mark on packets, the routing table for those that carry it, and the place of the routing rule that joins the two.
+/// A mark on packets, the routing table of marked packets, and the priority of the routing rule that joins the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Routed {
     pub(super) mark: u32,
@@ -64,7 +64,7 @@ impl Instance {
         }
     }
 
-    /// Packets that are to be delivered here, whoever they are for.
+    /// Packets to deliver here, whatever their destination.
     pub(super) fn local(&self) -> Routed {
         self.routed(0)
     }

@@ -88,7 +88,7 @@ pub(super) const TUNNEL: &[Field] = &[
     ),
 ];
 
-/// Keys of `tunnel` that a hub has in each of `peers`, and what they are called there.
+/// Keys of `tunnel` that a hub has in each of `peers`, and their names there.
 pub(super) const OF_ONE_PEER: &[(&str, &str)] =
     &[("peer_key", "key"), ("preshared_key", "preshared_key"), ("peer", "endpoint"), ("peer_prefixes", "prefixes")];
 

@@ -9,8 +9,7 @@ use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 
 use super::grammar::{CARRIES, INTERFACES, OF_ONE_PEER, PEER, TUNNEL, WEIGHT};
-use super::read::{mtu, parsed, plain_name, positive};
-use super::taken::written;
+use super::values::{mtu, parsed, plain_name, positive, written};
 use super::{Carries, PeerTable, SatelliteTable, ShapeTable, TunnelTable};
 use crate::policy::Prefix;
 use crate::tunnel::PublicKey;
@@ -93,7 +92,7 @@ pub(super) fn peers(
     peers.into_iter().collect()
 }
 
-/// The only peer, whose keys stand in `[tunnel]`.
+/// The only peer, with its keys in `[tunnel]`.
 fn only(
     view: &View<'_>,
     beside: &Path,
@@ -148,7 +147,7 @@ struct Unique<'a> {
 }
 
 impl Unique<'_> {
-    /// Says which prefixes overlap. Of those that do, two stand beside each other once they are sorted.
+    /// Reports overlapping prefixes. After sorting, two of them are neighbours.
     fn overlaps(mut self, problems: &mut Problems) {
         self.prefixes.sort_by_key(|(prefix, item, _)| (prefix.first(), item.node.span));
         for pair in self.prefixes.windows(2) {

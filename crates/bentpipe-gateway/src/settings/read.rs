@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
-use bentpipe_engine::units::{Bytes, Duration, Rate};
+use bentpipe_engine::units::{Bytes, Rate};
 use bentpipe_language::document::{self, Value};
 use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
 use bentpipe_language::reader::{Item, View, entry_name};
-use bentpipe_language::shape::Shape;
 use bentpipe_language::tcp::{self, Cell, TcpOverrides, TcpTable, Variants};
 
 use super::grammar::{
@@ -17,20 +16,17 @@ use super::grammar::{
 };
 use super::peers::{peers, tunnel};
 use super::taken::{interfaces, taken};
+use super::values::{MAX_NAME, mtu, parsed, plain_name, positive};
 use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable};
 
 const REORDERING_DEFAULT: u64 = 3;
 const PORT_DEFAULT: u16 = 4000;
-/// IPv6's least MTU, and the most that an IP packet can have.
-const MTU: std::ops::RangeInclusive<u64> = 1280..=65_535;
 /// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
 const WINDOW: std::ops::RangeInclusive<u64> = 1460..=1 << 30;
 /// The sender of Minei and Cohen, of constant window.
 const VARIANT_DEFAULT: &str = "burst";
 /// Made for links with losses that are not congestion.
 const CONGESTION_DEFAULT: &str = "bbr";
-/// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
-pub(super) const MAX_NAME: usize = 15;
 
 pub(super) fn load(path: &Path) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
     let name = path.display().to_string();
@@ -102,36 +98,6 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
     Some(GatewayFile { name: name?, tunnel, peers, satellite, shape, control: control?, metrics })
 }
 
-/// A name that can be a file's and an interface's.
-pub(super) fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problems) -> Option<&'a str> {
-    let name = item.name(problems)?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if name.len() > max || !name.chars().all(is_plain) {
-        let expected = format!("letters, digits, - and _, at most {max}");
-        item.refuse(problems, format!("`{name}` cannot be a name here"), Some(expected));
-        return None;
-    }
-    Some(name)
-}
-
-pub(super) fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, problems: &mut Problems) -> Option<T> {
-    let text = item.text(problems)?;
-    let value = text.parse().ok();
-    if value.is_none() {
-        item.refuse(problems, format!("`{}` cannot be \"{text}\"", item.path), Some(expected.to_owned()));
-    }
-    value
-}
-
-pub(super) fn positive(item: &Item<'_>, problems: &mut Problems) -> Option<Duration> {
-    let span = item.duration(problems)?;
-    if span == Duration::ZERO {
-        item.refuse(problems, format!("`{}` cannot be zero", item.path), Some(Shape::DURATION.expected()));
-        return None;
-    }
-    Some(span)
-}
-
 fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable> {
     let view = item.table(SATELLITE, problems)?;
     let rate: Option<Rate> = view.require("rate", problems).and_then(|item| item.rate(problems));
@@ -183,16 +149,6 @@ fn device(view: &View<'_>, problems: &mut Problems) -> Option<String> {
         Some(item) => plain_name(&item, MAX_NAME, problems).map(str::to_owned),
         None => Some("bentpipe0".to_owned()),
     }
-}
-
-pub(super) fn mtu(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
-    let Some(item) = view.get("mtu") else { return Some(1500) };
-    let mtu = item.size(problems)?.get();
-    if !MTU.contains(&mtu) {
-        let expected = format!("{} B to {} B", MTU.start(), MTU.end());
-        item.refuse(problems, format!("an MTU cannot be {mtu} B"), Some(expected));
-    }
-    u16::try_from(mtu).ok()
 }
 
 fn one_box(item: &Item<'_>, link: Option<&SatelliteTable>, problems: &mut Problems) -> Option<ShapeTable> {

@@ -2,18 +2,15 @@
 
 use bentpipe_engine::units::Bytes;
 use bentpipe_language::error::Problems;
-use bentpipe_language::reader::{Item, View};
+use bentpipe_language::reader::View;
 
 use super::TakenTable;
 use super::grammar::{ADDRESS, INTERFACES, PORT, PORTS, STREAMS};
-use super::read::{MAX_NAME, plain_name};
+use super::values::{MAX_NAME, plain_name, written};
 
-/// What entries of `allow`, `deny` and `peer_prefixes` look like.
-const PREFIXES: &str =
-    "such as \"10.0.0.0/8\" or, for destinations, \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\"";
 const STREAMS_DEFAULT: u32 = 16_384;
 const MEMORY_DEFAULT: Bytes = Bytes::new(256 << 20);
-/// What a stream's window needs at least, with room for some.
+/// The minimum for one stream's window, with room for a few.
 const MIN_MEMORY: u64 = 4 << 20;
 
 pub(super) fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
@@ -49,16 +46,6 @@ pub(super) fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: 
         max_streams: max_streams?,
         memory: memory?,
     })
-}
-
-/// A list of texts that say themselves what is wrong with them.
-pub(super) fn written<T: std::str::FromStr<Err = String>>(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<T>> {
-    let texts = item.list(&INTERFACES, problems)?;
-    let read = texts.iter().map(|item| {
-        let read = item.text(problems)?.parse();
-        read.map_err(|error| item.refuse(problems, error, Some(PREFIXES.to_owned()))).ok()
-    });
-    read.collect::<Vec<_>>().into_iter().collect()
 }
 
 fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {

@@ -46,7 +46,7 @@ impl Common {
     }
 }
 
-/// Which connection epoll means. A token is not used twice: what is still said of a connection that has ended is nobody's.
+/// The connection of an epoll event. A token is not used twice, so late events of an ended connection match none.
 #[derive(Debug)]
 pub(super) struct Tokens {
     next: usize,

@@ -1,4 +1,4 @@
-//! What the shape is made of, and what it counts.
+//! The settings of the shape, and its counters.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ pub(crate) struct Waiting {
 /// What becomes of new connections while there is no link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// They pass by: nothing listens, and TPROXY lets through what nobody listens for.
+    /// They bypass the gateway: TPROXY lets connections pass while nothing listens.
     Direct,
     /// They are reset.
     Refuse,

@@ -33,7 +33,7 @@ fn max_payload(max_packet: u16) -> u32 {
     u32::from(max_packet) - wire::MAX_DATA_HEADER as u32
 }
 
-/// What a peer's connections need for one turn.
+/// The context of a peer's connections for one turn.
 pub(super) struct Cx<'a> {
     pub(super) now: Time,
     pub(super) registry: &'a Registry,
@@ -236,7 +236,7 @@ impl Streams {
         }
     }
 
-    /// Moves what can be moved between a connection and its stream.
+    /// Moves data between a connection and its stream.
     fn serve(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
         let Some((_, conn)) = self.conns.get_mut(&stream) else { return };
         let limit = sockets::max_unsent(self.memory, cx.common.memory.limit(self.slot));
@@ -267,7 +267,7 @@ impl Streams {
         }
     }
 
-    /// Hands over to hosts what the last packets brought.
+    /// Passes the data of the last packets to hosts.
     fn serve_brought(&mut self, cx: &mut Cx<'_>) {
         let mut brought = std::mem::take(&mut self.brought);
         brought.drain(..).for_each(|stream| self.serve(cx, stream));
@@ -335,7 +335,7 @@ impl Streams {
         }
     }
 
-    /// Everything that the old link carried is void: aloud.
+    /// Resets all connections of the old link.
     pub(super) fn lose_all(&mut self, common: &mut Common) {
         for (stream, (token, conn)) in std::mem::take(&mut self.conns) {
             common.tokens.give_back(token);
@@ -368,7 +368,7 @@ impl Streams {
         }
     }
 
-    /// Gives the carrier what it has room for.
+    /// Gives the carrier as much as it has room for.
     pub(super) fn fill(&mut self, cx: &mut Cx<'_>, carrier: &mut Carrier) {
         // What streams may hold is what connections do not take otherwise.
         let elsewhere = self.memory.saturating_sub(self.held());

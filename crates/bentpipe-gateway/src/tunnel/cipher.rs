@@ -1,8 +1,8 @@
-//! What seals data: ChaCha20-Poly1305, or AES-256-GCM between two machines that have instructions for it.
+//! The cipher of data: ChaCha20-Poly1305, or AES-256-GCM between two machines with instructions for it.
 //!
-//! By instructions AES-GCM takes a third of the time of ChaCha20-Poly1305; without them it takes several times as much. So
-//! both ends say in the handshake whether they have them, where nobody else can change it. Sealed and opened in place, by
-//! `ring`; the nonce is the datagram's number in the form that Noise gives it (revision 34, §12.3 and §12.4).
+//! With instructions, AES-GCM takes a third of the time of ChaCha20-Poly1305; without them it takes several times as much. So
+//! both ends say in the handshake, which is authenticated, whether they have them. Data is sealed and opened in place, by
+//! `ring`. The nonce is the datagram's number in the form of Noise (revision 34, §12.3 and §12.4).
 
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, Tag, UnboundKey};
 
@@ -95,8 +95,8 @@ impl Key {
         Some(())
     }
 
-    /// Opens `bytes`, a tag at their end among them; what was sealed then lies before it. If they are not authentic, they
-    /// are void.
+    /// Opens `bytes`, which end with a tag; the plaintext is then at their start. If they are not authentic, their content is
+    /// invalid.
     pub(super) fn open(&self, number: u64, additional: &[u8], bytes: &mut [u8]) -> Option<usize> {
         self.key.open_in_place(self.nonce(number), Aad::from(additional), bytes).ok().map(|text| text.len())
     }

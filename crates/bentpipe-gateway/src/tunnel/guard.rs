@@ -1,10 +1,10 @@
-//! What stands before the handshake, so that no stranger's datagram costs an exponentiation or gets an answer.
+//! The checks before the handshake: a stranger's datagram costs no exponentiation and gets no answer.
 //!
-//! - **mac1** is keyed by what the two static keys agree on. Both ends know that before they have met; nobody else does, even
-//!   if he knows the public keys. WireGuard keys it by the receiver's public key alone.
-//! - **mac2** and the **cookie** are WireGuard's (§5.4.7): a mac of the sender's address and port under a secret that changes
+//! - **mac1** is keyed by the shared secret of the two static keys. Both ends can compute it before they have met; others cannot,
+//!   even with the public keys. WireGuard keys it by the receiver's public key alone.
+//! - **mac2** and the **cookie** are WireGuard's (§5.4.7): a MAC of the sender's address and port under a secret that changes
 //!   every two minutes, encrypted for the first message that it answers.
-//! - [`Seen`] remembers first messages that were authentic, so that none of them is read twice.
+//! - [`Seen`] remembers authentic first messages, so that none is read twice.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};

@@ -14,9 +14,9 @@ use zeroize::Zeroizing;
 pub enum KeyError {
     /// It is not base64 of 32 bytes.
     Form,
-    /// All its bytes are zero: nobody drew it.
+    /// All its bytes are zero.
     Zero,
-    /// A public key of low order: what is agreed with it is known to everybody (RFC 7748 §6.1).
+    /// A public key of low order: its shared secrets are public (RFC 7748 §6.1).
     LowOrder,
 }
 

@@ -33,9 +33,9 @@ const COOKIE_REFILL: Duration = Duration::from_millis(10);
 /// One end.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
-    /// Who we are.
+    /// Our key.
     pub private: PrivateKey,
-    /// Who the peer is.
+    /// The peer's key.
     pub peer: PublicKey,
     /// A secret that both know besides.
     pub preshared: Option<PresharedKey>,
@@ -62,14 +62,14 @@ impl TunnelConfig {
 pub enum Event {
     /// The peer is there.
     Up {
-        /// What lies above begins anew, at both ends; else it goes on where it was.
+        /// True if the layers above must restart at both ends; otherwise they continue.
         fresh: bool,
     },
-    /// The peer is not heard any more. What lies above is void.
+    /// The peer is lost. The layers above have ended.
     Down,
 }
 
-/// What a datagram brought; the event comes before the payload.
+/// The content of a datagram. The event comes before the payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// What became of the tunnel by it.
@@ -92,7 +92,7 @@ pub struct Sealed {
 /// What [`Tunnel::poll`] asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Todo {
-    /// Send what lies in the buffer.
+    /// Send the datagram in the buffer.
     Send(Sealed),
     /// Hear what became of the tunnel.
     Tell(Event),
@@ -127,7 +127,7 @@ pub struct TunnelStats {
 struct Begun {
     handshake: Handshake,
     own: u32,
-    /// What a cookie for it is bound to, and the timestamp in it.
+    /// The MAC that its cookie is bound to, and its timestamp.
     mac1: [u8; MAC],
     stamp: u64,
 }
@@ -136,7 +136,7 @@ struct Begun {
 struct Answered {
     session: Session,
     theirs: u64,
-    /// Number of our memory from then on, if it begins anew.
+    /// The next number of our memory, if it begins anew.
     anew: Option<u64>,
 }
 
@@ -255,7 +255,7 @@ impl Tunnel {
         self.config.private.public() > self.config.peer
     }
 
-    /// Who the peer is.
+    /// The peer's key.
     pub fn peer(&self) -> PublicKey {
         self.config.peer
     }
@@ -296,8 +296,8 @@ impl Tunnel {
         std::iter::repeat_with(number).find(|&number| !taken(number)).expect("four are taken at most")
     }
 
-    /// Makes a datagram for the peer of `out`, in which a payload of so many bytes lies behind [`DATA_HEADER`], with room
-    /// for [`DATA_OVERHEAD`] in all; `None` while there is no peer.
+    /// Makes a datagram for the peer of `out`, which has `payload` bytes of payload after [`DATA_HEADER`], and room for
+    /// [`DATA_OVERHEAD`] in all; `None` while there is no peer.
     ///
     /// [`DATA_HEADER`]: super::DATA_HEADER
     /// [`DATA_OVERHEAD`]: super::DATA_OVERHEAD

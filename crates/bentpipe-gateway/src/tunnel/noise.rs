@@ -25,7 +25,7 @@ pub(super) const PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
 const EMPTY: &str = "Noise_NN_25519_ChaChaPoly_BLAKE2s";
 const TAG: usize = 16;
 
-/// Who takes part in a handshake, as one end sees it.
+/// The parties of a handshake, as one end sees them.
 pub(super) struct Parties<'a> {
     pub(super) pattern: &'a str,
     pub(super) prologue: &'a [u8],
@@ -78,7 +78,7 @@ impl Handshake {
         read
     }
 
-    /// Who the other end is, as soon as it has said so.
+    /// The other end's key, once it has sent it.
     pub(super) fn peer(&self) -> Option<PublicKey> {
         self.0.get_remote_static()?.try_into().ok().map(PublicKey)
     }
@@ -118,7 +118,7 @@ impl Drop for Handshake {
 #[cfg(test)]
 thread_local! {
     pub(super) static MADE: std::cell::RefCell<Vec<[u8; 32]>> = const { std::cell::RefCell::new(Vec::new()) };
-    /// Their hashes, which `snow` keeps beside the chaining key that it shows to nobody.
+    /// Their hashes, which `snow` keeps beside the chaining key and does not expose.
     pub(super) static HASHES: std::cell::RefCell<Vec<[u8; 32]>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 

@@ -39,7 +39,7 @@ pub(super) const COOKIE_REPLY: usize = COOKIE_HEADER + COOKIE_TEXT + TAG;
 /// The first message of version 3, which had neither mark nor cookie.
 pub(super) const INIT_3: usize = 142;
 
-/// What a payload is.
+/// The kind of a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum What {
     /// A frame of the link, or nothing.
@@ -54,7 +54,7 @@ pub enum What {
 }
 
 impl What {
-    /// The first byte of a datagram with such a payload.
+    /// The first byte of a datagram with this kind of payload.
     pub(super) fn code(self) -> u8 {
         match self {
             What::Frame => 3,
@@ -69,14 +69,14 @@ impl What {
     }
 }
 
-/// What a datagram says it is; the rest is to be proved.
+/// The header of a datagram, not yet authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The first message of a handshake.
     Init {
         /// The sender's number for the session.
         sender: u32,
-        /// By what the receiver finds the sender's keys.
+        /// Identifies the sender's keys to the receiver.
         mark: [u8; MARK],
     },
     /// The second.
@@ -104,7 +104,7 @@ pub enum Kind {
     Init3,
 }
 
-/// What a datagram says it is; `None` if it cannot be any of the tunnel's.
+/// The header of a datagram; `None` if it is not one of the tunnel's.
 pub fn classify(datagram: &[u8]) -> Option<Kind> {
     let u32_at = |at: usize| Some(u32::from_le_bytes(*datagram.get(at..)?.first_chunk()?));
     let kind = match (datagram.first()?, datagram.len()) {

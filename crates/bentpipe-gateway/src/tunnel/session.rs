@@ -56,8 +56,8 @@ impl Session {
         self.seals.cipher()
     }
 
-    /// Makes a datagram of `out`, in which a payload of so many bytes lies behind [`DATA_HEADER`]; its length. `None` where
-    /// there is no room, or no number left.
+    /// Makes a datagram of `out`, which has `payload` bytes of payload after [`DATA_HEADER`]. Returns its length; `None` if there is
+    /// no room, or no number left.
     pub(super) fn seal(&mut self, what: What, payload: usize, out: &mut [u8]) -> Option<usize> {
         let number = self.next;
         let datagram = out.get_mut(..payload + DATA_OVERHEAD).filter(|_| number < MAX_NUMBER)?;

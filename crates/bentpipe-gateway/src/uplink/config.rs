@@ -1,20 +1,20 @@
-//! What the machine is made of, what follows from it for a connection, and what is counted.
+//! The settings of the machine, the values derived for a connection, and the counters.
 
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::tcp::{TcpConfig, TcpStats};
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_io::Endpoint;
 
-use super::machine::MIN_BUFFER;
-
-/// Stray segments and repetitions of the last FIN come within a few round trips; nobody else shares the client's port.
+/// Stray segments and retransmissions of the last FIN arrive within a few round trips; the client's port has no other user.
 const MIN_TIME_WAIT: Duration = Duration::from_secs(5);
+/// The smallest size of each of a connection's buffers, bytes.
+pub(super) const MIN_BUFFER: usize = 16 << 10;
 
-/// What the machine is made of.
+/// The settings of the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UplinkConfig {
-    /// The row of the sender, and all other settings. Segments, the receive buffer and TIME-WAIT become shorter where what
-    /// stands below says so, the first timeout longer.
+    /// The row of the sender, and all other settings. The settings below can reduce segments, the receive buffer and TIME-WAIT, and
+    /// raise the first timeout.
     pub tcp: TcpConfig,
     /// A connection's window in bytes: of rows whose window is fixed instead of theirs, of others as a clamp. `None`
     /// leaves the row as it is.
@@ -34,7 +34,7 @@ pub struct UplinkConfig {
 }
 
 impl UplinkConfig {
-    /// Connections that may be half open at a time: half of all places, and half of the memory, are kept for those that are open.
+    /// The most half-open connections: half of all places, and half of the memory, are reserved for open ones.
     pub(super) fn max_half_open(&self) -> usize {
         let room = self.memory / 2 / (2 * MIN_BUFFER as u64);
         usize::try_from(room.min(u64::from(self.max_streams) / 2)).unwrap_or(usize::MAX).max(1)
@@ -63,8 +63,7 @@ impl UplinkConfig {
         tcp
     }
 
-    /// What a connection may hold for its client: two windows, so that the second is there when the first is
-    /// acknowledged.
+    /// The send buffer for a client: two windows, so that the second is there when the first is acknowledged.
     pub(super) fn send_buffer(&self) -> usize {
         let bdp = self.rate.bytes_in_floor(self.round_trip);
         let own = match self.tcp.variant.startup {

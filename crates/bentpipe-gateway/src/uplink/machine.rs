@@ -1,7 +1,7 @@
-//! The connections of the clients: who is who, whose turn it is, and what the driver has to do.
+//! The connections of the clients, the order in which they send, and the driver's tasks.
 //!
-//! No clock and no I/O. A connection begins with a client's SYN, which waits until the server has accepted; from then on
-//! it is an [`Endpoint`]. What can carry data goes out in turns as the pacer has room; what cannot goes at once.
+//! No clock and no I/O. A connection begins with a client's SYN, which waits until the server has accepted. It is then an
+//! [`Endpoint`]. Segments with data are sent in turns as the pacer has room, all others at once.
 
 mod arriving;
 mod ending;
@@ -16,7 +16,7 @@ use bentpipe_engine::wire::seq::SeqNumber;
 use bentpipe_engine::{Context, Step};
 use bentpipe_io::Endpoint;
 
-use super::config::{UplinkConfig, UplinkStats};
+use super::config::{MIN_BUFFER, UplinkConfig, UplinkStats};
 use super::opening::reset_for;
 use super::pacer::Pacer;
 use crate::half_open::HalfOpen;
@@ -30,18 +30,18 @@ pub struct ConnectionId(pub u64);
 pub enum Heard {
     /// It is ours.
     Taken,
-    /// It is none of ours: it goes on as if we were not there.
+    /// It belongs to a foreign connection: pass it on.
     Pass,
     /// It is damaged.
     Malformed,
-    /// It is no TCP, and not what the rules send here: what a host says to every new device.
+    /// It is not TCP, and the rules do not send it here: hosts send such packets to every new device.
     Foreign,
 }
 
 /// What the driver has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uplinked {
-    /// Send the IP packet of so many bytes that lies in the buffer to the client.
+    /// Send the IP packet of this length in the buffer to the client.
     Send(usize),
     /// Connect to the route's destination, and say how it went.
     Connect(ConnectionId, Route),
@@ -49,13 +49,11 @@ pub enum Uplinked {
     Ready(ConnectionId),
     /// Both directions are done, and all that the client sent has been read.
     Closed(ConnectionId),
-    /// It is over in both directions, and what has not been read is void.
+    /// It is over in both directions. Unread data is discarded.
     Reset(ConnectionId),
 }
 
-/// Least bytes of each of a connection's buffers.
-pub(super) const MIN_BUFFER: usize = 16 << 10;
-/// What is left of them while a connection only waits for stray segments.
+/// What is left of buffers while a connection only waits for stray segments.
 const NO_BUFFER: usize = 1;
 
 type Key = (SocketAddr, SocketAddr);
@@ -71,12 +69,12 @@ enum Stage {
 struct Entry {
     key: Key,
     stage: Stage,
-    /// Its place in a queue; one that has another ticket is void.
+    /// Its place in a queue; entries with another ticket are stale.
     ticket: Option<u64>,
     timer: Option<Time>,
     /// The driver has a [`Uplinked::Ready`] to come.
     is_told: bool,
-    /// What the driver was told of last: acknowledged, received, ended.
+    /// The values reported to the driver last: acknowledged, received, ended.
     seen: (u64, u64, bool),
     /// The driver has nothing to do with it any more.
     is_over: bool,
@@ -198,7 +196,7 @@ impl Uplink {
         }
     }
 
-    /// The server has not. The client hears what the server said: nothing where it said nothing, else a reset.
+    /// The server has not accepted. If it was silent, the client hears nothing; otherwise the client is reset.
     pub fn failed(&mut self, now: Time, id: ConnectionId, reason: Reason) {
         let Some(entry) = self.entries.get(&id) else { return };
         if reason == Reason::NoResources {

@@ -2,7 +2,7 @@
 
 use bentpipe_engine::units::{Duration, Rate, Time, TransmitClock};
 
-/// What a loop is late by at most, as a rule: so much time that was not used is made up for.
+/// The usual maximum lateness of a loop: this much unused time is made up for.
 const CREDIT: Duration = Duration::from_millis(5);
 
 /// When the line has room for the next packet.
@@ -26,7 +26,7 @@ impl Pacer {
         self.next <= now
     }
 
-    /// A packet of so many bytes goes out, whether there was room or not.
+    /// A packet of this many bytes was sent, with or without room.
     pub(super) fn sent(&mut self, now: Time, bytes: usize) {
         let earliest = now.saturating_sub(CREDIT);
         self.next = self.next.max(earliest) + self.line.transmit(bytes as u32);

@@ -1,8 +1,8 @@
-//! The way of our segments to the clients: raw sockets, IP header included.
+//! Sends our segments to the clients: raw sockets, IP header included.
 //!
-//! Not the TUN device: a packet that comes in there with a server's address as its source and a client's as its
-//! destination belongs, for the kernel, to our own connection to the server in that client's name. Early demultiplexing
-//! finds it, and what has found a socket is not forwarded any more. What a raw socket sends is never looked up.
+//! Not by the TUN device. The kernel would assign a packet from there, with a server's address as its source and a client's as its
+//! destination, to our own connection to the server in the client's name: early demultiplexing finds that socket, and the packet is
+//! no longer forwarded. Packets of a raw socket are not looked up.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// IPPROTO_RAW: the header is ours.
 const RAW: i32 = 255;
-/// The kernel's queue: as long as the longest that pacing leaves, with room for what is not paced.
+/// The kernel's queue: the longest that pacing leaves, with room for packets that are not paced.
 const KERNEL_BUFFER: usize = 1 << 20;
 
 /// A socket of each IP version.

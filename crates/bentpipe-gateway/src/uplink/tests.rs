@@ -11,7 +11,7 @@ use bentpipe_engine::{Context, NoProbe, Step};
 use bentpipe_io::{Endpoint, Peer};
 use proptest::prelude::*;
 
-use super::machine::MIN_BUFFER;
+use super::config::MIN_BUFFER;
 use super::*;
 
 mod raw;

@@ -65,8 +65,8 @@ const DEVICE_MTU: u16 = 65_535;
 const DUMMY: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 32);
 
 impl UplinkGateway {
-    /// Makes the device `name` and begins to serve what is routed into it. Answers also what could not be done, for
-    /// people: the rest works.
+    /// Makes the device `name` and begins to serve connections routed into it. Also returns readable messages for optional steps
+    /// that failed.
     ///
     /// # Errors
     /// Fails if the TUN device cannot be created (CAP_NET_ADMIN and `/dev/net/tun` are needed), or epoll cannot be
@@ -115,7 +115,7 @@ impl UplinkGateway {
         self.work().other_port
     }
 
-    /// Which servers may be connected to from now on; before, those that are allowed by default.
+    /// Sets the servers that may be contacted from now on; until then, those allowed by default.
     pub fn set_policy(&mut self, policy: Policy) {
         self.work_mut().access.set_policy(policy);
     }
@@ -152,8 +152,8 @@ impl Uplinking {
         Ok(true)
     }
 
-    /// Lets a packet out of the device again. One that the kernel does not take, whoever made it so, is lost as on a line; only a
-    /// device that is gone ends the gateway.
+    /// Sends a packet out of the device again. A packet that the kernel refuses is lost as on a line; only the loss of the device ends
+    /// the gateway.
     fn pass(&mut self, length: usize) -> io::Result<()> {
         match self.tun.write(&self.out[..length]) {
             Ok(true) => Ok(()),
@@ -184,7 +184,7 @@ impl Uplinking {
         }
     }
 
-    /// Moves what can be moved between a client's connection and the server's.
+    /// Moves data between a client's connection and the server's.
     fn serve(&mut self, now: Time, id: ConnectionId) {
         let Some(Server { conn, is_closing }) = self.conns.get_mut(&id) else { return };
         let machine = &mut self.machine;
@@ -279,7 +279,7 @@ impl Work for Uplinking {
         Ok(self.machine.drain() && self.conns.is_empty())
     }
 
-    /// Clients that only listen would wait for ever: they are told.
+    /// Notifies clients that only listen, which would otherwise wait for ever.
     fn end(&mut self, now: Time) -> io::Result<()> {
         self.machine.abort_all(now);
         while let Step::Do(what) = self.machine.poll(now, &mut self.out) {

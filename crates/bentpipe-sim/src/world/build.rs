@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bentpipe_engine::network::{Age, Due, EndId, Tournament};
+use bentpipe_engine::network::{Age, Due, EndId};
 use bentpipe_engine::splice::{EndConfig, Leg};
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Role, TcbCache, TcpConfig};
@@ -13,6 +13,7 @@ use bentpipe_engine::units::Time;
 use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, NodeId, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
+use super::agenda::Agenda;
 use super::wiring::{Counts, Ways};
 use super::{EndState, FlowState, Timers, World, lifetimes, spoofing};
 use crate::endpoint::{Endpoint, TcpEnd};
@@ -67,7 +68,7 @@ impl World {
             headers: Vec::new(),
             gateways: Vec::new(),
             flows: Vec::with_capacity(scenario.flows.len()),
-            agenda: Tournament::new(counts.all()),
+            agenda: Agenda::new(),
             timers,
             busy: 0,
             has_finite: false,
@@ -182,6 +183,7 @@ impl World {
     }
 
     fn plan_first_actions(&mut self) {
+        let mut starts = Vec::new();
         for n in EndId::first(self.ends.len()) {
             // Whether the run ends only when this end is done.
             let (counts, first) = match &self.ends[n.index()].kind {
@@ -207,9 +209,11 @@ impl World {
             self.has_finite |= counts;
             self.ends[n.index()].is_done = !counts;
             if first != Time::NEVER {
-                self.ends[n.index()].until = first;
-                self.put_on_agenda(n, self.due_of_end(n));
+                let state = &mut self.ends[n.index()];
+                (state.until, state.on_agenda) = (first, first);
+                starts.push(self.due_of_end(n));
             }
         }
+        self.agenda.add_starts(starts);
     }
 }

@@ -10,14 +10,15 @@ use bentpipe_engine::link::Wire;
 use bentpipe_engine::network::EndId;
 use bentpipe_engine::spoof::Input;
 use bentpipe_engine::tcp::TcpConfig;
+use bentpipe_study::limit::SegmentSize;
 use bentpipe_study::scenario::{BufferSharing, ConnectionId, NodeId, Scenario, Spoof, TcpFlow, Workload};
 
 use super::World;
 use crate::endpoint::Endpoint;
 use crate::ends;
 use crate::observe::Observer;
-use crate::packet::Parcel;
-use crate::spoofing::{Buffer, HEADERS, Sink, SpoofEnd};
+use crate::packet::{IPV4_HEADER, Parcel, TCP_HEADER};
+use crate::spoofing::{Buffer, Sink, SpoofEnd};
 
 /// Spoofed flows.
 pub(super) fn count(scenario: &Scenario) -> usize {
@@ -29,27 +30,32 @@ pub(super) fn count(scenario: &Scenario) -> usize {
 pub(super) struct Sinks {
     /// The end of the first sink.
     first: EndId,
-    /// The bytes that each expects.
-    expected: Vec<u64>,
+    /// The bytes that each expects, and the length of its packets' headers.
+    sinks: Vec<(u64, u32)>,
     buffers: BTreeMap<NodeId, Rc<RefCell<Buffer>>>,
 }
 
 impl Sinks {
     /// No sinks yet; the ends from `first` on are theirs.
     pub(super) fn new(first: EndId) -> Self {
-        Sinks { first, expected: Vec::new(), buffers: BTreeMap::new() }
+        Sinks { first, sinks: Vec::new(), buffers: BTreeMap::new() }
     }
 
     /// The gateway's end of a connection.
     pub(super) fn spoofer(&mut self, connection: ConnectionId, tcp: &TcpFlow, spoof: Spoof) -> Endpoint {
-        let sink = EndId::from(self.first.index() + self.expected.len());
+        let sink = EndId::from(self.first.index() + self.sinks.len());
         let end = ends::listener(connection);
         let expected = match tcp.workload {
             Workload::Bulk(bytes) => bytes.get(),
             _ => u64::MAX,
         };
-        self.expected.push(expected);
-        let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
+        let (sender, receiver) =
+            tcp.splits.last().map_or((tcp.sender, tcp.receiver), |last| (last.sender, last.receiver));
+        let headers = match receiver.shortcuts.ns2_lengths {
+            true => IPV4_HEADER + TCP_HEADER,
+            false => SegmentSize::between(&sender, &receiver).headers,
+        };
+        self.sinks.push((expected, headers));
         let capacity = u64::from(spoof.buffer) * u64::from(receiver.mss);
         let shared = self.buffers.entry(spoof.at).or_insert_with(|| {
             let in_parts = spoof.sharing == BufferSharing::Equal;
@@ -58,13 +64,13 @@ impl Sinks {
         shared.borrow_mut().ends.push(end);
         // The whole buffer determines the window scale.
         let config = TcpConfig { receive_buffer: u32::try_from(capacity).unwrap_or(u32::MAX), ..receiver };
-        Endpoint::Spoofer(Box::new(SpoofEnd::new(config, connection, sink, shared.clone(), !spoof.reopens)))
+        Endpoint::Spoofer(Box::new(SpoofEnd::new(config, connection, (sink, headers), shared.clone(), !spoof.reopens)))
     }
 
     /// The sinks' ends. `spoofers` are the gateways' ends after all splits.
     pub(super) fn into_ends(self, spoofers: Vec<EndId>) -> impl Iterator<Item = Endpoint> {
-        let sinks = self.expected.into_iter().zip(spoofers);
-        sinks.map(|(expected, spoofer)| Endpoint::Sink(Box::new(Sink::new(expected, spoofer))))
+        let sinks = self.sinks.into_iter().zip(spoofers);
+        sinks.map(|((expected, headers), spoofer)| Endpoint::Sink(Box::new(Sink::new(expected, spoofer, headers))))
     }
 }
 
@@ -92,8 +98,8 @@ impl World {
     /// A layer has released a packet: if a gateway forwarded it, its buffer has space again, for all that share it.
     pub(super) fn note_released<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
         let Endpoint::Sink(sink) = &self.ends[parcel.to.index()].kind else { return };
-        let end = sink.spoofer;
-        self.bring_spoofer(end, Input::Released(u64::from(parcel.wire_len() - HEADERS)), observer);
+        let (end, payload) = (sink.spoofer, sink.payload(parcel.wire_len()));
+        self.bring_spoofer(end, Input::Released(payload), observer);
         self.run_end(end, observer);
         let Endpoint::Spoofer(gateway) = &self.ends[end.index()].kind else { return };
         let buffer = gateway.buffer.clone();

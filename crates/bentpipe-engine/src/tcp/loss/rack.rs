@@ -189,8 +189,9 @@ impl Rack {
         }
     }
 
-    /// The SYN's round trip. It is the least one of many connections, because data takes longer on the line: without it a
-    /// probe that is short seems to come back too early.
+    /// The SYN's round trip. On a path with slow lines it is the shortest of a connection, because data takes longer. Without it
+    /// the ACK of a short probe looks too early for the probe, and so says nothing (the test
+    /// `a_short_probe_is_no_earlier_than_the_syn`).
     pub(in crate::tcp) fn on_syn_acked(&mut self, rtt: Duration) {
         self.min_rtt = Some(rtt);
     }

@@ -22,6 +22,26 @@ fn flight() -> Rack {
     rack
 }
 
+/// A last segment of 10 bytes is lost and sent again as a probe. The line takes 1 ms for 100 bytes, the path 100 ms: SYN and
+/// probe return after 100 ms, full segments after 110 ms. Only with the SYN's round trip the probe's ACK counts as its own.
+#[test]
+fn a_short_probe_is_no_earlier_than_the_syn() {
+    for knows_syn in [true, false] {
+        let mut rack = Rack::default();
+        if knows_syn {
+            rack.on_syn_acked(ms(100));
+        }
+        rack.on_sent(0, 1000, at(0));
+        rack.on_sent(1000, 1010, at(1));
+        rack.on_ack(1000, at(110));
+        rack.on_sent(1000, 1010, at(300));
+        rack.on_ack(1010, at(400));
+        let counted = rack.rtt == Some(ms(100));
+        assert_eq!(counted, knows_syn);
+        assert_eq!(rack.xmit_ts, if knows_syn { at(300) } else { at(0) });
+    }
+}
+
 /// RFC 8985 §6.2: a quarter of the round trip is waited for a segment that may be late, 25 ms here, and the timer runs as long.
 #[test]
 fn a_segment_is_lost_a_quarter_of_a_round_trip_after_a_later_one() {

@@ -44,7 +44,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// Notes that wait to be told.
+/// Pending notes.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     waiting: VecDeque<Note>,

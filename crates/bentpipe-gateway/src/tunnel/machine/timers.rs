@@ -51,7 +51,7 @@ impl Tunnel {
         Step::Wait([begin_at, alive, keepalive, void_at].into_iter().fold(None, Time::earliest))
     }
 
-    /// When this end wants new keys; what lies in the past means now.
+    /// When this end wants new keys; at once if that is in the past.
     fn wants_keys_at(&self, now: Time) -> Option<Time> {
         self.endpoint?;
         if !self.is_up {

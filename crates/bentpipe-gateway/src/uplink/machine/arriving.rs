@@ -36,7 +36,7 @@ impl<'a> Arrival<'a> {
         Ok(Arrival { packet, key: (source, destination), flags, seq: number(4), ack: number(8) })
     }
 
-    /// As a listener of ours wants it: what else may stand beside it opens nothing.
+    /// True for a SYN that a listener accepts. Other flags beside it open nothing.
     fn is_syn(&self) -> bool {
         self.flags == Flags::SYN
     }
@@ -67,8 +67,8 @@ impl Uplink {
         }
     }
 
-    /// While the server is being asked only the client's first SYN is known: nothing has been said, so whoever speaks for
-    /// the client has to know its number.
+    /// While the server is being contacted, only the client's first SYN is known, and nothing has been sent to the client. So a
+    /// segment must have the client's sequence number.
     fn on_segment_asking(&mut self, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
         if arrival.segment().is_none() {
             return Heard::Malformed;

@@ -1,7 +1,8 @@
-//! How connections end, and by when those end that nobody ends: half-open ones, silent ones, orphans, and TIME-WAIT.
+//! How connections end, and when those are ended that do not end themselves: half-open ones, silent ones, orphans, and
+//! TIME-WAIT.
 //!
-//! A half-open connection ends after 30 s, or when its source or all together have too many ([`HalfOpen`]). RFC 9293 §3.8.3 wants SYNs
-//! to be repeated for three minutes: the client does that, and each of its SYNs is taken again.
+//! A half-open connection ends after 30 s, or when its source or all sources together have too many ([`HalfOpen`]). RFC 9293
+//! §3.8.3 wants SYNs to be repeated for three minutes: the client does that, and each of its SYNs begins a new attempt.
 
 use bentpipe_engine::tcp::State;
 use bentpipe_engine::units::Duration;
@@ -15,7 +16,7 @@ use crate::uplink::opening::segment_of;
 const SILENCE: Duration = Duration::from_secs((2 * 60 + 4) * 60);
 /// How often the limit above is looked at.
 pub(super) const SWEEP: Duration = Duration::from_secs(60);
-/// TIME-WAIT begins again with each FIN; in all it takes no longer than so many times.
+/// TIME-WAIT restarts with each FIN, but lasts at most this many times its length.
 const MAX_TIME_WAITS: u64 = 4;
 
 impl Uplink {
@@ -35,7 +36,7 @@ impl Uplink {
         }
     }
 
-    /// Finds out what is new for the driver, and whether it is over.
+    /// Reports news to the driver, and checks whether the connection is over.
     pub(super) fn look(&mut self, now: Time, id: ConnectionId) {
         let is_scarce = self.memory > self.config.memory / 2;
         let Some(entry) = self.entries.get_mut(&id) else { return };
@@ -82,7 +83,7 @@ impl Uplink {
         }
     }
 
-    /// Both FINs have come, and a packet to the client went out: what it echoes is the client's latest timestamp.
+    /// Both FINs have arrived, and a packet was sent to the client: it echoes the client's latest timestamp.
     pub(super) fn note_timestamp(&mut self, id: ConnectionId, packet: &[u8]) {
         if let Some(entry) = self.entries.get_mut(&id)
             && entry.has_timestamps
@@ -104,7 +105,7 @@ impl Uplink {
         }
     }
 
-    /// Ends those that have waited for long enough, whatever comes.
+    /// Ends connections that have waited too long.
     pub(super) fn end_lingering(&mut self, now: Time) {
         while let Some(&(_, id)) = self.lingering.first().filter(|(until, _)| *until <= now) {
             self.forget(id);
@@ -149,7 +150,7 @@ impl Uplink {
         self.abort(now, id);
     }
 
-    /// Ends those that are half open for too long.
+    /// Ends connections that have been half open for too long.
     pub(super) fn end_half_open(&mut self, now: Time) {
         while let Some(id) = self.half_open.expired(now) {
             self.stats.silent += 1;
@@ -157,7 +158,7 @@ impl Uplink {
         }
     }
 
-    /// Ends what has taken too long.
+    /// Ends everything that has taken too long.
     pub(super) fn sweep(&mut self, now: Time) {
         self.sweep_at = now + SWEEP;
         let has_expired = |entry: &Entry| {

@@ -1,5 +1,5 @@
-//! Whose turn it is: what can carry data goes out as the pacer has room, one packet of each connection in turn; all else
-//! goes at once.
+//! The order of sending: segments with data are sent as the pacer has room, one of each connection in turn; all others at
+//! once.
 
 use bentpipe_engine::tcp::State;
 

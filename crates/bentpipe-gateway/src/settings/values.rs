@@ -1,0 +1,67 @@
+//! Values that several tables have: names, spans, MTUs, lists.
+
+use bentpipe_engine::units::Duration;
+use bentpipe_language::error::Problems;
+use bentpipe_language::reader::{Item, View};
+use bentpipe_language::shape::Shape;
+
+use super::grammar::INTERFACES;
+
+/// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
+pub(super) const MAX_NAME: usize = 15;
+/// IPv6's least MTU, and the most that an IP packet can have.
+const MTU: std::ops::RangeInclusive<u64> = 1280..=65_535;
+
+/// What entries of `allow`, `deny` and `peer_prefixes` look like.
+const PREFIXES: &str =
+    "such as \"10.0.0.0/8\" or, for destinations, \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\"";
+
+/// A name that can be a file's and an interface's.
+pub(super) fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problems) -> Option<&'a str> {
+    let name = item.name(problems)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.len() > max || !name.chars().all(is_plain) {
+        let expected = format!("letters, digits, - and _, at most {max}");
+        item.refuse(problems, format!("`{name}` cannot be a name here"), Some(expected));
+        return None;
+    }
+    Some(name)
+}
+
+pub(super) fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, problems: &mut Problems) -> Option<T> {
+    let text = item.text(problems)?;
+    let value = text.parse().ok();
+    if value.is_none() {
+        item.refuse(problems, format!("`{}` cannot be \"{text}\"", item.path), Some(expected.to_owned()));
+    }
+    value
+}
+
+pub(super) fn positive(item: &Item<'_>, problems: &mut Problems) -> Option<Duration> {
+    let span = item.duration(problems)?;
+    if span == Duration::ZERO {
+        item.refuse(problems, format!("`{}` cannot be zero", item.path), Some(Shape::DURATION.expected()));
+        return None;
+    }
+    Some(span)
+}
+
+pub(super) fn mtu(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
+    let Some(item) = view.get("mtu") else { return Some(1500) };
+    let mtu = item.size(problems)?.get();
+    if !MTU.contains(&mtu) {
+        let expected = format!("{} B to {} B", MTU.start(), MTU.end());
+        item.refuse(problems, format!("an MTU cannot be {mtu} B"), Some(expected));
+    }
+    u16::try_from(mtu).ok()
+}
+
+/// A list of texts whose parsers report their own mistakes.
+pub(super) fn written<T: std::str::FromStr<Err = String>>(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<T>> {
+    let texts = item.list(&INTERFACES, problems)?;
+    let read = texts.iter().map(|item| {
+        let read = item.text(problems)?.parse();
+        read.map_err(|error| item.refuse(problems, error, Some(PREFIXES.to_owned()))).ok()
+    });
+    read.collect::<Vec<_>>().into_iter().collect()
+}

@@ -9,7 +9,7 @@
 //! on the other. A destination that refuses looks like this to the client: a connection that is reset at once, since the
 //! kernel accepts before anybody is asked.
 //!
-//! Memory is bounded: what a client sends ahead of the link by `sockets::MAX_UNSENT` a connection and less when many
+//! Memory is bounded: what a client sends ahead of the link by `bentpipe_engine::gateway::MAX_UNSENT` a connection and less when many
 //! do, what a user does not take by the multiplexer's window and budget. Buffers and connections count against the same budget;
 //! where seven eighths of it are taken there are no new connections. Peers share it by a [`Pool`](super::pool::Pool).
 

@@ -17,6 +17,7 @@ use crate::ended::{Ended, Outcome};
 use crate::layer::LayerEnd;
 use crate::pacer::Pacer;
 use crate::packet::{self, Parcel, Store};
+use crate::socket::Socket;
 use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
 use crate::udp::{UdpSink, UdpSource};
@@ -43,6 +44,8 @@ pub(crate) enum Endpoint {
     Sink(Box<Sink>),
     /// One end of a link layer: not of a flow, but packets reach it in the same way.
     Layer(Box<LayerEnd>),
+    /// A socket of a gateway's box.
+    Socket(Box<Socket>),
     /// One side of a gateway that splits a flow.
     Port {
         gateway: u32,

@@ -6,6 +6,8 @@
 //! are equal.
 #![forbid(unsafe_code)]
 
+mod boxes;
+mod bytes;
 mod delays;
 mod ended;
 mod endpoint;
@@ -18,6 +20,7 @@ mod packet;
 pub mod recommend;
 pub mod record;
 mod run;
+mod socket;
 mod spoofing;
 mod transport;
 mod udp;

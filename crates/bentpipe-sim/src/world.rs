@@ -7,6 +7,7 @@ use bentpipe_engine::slacp::classify::Headers;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Step};
 
+use crate::boxes::Boxes;
 use crate::ended::Ended;
 use crate::endpoint::{Endpoint, TcpEnd};
 use crate::gateway::Gateway;
@@ -14,6 +15,7 @@ use crate::layer::Frames;
 use crate::observe::{Observer, Watching};
 use crate::packet::{Parcel, Store};
 
+mod boxes;
 mod build;
 mod layers;
 mod lifetimes;
@@ -90,6 +92,9 @@ pub(crate) struct World {
     /// By end: the header fields of packets to it for link layers; empty without layers.
     headers: Vec<Headers>,
     gateways: Vec<Gateway>,
+    /// Boxes of gateways with two of them, and the first end of their tunnels.
+    boxes: Boxes,
+    first_tunnel: usize,
     /// When each flow starts.
     starts: Vec<Time>,
     /// The end at which each flow arrives.
@@ -252,6 +257,11 @@ impl World {
                 let slot = gateway.slot();
                 self.run_end(slot, observer);
             }
+            Endpoint::Socket(socket) => {
+                let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+                socket.take(&mut cx, self.packets.segment(parcel));
+                self.run_socket(to, observer);
+            }
             Endpoint::Tcp(tcp) => {
                 let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
                 tcp.take_segment(&mut cx, self.packets.segment(parcel));
@@ -326,6 +336,7 @@ impl World {
                     Step::Wait(None)
                 }
                 Endpoint::Layer(_) => return self.run_layer(n, observer),
+                Endpoint::Socket(_) => return self.run_socket(n, observer),
             };
             match step {
                 Step::Do(parcel) => self.send(parcel, observer),

@@ -1,36 +1,21 @@
 //! Every packet of a run as a capture in pcapng: real IPv4, TCP and UDP headers with correct checksums.
 //!
-//! Node n (from 1) is 10.0.n.1, flow f (from 0) goes from port 49152 + f to port 30000; the payload is zeros. Initial
-//! sequence numbers are fixed by the connection's number; the legs of a split flow have its addresses and ports, and
-//! separate sequence numbers. Window scales are read from the SYNs; without a handshake there are none, and windows
-//! show as at most 65535.
-//!
 //! Lengths are those of the written headers. With ns-2's lengths (`ns2_lengths`), the links counted some bytes fewer;
 //! the capture's comment says so.
 
 use std::io;
-use std::net::Ipv4Addr;
 use std::path::Path;
 
 use bentpipe_engine::probe::{Event, Probe, Who};
-use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::units::Time;
-use bentpipe_engine::wire::ip::{self, Addresses};
-use bentpipe_engine::wire::seq::Numbering;
-use bentpipe_engine::wire::stp;
-use bentpipe_engine::wire::tcp::Translation;
-use bentpipe_engine::wire::{EmitError, udp};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 use bentpipe_study::topology;
 use bentpipe_study::trace::PcapWriter;
 
 use super::Tap;
+use crate::bytes::{Bytes, Lengths, address};
 use crate::observe::{Observer, Passage};
-use crate::packet::{self, Body, IPV4_HEADER, Packet};
-
-/// Max length of an IP packet.
-const LONGEST: usize = 65_535;
-static ZEROS: [u8; LONGEST] = [0; LONGEST];
+use crate::packet::Packet;
 
 /// The captured part of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,22 +41,7 @@ pub struct Pcap {
     links: Vec<(usize, usize)>,
     /// Ends of each connection, as nodes.
     flows: Vec<(usize, usize)>,
-    /// The translation state of each end of each connection; UDP uses only addresses and ports.
-    ends: Vec<Translation>,
-    /// STP connections, whose segments have another header.
-    is_stp: Vec<bool>,
-    buffer: Vec<u8>,
-}
-
-/// Address of a node.
-fn address(node: usize) -> Ipv4Addr {
-    let [.., high, low] = (node as u32 + 1).to_be_bytes();
-    Ipv4Addr::new(10, high, low, 1)
-}
-
-/// Initial sequence number of an end: any number that is the same in each run.
-fn isn(end: usize) -> u32 {
-    (end as u32 + 1).wrapping_mul(0x9e37_79b9)
+    bytes: Bytes,
 }
 
 impl Pcap {
@@ -88,20 +58,6 @@ impl Pcap {
         let number = |tap: Tap| taps.iter().position(|t| *t == tap).map(|n| n as u32);
         let links = 0..scenario.links.len();
         let connections = topology::connections(scenario);
-        let mut ends = Vec::with_capacity(2 * connections.len());
-        for (connection, &(n, ..)) in connections.iter().enumerate() {
-            // A gateway that splits a flow keeps the addresses: each host sees the other's.
-            let flow = &scenario.flows[n];
-            let (source, destination) = (address(flow.from), address(flow.to));
-            let addresses = Addresses::V4 { source, destination };
-            let ports = packet::ports(n as u32);
-            let isns = [isn(2 * connection), isn(2 * connection + 1)];
-            let mut from = Translation::new(addresses, ports, isns[0]);
-            let mut to = Translation::new(addresses.reversed(), ports.reversed(), isns[1]);
-            from.irs = Some(Numbering::from_isn(isns[1]));
-            to.irs = Some(Numbering::from_isn(isns[0]));
-            ends.extend([from, to]);
-        }
         Ok(Pcap {
             writer,
             snap,
@@ -111,12 +67,7 @@ impl Pcap {
             exits: links.map(|link| number(Tap::Exit(link))).collect(),
             links: scenario.links.iter().map(|link| (link.from, link.to)).collect(),
             flows: connections.iter().map(|(.., leg)| (leg.from, leg.to)).collect(),
-            ends,
-            is_stp: connections
-                .iter()
-                .map(|&(flow, leg, _)| scenario.flows[flow].kind.stp_of_leg(leg).is_some())
-                .collect(),
-            buffer: vec![0; LONGEST],
+            bytes: Bytes::new(scenario),
         })
     }
 
@@ -141,48 +92,12 @@ impl Pcap {
     }
 
     fn record(&mut self, now: Time, taps: [Option<u32>; 2], packet: &Packet) -> io::Result<()> {
-        let (headers, length) = self.emit(packet).map_err(io::Error::other)?;
-        let kept = if self.snap == Snap::Headers { headers } else { length };
+        let Lengths { headers, whole } = self.bytes.write(packet, 0).map_err(io::Error::other)?;
+        let kept = if self.snap == Snap::Headers { headers } else { whole };
         for tap in taps.into_iter().flatten() {
-            self.writer.packet(tap, now, &self.buffer[..kept], length as u32)?;
+            self.writer.packet(tap, now, &self.bytes.written()[..kept], whole as u32)?;
         }
         Ok(())
-    }
-
-    /// Writes the packet into the buffer; returns the length of its headers and its total length.
-    fn emit(&mut self, packet: &Packet) -> Result<(usize, usize), EmitError> {
-        let is_stp = self.is_stp[packet.flow as usize];
-        let end = &mut self.ends[2 * packet.flow as usize + usize::from(!packet.forward)];
-        let (ip_header, rest) = self.buffer.split_at_mut(IPV4_HEADER as usize);
-        let (protocol, length, payload) = match packet.body {
-            Body::Tcp(segment) if is_stp => {
-                // The wire format has no poll numbers.
-                let segment = Segment { timestamps: None, ..segment };
-                let payload = usize::from(segment.len);
-                let Translation { addresses, ports, iss, irs, .. } = *end;
-                let stp = stp::Translation { addresses, ports, iss, irs };
-                (stp::PROTOCOL, stp.emit(&segment, &[&ZEROS[..payload]], rest)?, payload)
-            }
-            Body::Tcp(segment) => {
-                let payload = usize::from(segment.len);
-                (ip::TCP, end.emit(&segment, &[&ZEROS[..payload]], rest)?, payload)
-            }
-            Body::Udp(_) => {
-                let headers = ip_header.len() + udp::HEADER;
-                let payload = (packet.wire_len as usize).saturating_sub(headers).min(LONGEST - headers);
-                (ip::UDP, udp::emit(&end.addresses, end.ports, &[&ZEROS[..payload]], rest)?, payload)
-            }
-        };
-        let ip = ip::emit(&end.addresses, protocol, length, ip_header)?;
-        Ok((ip + length - payload, ip + length))
-    }
-
-    /// Stores the window scale of a SYN for both ends, whether or not a tap sees it.
-    fn learn(&mut self, packet: &Packet, segment: &Segment) {
-        let scale = segment.syn.window_scale;
-        let sender = 2 * packet.flow as usize + usize::from(!packet.forward);
-        self.ends[sender].our_scale = scale;
-        self.ends[sender ^ 1].peer_scale = scale;
     }
 }
 
@@ -192,11 +107,8 @@ impl Probe for Pcap {
 
 impl Observer for Pcap {
     fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
-        if let Body::Tcp(segment) = &packet.body
-            && segment.flags.has(Flags::SYN)
-        {
-            self.learn(packet, segment);
-        }
+        // Whether or not a tap sees it.
+        self.bytes.learn(packet);
         let taps = self.taps(link, passage, packet);
         if self.error.is_none() && taps != [None, None] {
             self.error = self.record(now, taps, packet).err();

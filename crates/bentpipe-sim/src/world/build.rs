@@ -15,6 +15,7 @@ use bentpipe_study::topology;
 
 use super::wiring::{Counts, Ways};
 use super::{EndState, Timers, World, lifetimes, spoofing};
+use crate::boxes::Boxes;
 use crate::endpoint::{Endpoint, TcpEnd};
 use crate::gateway::Gateway;
 use crate::layer::Frames;
@@ -66,6 +67,8 @@ impl World {
             frames: Frames::default(),
             headers: Vec::new(),
             gateways: Vec::new(),
+            boxes: Boxes::new(scenario),
+            first_tunnel: counts.of_flows() + 2 * scenario.layers.len(),
             starts: Vec::with_capacity(scenario.flows.len()),
             goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
             agenda: Tournament::new(ends),
@@ -133,11 +136,15 @@ impl World {
         }
         for (n, &(flow, leg, _)) in connections.iter().enumerate() {
             if let (FlowKind::Tcp(tcp), 1..) = (&scenario.flows[flow].kind, leg) {
-                world.split(flow, n, leg, tcp);
+                match tcp.splits[leg - 1].through {
+                    Some(through) => world.cross(scenario, flow, n, tcp, through),
+                    None => world.split(flow, n, leg, tcp),
+                }
             }
         }
         world.ends.extend(sinks.into_ends().map(EndState::new));
         world.add_layers(scenario);
+        world.add_boxes(scenario);
         for (end, hop) in world.ends.iter_mut().zip(first_hop) {
             end.first_hop = hop;
         }
@@ -185,6 +192,7 @@ impl World {
                 Endpoint::Port { leg: Leg::Far, .. }
                 | Endpoint::UdpSink(_)
                 | Endpoint::Layer(_)
+                | Endpoint::Socket(_)
                 | Endpoint::Ended { .. } => (false, Time::NEVER),
             };
             self.busy += counts as usize;

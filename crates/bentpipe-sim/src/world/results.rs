@@ -42,6 +42,11 @@ impl World {
     fn leg_stats(&self, flow: usize, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
         let mut legs = Vec::new();
         let (mut sender, mut end) = (first, 2 * flow + 1);
+        if let Endpoint::Socket(near) = &self.ends[end].kind
+            && let Endpoint::Socket(far) = &self.ends[near.partner].kind
+        {
+            return vec![[first, near.stats()], [far.stats(), last]];
+        }
         while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end].kind {
             let gateway = &self.gateways[gateway as usize];
             legs.push([sender, gateway.splice.leg(Leg::Near).stats()]);

@@ -5,6 +5,7 @@ mod cells;
 mod chains;
 mod cross;
 mod determinism;
+mod gateways;
 mod golden;
 mod layers;
 mod mechanisms;

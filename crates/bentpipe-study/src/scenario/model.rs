@@ -1,5 +1,6 @@
 //! The values of a scenario.
 
+mod gateway;
 mod layer;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::tcp::{TcpOverrides, UnknownName, Variants, resolve_tcp};
 
+pub use gateway::{Carries, Gateways, PairSpec, Through};
 pub use layer::{ChannelSpec, LayerSpec};
 pub(crate) use layer::{PLAIN, PLAIN_FEC};
 
@@ -35,6 +37,8 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// Layers over some of them.
     pub layers: Vec<LayerSpec>,
+    /// Gateways.
+    pub gateways: Gateways,
     /// The flows.
     pub flows: Vec<FlowSpec>,
     /// The scenario's own rows of the table of variants.
@@ -201,6 +205,8 @@ pub struct TcpFlow {
 pub struct Split {
     /// Index of the node.
     pub at: usize,
+    /// Set if the node is a box of a gateway: the outgoing leg then starts at the other box.
+    pub through: Option<Through>,
     /// Set if the leg is STP, with these settings for both ends.
     pub stp: Option<StpConfig>,
     /// The end of the leg at this node, which opens it.
@@ -217,6 +223,13 @@ pub struct Split {
     pub route: Option<Vec<usize>>,
     /// Explicit links back.
     pub return_route: Option<Vec<usize>>,
+}
+
+impl Split {
+    /// Index of the node at which the outgoing leg starts.
+    pub fn leaves(&self) -> usize {
+        self.through.map_or(self.at, |through| through.starts_at)
+    }
 }
 
 impl TcpFlow {
@@ -367,6 +380,21 @@ impl Scenario {
     pub fn layer_over(&self, link: usize) -> Option<(usize, usize)> {
         let side = |layer: &LayerSpec| layer.over.iter().position(|&over| over == link);
         self.layers.iter().enumerate().find_map(|(n, layer)| Some((n, side(layer)?)))
+    }
+
+    /// The links below each pair of S-LACP's ends, in both directions: those of the layers, then those of the gateways.
+    pub fn lines(&self) -> impl Iterator<Item = [usize; 2]> {
+        let pairs = self.gateways.pairs.iter().map(|pair| pair.over);
+        self.layers.iter().map(|layer| layer.over).chain(pairs)
+    }
+
+    /// The pair of ends that takes packets of flows over a link, as its position among [`Scenario::lines`], and the end: a
+    /// layer's, or those of a gateway of shape `link`.
+    pub fn line_over(&self, link: usize) -> Option<(usize, usize)> {
+        let side = |over: [usize; 2]| over.iter().position(|&over| over == link);
+        let (line, end) = self.lines().enumerate().find_map(|(n, over)| Some((n, side(over)?)))?;
+        let pair = line.checked_sub(self.layers.len()).map(|n| &self.gateways.pairs[n]);
+        pair.is_none_or(|pair| pair.carries == Carries::Packets).then_some((line, end))
     }
 
     /// The index of a node.
